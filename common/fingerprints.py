@@ -140,7 +140,8 @@ def simulated_files(data_dir: Path) -> list[Path]:
     if marker is None:
         return []
     simulated: set[Path] = set()
-    # Look for replaced files too: if a simulation was killed, some of them are still there.
+    # Look for the files that the latest simulation was to replace, too: if it was killed, some of
+    # them are still there.
     for part in ("files", "replaced"):
         for name, known in marker.get(part, {}).items():
             path = data_dir / name

@@ -40,7 +40,7 @@ PLACES = (
     "probabilities",
     "log",
 )
-# About the time when the script started: scripts import this module at their start.
+# When this module was imported, which is about when the script started.
 _STARTED = time.perf_counter()
 
 
@@ -48,8 +48,8 @@ _STARTED = time.perf_counter()
 class ThisRun:
     """What has happened so far while the script runs."""
 
-    # Fingerprints of the files that tables were read from. By default, a record names these files
-    # as the sources.
+    # Fingerprints of the files that tables were read from. The record of a file that the script
+    # writes names them as the sources of this file.
     sources: dict[Path, Fingerprint] = field(default_factory=dict)
     # For each file of code that was loaded at the start: time of the last change, and size.
     code_at_start: dict[Path, tuple[int, int]] = field(default_factory=dict)
@@ -72,9 +72,9 @@ class Provenance:
     options: dict[str, Any]
     # Seconds from the start of the script until it wrote the file.
     seconds: float
-    # Peak memory until the script wrote the file, in bytes; None if it is not known.
+    # The most memory that the script used before it wrote the file, in bytes; None if unknown.
     memory: int | None = None
-    # Fingerprint of the script and of its imports from the kit.
+    # Fingerprint of the code: the script and the files of the kit that it imports.
     code: str = ""
     # The folds of a cross-validation, such as "10 folds --by_question"; "" without folds.
     split: str = ""
@@ -139,13 +139,14 @@ def options_of(words: Iterable[str]) -> dict[str, Any]:
             if has_value or name == "local":
                 name = "files"
         else:
-            # The first value of a flag replaces True; further values make a list.
             value_so_far = options.get(name, True)
             if value_so_far is True:
+                # The flag had no value yet.
                 options[name] = word
             elif isinstance(value_so_far, list):
                 options[name] = [*value_so_far, word]
             else:
+                # This is the flag's second value: from now on they are a list.
                 options[name] = [value_so_far, word]
     return options
 
@@ -164,7 +165,10 @@ def flags_of(options: Mapping[str, Any]) -> list[str]:
 
 
 def settings(options: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
-    """Return the options that may change what a model computes, and those that `keep` names."""
+    """Return the options of a command without those that only name files and folders.
+
+    The options left may change what a model computes. Options in `keep` are returned in any case.
+    """
     return {name: value for name, value in options.items() if name not in PLACES or name in keep}
 
 
@@ -277,9 +281,11 @@ def this_process(
     folder
         Folder of the record. The paths of source files are relative to this folder.
     files
-        The files, written completely but not yet renamed: each path with its open temporary file.
+        The files, by their final paths. The values are the open temporary files, which are written
+        completely and not renamed yet.
     made_from
-        The source files. By default all files that `RUN.sources` names.
+        The source files. By default they are the files that this process has read so far and that
+        still exist.
     split
         Description of the folds, see `Provenance.split`.
     name
@@ -360,7 +366,11 @@ def with_origin(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_valid(record: Provenance) -> bool:
-    """Return whether all fields are valid. Fields of a wrong type may raise an exception."""
+    """Return whether all fields of a record are valid.
+
+    For some wrong fields an exception is raised instead, which `parse` catches. The type of
+    `seconds` is not checked here, since `parse` converts it.
+    """
     texts = [record.script, record.split, record.name, *flags_of(record.options)]
     texts += [*record.files, *record.made_from]
     if record.time:
@@ -370,7 +380,9 @@ def _is_valid(record: Provenance) -> bool:
         # A file name cannot contain NUL.
         all(isinstance(text, str) and "\0" not in text for text in texts)
         and Path(record.script).name != ""
+        # `isinstance` would accept True and False too.
         and (record.memory is None or type(record.memory) is int)
+        # Hexadecimal digits, or nothing.
         and re.fullmatch(r"[0-9a-f]*", record.code) is not None
         and isinstance(record.interrupted, bool)
         and isinstance(record.code_changed, bool)
@@ -381,9 +393,12 @@ def _is_valid(record: Provenance) -> bool:
 
 
 def read(path: Path) -> Provenance | None:
-    """Read the record of a file; None if there is none, or if the file was changed after it."""
+    """Read the record of a file; None if there is none, or if it describes another content.
+
+    The file may have been changed after the record was written.
+    """
     record = _read_beside(path)
-    # Compare with all files of the record, since the file may have been renamed.
+    # The record may name the file differently, if it was renamed: compare with all files in it.
     if record is None or not any(matches(path, known) for known in record.files.values()):
         return None
     return record
@@ -407,7 +422,11 @@ def _read_beside(path: Path) -> Provenance | None:
 
 
 def record_path(path: Path) -> Path:
-    """Return the path of a file's record: the shared record of several files, else its own."""
+    """Return the path of the record that describes a file.
+
+    This is a record that the file shares with others, such as all files of a split, if there is
+    one. Otherwise it is the .json file of the same name.
+    """
     own = path.with_suffix(".json")
     shared = path.with_name(layout.RECORD_OF_FILE.get(path.name, own.name))
     return shared if shared.is_file() else own
@@ -426,7 +445,7 @@ def require_current(paths: Iterable[Path]) -> None:
 
 
 def _require_as_recorded(path: Path, record: Provenance) -> None:
-    """Raise `InputError` unless a file, and its sources, are as the record says."""
+    """Raise `InputError` if a file or one of its sources is not as the file's record says."""
     if not matches(path, record.files.get(path.name)):
         raise InputError(
             f"{path}: is not the file that {record_path(path)} describes, so it may be of "
@@ -487,7 +506,10 @@ def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
 
 
 def has_rows_of(path: Path, markers: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether the rows of a file are those of simulated files, by the markers of these."""
+    """Return whether the rows of a file are rows of simulated files.
+
+    `markers` are the markers of data folders with simulated files, which hold sketches of the rows.
+    """
     sketches = [marker["sketches"] for marker in markers if marker.get("sketches")]
     if not sketches:
         return False

@@ -41,10 +41,13 @@ def _imports_of(path: Path, content: bytes) -> set[Path]:
             names = [alias.name for alias in statement.names]
             folders = [path.parent, layout.ROOT]
         elif isinstance(statement, ast.ImportFrom):
+            # In "from . import name", no module is named.
             module = statement.module or ""
+            dotted_module = f"{module}." if module else ""
             # In "from package import name", the name may be a module of the package.
-            names = [f"{module}.{alias.name}".strip(".") for alias in statement.names]
-            names.append(module)
+            names = [f"{dotted_module}{alias.name}" for alias in statement.names]
+            if module:
+                names.append(module)
             # In a relative import, `level` is the number of dots: one for the package of the file,
             # one more for each package around that package.
             if statement.level > 0:
@@ -54,7 +57,7 @@ def _imports_of(path: Path, content: bytes) -> set[Path]:
         else:
             continue
         for folder in folders:
-            for name in filter(None, names):
+            for name in names:
                 files.update(_modules(folder, name))
     return files
 

@@ -21,7 +21,8 @@ if not _PACKAGES:
         file=sys.stderr,
     )
     sys.exit(2)
-# A module with a `__path__` is a package: Python now loads `common.cli`, for example, from the kit.
+# From here on, `import common.cli`, for example, loads the kit's module, because Python looks for
+# the modules of a package in its `__path__`.
 __path__ = [str(_PACKAGES[0])]
 
 # Nothing here uses this module. Importing it limits the threads of libraries, and ends the script

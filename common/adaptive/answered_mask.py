@@ -10,7 +10,7 @@ from common.arrays import Array, FloatArray
 
 import numpy as np
 
-# Share of a test student's answers that are targets, and therefore 0 in the answered mask.
+# Share of a test student's answers that are targets. Targets may not be asked.
 HIDDEN_SHARE = 0.2
 # Ridge penalties of `fit_latent` and `fit_completion`, chosen by cross-validation over students.
 _REGRESSION_PENALTY = 12.0
@@ -39,7 +39,7 @@ def count_together(mask: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def fit_latent(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Fit a ridge regression of latent vectors on answered masks.
+    """Fit a ridge regression that predicts latent vectors of students from their answered masks.
 
     The prediction for a mask m is latent.mean(axis=0) + (m / √m.sum() − mean) @ weights.
 
@@ -57,7 +57,7 @@ def fit_latent(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]
     weights : array of float32, shape (questions, k)
         The regression coefficients.
     """
-    # Dividing by the root of the number of questions gives each mask the length 1.
+    # Dividing by the root of its number of questions gives a mask of zeros and ones the norm 1.
     x = np.asarray(mask / np.sqrt(mask.sum(axis=1, keepdims=True)), np.float32)
     mean = x.mean(axis=0)
     x -= mean
@@ -66,7 +66,10 @@ def fit_latent(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def fit_completion(together: FloatArray) -> FloatArray:
-    """Fit a ridge regression of whole answered masks on masks with hidden answers.
+    """Fit a ridge regression that predicts the questions that are hidden in an answered mask.
+
+    The regression predicts the whole mask of a student, 1 for each question answered, from the mask
+    in which the targets are 0.
 
     Parameters
     ----------
@@ -76,18 +79,22 @@ def fit_completion(together: FloatArray) -> FloatArray:
     Returns
     -------
     array of float32, shape (questions, questions)
-        Regression coefficients: mask with hidden answers @ coefficients predicts the whole mask.
+        Regression coefficients: the mask without targets @ coefficients predicts the whole mask.
 
     Notes
     -----
     No masks with answers hidden at random are needed. The sums of products that the regression
     needs have a closed form in expectation (Steck 2020, "Autoencoders that don't overfit towards
-    the identity"). Let x be a mask in which each 1 of the whole mask y is kept with the probability
-    `kept_share`. Summed over students, E[xᵀx] is kept_share² · together, except on the diagonal,
-    where it is kept_share · together. E[xᵀy] is kept_share · together.
+    the identity"). Let y be the whole masks and x the same masks in which each 1 is kept with the
+    probability `kept_share`, both of shape (students, questions). Then E[xᵀx] is
+    kept_share² · together, except on the diagonal, where it is kept_share · together. E[xᵀy] is
+    kept_share · together.
     """
     kept_share = np.float32(1 - HIDDEN_SHARE)
+    # E[xᵀx] with the ridge penalty on its diagonal.
     expected_squares = kept_share**2 * together
     expected_diagonal = kept_share * np.diagonal(together)
     np.fill_diagonal(expected_squares, expected_diagonal + _COMPLETION_PENALTY)
-    return np.linalg.solve(expected_squares, kept_share * together)
+    # E[xᵀy].
+    expected_products = kept_share * together
+    return np.linalg.solve(expected_squares, expected_products)

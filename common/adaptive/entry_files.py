@@ -58,8 +58,9 @@ def collect(package: Path) -> dict[str, Path]:
     require_file(package / ENTRY_FILE)
     files = {}
     for folder, folders, names in os.walk(package):
-        # `os.walk` descends to the folders that this list keeps. It does not follow symlinks.
+        # Change the list `folders` in place: `os.walk` visits only the folders that remain in it.
         folders[:] = [name for name in folders if not name.startswith(_IGNORED_PREFIXES)]
+        # `os.walk` does not follow symlinks to folders. Check them as if they were files.
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         for name in [*links, *names]:
             path = Path(folder) / name
@@ -67,6 +68,7 @@ def collect(package: Path) -> dict[str, Path]:
                 continue
             _require_plain_file(path, package)
             name_in_zip = path.relative_to(package).as_posix()
+            # An entry cannot use the kit, so it needs no file that finds the kit.
             if name_in_zip != _KIT_FINDER:
                 files[name_in_zip] = path
     # A package that trains weights needs them.
@@ -219,6 +221,7 @@ def warn_of_names(submission: Path) -> None:
 def _is_weights_or_ignored(name: str) -> bool:
     """Return whether a file is named as weights should be, or is left out of an entry.
 
-    The beginning of its own name, or of the name of a folder that it lies in, decides.
+    This depends on how the name of the file begins, and on how the names of the folders begin in
+    which it lies. `name` is the path of the file in the entry.
     """
     return any(part.startswith((WEIGHTS, *_IGNORED_PREFIXES)) for part in name.split("/"))

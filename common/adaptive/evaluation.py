@@ -86,7 +86,9 @@ def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
     # package there, train a copy without these students. Do so only for the script's own package.
     is_own_package = options.submission == package
     is_local_split = setting.reference == TASK_4.answers_path(LOCAL)
-    with _with_local_weights(setting, is_own_package and is_local_split) as setting_played:
+    may_train = is_own_package and is_local_split
+    # `setting_played` names the copy, if there is one. The page names the package.
+    with _with_local_weights(setting, may_train) as setting_played:
         examination = _examine(setting_played, options, paths)
     _publish(options, setting, examination, paths)
 
@@ -126,7 +128,8 @@ def build_parser(doc: str | None, package: Path | None = None) -> argparse.Argum
         "--show_sequences",
         _N_STUDENTS_PRINTED,
         "print what the first N students were asked, in order; 0: none",
-        cli.seed,
+        # `cli.seed` reads a whole number that may be 0.
+        parse=cli.seed,
     )
     return parser
 
@@ -136,8 +139,10 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
     inputs = [setting.submission, setting.reference, setting.train]
     phase = TASK_4.phase_of(options.phase, options.ref_data)
     text_path, _ = score_files.score_paths(options.output_dir, TASK_4.number, phase)
+    # Beside scores_task_4_public.txt, for example, lies sequence_task_4_public.csv.
+    task_and_phase = text_path.stem.removeprefix("scores")
     paths = _Paths(
-        asked=text_path.with_name(f"sequence{text_path.stem.removeprefix('scores')}.csv"),
+        asked=text_path.with_name(f"sequence{task_and_phase}.csv"),
         output=options.output_dir / "entry_output_task_4.txt",
         probabilities=options.probabilities,
     )
@@ -151,7 +156,11 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
 
 @contextmanager
 def _with_local_weights(setting: Setting, may_train: bool) -> Iterator[Setting]:
-    """Yield the setting; if `may_train`, with `package_without_local_students` as the entry."""
+    """Yield the setting with the entry to be played.
+
+    If `may_train`, this is the entry of `package_without_local_students`: perhaps a copy of the
+    entry with other weights.
+    """
     if may_train:
         with package_without_local_students(setting.submission, setting.reference) as package:
             yield replace(setting, submission=package)
@@ -172,6 +181,7 @@ def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _E
     curves: FloatArray | str = "not asked for"
     if not options.skip_curve:
         curves = measure_curves(setting, reference, played.games)
+    # Fingerprint the code that trained the weights as it was then; it may have changed since.
     training_code = "" if origin.record is None else origin.record.code
     code = entry_files.fingerprint_code(setting.submission, training_code)
     if played.output:

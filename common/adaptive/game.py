@@ -35,7 +35,7 @@ class Rules:
     unobserved: int = -1
 
     def __str__(self) -> str:
-        """Return the choices in words."""
+        """Return the choices in words, for the page of a score."""
         may = "may be asked" if self.targets_queryable else "may not be asked"
         return f"targets {may}, unobserved = {self.unobserved}"
 
@@ -55,13 +55,14 @@ class Reference:
     is_correct: IntArray
     # The option chosen, 1 to 4, or -1 where it is unknown or the question not answered, int8.
     option: IntArray
-    # The masks by the names of their columns: True for answers that are to be predicted.
+    # By name of a mask, such as "IsTarget_0": True for the answers to be predicted with this mask.
     targets: dict[str, BoolArray]
 
     def require_others(self, student: IntArray, beginning: str, hint: str) -> None:
-        """Raise `InputError` if the UserIds `student` include a student to be examined.
+        """Raise `InputError` if one of some students is among the students to be examined.
 
-        `beginning` begins the message, such as ``train.csv: holds``; `hint` ends it.
+        `student` holds their UserIds. `beginning` begins the message, such as ``train.csv: holds``;
+        `hint` ends it.
         """
         known = np.intersect1d(self.student, student)
         if len(known):
@@ -79,7 +80,8 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
     path
         File of answers.
     n_questions
-        The number of columns of the matrices, at least; more if the file has larger QuestionIds.
+        The least number of columns of the matrices. They have more if the file has larger
+        QuestionIds.
 
     Raises
     ------
@@ -106,11 +108,17 @@ def make_reference(
     name
         The file of the answers, for messages.
     answers
-        Answers, with AnswerValue if it is known.
+        A row for each answer: UserId, QuestionId, IsCorrect and, if it is known, AnswerValue.
     masks
-        By name, a value for each answer: 1 or True for a target.
+        By name of a mask: an array with a value for each row of `answers`, 1 or True for a target.
     n_questions
-        The number of columns of the matrices, at least.
+        The least number of columns of the matrices. They have more if there are larger
+        QuestionIds.
+
+    Raises
+    ------
+    InputError
+        If the matrices would be too large.
     """
     student, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
     column = answers["QuestionId"].to_numpy()
@@ -121,17 +129,20 @@ def make_reference(
             f"expected at most {_MAX_CELLS:,} pairs: is this a file of task 4?"
         )
 
-    def matrix(values: Any, not_answered: int) -> IntArray:
+    def to_matrix(values: Any, *, not_answered: int) -> IntArray:
         cells = np.full((len(student), n_columns), not_answered, np.int8)
         cells[row, column] = values
         return cells
 
+    unknown = -1
     return Reference(
         name=name,
         student=student,
-        is_correct=matrix(answers["IsCorrect"], -1),
-        option=matrix(answers.get("AnswerValue", -1), -1),
-        targets={mask: matrix(values, 0).astype(bool) for mask, values in masks.items()},
+        is_correct=to_matrix(answers["IsCorrect"], not_answered=-1),
+        option=to_matrix(answers.get("AnswerValue", unknown), not_answered=-1),
+        targets={
+            mask: to_matrix(values, not_answered=0).astype(bool) for mask, values in masks.items()
+        },
     )
 
 
@@ -167,7 +178,7 @@ class GameState:
         if not rules.targets_queryable:
             self.can_query &= ~self.targets
         self.chosen: list[IntArray] = []
-        # The answers as the entry sees them.
+        # The answers as the entry sees them: at first, none is revealed.
         self._option = np.full_like(reference.option, rules.unobserved)
         self._is_correct = np.full_like(reference.is_correct, rules.unobserved)
 
@@ -189,7 +200,7 @@ class GameState:
             )
 
     def reveal(self, questions: IntArray) -> None:
-        """Reveal an answer of each student.
+        """Reveal to the entry one answer of each student.
 
         `questions` are QuestionIds that may be asked, int64, shape (students,). For a student with
         -1 nothing is revealed.
@@ -203,7 +214,7 @@ class GameState:
         self._option[rows, asked] = np.where(option > 0, option, self.rules.unobserved)
 
     def call_entry(self, entry: Entry, when: str, method: str) -> Any:
-        """Call a method of an entry with what it may see; check and return what it returns.
+        """Call a method of an entry with the revealed answers; check and return its result.
 
         Parameters
         ----------
@@ -217,8 +228,9 @@ class GameState:
         Returns
         -------
         array or None
-            For `select_questions`, the QuestionIds of `check_selection`. For `predict`, the values
-            of the targets, int8, shape (targets,); for `predict_probabilities`, float64. For
+            For `select_questions`, the QuestionIds chosen, int64, shape (students,). For `predict`,
+            the predictions of the targets, int8, shape (targets,). For `predict_probabilities`,
+            the probabilities of right answers to the targets, float64, shape (targets,). For
             `update_model`, None.
 
         Raises
@@ -226,13 +238,15 @@ class GameState:
         EntryError
             If the method fails, or does not return what it should.
         """
-        # The entry gets copies of these: see `Entry.call`.
+        # The arguments of all methods. `Entry.call` copies them, so that an entry cannot change
+        # this state.
         seen = self._option, self._is_correct
         try:
             if method == "predict":
                 return self._check_labels(entry.call(method, seen))
             if method == "predict_probabilities":
                 return self._check_probabilities(entry.call(method, seen))
+            # The other methods also get the questions that may be asked.
             returned = entry.call(method, (*seen, self.can_query.astype(np.int8)))
             if method == "select_questions":
                 return self.check_selection(returned)
@@ -410,16 +424,18 @@ def play(
         If a student has too few questions that may be asked.
     """
     for state in _play_rounds(entry, reference, mask, rules):
-        # The first state is that before round 1, in which no question has been chosen.
-        if state.chosen:
+        # The first state that is yielded is the one before round 1: no question has been asked yet.
+        a_round_was_played = len(state.chosen) > 0
+        if a_round_was_played:
             on_round()
-    # The loop leaves `state` as it is after the last round.
+    # `_play_rounds` yields the same object after each round. Now it is the state after the last.
     end = f"after round {N_ROUNDS}"
     prediction = state.call_entry(entry, end, "predict")
     probability = None
     if with_probability:
         probability = state.call_entry(entry, end, "predict_probabilities")
-    return Game(np.stack(state.chosen, axis=1), state.truth, prediction, probability)
+    chosen = np.stack(state.chosen, axis=1)
+    return Game(chosen, state.truth, prediction, probability)
 
 
 def replay(
@@ -442,8 +458,8 @@ def _play_rounds(
 ) -> Iterator[GameState]:
     """Play all rounds; yield the state before the first round and after each round.
 
-    `chosen` holds the questions to ask, shape (students, N_ROUNDS). If it is None, the entry
-    chooses them.
+    The same object is yielded each time. `chosen` holds the questions to ask, shape (students,
+    N_ROUNDS). If it is None, the entry chooses them.
     """
     state = GameState(reference, mask, rules)
     state.require_askable(N_ROUNDS)

@@ -135,10 +135,12 @@ def describe(
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Return the evaluation for the record, and the fields of the template `games.html`.
 
-    `figures` come from `figures_of`, `asked` from `list_questions`. `more_fields` are further
-    fields of the `Evaluation`.
+    `figures` come from `figures_of`, `asked` from `list_questions`; without `asked` the page shows
+    no example games. `more_fields` are further fields of the `Evaluation`.
     """
+    # The accuracy with each mask, by name of the mask.
     accuracies = figures["masks"]
+    # The accuracies after each question, or a text that says why they are not known.
     curves = figures["curves"]
     evaluation = Evaluation(
         task=TASK_4.number,
@@ -161,6 +163,7 @@ def describe(
         "curve_names": list(_CURVE_NAMES),
         "asked": {} if asked is None else _list_example_games(asked, setting.metadata_dir),
         "confusion": score_files.confusion_table(confusion, TASK_4.value_names),
+        # A caller that has probabilities replaces this text by HTML.
         "calibration": "",
     }
 
@@ -171,14 +174,14 @@ def _draw_masks(accuracies: Mapping[str, float], mean: float) -> str:
         [charts.Dot(mask, accuracy) for mask, accuracy in accuracies.items()],
         label="Accuracy with each mask",
         digits=4,
-        # The chart draws `chance` as a dashed line.
+        # `dot_chart` draws a dashed line at `chance`. Here the line marks the mean.
         chance=mean,
         axis="accuracy, mean dashed",
     )
 
 
 def _draw_curves(curves: list[list[float]]) -> str:
-    """Draw the accuracies after each question, of `_CURVE_NAMES`."""
+    """Draw the accuracies after each question, a curve for each name in `_CURVE_NAMES`."""
     steps = range(N_ROUNDS + 1)
     drawn = [
         charts.Curve(name, steps, accuracies, color)
@@ -188,22 +191,26 @@ def _draw_curves(curves: list[list[float]]) -> str:
 
 
 def _list_example_games(asked: pd.DataFrame, metadata_dir: Path) -> dict[int, Any]:
-    """Return the questions that some students were asked with the first mask.
+    """Return the questions that some students were asked with the first mask, for the page.
 
-    The students are evenly spread over all students. Keys are UserIds. Values are rows of texts:
-    round, question, subject and answer.
+    Keys are UserIds; these students are evenly spread over all students. Values are arrays of
+    texts, with a row for each question asked: round, question, subject and answer.
     """
-    asked = asked[asked["Mask"] == asked["Mask"].iloc[0]]
-    subjects = metadata.name_subjects(metadata_dir, np.arange(asked["QuestionId"].max() + 1))
+    first_mask = asked["Mask"].iloc[0]
+    asked = asked[asked["Mask"] == first_mask]
+    question_ids = np.arange(asked["QuestionId"].max() + 1)
+    subjects = np.array(metadata.name_subjects(metadata_dir, question_ids))
     texts = asked.assign(
-        Subject=np.array(subjects)[asked["QuestionId"]],
+        Subject=subjects[asked["QuestionId"]],
+        # IsCorrect is 0 or 1: the position of its name.
         Answer=OUTCOMES[asked["IsCorrect"]],
     ).astype(str)
-    rows_by_student = texts.set_index(asked["UserId"])
+
     students = asked["UserId"].unique()
     positions = np.linspace(0, len(students) - 1, _N_STUDENTS_SHOWN).astype(int)
-    columns = ["Round", "QuestionId", "Subject", "Answer"]
-    return {
-        student: rows_by_student.loc[[student], columns].to_numpy()
-        for student in students[np.unique(positions)]
-    }
+    games = {}
+    # With few students, positions repeat.
+    for student in students[np.unique(positions)]:
+        of_student = texts[asked["UserId"] == student]
+        games[student] = of_student[["Round", "QuestionId", "Subject", "Answer"]].to_numpy()
+    return games

@@ -30,8 +30,8 @@ N_DRY_RUN_STUDENTS = 30
 _MIN_DRY_RUN_ANSWERS = 2 * N_ROUNDS
 # Metadata files that are copied to an entry's folder if they exist.
 _METADATA = (*TASK_4.data.metadata, layout.SUBJECT_METADATA)
-# Errors that are typical of an entry written for 0 as the value of an answer not revealed: it gets
-# -1 and uses it as an index or a count.
+# Typical errors of entries that expect 0 where an answer is not revealed. They get -1 there, and
+# use -1 as an index or as a count.
 _FAULTS_OF_MINUS_1 = re.compile(r"raised IndexError|raised .*\b(out of (bounds|range)|negative)\b")
 
 
@@ -41,7 +41,7 @@ class Played:
 
     # The games by mask, in the order in which they were played.
     games: dict[str, Game]
-    # The end of the stdout and stderr of all processes, joined.
+    # What the processes have printed to stdout and stderr, joined; of each process only the end.
     output: str
     # Names of the arguments that the entry has changed, by method. Changes have no effect.
     changed: dict[str, set[str]]
@@ -54,7 +54,8 @@ class Played:
 def isolate(setting: Setting) -> IsolatedEntry:
     """Return an isolated entry that has not started yet.
 
-    When it starts, its folder gets the entry's files, the metadata and the training file.
+    When the entry starts, its folder gets its own files, the metadata and the training file, under
+    the names that the challenge gives them.
     """
 
     def write_files(folder: Path) -> None:
@@ -63,7 +64,7 @@ def isolate(setting: Setting) -> IsolatedEntry:
             if (setting.metadata_dir / name).is_file():
                 shutil.copyfile(setting.metadata_dir / name, folder / name)
         if setting.train is not None:
-            # The training file of a local split has another name in the kit.
+            # In the kit the training file may have another name: that of a local split does.
             shutil.copyfile(setting.train, folder / TASK_4.data.train)
 
     return IsolatedEntry(write_files, setting.reference, setting.limits)
@@ -75,10 +76,10 @@ def play_all(
     output_path: Path | None = None,
     with_probability: bool = False,
 ) -> Played:
-    """Play the game with every mask.
+    """Play the game with every mask of targets, each in a new process.
 
-    If the entry fails, its output so far is written to `output_path`, unless that is None, and
-    `InputError` is raised.
+    `with_probability` tells whether the entry is asked for probabilities too. If the entry fails,
+    its output so far is written to `output_path`, unless that is None, and `InputError` is raised.
     """
     games: dict[str, Game] = {}
     output = ""
@@ -94,7 +95,8 @@ def play_all(
                     )
             except EntryError as fault:
                 message = f"{setting.submission}: {mask}, {fault}"
-                if setting.rules.unobserved == -1 and _FAULTS_OF_MINUS_1.search(str(fault)):
+                may_expect_0 = _FAULTS_OF_MINUS_1.search(str(fault)) is not None
+                if setting.rules.unobserved == -1 and may_expect_0:
                     message += "; an entry written for 0 as unobserved needs --unobserved 0"
                 output += entry.output
                 if output_path is not None and output:
@@ -110,7 +112,7 @@ def play_all(
 def dry_run(setting: Setting) -> None:
     """Play with some students of a training file, to see whether the entry runs; give no score.
 
-    The training file is the reference of the setting.
+    `setting.reference` must be the training file: the students examined come from it.
     """
     train = setting.reference
     answers = read_answers(train)
@@ -121,6 +123,7 @@ def dry_run(setting: Setting) -> None:
             f"{train}: no student has {_MIN_DRY_RUN_ANSWERS} answers, expected some for the dry run"
         )
     answers = answers[answers["UserId"].isin(students)].sort_values("UserId", kind="stable")
+    # Every fifth answer is a target.
     is_target = np.arange(len(answers)) % 5 == 0
     n_questions = count_questions(train, setting.metadata_dir)
     masks = {"dry run": is_target}
@@ -130,10 +133,10 @@ def dry_run(setting: Setting) -> None:
 def measure_curves(
     setting: Setting, reference: Reference, games: Mapping[str, Game]
 ) -> FloatArray | str:
-    """Measure the accuracy after each question.
+    """Measure the accuracy after each question, by playing the games again.
 
-    Games are replayed with given questions, without calls of `select_questions`. An entry may fail
-    without these calls.
+    Now the questions are given, and `select_questions` is not called. An entry may fail without
+    these calls.
 
     Returns
     -------
@@ -154,7 +157,8 @@ def measure_curves(
                     progress.update()
     except EntryError as fault:
         return f"replaying the games without select_questions, {fault}"
-    return np.array(accuracies).reshape(len(games), 2, -1)
+    # The loops ran over masks, and over the two choices of questions.
+    return np.array(accuracies).reshape(len(games), 2, N_ROUNDS + 1)
 
 
 def list_questions(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:

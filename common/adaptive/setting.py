@@ -19,7 +19,8 @@ class Setting:
 
     # The entry, a folder or a zip.
     submission: Path
-    # All answers of the students examined, with the masks.
+    # The file with all answers of the students examined. Its columns IsTarget, or IsTarget_0 and so
+    # on, are the masks: they mark the answers to be predicted.
     reference: Path
     # The training file that the entry finds in its folder; None if it gets none.
     train: Path | None
@@ -29,7 +30,7 @@ class Setting:
 
 
 def add_data_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that name the students examined."""
+    """Add the flags that name the files with the students examined: phase, folder and file."""
     parser.add_argument(
         "--phase",
         choices=(LOCAL, *layout.PHASES),
@@ -85,7 +86,10 @@ def _parse_positive(text: str) -> float:
 
 
 def read_data_flags(options: argparse.Namespace, submission: Path) -> Setting:
-    """Return the setting of an entry with the files that the flags of `add_data_flags` name."""
+    """Return the setting for playing an entry with files, but without rules and limits.
+
+    The flags of `add_data_flags` name these files. `submission` is the entry, a folder or a zip.
+    """
     reference = TASK_4.answers_path(options.phase)
     input_dir = options.input_dir or reference.parent
     data_dir = input_dir.parent
@@ -103,7 +107,7 @@ def read_data_flags(options: argparse.Namespace, submission: Path) -> Setting:
 
 
 def read_game_flags(options: argparse.Namespace, setting: Setting) -> Setting:
-    """Return a setting with the rules and limits that the flags of `add_game_flags` name."""
+    """Return the setting with the rules and limits that the flags of `add_game_flags` give."""
     return replace(setting, rules=read_rules(options), limits=read_limits(options))
 
 
@@ -122,8 +126,8 @@ def read_students(setting: Setting, origin: WeightsOrigin | None = None) -> Refe
 
     `origin` says how the entry's weights were made; by default it is found out.
 
-    Raises `InputError` if one of them is in the training file that the entry gets, or among the
-    students that the entry's model is trained on.
+    Raises `InputError` if a student to be examined is in the training file that the entry gets, or
+    among the students that the entry's model is trained on.
     """
     provenance.require_current([setting.reference])
     if setting.train is not None:

@@ -91,7 +91,11 @@ def count_questions(train: Path | None, metadata_dir: Path) -> int:
 
 
 def read_training(paths: list[Path], metadata_dir: Path) -> tuple[pd.DataFrame, int]:
-    """Read the answers of all training files; return also the number of columns of the arrays."""
+    """Read the answers of all training files; return also the number of questions of the game.
+
+    This number is the largest QuestionId in the files and in the metadata plus 1. An entry gets
+    arrays with so many columns.
+    """
     answers = read_students(paths)
     n_in_metadata = count_questions(None, metadata_dir)
     n_in_answers = int(answers["QuestionId"].to_numpy().max(initial=-1)) + 1
@@ -152,9 +156,9 @@ def _record_training(folder: Path, students: IntArray, files: Mapping[str, Finge
 def package_without_local_students(package: Path, reference: Path) -> Iterator[Path]:
     """Yield a package to be played with the students of the local split.
 
-    If it is known how the weights were trained, and that it was on students in the file
-    `reference`, it is a temporary copy whose weights are trained with --local. Otherwise it is the
-    package as it is.
+    Usually this is the package itself. But if a record tells that its weights were trained on
+    students in the file `reference`, a temporary copy is yielded instead. Its weights are trained
+    with --local, and otherwise in the same way.
     """
     trainer = package / TRAINER
     if not trainer.is_file():

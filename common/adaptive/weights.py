@@ -11,7 +11,8 @@ from pathlib import Path
 from common import provenance
 from common.errors import printable
 
-# By the challenge's rules, the name of a saved model, or of its folder, begins with this.
+# The beginning of the name of a saved model, or of the folder of a saved model, as the challenge's
+# rules ask.
 WEIGHTS = "model_task_4"
 # UserIds of the students that the weights are trained on. These students may not be examined.
 TRAINED_STUDENTS = f"{WEIGHTS}_students.npy"
@@ -31,9 +32,9 @@ def describe_origin(origin: provenance.Provenance | None) -> str:
 
 
 def move_record(origin: provenance.Provenance, copy: Path, package: Path) -> provenance.Provenance:
-    """Return the record of weights that were trained in a copy, as one of the package's training.
+    """Return the record `origin` of weights trained in a copy, as if the package had trained them.
 
-    It names the script in the package, and the paths of the sources are relative to the package.
+    The record names the script in the package, and paths of its sources relative to the package.
     """
     trainer = package / Path(origin.script).name
     made_from = {

@@ -43,8 +43,8 @@ class WeightsOrigin:
 def find_weights_origin(submission: Path) -> WeightsOrigin:
     """Return how the weights of an entry were made.
 
-    The records beside the weights tell it. Files that these do not name are looked up by their
-    content in the records of the kit's packages.
+    The record of the training beside the weights says so. Files that it does not name are looked up
+    by their content in the records of training of the kit's packages.
 
     Raises
     ------
@@ -59,21 +59,26 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
         return WeightsOrigin(record, students, ())
     packages = {path.parent: read_origin(path.parent) for path in _training_records()}
     records = [known for known in (record, *packages.values()) if known is not None]
+    # Only files of the recorded sizes can be in a record, so no others need be read.
     fingerprints = entry_files.fingerprint_data(submission, _sizes_of_files(records))
+    # Names of the entry's files that no record has named so far.
     unknown = set(fingerprints)
     if record is not None and is_recorded:
         unknown = {name for name in unknown if fingerprints[name] not in record.files.values()}
-    for package, known in packages.items():
-        if known is None:
+    for package, package_record in packages.items():
+        if package_record is None:
             continue
-        traced = {name for name in unknown if fingerprints[name] in known.files.values()}
-        known_students = read_students_if_valid(package) if traced else None
-        if known_students is None:
+        package_files = package_record.files.values()
+        from_package = {name for name in unknown if fingerprints[name] in package_files}
+        if not from_package:
             continue
-        unknown -= traced
-        students = known_students if students is None else np.union1d(students, known_students)
+        package_students = read_students_if_valid(package)
+        if package_students is None:
+            continue
+        unknown -= from_package
+        students = package_students if students is None else np.union1d(students, package_students)
         if not is_recorded:
-            record = known
+            record = package_record
             is_recorded = True
     return WeightsOrigin(record, students, tuple(sorted(unknown)))
 

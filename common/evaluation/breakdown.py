@@ -17,7 +17,8 @@ from common.evaluation.student_quantile import student_quantile
 import numpy as np
 import pandas as pd
 
-# No accuracy is shown for groups of fewer answers: participants could infer the answers from it.
+# Groups with fewer answers get no accuracy: if a participant knows which predictions are in a small
+# group, its accuracy tells much about the hidden answers.
 FEW = 20
 # Number of subjects that have a group of their own; the others share one.
 _N_SUBJECTS = 12
@@ -37,7 +38,11 @@ class Breakdown:
 
 
 def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Breakdown]:
-    """Return the accuracies for each grouping in `OF_ANSWERS` whose facts are known."""
+    """Return the accuracies for each grouping in `OF_ANSWERS` that can be made.
+
+    A grouping by subject takes `subjects`, as in `PairFacts.subjects`. Every other grouping takes a
+    column of `pairs`.
+    """
     breakdowns = []
     for grouping in OF_ANSWERS:
         if grouping.subject_level is None:
@@ -52,24 +57,27 @@ def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Break
 
 
 def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.DataFrame:
-    """Return the accuracies by subjects of one level, the subjects with most answers first."""
+    """Return the accuracies by subjects of one level, the subjects with most answers first.
+
+    The last group, "other subjects", holds the answers to questions that have none of the subjects
+    shown. `subjects` has a row for each question and subject.
+    """
     n_answers = subjects["QuestionId"].map(pairs["QuestionId"].value_counts())
-    size = n_answers.groupby(subjects["SubjectId"]).sum()
-    largest = size.sort_values(ascending=False, kind="stable").index[:_N_SUBJECTS]
-    large_subjects = subjects[subjects["SubjectId"].isin(largest)]
-    # Questions without any of these subjects go together.
-    is_other = ~subjects["QuestionId"].isin(large_subjects["QuestionId"])
-    others = subjects[is_other].drop_duplicates("QuestionId")
-    others = others.assign(SubjectId=_OTHERS, Name="other subjects")
-    # A row for each question and subject.
-    question_subjects = pd.concat([large_subjects, others])
-    category = question_subjects["SubjectId"].astype(pd.CategoricalDtype([*largest, _OTHERS]))
-    categories = question_subjects[["QuestionId"]].assign(subject=category)
-    # A row for each answer and subject.
+    n_by_subject = n_answers.groupby(subjects["SubjectId"]).sum()
+    largest = n_by_subject.sort_values(ascending=False, kind="stable").index[:_N_SUBJECTS]
+    with_large_subject = subjects[subjects["SubjectId"].isin(largest)]
+    has_only_others = ~subjects["QuestionId"].isin(with_large_subject["QuestionId"])
+    with_others = subjects[has_only_others].drop_duplicates("QuestionId")
+    with_others = with_others.assign(SubjectId=_OTHERS, Name="other subjects")
+    # A row for each question and group.
+    grouped = pd.concat([with_large_subject, with_others])
+    group = grouped["SubjectId"].astype(pd.CategoricalDtype([*largest, _OTHERS]))
+    question_groups = grouped[["QuestionId"]].assign(subject=group)
+    # A row for each answer and group.
     columns = pairs.columns.intersection(["QuestionId", "student_code", "right", "majority_right"])
-    answers = pairs[columns].merge(categories, on="QuestionId")
+    answers = pairs[columns].merge(question_groups, on="QuestionId")
     table = accuracy_by(answers, "subject", n_all=len(pairs))
-    names = question_subjects.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
+    names = grouped.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
     return table.set_axis(names[table.index])
 
 
@@ -178,18 +186,26 @@ class Losses:
 
 
 def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
-    """Return the questions and the subjects with more wrong predictions than expected."""
+    """Return the questions and the subjects with more wrong predictions than expected.
+
+    `subjects` has a row for each question and subject; None if the subjects are not known.
+    """
     is_wrong = ~pairs["right"]
     share_wrong = float(is_wrong.mean())
     by_question = is_wrong.groupby(pairs["QuestionId"]).agg(n_answers="size", n_wrong="sum")
     questions = _rank_by_loss(by_question.assign(name=by_question.index, about=""), share_wrong)
     if subjects is None:
         return Losses(questions, None)
+
+    # The most special subjects of each question: those of its deepest level in the subject tree.
     deepest_level = subjects.groupby("QuestionId")["Level"].transform("max")
     deepest = subjects[subjects["Level"] == deepest_level]
     of_questions = deepest[deepest["QuestionId"].isin(questions.index)]
+    # About a question, show the names of these subjects.
     about = of_questions.groupby("QuestionId")["Name"].agg(", ".join)
     questions = questions.assign(about=about.reindex(questions.index, fill_value=""))
+
+    # About a subject, show its parent in the subject tree.
     by_subject = (
         deepest.join(by_question, on="QuestionId")
         .groupby("SubjectId")
@@ -204,9 +220,11 @@ def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
 
 
 def _rank_by_loss(table: pd.DataFrame, share_wrong: float) -> pd.DataFrame:
-    """Add the column `lost`, and keep the rows with the highest `lost`, at most `_N_LOSS_ROWS`.
+    """Return the rows of a table with the largest excess of wrong predictions, the largest first.
 
-    Of these rows, those with no excess of wrong predictions, or with few answers, are dropped.
+    There are at most `_N_LOSS_ROWS`; those of them without an excess, or with few answers, are left
+    out. The column `lost` is added: the number of wrong predictions beyond the number expected with
+    the overall share of wrong predictions.
     """
     lost = table["n_wrong"] - table["n_answers"] * share_wrong
     ranked = table.assign(lost=lost).sort_values("lost", ascending=False, kind="stable")

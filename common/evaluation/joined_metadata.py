@@ -50,34 +50,39 @@ def find_doubts(answers: Iterable[Path], metadata: Iterable[Path], consequence: 
 
 
 def find_foreign(reference: Path, metadata: Sequence[Path]) -> list[Path]:
-    """Return the metadata files of another simulation than the answers.
+    """Return the metadata files that belong to other data than the answers.
 
-    Also returned are simulated metadata of answers that are not simulated, and the reverse.
+    These are metadata of another simulation than the answers, simulated metadata if the answers are
+    not simulated, and metadata that are not simulated if the answers are.
     """
     # The data folders whose markers may know one of the files.
     folders: dict[Path, None] = {}
     for path in (reference, *metadata):
         folders.update(dict.fromkeys(fingerprints.data_folders(path)))
     markers = filter(None, map(fingerprints.read_marker, folders))
+    # For each simulation: its marker, and whether the answers come from this simulation.
     simulations = [(marker, _knows_answers(marker, reference)) for marker in markers]
-    origin = provenance.origin_of(reference)
     is_simulation_known = any(knows_answers for _, knows_answers in simulations)
+    answers_are_simulated = provenance.origin_of(reference) is Origin.SIMULATED
     foreign = []
     for path in metadata:
         known = provenance.fingerprint_of_source(path)
-        # For each simulation of this metadata file: whether the answers are of it too.
-        belongs = [
+        # For each simulation that has written this metadata file: whether the answers come from it.
+        wrote_answers_too = [
             knows_answers
             for marker, knows_answers in simulations
             if known in marker["files"].values()
             or fingerprints.is_listed(path, marker["files"].values())
         ]
-        is_simulated = bool(belongs)
-        if is_simulated:
-            # Simulated answers whose simulation is not known may belong to the metadata.
-            if not any(belongs) and (is_simulation_known or origin is not Origin.SIMULATED):
-                foreign.append(path)
-        elif origin is Origin.SIMULATED:
+        if not wrote_answers_too:
+            # The metadata are not simulated, as far as it is known.
+            is_foreign = answers_are_simulated
+        elif any(wrote_answers_too):
+            is_foreign = False
+        else:
+            # If it is not known which simulation the answers come from, it may be the same one.
+            is_foreign = is_simulation_known or not answers_are_simulated
+        if is_foreign:
             foreign.append(path)
     return foreign
 
@@ -94,12 +99,14 @@ def _holds_answers(path: Path) -> bool:
 
 
 def _knows_answers(marker: dict[str, Any], reference: Path) -> bool:
-    """Return whether the true answers are of the simulation that a marker describes."""
-    lineage = [provenance.fingerprint_of_source(reference)]
+    """Return whether the true answers come from the simulation that a marker describes."""
+    # Fingerprints of the file of answers and of the files that it was made from.
+    answers_and_sources = [provenance.fingerprint_of_source(reference)]
     record = provenance.read(reference)
     if record is not None:
-        lineage += record.made_from.values()
-    listed = marker["files"].values()
-    if any(known in listed for known in lineage):
+        answers_and_sources += record.made_from.values()
+    simulated = marker["files"].values()
+    if any(known in simulated for known in answers_and_sources):
         return True
+    # The rows of the file may be those of a simulated file, although its content is not.
     return provenance.has_rows_of(reference, [marker])

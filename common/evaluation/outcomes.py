@@ -27,22 +27,27 @@ import pandas as pd
 class Outcomes:
     """Whether each answer was predicted right, in an order that depends only on the answers."""
 
-    # Fingerprint of the answers: of pairs and true values. Outcomes can be compared only if it is
-    # equal.
+    # Fingerprint of the answers, made from pairs and true values. Only outcomes with the same
+    # fingerprint can be compared.
     answers: str
-    # Number of answers in each part and unit, shape (parts, units). Parts are experts (task 3),
-    # masks (task 4) or folds (cross-validation); other scores have one part. Units are what a
-    # bootstrap resamples: pairs of questions in task 3, otherwise students by increasing UserId.
+    # Number of answers in each part and unit, shape (parts, units). The parts of a score are
+    # experts (task 3), masks (task 4) or folds (cross-validation); other scores have one part. The
+    # units, which a bootstrap resamples, are pairs of questions in task 3, and otherwise students
+    # by increasing UserId.
     counts: npt.NDArray[np.int64]
-    # Whether each answer was predicted right, shape (answers,), ordered by part, unit, question.
+    # Whether each answer was predicted right, shape (answers,). The answers are ordered by part,
+    # within a part by unit, and within a unit by question.
     right: BoolArray
-    # Whether no answer is in several parts. False in task 3, where a pair is judged by several
-    # experts. In task 4, an answer may be a target of several masks.
+    # True if each answer is in one part only. In task 3 it is False: several experts judge the same
+    # pair. In task 4 it is False if an answer is a target of several masks.
     distinct: bool
 
     def count_right(self) -> npt.NDArray[np.int64]:
-        """Return the number of answers predicted right, shape (parts, units)."""
-        # The combination (cell) of part and unit of each answer.
+        """Return the number of answers predicted right in each part and unit.
+
+        The shape is (parts, units), as of `counts`.
+        """
+        # For each answer, the index of its part and unit in the flat `counts`.
         cell = np.repeat(np.arange(self.counts.size), self.counts.ravel())
         return np.bincount(cell[self.right], minlength=self.counts.size).reshape(self.counts.shape)
 
@@ -53,20 +58,25 @@ def of_predictions(answers: pd.DataFrame) -> Outcomes:
     Parameters
     ----------
     answers
-        UserId, QuestionId, truth and predicted of every answer, and part, a whole number from 0, if
-        there are several parts.
+        A row for each answer, with the columns UserId, QuestionId, truth and predicted. If there
+        are several parts, the column `part` holds the part of each answer, a whole number from 0.
     """
     keys = pair_keys(answers["UserId"], answers["QuestionId"])
     truth = answers["truth"].to_numpy()
     predicted = answers["predicted"].to_numpy()
     part = answers["part"].to_numpy() if "part" in answers else np.zeros(len(keys), np.int8)
-    # Sort by student and question. Then sort by part, which keeps the order within a part.
-    order = np.argsort(keys)
-    order = order[np.argsort(part[order], kind="stable")]
+    # Order the answers by part, and within a part by student and question: the second sort is
+    # stable, so it keeps the order that the first one made.
+    by_pair = np.argsort(keys)
+    order = by_pair[np.argsort(part[by_pair], kind="stable")]
+
+    # `student` numbers the students from 0, by increasing UserId.
     student_ids, student = number_ids(answers["UserId"])
+    n_students = len(student_ids)
     n_parts = int(part.max()) + 1
-    cell = part.astype(np.int64) * len(student_ids) + student
-    counts = np.bincount(cell, minlength=n_parts * len(student_ids)).reshape(n_parts, -1)
+    # For each answer, the index of its part and student in the flat counts.
+    cell = part.astype(np.int64) * n_students + student
+    counts = np.bincount(cell, minlength=n_parts * n_students).reshape(n_parts, n_students)
     # Within a part, no pair is there twice.
     distinct = n_parts == 1 or len(np.unique(keys)) == len(keys)
     fingerprint = _fingerprint_arrays(
@@ -105,10 +115,12 @@ def write(folder: Path, outcomes: Outcomes) -> str:
     Equal outcomes get the same name, and so are kept once.
     """
     content = BytesIO()
+    largest_count = int(outcomes.counts.max(initial=0))
+    smallest_dtype = np.min_scalar_type(largest_count)
     np.savez_compressed(
         content,
         answers=np.array(outcomes.answers),
-        counts=outcomes.counts.astype(np.min_scalar_type(int(outcomes.counts.max(initial=0)))),
+        counts=outcomes.counts.astype(smallest_dtype),
         right=np.packbits(outcomes.right),
         distinct=np.array(outcomes.distinct),
     )
@@ -119,8 +131,12 @@ def write(folder: Path, outcomes: Outcomes) -> str:
 
 
 def read(path: Path) -> Outcomes:
-    """Read outcomes; raise `InputError` if the file is missing or does not match its name."""
+    """Read outcomes that `write` has written.
+
+    Raises `InputError` if the file is missing, or its content has changed since.
+    """
     reading.require_file(path)
+    # The name is the beginning of the digest of the content.
     if fingerprints.digest(path)[:16] != path.stem:
         raise InputError(
             f"{path}: is damaged or holds other outcomes than those of its name, expected outcomes "

@@ -46,9 +46,10 @@ class LeftOut:
 class PairFacts:
     """Facts about the pairs scored."""
 
-    # A row for each pair, in the order of the true answers. The columns are student_code
-    # (numbers from 0), majority (the prediction of the majority model) and a categorical column for
-    # each grouping in `groupings`, named by its key. Only student_code is always there.
+    # A row for each pair, in the order of the true answers. The column student_code numbers the
+    # students from 0. If the facts are known, there are also the column majority, the prediction of
+    # the majority model, and a categorical column for each grouping in `groupings`, named by its
+    # key.
     pairs: pd.DataFrame
     # A row for each subject of each question: QuestionId, SubjectId, Name, Level and Parent (the
     # name of the subject above, or ""). None if not known.
@@ -114,7 +115,10 @@ class _NotKnownError(Exception):
 
 @contextmanager
 def _skip_if_missing(left_out: list[LeftOut], what: str) -> Iterator[None]:
-    """End the block if it finds a file missing or wrong; add the part of the page to `left_out`."""
+    """End the `with` block, without an error, if it finds a file missing or wrong.
+
+    Then add the part of the page that the block makes, whose name is `what`, to `left_out`.
+    """
     try:
         yield
     except (FileNotFoundError, _NotKnownError, InputError) as error:
@@ -146,35 +150,40 @@ def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFram
 def _describe_questions(
     answers: pd.DataFrame, question_ids: IntArray, task: Task
 ) -> dict[str, Array]:
-    """Return each question's most frequent answer, and its group by difficulty and the like.
+    """Return facts about the questions that the training answers tell, each of shape (questions,).
 
-    Both come from the training answers. The key of the most frequent answer is "majority". A group
-    has the key of its grouping in `groupings.py`. The arrays have shape (questions,).
+    "majority" is what the majority model predicts for each question. The others are the groups of
+    the questions by difficulty, by number of answers and, in task 2, by right option; their keys
+    are those of the groupings in `groupings.py`.
     """
+    n_questions = len(question_ids)
     question = find_rows(question_ids, answers["QuestionId"])
-    n_right = _count_values(answers, schema.IS_CORRECT, question, len(question_ids))
-    n = n_right.sum(axis=1)
+    n_wrong_and_right = _count_values(answers, schema.IS_CORRECT, question, n_questions)
+    n_right = n_wrong_and_right[:, 1]
+    n = n_wrong_and_right.sum(axis=1)
     column = task.column
-    counts = _count_values(answers, column, question, len(question_ids))
+    counts = _count_values(answers, column, question, n_questions)
     overall = np.bincount(answers[column.name] - column.low, minlength=counts.shape[1])
-    # Predict the most frequent value, as the sample models `majority` do. In task 2, a question
-    # without answers gets the overall majority, and a tie the smallest option. In task 1, a
-    # question with as many right as wrong answers, perhaps 0 each, gets the overall majority.
-    use_overall = n == 0 if task.needs_options else counts[:, 0] == counts[:, 1]
+    # Predict the most frequent value, as the sample models `majority` do. Questions without answers
+    # get the overall majority. If several values are most frequent, task 1 takes the overall
+    # majority too, and task 2 the smallest option, as `argmax` does.
+    has_no_answers = n == 0
+    # In task 1, the columns count wrong and right answers.
+    is_tied_in_task_1 = counts[:, 0] == counts[:, 1]
+    use_overall = has_no_answers if task.needs_options else is_tied_in_task_1
     counts_to_use = np.where(use_overall[:, None], overall, counts)
-    share_right = n_right[:, 1] / np.where(n > 0, n, np.nan)
-    tenths = [f"{10 * k} to {10 * k + 10} %" for k in range(10)]
+    share_right = n_right / np.where(n > 0, n, np.nan)
+    tenth_starts = [k / 10 for k in range(10)]
+    tenth_names = [f"{10 * k} to {10 * k + 10} %" for k in range(10)]
     facts = {
         "majority": column.low + counts_to_use.argmax(axis=1),
-        groupings.DIFFICULTY.key: _group_by_starts(
-            share_right, [k / 10 for k in range(10)], tenths
-        ),
+        groupings.DIFFICULTY.key: _group_by_starts(share_right, tenth_starts, tenth_names),
         groupings.ANSWERS_TO_QUESTION.key: _group_counts(n),
     }
     if task.needs_options:
         # All answers to a question should have the same right option. If not, take the most
         # frequent.
-        n_right_option = _count_values(answers, schema.CORRECT_ANSWER, question, len(question_ids))
+        n_right_option = _count_values(answers, schema.CORRECT_ANSWER, question, n_questions)
         names = [f"option {option}" for option in schema.OPTIONS]
         # The page shows the groups in this order: first 0, "not known", then the options.
         group = np.where(n > 0, 1 + n_right_option.argmax(axis=1), 0)
@@ -199,9 +208,11 @@ def _count_values(
 def _group_by_quiz(
     student: IntArray, answers: pd.DataFrame, reference: Path, answer_metadata: Path
 ) -> pd.Categorical[str]:
-    """Group the pairs by whether the student has training answers in the quiz of the pair.
+    """Group the pairs by whether training answers of the same student in the same quiz are known.
 
-    This removes the columns AnswerId and UserId from `answers`, to save memory.
+    The quiz of a pair is the one in which the student has answered the question. `student` holds
+    the UserIds of the pairs, and `answers` the training answers. Their columns AnswerId and UserId
+    are removed when they have been used, to save memory.
     """
     name = schema.ANSWER_ID.name
     if name not in answers or name not in reading.read_header(reading.file_source(reference)):
@@ -217,10 +228,17 @@ def _group_by_quiz(
     train_quiz = quiz_of_all[:n_train]
     quiz = quiz_of_all[n_train:]
     has_quiz = train_quiz >= 0
+    # Keys of the students and quizzes that have training answers.
     known_keys = pair_keys(answers.pop("UserId")[has_quiz], train_quiz[has_quiz])
     is_known = pd.Series(pair_keys(student, quiz)).isin(known_keys)
-    names = ("other answers in the quiz known", "no other answer in the quiz known")
-    return _categorical(np.where(quiz < 0, -1, np.where(is_known, 0, 1)), *names, "quiz not known")
+    group = np.where(is_known, 0, 1)
+    group[quiz < 0] = 2
+    return _categorical(
+        group,
+        "other answers in the quiz known",
+        "no other answer in the quiz known",
+        "quiz not known",
+    )
 
 
 # ---- Metadata ------------------------------------------------------------------------------------
@@ -239,18 +257,21 @@ def _read_subjects(question_ids: IntArray, task: Task, folder: Path) -> pd.DataF
 
 
 def _group_students(student_ids: IntArray, path: Path) -> dict[str, pd.Categorical[str]]:
-    """Group the students by gender, pupil premium and age."""
+    """Group the students by gender, pupil premium and age; keys are those of the groupings."""
     students = metadata.read_student_metadata(path, student_ids)
     birth_month = students["DateOfBirth"].to_numpy().astype("datetime64[M]")
     months = (AGE_DAY.astype("datetime64[M]") - birth_month).astype(np.int64)
     years = np.where(np.isnat(birth_month), np.nan, months // 12)
-    age_names = ["up to 10", *map(str, range(11, 18)), "from 18"]
+    # A group for each age from 11 to 17, one for younger and one for older students.
+    age_starts = [0, 11, 12, 13, 14, 15, 16, 17, 18]
+    age_names = ["up to 10", "11", "12", "13", "14", "15", "16", "17", "from 18"]
+    # The names belong to the values 0, 1 and so on of the metadata; -1 stands for the last name.
     genders = ("unspecified", "female", "male", "other", "not listed")
     premiums = ("not entitled", "entitled", _NOT_KNOWN)
     return {
         groupings.GENDER.key: _categorical(students["Gender"], *genders),
         groupings.PUPIL_PREMIUM.key: _categorical(students["PremiumPupil"], *premiums),
-        groupings.AGE.key: _group_by_starts(years, [0, *range(11, 19)], age_names),
+        groupings.AGE.key: _group_by_starts(years, age_starts, age_names),
     }
 
 
@@ -269,7 +290,8 @@ def _group_by_starts(
 ) -> pd.Categorical[str]:
     """Return the group of each value.
 
-    `starts` are the lowest values of the groups. NaN belongs to a last group, "not known".
+    `starts` are the lowest values of the groups, increasing, and `names` the groups' names. NaN
+    belongs to a last group, "not known".
     """
     index = np.searchsorted(starts, values, side="right") - 1
     return _categorical(np.where(np.isnan(values), -1, index), *names, _NOT_KNOWN)

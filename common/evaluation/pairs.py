@@ -65,8 +65,10 @@ class Matched:
 def match(task: Task, submission_path: Path, reference_path: Path, phase: str = LOCAL) -> Matched:
     """Check a submission, CSV or zip, and match its predictions with the true answers.
 
-    In a phase, the rows of the other phase are ignored, and any other extra row raises
-    `InputError`. Outside of phases, all extra rows are ignored.
+    A submission may hold extra rows, for pairs without a true answer. An upload to the challenge
+    holds the pairs of both its phases, public and private. So if one of them is scored, the rows of
+    the other are ignored, and any other extra row raises `InputError`. Otherwise, all extra rows
+    are ignored.
     """
     source = submission.submission_source(submission_path, task.number, reference_path)
     reference = submission.read_pair_values(reading.file_source(reference_path), task.column)
@@ -92,13 +94,14 @@ def _check_other_phase(
     reference_path: Path,
     other_path: Path,
 ) -> str:
-    """Return a sentence on the rows of the other phase.
+    """Return a sentence on the rows that belong to the phase that is not scored.
 
-    Raises `InputError` if an extra row belongs to neither phase.
+    `other_path` is the file with the true answers of that phase. Raises `InputError` if an extra
+    row belongs to neither phase.
     """
     n_extra = int(is_extra.sum())
     not_scored = f"{n_extra:,} rows of the other phase ignored"
-    # Without extra rows, the other file only tells which of its pairs are missing.
+    # The file of the other phase must be there only if extra rows have to be looked up in it.
     if not n_extra and not other_path.is_file():
         return not_scored
     other_source = reading.file_source(other_path)
@@ -149,9 +152,9 @@ def explain(
     facts: PairFacts,
     probability_scores: ProbabilityScores | None = None,
 ) -> tuple[Evaluation, dict[str, Any]]:
-    """Return the evaluation of a score, and the fields of the template pairs.html.
+    """Return the evaluation of a score, for the record, and the fields of the template pairs.html.
 
-    A field is None if it is not known.
+    A field of the template is None if its value is not known.
     """
     task = matched.task
     truth = matched.pairs["truth"].to_numpy()
@@ -160,7 +163,7 @@ def explain(
     pairs = matched.pairs.join(facts.pairs).assign(right=truth == predicted)
     if "majority" in pairs:
         pairs["majority_right"] = pairs["majority"] == truth
-    # The row of a grouping with a single group, which holds all answers.
+    # Compute the accuracy of all answers as that of a single group, to get its interval as well.
     pairs["all"] = pd.Categorical.from_codes(np.zeros(len(pairs), np.int8), pd.Index(["all"]))
     (total,) = breakdown.accuracy_by(pairs, "all", few=0).to_dict("records")
 
@@ -195,7 +198,8 @@ def _page_fields(
 ) -> dict[str, Any]:
     """Return the fields of the template pairs.html.
 
-    `pairs` is the table of `breakdown`, `total` the row of all answers in `breakdown.accuracy_by`.
+    `pairs` is the table that the module `breakdown` describes. `total` holds the figures of all
+    answers together: a row of the table that `breakdown.accuracy_by` returns.
     """
     task = matched.task
     best_possible = None
@@ -285,7 +289,7 @@ class _Files:
     reference: Path
     # Probabilities of the predictions; None if there are none.
     probabilities: Path | None
-    # The training answers that belong to the reference.
+    # The training answers of the data that the true answers belong to.
     train: Path
     # The folder of the metadata.
     metadata: Path
@@ -340,7 +344,10 @@ def _doubt_metadata(files: _Files, doubts: Sequence[Doubt]) -> list[Doubt]:
 
 
 def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:
-    """Return the parser of a `local_evaluation.py` of task 1 or 2, whose docstring is `doc`."""
+    """Return the parser of the script `local_evaluation.py` of task 1 or 2.
+
+    `doc` is the script's docstring.
+    """
     parser = cli.parser(doc)
     cli.add_optional_folder(parser, "--input_dir", "data/test_input")
     parser.add_argument(
@@ -373,8 +380,9 @@ def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:
 def _choose_phase(options: argparse.Namespace, task: Task) -> str:
     """Return the phase that the flags name.
 
-    Without flags it is the local split. If there is no local submission but one to upload, it is
-    the public phase: a sample model has been run without --local, as in the challenge's guide.
+    Without flags it is the local split. But it is the public phase if a sample model has been run
+    without --local, as in the challenge's guide: then there is a submission to upload, but none for
+    the local split.
     """
     has_input_flags = any(
         [
@@ -399,7 +407,8 @@ def _find_files(options: argparse.Namespace, task: Task, phase: str) -> _Files:
     default_submission = task.submission_path(phase)
     input_dir = options.input_dir or default_reference.parent
     submission_dir = options.submission_dir or default_submission.parent
-    # The training answers of a local split lie beside its true answers.
+    # The true answers of a local split lie beside its training answers. Those of a phase have a
+    # folder of their own.
     train_dir = input_dir
     if phase in layout.PHASES:
         train_dir = input_dir.parent / layout.TRAIN_DIR.name

@@ -19,11 +19,12 @@ from common.tasks import TASK_3
 import numpy as np
 import pandas as pd
 
-# How empty judgements may count, each with the text for the page.
+# The ways in which empty judgements may count. Each has a text for the page.
 MISSING = {"ignored": "which do not count", "disagrees": "which count as disagreement"}
-# Stands for an empty judgement that counts as disagreement: neither question is better.
+# Judgements are 1 (left is better) and 2 (right is better). This value stands for an empty
+# judgement that counts as disagreement: it agrees with no ranking.
 _NEITHER = 3
-# Title on the page, above the sentence about the score that random rankings reach.
+# The page's title for the sentence about the score that random rankings reach.
 LUCK = "Read it with care"
 
 
@@ -74,8 +75,8 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
     DataFrame
         A row for each pair, with left and right QuestionId as its index, and a column for each
         expert. 1 means that the left question is better, 2 that the right one is better, NaN that
-        there is no judgement. If `missing` is "disagrees", 3 stands for the empty judgements of
-        experts who judged other pairs.
+        there is no judgement. If `missing` is "disagrees", empty judgements are 3 instead of NaN;
+        only experts without any judgement keep NaN.
 
     Raises
     ------
@@ -104,7 +105,8 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
 def agreement(judgements: pd.DataFrame, rank: pd.Series) -> pd.DataFrame:
     """Return whether a ranking agrees with each judgement: 1, 0, or NaN without a judgement.
 
-    Empty judgements that count as disagreement are 0.
+    `judgements` come from `read_judgements`. Empty judgements that count as disagreement are 3
+    there and 0 here.
     """
     sides = [judgements.index.get_level_values(side) for side in (0, 1)]
     unranked = np.setdiff1d(sides, rank.index)
@@ -124,7 +126,10 @@ def agreement(judgements: pd.DataFrame, rank: pd.Series) -> pd.DataFrame:
 
 
 def score(matched: Matched) -> Score:
-    """Return the share of pairs on which the ranking agrees with its best expert."""
+    """Return the share of pairs on which the ranking and an expert agree, for the best expert.
+
+    The best expert is the one with the highest share.
+    """
     return metrics.best_agreement(matched.agrees)
 
 
@@ -136,8 +141,8 @@ def explain(
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Return the evaluation of a score, and what ranking.html shows.
 
-    If not `with_answers`, the page does not list pairs with the judgements of experts. Use this on
-    a platform, where participants could use the judgements for their next submission.
+    If `with_answers` is False, the page lists no pairs with the judgements of experts. A platform
+    needs such pages, since participants could use the judgements for their next submission.
     """
     judgements = matched.judgements
     figures = compare_with_experts(judgements, matched.agrees)
@@ -189,9 +194,11 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
     Returns
     -------
     DataFrame
-        A row for each expert with judgements, then ``mean`` and ``best``: share (of pairs on which
-        the ranking agrees), low and high (ends of the 95 % interval), n_judged, and others (the
-        mean agreement of this expert with the others). NaN where it is not known.
+        A row for each expert with judgements, then the row ``mean`` for the mean over the experts
+        and the row ``best`` for the expert with the highest share. The columns are share (of pairs
+        on which the ranking agrees with the expert), low and high (ends of the 95 % interval),
+        n_judged, and others (the mean agreement of this expert with the others). NaN where a value
+        is not known.
 
     Notes
     -----
@@ -209,9 +216,10 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
     judged = agrees.dropna(how="all").dropna(axis=1, how="all")
     resampled = metrics.bootstrap_agreement(judged)
     for name, takes_best in (("mean", False), ("best", True)):
+        # The mean or the highest share over the experts, in the data and in each bootstrap sample.
         value = float(metrics.combine_parts(share, takes_best=takes_best))
-        drawn = metrics.combine_parts(resampled, takes_best=takes_best)
-        low, high = np.nanpercentile(drawn, (2.5, 97.5))
+        resampled_values = metrics.combine_parts(resampled, takes_best=takes_best)
+        low, high = np.nanpercentile(resampled_values, (2.5, 97.5))
         table.loc[name, ["share", "low", "high"]] = [value, low, high]
     table.loc["mean", "others"] = pd.Series(concordance.ravel()).mean()
     return table
@@ -220,12 +228,13 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
 def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
     """Draw the agreement with each expert, the mean agreement, and that with the best expert.
 
-    In the row of the best expert, a band shows the range that random rankings reach.
+    `figures` is the table of `compare_with_experts`. In the row of the best expert, a band shows
+    the range that random rankings reach.
     """
-    dots = {
-        name: charts.Dot(name, share, (low, high), others)
-        for name, share, low, high, _, others in figures.itertuples(name=None)
-    }
+    dots = {}
+    for name, row in figures.iterrows():
+        interval = (row["low"], row["high"])
+        dots[name] = charts.Dot(str(name), row["share"], interval, mark=row["others"])
     dots["best"] = dots["best"]._replace(band=random_range)
     label = "Agreement of the ranking with each expert, with 95 % intervals"
     return charts.dot_chart(
@@ -241,17 +250,23 @@ class ContestedPair:
     better: tuple[int, int]
     # Rank and QuestionId of the question that is ranked worse.
     worse: tuple[int, int]
-    # For each expert 1 agrees with the ranking, 0 contradicts it, NaN without a judgement.
+    # For each expert: 1 if the expert agrees with the ranking, 0 if the expert contradicts the
+    # ranking, NaN without a judgement.
     agrees: list[float]
 
 
 def list_contested(matched: Matched) -> list[ContestedPair]:
-    """Return the pairs with at least one expert against the ranking, most experts first."""
+    """Return the pairs on which at least one expert contradicts the ranking.
+
+    The pairs on which most experts contradict it come first.
+    """
+    # An empty judgement contradicts nothing, even if it counts as disagreement.
     agrees = matched.agrees.where(matched.judgements != _NEITHER)
     n_against = (agrees == 0).sum(axis=1).to_numpy()
     n_contested = np.count_nonzero(n_against)
     order = np.argsort(-n_against, kind="stable")[:n_contested]
     pairs = []
+    # A row consists of its index, which is the pair of QuestionIds, and a value for each expert.
     for questions, *by_expert in agrees.iloc[order].itertuples(name=None):
         # The better question has the smaller rank.
         better, worse = sorted((int(matched.rank[question]), question) for question in questions)

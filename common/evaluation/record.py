@@ -16,8 +16,8 @@ from common.origin import Origin
 from common.provenance import Provenance, show_path
 from common.tasks import TASK_4
 
-# Options that are not part of a result's name. Like options of folders and files, they do not tell
-# one model from another: results that differ only in these options have the same name.
+# Options that are left out of a result's name, as the options of folders and files are: they do not
+# tell one model from another. Results that differ only in these options have the same name.
 _NOT_IN_NAME = ("local", "seed", "device", "checkpoint")
 
 
@@ -45,17 +45,18 @@ class Evaluation:
     # each expert (task 3), the accuracy with each mask (task 4) or on each fold. For a related
     # challenge, its other measures.
     parts: Mapping[str, float] = field(default_factory=dict)
-    # Seconds to fit and predict, or to ask and predict. None: the submission's record tells.
+    # Seconds to fit and predict, in task 4 to ask and predict. If it is None, the record that lies
+    # beside the submission gives the seconds.
     seconds: float | None = None
     # Titles and texts for the top of the page.
     facts: Sequence[tuple[str, str]] = ()
     # Reasons why the score may not mean what it seems to mean.
     doubts: Sequence[Doubt] = ()
-    # The files that the true answers were made from, which tell the origin of these. They are
-    # needed only if no record beside `reference` tells it.
+    # The files that the true answers were made from. Their origin is that of the true answers too,
+    # unless a record beside `reference` tells the origin.
     made_from: Sequence[Path] = ()
-    # The record of how an entry's weights (task 4) or a cross-validation's submissions were made.
-    # None: take the record beside the submission.
+    # How the model was trained: the record of an entry's weights (task 4), or of the submissions of
+    # a cross-validation. If it is None, the record beside the submission is used.
     training: Provenance | None = None
     # Fingerprint of the code of the entry, or of the cross-validated model.
     code: str = ""
@@ -96,7 +97,7 @@ class Result:
     data: str
     # Where the true answers come from.
     origin: Origin
-    # The fields below are missing in lines of earlier versions.
+    # The fields below are missing in lines that earlier versions of the kit have written.
     # Fingerprint of the entry's code. Only scores of the same code are averaged over seeds.
     code: str = ""
     # Peak memory in bytes until the submission was made.
@@ -122,7 +123,7 @@ class Result:
 
 
 def append_result(output_dir: Path, evaluation: Evaluation) -> None:
-    """Append a score to the record of a folder, and keep its outcomes beside it."""
+    """Append a score to the record of a folder, and keep its outcomes in a file near the record."""
     path = results_path(output_dir)
     outcomes_name = ""
     if evaluation.outcomes is not None:
@@ -133,15 +134,25 @@ def append_result(output_dir: Path, evaluation: Evaluation) -> None:
 
 
 def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
-    """Return the line of the record for a score."""
+    """Return what the record of all scores keeps of an evaluation.
+
+    `outcomes_name` is the name of the file of its outcomes.
+    """
     submission = evaluation.submission
+    # How the submission was made; None if nobody knows.
     origin = evaluation.training or provenance.read(submission)
-    # Without a record, the fields of the result are empty.
     known_origin = origin or Provenance(script="", options={}, seconds=0)
-    # A model is named after its script; an entry of task 4 after its folder or zip.
-    model = submission.resolve().name if submission.is_dir() else show_path(submission)
-    if origin is not None and evaluation.task != TASK_4.number:
-        model = origin.model
+
+    is_named_after_script = origin is not None and evaluation.task != TASK_4.number
+    if is_named_after_script:
+        model = known_origin.model
+    elif submission.is_dir():
+        # The folder of an entry of task 4.
+        model = submission.resolve().name
+    else:
+        # The zip of an entry of task 4, or a submission without a record.
+        model = show_path(submission)
+
     seconds = evaluation.seconds
     if seconds is None and origin is not None:
         seconds = origin.seconds
@@ -191,8 +202,8 @@ def fingerprint_of(reference: Path) -> str:
 def results_path(output_dir: Path) -> Path:
     """Return the path of the record for scores in a folder.
 
-    Folders inside data/test_output, also that of a related challenge, share the kit's record in
-    data/test_output. Other folders have their own record.
+    The folder data/test_output of the kit, those of the related challenges, and all folders inside
+    these share the record in the kit's data/test_output. Other folders have their own record.
     """
     folder = output_dir.resolve()
     test_output = layout.TEST_OUTPUT_DIR.relative_to(layout.ROOT)

@@ -50,8 +50,8 @@ def write_scores(
 ) -> list[Path]:
     """Write a score as text and as a page.
 
-    `figures` are written below the score in the text. `body` (HTML) and the fields in `shown` are
-    passed to the template of the page.
+    `figures` are numbers that are written below the score in the text. `template` is the name of
+    the page's template; `body` (HTML) and the fields in `shown` are passed to the template.
     """
     first_facts = [
         ("Submission", cli.show(evaluation.submission)),
@@ -85,15 +85,26 @@ def publish(
     output_dir: Path,
     evaluation: Evaluation,
     lines: Sequence[str],
-    also: Sequence[Path] = (),
-    **page: Any,
+    written_before: Sequence[Path] = (),
+    **page_options: Any,
 ) -> None:
-    """Write a score as `write_scores` does, record it, print it.
+    """Write a score as text and as a page, add it to the record of scores, and print it.
 
-    What is printed: what was scored, `lines`, the doubts about the score, and the paths written.
-    `also` are files that have been written already, to be listed too.
+    Parameters
+    ----------
+    output_dir
+        The folder for the score.
+    evaluation
+        The score and what is known about it.
+    lines
+        Lines to print after the first line, which says what was scored. Then the doubts about the
+        score and the paths of the files written are printed.
+    written_before
+        Files that are written already; their paths are printed too.
+    **page_options
+        Further arguments of `write_scores`, such as the page's template and its fields.
     """
-    paths = [*write_scores(output_dir, evaluation, **page), *also]
+    paths = [*write_scores(output_dir, evaluation, **page_options), *written_before]
     record.append_result(output_dir, evaluation)
     print(f"scored: {describe_entry(evaluation.submission, evaluation.training)}")
     print("\n".join(lines))
@@ -137,7 +148,8 @@ def calibration_html(scores: ProbabilityScores, event: str) -> str:
         mark="mean_probability",
     )
     rows = [(name[0].upper() + name[1:], text) for name, text in _format_figures(scores).items()]
-    return pages.part("calibration", rows, scores.n_not_most_probable, chart)
+    # The page says how many predictions are not the most probable value.
+    return pages.part("calibration", rows, n_other=scores.n_not_most_probable, chart=chart)
 
 
 def probability_lines(scores: ProbabilityScores) -> list[str]:

@@ -8,7 +8,7 @@ from common.arrays import FloatArray, IntArray
 
 import numpy as np
 
-# For 1 to 100 degrees of freedom, by `stdtrit`.
+# The 97.5 % quantiles for 1 to 100 degrees of freedom, computed with `scipy.special.stdtrit`.
 _TABLE = np.array(
     [
         12.706204736175, 4.302652729749, 3.182446305284, 2.776445105198, 2.570581835636,

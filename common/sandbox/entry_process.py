@@ -67,21 +67,19 @@ class EntryProcess:
         self._process = subprocess.Popen(
             # Unbuffered (-u), so that what the entry prints arrives before its process ends.
             [sys.executable, "-u", "-m", "inside", str(folder)],
-            # Python looks here for the program.
+            # `-m` looks for the program in the working folder.
             cwd=folder,
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            # In a process group of its own, the processes that the entry starts can be ended with
-            # it.
+            # Give the process a process group of its own, which `_stop` can end as a whole.
             start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read_output, daemon=True)
         self._reader.start()
-        # The thread of the latest exchange of messages. Before the first exchange, any thread that
-        # `end` may join.
-        self._talker = self._reader
+        # The thread of the latest exchange of messages; None before the first exchange.
+        self._talker: threading.Thread | None = None
 
     @property
     def output(self) -> str:
@@ -125,7 +123,8 @@ class EntryProcess:
             # Writing fails if the process has ended. The missing reply is reported below.
             with contextlib.suppress(OSError, ValueError):
                 channel.write(requests, asdict(request), arrays)
-            # A dishonest entry may have written anything to the pipe, so anything may be raised.
+            # An entry that cheats may have written any bytes to the pipe, and reading them may
+            # raise any exception.
             with contextlib.suppress(Exception):
                 _wait_for_first_byte(replies)
                 reply_has_begun.set()
@@ -133,34 +132,40 @@ class EntryProcess:
             # If reading has failed, end the wait below too.
             reply_has_begun.set()
 
-        # In a thread, since writing to a process that hangs, or reading from it, never ends.
-        self._talker = threading.Thread(target=talk, daemon=True)
-        self._talker.start()
+        # Use a thread: writing to a process that hangs, or reading from it, may never end.
+        talker = threading.Thread(target=talk, daemon=True)
+        self._talker = talker
+        talker.start()
         if not reply_has_begun.wait(self._deadline - time.monotonic()):
             self._stop()
             raise EntryError(f"has not finished; expected a whole game within {self._seconds:g} s")
-        self._talker.join(_MAX_REPLYING)
+        talker.join(_MAX_REPLYING)
         if not received:
             raise EntryError(self._explain_missing_reply())
         return received[0]
 
     def end(self) -> None:
         """End the process and everything that it has started."""
-        # `_stop` tells the supervisor to end (on Linux). If it does not, kill it.
-        for stop in (self._stop, self._process.kill):
+        self._stop()
+        try:
+            self._process.wait(_MAX_ENDING)
+        except subprocess.TimeoutExpired:
+            # On Linux, `_stop` only asks the supervisor to end.
+            self._process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                stop()
                 self._process.wait(_MAX_ENDING)
-                break
-        for thread in (self._reader, self._talker):
-            thread.join(_MAX_READING)
-        # Leave the pipes open that the talker still uses: `close` would wait for this thread, for
-        # ever if another process holds the other end. `_read_output` closes stderr.
-        if not self._talker.is_alive():
-            for pipe in (self._process.stdin, self._process.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(OSError, ValueError):
-                        pipe.close()
+        self._reader.join(_MAX_READING)
+        if self._talker is not None:
+            self._talker.join(_MAX_READING)
+            if self._talker.is_alive():
+                # The thread still reads or writes. Closing its pipe would wait for the thread, and
+                # the thread may wait for ever: a process that has survived may hold the other end.
+                return
+        # `_read_output` closes stderr.
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    pipe.close()
 
     def _explain_missing_reply(self) -> str:
         """Return the fault of an entry whose process has not replied."""
@@ -211,7 +216,7 @@ def _wait_for_first_byte(pipe: IO[bytes]) -> None:
 def _parse_reply(
     message: channel.Message, parse: Callable[[dict[str, Any]], _Parsed]
 ) -> Received[_Parsed]:
-    """Parse the message of a reply; any exception means that the message is not valid."""
+    """Return the reply that a message holds; any exception means that the message is not valid."""
     if len(message.arrays) > 1:
         raise ValueError("a reply has one array at most")
     values = message.arrays[0] if message.arrays else None

@@ -13,16 +13,16 @@ from common.arrays import Array
 from common.errors import InputError, one_line
 from common.sandbox.entry_process import EntryError, EntryProcess
 
-# The program of the entry's process, whose folder `_start` copies. It is imported although only its
-# path is used: the hosting tools follow imports to find the files that an evaluator needs.
+# The program that runs in the entry's process. `_start` copies its folder and needs only its path,
+# but an import tells the hosting tools that an evaluator needs the program's files.
 from common.sandbox.inside import __main__ as program
-from common.sandbox.inside import submission, walls
+from common.sandbox.inside import protections, submission
 from common.sandbox.inside.messages import Call, Ready, Reply, Start
 
 # Number of characters of a fault that are shown, since an entry may have written any length.
 _MAX_FAULT = 1000
-# Environment variables that an entry does not get: they hold the evaluator's working folder or
-# program.
+# Environment variables that an entry does not get, since they tell where the evaluator works: a
+# shell sets "_" to the path of the program that it starts.
 _WORKING_FOLDER_VARIABLES = ("PWD", "OLDPWD", "_")
 _TEMPORARY_FOLDER_VARIABLES = ("TMPDIR", "TEMP", "TMP")
 
@@ -31,9 +31,9 @@ _TEMPORARY_FOLDER_VARIABLES = ("TMPDIR", "TEMP", "TMP")
 class Limits:
     """Limits of time and memory for an entry, for the game with one mask."""
 
-    # Wall time from the start of its process on.
+    # Wall time, counted from the start of the entry's process.
     seconds: float = 600.0
-    # Bytes of address space; only Linux enforces this limit.
+    # Bytes of address space, by default 8 GiB; only Linux enforces this limit.
     memory: int = 8 << 30
 
 
@@ -98,6 +98,7 @@ class IsolatedEntry:
             self._process = process
             stack.callback(process.end)
             self._isolate(process)
+            # Make the first instance of the class.
             self.restart()
             # All went well: keep the clean-up for `__exit__`.
             self._cleanup = stack.pop_all()
@@ -127,7 +128,7 @@ class IsolatedEntry:
             if fault.startswith("ran out of memory"):
                 fault += f", expected at most {self._limits.memory / 2**30:.3g} GiB"
             raise EntryError(fault)
-        # A dishonest entry may have written any names.
+        # Take only names of arguments: an entry that cheats may have sent any other words.
         changed = {name for name in submission.ARGUMENTS if name in reply.changed}
         if changed:
             self.changed.setdefault(method, set()).update(changed)
@@ -151,28 +152,32 @@ class IsolatedEntry:
         return EntryProcess(folder, environment, self._limits.seconds)
 
     def _isolate(self, process: EntryProcess) -> None:
-        """Tell the process to put up its walls, before any code of the entry runs."""
+        """Let the process isolate itself, before any code of the entry runs.
+
+        Raises `InputError` if the entry cannot be kept from the answers.
+        """
         hidden = [self._hidden.resolve().parent, layout.DATA_DIR]
         # The working folder may have been removed.
         with suppress(FileNotFoundError):
             hidden.append(Path.cwd())
-        start = Start([str(path) for path in hidden], walls.ALL, self._limits.memory)
+        start = Start([str(path) for path in hidden], protections.ALL, self._limits.memory)
         ready = process.exchange(start, (), Ready.parse).reply
         if ready.refusal is not None:
             raise InputError(ready.refusal)
-        self.isolation = walls.describe(ready.walls)
+        self.isolation = protections.describe(ready.protections)
         self.memory_limited = ready.memory_limited
 
     def _environment(self, temporary: Path) -> Mapping[str, str]:
-        """Return the environment variables of this process, without those that name the answers.
+        """Return the environment variables for the entry's process.
 
-        `temporary` is the entry's folder for temporary files.
+        They are those of this process, except for variables whose value contains the path of the
+        answers. `temporary` is the entry's folder for temporary files.
         """
-        secret_paths = {str(self._hidden), str(self._hidden.resolve())}
+        paths_of_answers = {str(self._hidden), str(self._hidden.resolve())}
         environment = {}
         for name, value in os.environ.items():
-            names_answers = any(path in value for path in secret_paths)
-            if name not in _WORKING_FOLDER_VARIABLES and not names_answers:
+            tells_path = any(path in value for path in paths_of_answers)
+            if name not in _WORKING_FOLDER_VARIABLES and not tells_path:
                 environment[name] = value
         for name in _TEMPORARY_FOLDER_VARIABLES:
             environment[name] = str(temporary)

@@ -1,7 +1,7 @@
 """Isolate this process, then run the entry in it: `python -m inside FOLDER`.
 
-FOLDER holds this program, the entry's files in `entry`, and an empty folder `tmp`. All walls stand
-before any code of the entry or of NumPy runs.
+FOLDER holds this program, the entry's files in `entry`, and an empty folder `tmp`. All protections
+are in force before any code of the entry or of NumPy runs.
 """
 
 import faulthandler
@@ -17,23 +17,24 @@ from pathlib import Path
 from .landlock import restrict
 from .messages import Ready, Start
 from .namespaces import enter_namespaces
+from .protections import Protections
 from .python_guard import guard_files
 from .readable_paths import readable_paths
 from .root_folder import SHARED_MEMORY, enter_root
 from .seccomp import filter_system_calls
 from .supervisor import end_with_parent, supervise
 from .system_calls import PR_SET_NO_NEW_PRIVS, try_call
-from .walls import Walls
 
-# capset(2): the version of its structures with 64 bits for each set of capabilities.
+# Version 3 of the structures of capset(2), the system call that sets a process's capabilities.
 _LINUX_CAPABILITY_VERSION_3 = 0x20080522
 
 
 def main() -> None:
-    """Isolate this process as the evaluator's first message says, and run the entry in it."""
+    """Isolate this process as the message `Start` at stdin says, and run the entry in it."""
     folder = Path(sys.argv[1]).resolve()
     os.chdir(folder / "entry")
-    # Unbuffered: a buffer could swallow later messages, which the runner reads.
+    # Read stdin without a buffer: a buffer would also take bytes of the next messages, and the
+    # runner would miss these bytes.
     with open(0, "rb", buffering=0, closefd=False) as requests:
         start = Start.parse(json.loads(requests.readline()))
     try:
@@ -42,53 +43,62 @@ def main() -> None:
         ready = Ready(refusal=str(refusal))
         print(json.dumps({**asdict(ready), "arrays": []}), flush=True)
         return
-    walls = isolate(folder, readable, start.walls)
+    protections = isolate(folder, readable, start.protections)
     faulthandler.enable()
-    # The runner imports NumPy, which starts threads. Threads that start before the walls stand
-    # would be outside the walls.
+    # Import the runner only now: it imports NumPy, which starts threads, and a protection does not
+    # hold for threads that were started before it.
     from .runner import answer_requests
 
-    answer_requests(walls, start.memory)
+    answer_requests(protections, start.memory)
 
 
-def isolate(folder: Path, readable: list[str], wanted: Walls) -> Walls:
-    """Let this process use only its folder and readable paths; return the walls in force.
+def isolate(folder: Path, readable: list[str], wanted: Protections) -> Protections:
+    """Let this process use only its folder and readable paths; return the protections in force.
 
     On Linux the function forks. It returns only in the child; the process that called it stays
     behind as the supervisor.
     """
     if sys.platform == "linux":
-        walls = _put_up_walls(folder, readable, wanted)
+        protections = _use_protections_of_linux(folder, readable, wanted)
     else:
-        walls = Walls()
+        # Other systems offer none of the protections.
+        protections = Protections()
         end_with_parent()
-    # A wall around files puts the home folder out of reach, so use an empty one. Without such a
-    # wall, only a guard in Python's own functions is left.
-    if walls.root or walls.landlock:
+    system_protects_files = protections.root or protections.landlock > 0
+    if system_protects_files:
+        # The process cannot reach its home folder any more, so give it an empty one.
         _move_home(folder / "tmp")
     else:
+        # Refuse at least what Python's own file functions would open.
         guard_files(folder, readable)
-    return walls
+    return protections
 
 
-def _put_up_walls(folder: Path, readable: list[str], wanted: Walls) -> Walls:
-    """Put up the wanted walls, each where the system allows it; return those in force.
+def _use_protections_of_linux(
+    folder: Path, readable: list[str], wanted: Protections
+) -> Protections:
+    """Start each wanted protection that the system allows; return the protections in force.
 
-    The order matters: putting up a wall takes system calls that the walls after it forbid.
+    The order matters: the last protections forbid system calls that starting the others takes.
     """
-    namespaces = wanted.namespaces and enter_namespaces()
-    supervise(folder, namespaces)
-    root = namespaces and wanted.root and enter_root(folder, readable)
+    has_namespaces = wanted.namespaces and enter_namespaces()
+    supervise(folder, has_namespaces)
+    has_root = False
+    # A new root can be mounted only within new namespaces.
+    if has_namespaces and wanted.root:
+        has_root = enter_root(folder, readable)
     _give_up_privileges()
     writable = [f"{folder}/entry", f"{folder}/tmp"]
-    if root:
+    if has_root:
         # The new root has a /dev/shm of its own, where the entry may write. Without a new root it
         # may not: files in the machine's /dev/shm outlive the process, and an entry could read in
         # the next game what it wrote in this one.
         writable.append(SHARED_MEMORY)
-    landlock = restrict([str(folder), *readable], writable, wanted.landlock)
-    seccomp = wanted.seccomp and filter_system_calls(root)
-    return Walls(namespaces, root, seccomp, landlock)
+    landlock_version = restrict([str(folder), *readable], writable, wanted.landlock)
+    has_filter = wanted.seccomp and filter_system_calls(has_root)
+    return Protections(
+        namespaces=has_namespaces, root=has_root, seccomp=has_filter, landlock=landlock_version
+    )
 
 
 def _give_up_privileges() -> None:

@@ -42,7 +42,10 @@ def write(pipe: IO[bytes], fields: dict[str, Any], arrays: Sequence[Array] = ())
 
 
 def read(pipe: IO[bytes]) -> Message:
-    """Read a message from a pipe. Any exception means that the bytes are no valid message."""
+    """Read a message from a pipe. Any exception means that the bytes are no valid message.
+
+    An entry that cheats may have written any bytes to the pipe.
+    """
     fields = json.loads(pipe.readline(_MAX_LINE))
     arrays = []
     bytes_left = MAX_ARRAYS
@@ -56,9 +59,11 @@ def read(pipe: IO[bytes]) -> Message:
         if n_bytes > bytes_left:
             raise ValueError(f"too large: {n_bytes} bytes")
         bytes_left -= n_bytes
-        array: Array = np.ndarray(shape, dtype, pipe.read(n_bytes))
+        content = pipe.read(n_bytes)
+        # Raises an exception if the pipe was closed before all the bytes came.
+        array: Array = np.ndarray(shape, dtype, content)
         if dtype.kind == "b":
-            # A dishonest entry may have written bytes other than 0 and 1.
+            # Each boolean takes a byte. Let bytes other than 0 and 1 mean True.
             array = array.view(np.uint8) != 0
         arrays.append(array)
     return Message(fields, arrays)

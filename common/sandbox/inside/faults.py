@@ -22,8 +22,8 @@ def describe_fault(error: BaseException, folder: Path) -> str:
     if isinstance(error, SystemExit):
         return f"ended the program with exit code {error.code}{line}"
     if isinstance(error, PermissionError | FileNotFoundError) and error.filename is not None:
-        # Outside of the entry's folder, the walls are the likely cause; they also make files look
-        # missing. Inside, the walls allow everything, so the entry itself is the cause.
+        # Outside of the entry's folder, the isolation is the likely cause; it also makes files look
+        # missing. Inside, the isolation allows everything, so the entry itself is the cause.
         path = Path(os.path.realpath(os.fsdecode(error.filename)))
         if not path.is_relative_to(folder):
             return (
@@ -41,9 +41,9 @@ def describe_fault(error: BaseException, folder: Path) -> str:
 
 
 def _find_line(error: BaseException, folder: Path) -> str:
-    """Return the innermost line of the entry's own code in a traceback.
+    """Return where the entry's own code raised an error, for example " (model.py, line 7)".
 
-    Such as " (model.py, line 7)"; "" if the traceback has no line of the entry.
+    This is the innermost line of the entry in the traceback. Returns "" if there is none.
     """
     frames = traceback.extract_tb(error.__traceback__)
     own_frames = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]

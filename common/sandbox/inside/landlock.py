@@ -34,22 +34,33 @@ _TRUNCATE = 1 << 14
 _IOCTL_DEV = 1 << 15
 _RESOLVE_UNIX = 1 << 16
 
+# The rights of the first version of Landlock have the bits 0 to 12.
+_RIGHTS_OF_VERSION_1 = (1 << 13) - 1
+_ALL_RIGHTS = _RIGHTS_OF_VERSION_1 | _REFER | _TRUNCATE | _IOCTL_DEV | _RESOLVE_UNIX
+
 # The rights of the entry to files that it may read, to devices, and to its own folders.
 _RIGHTS_TO_READABLE = _EXECUTE | _READ_FILE | _READ_DIR
 _RIGHTS_TO_DEVICES = _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
-# Bits 0 to 14, and 16.
-_ALL_BUT_IOCTL = _RESOLVE_UNIX | ((1 << 15) - 1)
-# The entry may not make devices: root could make a new name for the disk, and read all of it.
-_RIGHTS_TO_OWN_FOLDERS = _ALL_BUT_IOCTL & ~(_MAKE_CHAR | _MAKE_BLOCK)
+# The entry may neither use devices in its own folders nor make any: an entry that runs as root
+# could make a device file for the disk, and read the whole disk through this file.
+_RIGHTS_TO_OWN_FOLDERS = _ALL_RIGHTS & ~(_IOCTL_DEV | _MAKE_CHAR | _MAKE_BLOCK)
 # A rule for a file that is not a folder may hold these rights only.
 _FOR_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
 
-# The rights to files that each version of Landlock added, by version. Version 1 has bits 0 to 12.
-_FILE_RIGHTS = {1: (1 << 13) - 1, 2: _REFER, 3: _TRUNCATE, 5: _IOCTL_DEV, 9: _RESOLVE_UNIX}
-# The rights to networks that each version added: to bind and connect TCP, and then UDP sockets.
+# By version of Landlock: the rights to files that this version added.
+_FILE_RIGHTS = {
+    1: _RIGHTS_OF_VERSION_1,
+    2: _REFER,
+    3: _TRUNCATE,
+    5: _IOCTL_DEV,
+    9: _RESOLVE_UNIX,
+}
+# By version: the rights to networks that it added. Version 4 added binding and connecting TCP
+# sockets (bits 0 and 1), and version 10 the same for UDP sockets (bits 2 and 3).
 _NETWORK_RIGHTS = {4: 0b0011, 10: 0b1100}
-# The scopes that each version added. Within a scope, abstract UNIX sockets and signals do not reach
-# processes outside of it.
+# By version: the scopes that it added. Version 6 added a scope of abstract UNIX sockets (bit 0) and
+# one of signals (bit 1): the process can connect and send signals only to processes that are
+# restricted with it.
 _SCOPES = {6: 0b11}
 
 
@@ -64,8 +75,8 @@ def landlock_version() -> int:
 def ruleset(version: int) -> bytes:
     """Pack `struct landlock_ruleset_attr`: the rights that are refused unless a rule allows them.
 
-    A kernel takes a structure that is longer than its own as long as the fields that it does not
-    know are 0.
+    An older kernel expects a shorter structure. It accepts this one, since the fields that it does
+    not know are 0.
     """
     return struct.pack(
         "=QQQ",
@@ -76,7 +87,7 @@ def ruleset(version: int) -> bytes:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> int:
-    """Restrict this process: it may read some paths, and read and write others.
+    """Restrict this process: it may read the `readable` paths, and read and write the `writable`.
 
     The rules hold for the calling thread and for the threads and processes that it starts.
     Therefore this function must be called before other threads start. Returns the version of
@@ -91,6 +102,7 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
     file_rights = _rights_known(_FILE_RIGHTS, version)
     attributes = ruleset(version)
     try:
+        # The kernel returns a file descriptor, by which the ruleset is filled and put in force.
         rules = call("syscall", _CREATE_RULESET, attributes, len(attributes), 0)
         for path, rights in rights_by_path:
             # A path that is not there needs no rule.
@@ -104,12 +116,15 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
 
 
 def _rights_known(rights_by_version: dict[int, int], version: int) -> int:
-    """Return all rights that a version of Landlock knows."""
+    """Return all rights that a version of Landlock knows, those of earlier versions included."""
     return sum(rights for first, rights in rights_by_version.items() if first <= version)
 
 
 def _allow(rules: int, path: str, rights: int) -> None:
-    """Add a rule to a ruleset, which is a file descriptor."""
+    """Add a rule to a ruleset: the process has some rights to a path and to all that lies in it.
+
+    `rules` is the file descriptor of the ruleset.
+    """
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     if not os.path.isdir(path):
         rights &= _FOR_FILES

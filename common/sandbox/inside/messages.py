@@ -7,7 +7,7 @@ The evaluator sends `Start` first and gets `Ready`. Then it sends `Call` after `
 from dataclasses import dataclass, field
 from typing import Any
 
-from .walls import Walls
+from .protections import Protections
 
 
 @dataclass(frozen=True)
@@ -16,24 +16,24 @@ class Start:
 
     # Folders that must stay out of the entry's reach.
     hidden: list[str]
-    # The walls to put up, each where the system allows it.
-    walls: Walls
+    # The protections to use, each where the system allows it.
+    protections: Protections
     # The largest address space of the process, in bytes.
     memory: int
 
     @classmethod
     def parse(cls, fields: dict[str, Any]) -> "Start":
         """Make the message from its JSON object."""
-        return cls(fields["hidden"], Walls(**fields["walls"]), fields["memory"])
+        return cls(fields["hidden"], Protections(**fields["protections"]), fields["memory"])
 
 
 @dataclass(frozen=True)
 class Ready:
     """The first reply: the process is isolated, or why it cannot be."""
 
-    # The walls in force.
-    walls: Walls = field(default_factory=Walls)
-    # Whether the system enforces the limit of memory.
+    # The protections in force.
+    protections: Protections = field(default_factory=Protections)
+    # Whether the operating system enforces the limit of memory.
     memory_limited: bool = False
     # Why the process cannot be isolated; None if it is.
     refusal: str | None = None
@@ -41,14 +41,16 @@ class Ready:
     @classmethod
     def parse(cls, fields: dict[str, Any]) -> "Ready":
         """Make the message from its JSON object, which the kit's own code has written."""
-        return cls(Walls(**fields["walls"]), fields["memory_limited"], fields["refusal"])
+        return cls(
+            Protections(**fields["protections"]), fields["memory_limited"], fields["refusal"]
+        )
 
 
 @dataclass(frozen=True)
 class Call:
     """A request to call a method of the entry; the arguments follow as arrays."""
 
-    # "__init__" makes a new instance of the entry's class.
+    # The name of the method. "__init__" makes a new instance of the entry's class.
     method: str
 
 
@@ -63,7 +65,10 @@ class Reply:
 
     @classmethod
     def parse(cls, fields: dict[str, Any]) -> "Reply":
-        """Make the message from a JSON object that a dishonest entry may have written itself."""
+        """Make the message from its JSON object; `ValueError` if a field has a wrong type.
+
+        An entry that cheats may have written the object itself.
+        """
         fault = fields.get("fault")
         changed = fields.get("changed", [])
         if not isinstance(fault, str | None) or not isinstance(changed, list):

@@ -22,9 +22,11 @@ def enter_namespaces() -> bool:
     # Read the ids now: in the new user namespace, both are 65534 until they are mapped.
     user = os.geteuid()
     group = os.getegid()
-    # In a user namespace any user may make the other namespaces. Some containers refuse user
-    # namespaces, but let root make the other namespaces without one.
-    for flags in (_CLONE_NEWUSER | _NAMESPACES, _NAMESPACES):
+    # In a new user namespace, any user may make the namespaces of IPC, process ids and network.
+    # Some containers refuse user namespaces, but let root make the three others without one.
+    with_user_namespace = _CLONE_NEWUSER | _NAMESPACES
+    without_user_namespace = _NAMESPACES
+    for flags in (with_user_namespace, without_user_namespace):
         if try_call("unshare", flags):
             # Map the ids to themselves. Without a new user namespace these writes fail, and no map
             # is needed.

@@ -1,4 +1,4 @@
-"""A guard in Python's file functions, for systems that offer no wall around files.
+"""A guard in Python's file functions, for systems that offer no protection of files.
 
 The guard catches accidents. It does not stop a library that opens files without Python, or another
 program.
@@ -22,17 +22,24 @@ _EVENTS = ("open", "os.listdir", "os.scandir")
 
 
 def guard_files(folder: Path, readable: Iterable[str]) -> None:
-    """Let Python open only files in `folder`, `readable` files, and files of the system."""
+    """Let Python open only files in `folder`, `readable` files, and files of the system.
+
+    Opening another file from Python raises `PermissionError` from now on.
+    """
     windows = [os.environ[name] for name in _WINDOWS_FOLDERS if name in os.environ]
     allowed = [_normalise(path) for path in (str(folder), *readable, *_SYSTEM_FOLDERS, *windows)]
     # Unlike Path.home, this function raises nothing if there is no home folder.
     home = _normalise(os.path.expanduser("~"))
 
-    # Python calls this function for every event of its audit hooks.
+    # An audit hook (PEP 578): Python calls this function before it opens a file or lists a folder,
+    # and before many other actions. An exception from this function stops the action.
     def check(event: str, arguments: tuple[Any, ...]) -> None:
+        if event not in _EVENTS:
+            return
+        opened = arguments[0]
         # An argument of another type is the descriptor of a file that is open already.
-        if event in _EVENTS and isinstance(arguments[0], str | bytes):
-            path = _normalise(os.fsdecode(arguments[0]))
+        if isinstance(opened, str | bytes):
+            path = _normalise(os.fsdecode(opened))
             if not _is_allowed(path, allowed, home):
                 raise PermissionError(13, "Permission denied", path)
 

@@ -52,14 +52,16 @@ _GPU_DEVICES = ("nvidia", "dri", "kfd")
 def readable_paths(hidden: Iterable[str]) -> list[str]:
     """List the files and folders of Python and of the system that an entry may read.
 
-    A path that contains one of the `hidden` folders is left out. Raises `ValueError` if the entry
-    needs the path.
+    No path in the list contains one of the `hidden` folders. Raises `ValueError` if a path without
+    which no entry can run contains one.
     """
     needed = _needed_paths()
     hidden_folders = [os.path.realpath(path) for path in hidden]
     readable = set()
     for path in [*needed, *_search_paths()]:
-        exposed = [folder for folder in hidden_folders if lies_in(folder, os.path.realpath(path))]
+        real_path = os.path.realpath(path)
+        # The hidden folders that this path would make readable.
+        exposed = [folder for folder in hidden_folders if lies_in(folder, real_path)]
         if not exposed:
             readable.add(os.path.abspath(path))
         elif path in needed:
@@ -76,7 +78,7 @@ def devices() -> list[str]:
 
 
 def lies_in(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or lies in the folder; both are absolute, without links."""
+    """Return whether `path` is `folder` itself or lies in it; both are absolute, without links."""
     return (path + os.sep).startswith(folder.rstrip(os.sep) + os.sep)
 
 

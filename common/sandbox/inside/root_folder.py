@@ -38,7 +38,8 @@ def enter_root(folder: Path, readable: Iterable[str]) -> bool:
     root = f"{folder}/root"
     try:
         call("unshare", _CLONE_NEWNS)
-        # Mounts from now on are not visible outside of this process.
+        # Mounts from now on are not visible outside of this process. Of the arguments of mount(2),
+        # only the target and the flags matter here.
         _mount("none", "/", _MS_REC | _MS_SLAVE)
         os.mkdir(root)
         _mount("tmpfs", root, _MS_NOSUID | _MS_NODEV, "tmpfs")
@@ -48,8 +49,8 @@ def enter_root(folder: Path, readable: Iterable[str]) -> bool:
             _mount(f"{folder}/{name}", f"{root}{folder}/{name}", _MS_BIND)
         _mount("tmpfs", root + SHARED_MEMORY, _MS_NOSUID | _MS_NODEV, "tmpfs")
         os.chdir(root)
-        # pivot_root(2) with the same path twice mounts the old root over the new one. Then unmount
-        # the old root.
+        # pivot_root(2) makes its first path the root, and mounts the old root at its second path.
+        # With the same path twice, the old root lies over the new one until it is unmounted.
         call("pivot_root", b".", b".")
         call("umount2", b".", _MNT_DETACH)
         return True
@@ -61,7 +62,7 @@ def enter_root(folder: Path, readable: Iterable[str]) -> bool:
 
 
 def _fill(root: str, folder: Path, readable: Iterable[str]) -> None:
-    """Mount /proc, the folder, devices and everything readable in the new root."""
+    """Mount /proc, the entry's `folder`, devices and everything readable in the new root."""
     for path in ("/proc", SHARED_MEMORY, str(folder)):
         os.makedirs(root + path)
     try:
@@ -71,9 +72,10 @@ def _fill(root: str, folder: Path, readable: Iterable[str]) -> None:
         # that other processes exist, but gives no access to them.
         _mount("/proc", f"{root}/proc", _MS_BIND | _MS_REC)
     _mount(str(folder), root + str(folder), _MS_BIND)
-    bound = {"/proc", str(folder)}
+    # The paths that are mounted already; `_expose` adds to them.
+    mounted = {"/proc", str(folder)}
     for path in (*devices(), "/dev/fd", *readable):
-        _expose(path, root, bound)
+        _expose(path, root, mounted)
 
 
 def _make_read_only(root: str) -> None:
@@ -91,23 +93,23 @@ def _mount(source: str, target: str, flags: int, file_system: str | None = None)
     call("mount", os.fsencode(source), os.fsencode(target), kind, flags, None)
 
 
-def _expose(path: str, root: str, bound: set[str]) -> None:
-    """Let a path appear in the new root, with the symlinks that it goes through.
+def _expose(path: str, root: str, mounted: set[str]) -> None:
+    """Mount a path in the new root, and copy the symlinks that are part of the path.
 
-    `bound` holds the paths that are bind-mounted already; this path is added. A path that does not
-    exist is skipped.
+    `mounted` holds the paths that are mounted already; this function adds the path. A path that
+    does not exist is skipped.
     """
     parent = ""
     for name in path.split("/")[1:]:
         parent += f"/{name}"
         # This folder is mounted already, and the path with it.
-        if parent in bound:
+        if parent in mounted:
             return
         if os.path.islink(parent):
             target = _copy_link(parent, root)
             # Go on with the path that the symlink leads to.
             rest = path[len(parent) :]
-            _expose(os.path.normpath(target + rest), root, bound)
+            _expose(os.path.normpath(target + rest), root, mounted)
             return
     if os.path.isdir(path):
         os.makedirs(root + path, exist_ok=True)
@@ -118,7 +120,7 @@ def _expose(path: str, root: str, bound: set[str]) -> None:
     else:
         return
     _mount(path, root + path, _MS_BIND | _MS_REC)
-    bound.add(path)
+    mounted.add(path)
 
 
 def _copy_link(link: str, root: str) -> str:

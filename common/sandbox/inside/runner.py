@@ -11,12 +11,12 @@ from typing import IO, Any
 from . import channel
 from .faults import KIT_PACKAGES, describe_fault
 from .messages import Ready, Reply
+from .protections import Protections
 from .submission import InvalidEntryError, call_method, create
-from .walls import Walls
 
 
-def answer_requests(walls: Walls, memory: int) -> None:
-    """Tell the evaluator which walls are in force, then answer its calls until it ends.
+def answer_requests(protections: Protections, memory: int) -> None:
+    """Tell the evaluator which protections are in force, then answer its calls until it ends.
 
     `memory` is the largest address space of the process in bytes. The working folder must be the
     entry's folder.
@@ -24,11 +24,11 @@ def answer_requests(walls: Walls, memory: int) -> None:
     requests, replies = _take_over_pipes()
     folder = Path.cwd()
     _hide_the_kit(folder)
-    ready = Ready(walls, memory_limited=_limit_memory(memory))
+    ready = Ready(protections, memory_limited=_limit_memory(memory))
     channel.write(replies, asdict(ready))
 
     entry = None
-    # There is no byte to peek at if the evaluator has closed the pipe.
+    # `peek` waits for the next request. It returns no byte once the evaluator has closed the pipe.
     while requests.peek(1):
         request = channel.read(requests)
         method = request.fields["method"]
@@ -70,11 +70,15 @@ def _take_over_pipes() -> tuple[Any, IO[bytes]]:
 
 
 def _hide_the_kit(folder: Path) -> None:
-    """Let imports find the entry's modules first, but no module of the kit or of this program."""
+    """Let imports find the entry's modules in `folder`, and installed packages.
+
+    Neither the kit's modules nor those of this program can be imported any more.
+    """
     program_folder = Path(__file__).resolve().parent
     searched = [path for path in sys.path if path != str(program_folder.parent)]
     sys.path[:] = [str(folder), *searched]
-    # An entry may have modules of the same names as this program.
+    # Forget this program's modules: the entry may have modules of the same names, and an import
+    # takes what `sys.modules` holds.
     for name in list(sys.modules):
         if name.split(".")[0] == program_folder.name:
             del sys.modules[name]

@@ -73,11 +73,10 @@ ARCHITECTURES = {
 
 
 def filter_system_calls(has_root: bool) -> bool:
-    """Put up the filter of system calls for this process.
+    """Install the filter of system calls for this process; return whether it is installed.
 
-    `has_root` tells whether the entry has a root file system of its own. Returns False, without a
-    filter, if the numbers of this machine's system calls are unknown or the kernel refuses the
-    filter.
+    `has_root` tells whether the entry has a root file system of its own. There is no filter if the
+    numbers of this machine's system calls are unknown or the kernel refuses the filter.
     """
     architecture = ARCHITECTURES.get(os.uname().machine)
     is_64_bit = sys.maxsize > 1 << 32
@@ -95,16 +94,21 @@ def filter_system_calls(has_root: bool) -> bool:
 
 def assemble(architecture: Architecture, rules: Iterable[Rule]) -> bytes:
     """Return the BPF program that applies rules, in order, on an architecture."""
-    # Calls of another architecture (32-bit calls) have other numbers: refuse them all.
+    # Refuse the call, unless it is a call of this architecture. The kernel of a 64-bit machine also
+    # takes 32-bit calls, which have other numbers than those in the rules.
     program = _load(_OFFSET_OF_ARCHITECTURE)
     program += _instruction(_JUMP_IF_EQUAL, architecture.audit_number, skip_if_true=1)
     program += _return(Action.REFUSE)
+
+    # Refuse the call if it belongs to the x32 interface, whose numbers no rule names either.
     program += _load(_OFFSET_OF_NUMBER)
     program += _instruction(_JUMP_IF_AT_LEAST, _FIRST_X32_NUMBER, skip_if_false=1)
     program += _return(Action.REFUSE)
+
     for rule in rules:
         number = architecture.number_of(rule)
         if number is not None:
+            # If the call has another number, skip the instructions of this rule.
             decision = _decide(rule)
             n_instructions = len(decision) // _INSTRUCTION_SIZE
             program += _instruction(_JUMP_IF_EQUAL, number, skip_if_false=n_instructions)
@@ -113,11 +117,12 @@ def assemble(architecture: Architecture, rules: Iterable[Rule]) -> bytes:
 
 
 def _decide(rule: Rule) -> bytes:
-    """Return the instructions that decide about a call of the rule's number."""
+    """Return the instructions that choose what happens to the system call that a rule is about."""
     if rule.argument is None:
         return _return(rule.action)
     instructions = _load(_OFFSET_OF_ARGUMENTS + _SIZE_OF_ARGUMENT * rule.argument)
     for value in rule.values:
+        # If the argument has another value, skip the instruction that returns the action.
         instructions += _instruction(_JUMP_IF_EQUAL, value, skip_if_false=1)
         instructions += _return(rule.action)
     return instructions + _return(rule.otherwise)
@@ -134,6 +139,7 @@ def _return(action: Action) -> bytes:
 def _instruction(code: int, value: int, skip_if_true: int = 0, skip_if_false: int = 0) -> bytes:
     """Pack an instruction, `struct sock_filter`.
 
-    A comparison skips `skip_if_true` or `skip_if_false` of the next instructions.
+    A comparison skips the next `skip_if_true` instructions if it is true, and the next
+    `skip_if_false` if it is false.
     """
     return struct.pack("=HBBI", code, skip_if_true, skip_if_false, value)

@@ -24,12 +24,13 @@ class Rule:
     """
 
     name: str
-    # The number of the call on x86_64, and on the architectures with the generic table of numbers
-    # (aarch64, riscv64); None where the call does not exist.
+    # The number of the system call on x86_64.
     x86_64: int
+    # The number on aarch64 and riscv64, which have the same numbers; None if the call does not
+    # exist there.
     generic: int | None
     action: Action = Action.REFUSE
-    # Position of the argument that decides, from 0; the kernel's filter sees its lower 32 bits.
+    # Position of the argument that decides, from 0. The values are compared with its lower 32 bits.
     argument: int | None = None
     values: tuple[int, ...] = ()
     otherwise: Action = Action.ALLOW
@@ -56,14 +57,16 @@ _FS_IOC_FSSETXATTR = 0x401C5820
 # fcntl(2): hints at the expected lifetime of written data.
 _F_SET_RW_HINT = 1036
 _F_SET_FILE_RW_HINT = 1038
-# socket(2): local sockets, and sockets that ask the kernel about itself.
+# socket(2): the families of local sockets, and of netlink sockets, by which programs ask the kernel
+# for information, such as a list of network devices.
 _AF_UNIX = 1
 _AF_NETLINK = 16
 # Process id 0: the calling process.
 _SELF = 0
 
-# Calls that are always refused. Most of them leave something behind that outlives the process, and
-# that the entry could read in the game with the next mask.
+# Calls that are always refused. Most of them leave something behind that outlives the process. By
+# these calls, an entry could pass information from its game with one mask to the game with the next
+# mask, for which it gets a new process.
 _ALWAYS = (
     Rule("add_key", 248, 217),  # leaves a key in the kernel
     Rule("request_key", 249, 218),  # finds such a key
@@ -82,38 +85,40 @@ _ALWAYS = (
     Rule("mq_open", 240, 180),  # makes a POSIX queue, which stays
     Rule("mq_unlink", 241, 181),  # removes a POSIX queue
     Rule("io_uring_setup", 425, 425),  # makes system calls that no filter sees
-    Rule("setxattr", 188, 5),  # leaves an attribute with a file
+    Rule("setxattr", 188, 5),  # sets an extended attribute of a file
     Rule("lsetxattr", 189, 6),  # the same for a symlink
     Rule("fsetxattr", 190, 7),  # the same for an open file
     Rule("setxattrat", 463, 463),  # the same for a file in an open folder
-    Rule("removexattr", 197, 14),  # removes an attribute
+    Rule("removexattr", 197, 14),  # removes an extended attribute of a file
     Rule("lremovexattr", 198, 15),  # the same for a symlink
     Rule("fremovexattr", 199, 16),  # the same for an open file
     Rule("removexattrat", 466, 466),  # the same for a file in an open folder
-    Rule("file_setattr", 469, 469),  # leaves flags with a file
+    Rule("file_setattr", 469, 469),  # sets flags of a file
     Rule("syslog", 103, 116),  # reads and clears the kernel's log
     Rule("setpriority", 141, 140),  # changes the priority of other processes
     Rule("ioprio_set", 251, 30),  # changes the disk priority of other processes
 )
-# Calls that are refused if they concern other processes, or leave something with a file. The
-# comments say what the refused calls would do.
+# Calls that are refused only with some arguments: where they concern another process, or set flags
+# or a hint of a file, which an entry could read in the next game. The comments say what the refused
+# calls would do.
 _BY_ARGUMENT = (
     _allow_only_if("sched_setaffinity", 203, 122, 0, _SELF),  # chooses processors of others
     _allow_only_if("sched_setscheduler", 144, 119, 0, _SELF),  # changes how others are scheduled
     _allow_only_if("sched_setparam", 142, 118, 0, _SELF),  # the same
     _allow_only_if("sched_setattr", 314, 274, 0, _SELF),  # the same
     _allow_only_if("prlimit64", 302, 261, 0, _SELF),  # changes the limits of other processes
-    # The next two leave flags or a hint with a file.
-    _refuse_if("ioctl", 16, 29, 1, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR),
-    _refuse_if("fcntl", 72, 25, 1, _F_SET_RW_HINT, _F_SET_FILE_RW_HINT),
+    _refuse_if("ioctl", 16, 29, 1, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR),  # sets flags of a file
+    _refuse_if("fcntl", 72, 25, 1, _F_SET_RW_HINT, _F_SET_FILE_RW_HINT),  # sets a hint of a file
 )
 # Without a root of its own, an entry could reach local sockets of other programs by their paths. So
-# it may open no socket. socketpair(2) stays allowed, since its sockets reach nobody else.
+# the entry may open no socket. socketpair(2) stays allowed: its two sockets reach only each other.
 _NO_SOCKETS = Rule("socket", 41, 198)
-# With a root of its own, an entry gets local sockets, and sockets that ask the kernel about itself.
+# With a root of its own, an entry sees no sockets of other programs, and may open local and netlink
+# sockets.
 _NO_NETWORK = _allow_only_if("socket", 41, 198, 0, _AF_UNIX, _AF_NETLINK)
-# In the mode, owner or times of a file, an entry could leave information for the game with the next
-# mask. Programs that copy files set these, so the calls do nothing and report success.
+# An entry could leave information for its next game in the mode, the owner or the times of a file.
+# These calls do nothing and report success instead of failing: programs that copy files make them
+# and would stop at an error.
 _FILE_ATTRIBUTES = (
     _pretend("chmod", 90, None),  # changes the mode of a file
     _pretend("fchmod", 91, 52),  # the same for an open file
@@ -133,6 +138,7 @@ _FILE_ATTRIBUTES = (
 def rules(has_root: bool) -> tuple[Rule, ...]:
     """Return the rules for an entry with or without a root file system of its own."""
     if has_root:
-        # The entry sees no foreign file that it could write to, so attributes need no rules.
+        # Modes, owners and times of files need no rules: everything outside the entry's own folders
+        # is mounted for reading only, and its own folders are removed after the game.
         return (*_ALWAYS, *_BY_ARGUMENT, _NO_NETWORK)
     return (*_ALWAYS, *_BY_ARGUMENT, _NO_SOCKETS, *_FILE_ATTRIBUTES)

@@ -56,7 +56,10 @@ def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
     Raises `InvalidEntryError` if there is no such method, or it returns anything but numbers.
     """
     copies = [array.astype(np.int64) for array in arrays]
-    result = _find_method(entry, METHODS.get(method, (method,)))(*copies)
+    # An unknown method has no other names.
+    accepted_names = METHODS.get(method, (method,))
+    call = _find_method(entry, accepted_names)
+    result = call(*copies)
     # Not strict: `predict` gets fewer arrays than there are names.
     compared = zip(ARGUMENTS, copies, arrays, strict=False)
     changed = [name for name, copy, array in compared if not np.array_equal(copy, array)]
@@ -66,7 +69,10 @@ def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
 
 
 def _find_method(entry: Any, names: tuple[str, ...]) -> Any:
-    """Return the method that has the first of the names that the entry knows."""
+    """Return the entry's method with one of some names; the first name that exists counts.
+
+    Raises `InvalidEntryError` if the entry has none of the names.
+    """
     for name in names:
         if hasattr(entry, name):
             return getattr(entry, name)

@@ -1,4 +1,4 @@
-"""End all processes that an entry has started with the entry, and the entry with the evaluator.
+"""Leave no process behind: when an entry or the evaluator ends, end all that the entry has started.
 
 Some modules are imported late, after the entry has ended, so that their import delays nobody.
 """
@@ -18,35 +18,44 @@ from .system_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, try_call
 
 # Seconds for which the supervisor tries to end the processes that an entry has left behind.
 _MAX_ENDING = 5.0
-# Signals that the supervisor waits for: a child has ended; the evaluator wants the entry to end.
-_AWAITED = {signal.SIGCHLD, signal.SIGTERM} if sys.platform == "linux" else set()
+# Signals that the supervisor waits for: a child has ended (SIGCHLD), or the evaluator wants the
+# entry to end (SIGTERM).
+_AWAITED_SIGNALS = {signal.SIGCHLD, signal.SIGTERM} if sys.platform == "linux" else set()
 
 
 def supervise(folder: Path, has_namespaces: bool) -> None:
     """Fork a child that becomes the entry's process, and return in that child only (Linux).
 
-    This process supervises the child. When the child or the evaluator has ended, this process ends
-    everything that the child has started, removes `folder`, and ends with the child's exit code or
-    signal.
+    This process becomes the supervisor of the child. When the child or the evaluator has ended, the
+    supervisor ends everything that the child has started, removes `folder`, and ends with the
+    child's exit code or signal.
+
+    `has_namespaces` tells whether children of this process are in a new namespace of process ids.
+    Then the supervisor has two children: the first process of the namespace, and the entry.
     """
-    # A parent may have left SIGCHLD ignored. Then no child could be waited for.
+    # The evaluator may have been started with SIGCHLD ignored, and this process inherits that. Then
+    # it could not wait for a child.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # Orphans of the entry become children of this process, whatever session they are in.
+    # A process whose parent ends becomes a child of this process, so that this process can end it.
     try_call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    # In a new namespace of process ids, orphans go to its first process instead. Fork one that does
-    # nothing else.
+    # In a new namespace of process ids, such a process becomes a child of the namespace's first
+    # process instead. Fork a first process that does nothing else.
     namespace_init = _fork_namespace_init() if has_namespaces else None
-    signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
+    # Block the signals: they are kept until `_wait_for_entry` collects them.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED_SIGNALS)
     entry = os.fork()
     if entry == 0:
         _end_with_supervisor()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED_SIGNALS)
         os.setsid()
         return
-    status = _wait_for(entry)
-    to_kill = [] if status is not None else [entry]
+    status = _wait_for_entry(entry)
+    to_kill = []
+    if status is None:
+        to_kill.append(entry)
     if namespace_init is not None:
-        # Kill this process last: with it, the kernel kills all processes of the namespace.
+        # When the first process of a namespace ends, the kernel kills all others in it. So kill the
+        # first process last.
         to_kill.append(namespace_init)
     _end_children(to_kill)
     _remove(folder)
@@ -59,30 +68,32 @@ def _fork_namespace_init() -> int:
     if child:
         return child
     _end_with_supervisor()
-    # With SIGCHLD ignored, the kernel removes orphans that have ended; nobody has to wait for them.
+    # With SIGCHLD ignored, the kernel removes children that have ended, so that nobody has to wait
+    # for them.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     _release_pipes()
     while True:
         signal.pause()
 
 
-def _wait_for(entry: int) -> int | None:
-    """Wait until the entry has ended, and return its status.
+def _wait_for_entry(entry: int) -> int | None:
+    """Wait until the process with the id `entry` has ended, and return its status as of waitpid(2).
 
-    Returns None if the entry still runs and should be ended, since the evaluator has ended or asks
-    for it.
+    Returns None if the entry still runs and must be ended: the evaluator has ended, or has sent
+    SIGTERM.
     """
-    # The evaluator holds the other end of the pipe at stdin. With the event mask 0, `poll` reports
-    # only that this other end is closed, as happens if the evaluator has ended. Watch a duplicate
-    # of stdin, since `_release_pipes` replaces stdin itself.
-    evaluator = select.poll()
-    evaluator.register(os.dup(0), 0)
+    # Stdin is a pipe from the evaluator. It hangs up when the evaluator ends, which `poll` reports
+    # whatever events are asked for. Watch a duplicate, since `_release_pipes` replaces stdin.
+    stdin_poll = select.poll()
+    no_other_events = 0
+    stdin_poll.register(os.dup(0), no_other_events)
     _release_pipes()
-    while not evaluator.poll(0):
-        arrived = signal.sigtimedwait(_AWAITED, 0.1)
+    while not stdin_poll.poll(0):
+        arrived = signal.sigtimedwait(_AWAITED_SIGNALS, 0.1)
         if arrived is not None and arrived.si_signo == signal.SIGTERM:
             return None
-        # A signal may stand for several children that have ended, orphans among them: collect all.
+        # Several children that end at the same time may send a single SIGCHLD, so collect all that
+        # have ended.
         while True:
             child, status = os.waitpid(-1, os.WNOHANG)
             if child == entry:
@@ -93,7 +104,7 @@ def _wait_for(entry: int) -> int | None:
 
 
 def _end_with_supervisor() -> None:
-    """Let the kernel kill this process when its parent ends."""
+    """Let the kernel kill this process when its parent, the supervisor, ends."""
     try_call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
@@ -108,19 +119,21 @@ def _release_pipes() -> None:
 
 
 def _end_children(children: list[int]) -> None:
-    """Kill some children of this process, then all the others that it has or gets."""
+    """Kill the given children of this process, then all its other children.
+
+    When a child ends, its own children become children of this process, and are killed too.
+    """
     for child in children:
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
-    # Wait only after all are killed: a child that another child traces can be waited for only after
-    # the tracing child has ended.
+    # Wait in a second loop, when all have been sent the signal: if one child traces another one
+    # (ptrace), the end of the traced child can be waited for only after the tracing child's end.
     for child in children:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(child, 0)
     deadline = time.monotonic() + _MAX_ENDING
-    # ChildProcessError: there are no children any more.
+    # `waitpid` raises ChildProcessError when no children are left.
     with contextlib.suppress(ChildProcessError):
-        # When a child ends, its own children become children of this process.
         while time.monotonic() < deadline:
             ended, _ = os.waitpid(-1, os.WNOHANG)
             if not ended:
@@ -161,14 +174,17 @@ def _end_like(status: int) -> NoReturn:
 
 
 def end_with_parent() -> None:
-    """End this process when the evaluator has ended, where no supervisor does (macOS, Windows)."""
+    """Let a thread end this process when its parent, the evaluator, has ended.
+
+    This is for macOS and Windows, where no supervisor ends the process.
+    """
     parent = os.getppid()
 
     def watch() -> None:
         if sys.platform == "win32":
             has_ended = _wait_for_end_on_windows(parent)
         else:
-            # An orphan gets another parent.
+            # A process whose parent has ended gets another parent.
             while os.getppid() == parent:
                 time.sleep(1)
             has_ended = True
@@ -179,9 +195,10 @@ def end_with_parent() -> None:
 
 
 def _wait_for_end_on_windows(process: int) -> bool:
-    """Wait until a process has ended; return False at once if it cannot be waited for.
+    """Wait until the process with an id has ended; return False at once if that is impossible.
 
-    On Windows an orphan keeps its parent's id, so a handle is needed.
+    Windows does not give a process another parent when its parent ends, so `os.getppid` does not
+    tell the end. Waiting for a process takes a handle of this process.
     """
     if sys.platform == "win32":
         access_to_wait = 0x00100000  # SYNCHRONIZE

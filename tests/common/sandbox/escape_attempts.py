@@ -53,8 +53,8 @@ class Attempt:
     needs: str = ""
     # The first version of Landlock that refuses the expression; None if no version does.
     landlock: int | None = 1
-    # The fields of `walls.Walls` whose protection refuses the expression, each by itself.
-    walls: tuple[str, ...] = ("root",)
+    # The fields of `Protections` whose protection refuses the expression, each by itself.
+    protections: tuple[str, ...] = ("root",)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Allowed:
 
     # The Python expression that does it.
     expression: str
-    # The field of `walls.Walls` without which the expression does not work, or "" if it always
+    # The field of `Protections` without which the expression does not work, or "" if it always
     # works. For example, an entry may list /dev/shm only if it has a file system root of its own,
     # in which this folder is an empty one.
     only_with: str = ""
@@ -320,7 +320,7 @@ DAMAGE = [
     Attempt('open(file, "a").write("more")'),
     Attempt("os.close(os.open(file, os.O_WRONLY))"),
     Attempt('mmap.mmap(os.open(file, os.O_RDWR), 0).write(b"0")'),
-    Attempt("os.truncate(file, 1)", landlock=3, walls=("root",)),
+    Attempt("os.truncate(file, 1)", landlock=3, protections=("root",)),
     Attempt("os.ftruncate(os.open(file, os.O_RDWR), 1)"),
     Attempt('Path(new).write_text("mine")'),
     Attempt("os.mkdir(new)"),
@@ -334,78 +334,82 @@ DAMAGE = [
     Attempt("os.listdir(target)"),
     Attempt('os.listdir("/opt")', needs="such a folder"),
     Attempt('read_text("/etc/hostname")'),
-    Attempt("os.stat(target)", landlock=None, walls=("root",)),
+    Attempt("os.stat(target)", landlock=None, protections=("root",)),
     Attempt(
         'changed(os.chmod(file, 0o604), file, "st_mode", 0o100604)',
         landlock=None,
-        walls=("root", "seccomp"),
+        protections=("root", "seccomp"),
     ),
     Attempt(
         'changed(os.utime(file, (7, 7)), file, "st_mtime", 7)',
         landlock=None,
-        walls=("root", "seccomp"),
+        protections=("root", "seccomp"),
     ),
     Attempt(
         'os.setxattr(file, "user.note", b"mine")',
         landlock=None,
-        walls=("root", "seccomp"),
+        protections=("root", "seccomp"),
         needs="a file system that has them",
     ),
     Attempt('changed(os.chown(file, -1, 7), file, "st_gid", 7)', needs="a privilege"),
     Attempt(
         'fcntl.fcntl(os.open(os.__file__, os.O_RDONLY), F_SET_RW_HINT, (2).to_bytes(8, "little"))',
         landlock=None,
-        walls=("seccomp",),
+        protections=("seccomp",),
     ),
     Attempt("trace(process)", needs="a privilege"),
-    Attempt('socket.socket().bind(("127.0.0.1", 0))', landlock=4, walls=("seccomp", "namespaces")),
+    Attempt(
+        'socket.socket().bind(("127.0.0.1", 0))', landlock=4, protections=("seccomp", "namespaces")
+    ),
     Attempt(
         'connect(socket.AF_INET, socket.SOCK_STREAM, 0, ("127.0.0.1", port))',
         landlock=4,
-        walls=("seccomp", "namespaces"),
+        protections=("seccomp", "namespaces"),
     ),
     Attempt(
         'connect(socket.AF_INET, socket.SOCK_STREAM, MPTCP, ("127.0.0.1", port))',
         landlock=None,
-        walls=("seccomp", "namespaces"),
+        protections=("seccomp", "namespaces"),
     ),
     Attempt(
         'connect(socket.AF_INET, socket.SOCK_DGRAM, 0, ("127.0.0.1", port))',
         landlock=10,
-        walls=("seccomp", "namespaces"),
+        protections=("seccomp", "namespaces"),
     ),
     Attempt(
         "connect(AF_VSOCK, socket.SOCK_STREAM, 0, (2, 1))",
         landlock=None,
-        walls=("seccomp",),
+        protections=("seccomp",),
         needs="a machine around it",
     ),
     Attempt(
         "connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, abstract)",
         landlock=6,
-        walls=("seccomp", "namespaces"),
+        protections=("seccomp", "namespaces"),
     ),
     Attempt(
         "connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, path)",
         landlock=9,
-        walls=("seccomp", "root"),
+        protections=("seccomp", "root"),
     ),
-    Attempt("os.kill(process, 0)", landlock=6, walls=("namespaces",)),
-    Attempt("os.killpg(os.getpgid(process), 0)", landlock=6, walls=("namespaces",)),
-    Attempt('run("sh", "-c", f"kill -0 {process}")', landlock=6, walls=("namespaces",)),
-    Attempt("c_call(libc().tgkill(process, process, 0))", landlock=6, walls=("namespaces",)),
+    Attempt("os.kill(process, 0)", landlock=6, protections=("namespaces",)),
+    Attempt("os.killpg(os.getpgid(process), 0)", landlock=6, protections=("namespaces",)),
+    Attempt('run("sh", "-c", f"kill -0 {process}")', landlock=6, protections=("namespaces",)),
+    Attempt("c_call(libc().tgkill(process, process, 0))", landlock=6, protections=("namespaces",)),
     Attempt(
-        "signal.pidfd_send_signal(os.pidfd_open(process), 0)", landlock=6, walls=("namespaces",)
+        "signal.pidfd_send_signal(os.pidfd_open(process), 0)",
+        landlock=6,
+        protections=("namespaces",),
     ),
     Attempt(
         "resource.prlimit(process, resource.RLIMIT_CORE, (0, 0))",
         landlock=None,
-        walls=("seccomp", "namespaces"),
+        protections=("seccomp", "namespaces"),
     ),
     Attempt(
         "c_call(libc().syscall(IO_URING_SETUP, 8, ctypes.create_string_buffer(120)))",
         landlock=None,
-        walls=("seccomp",),
+        protections=("seccomp",),
         needs="io_uring",
     ),
 ]

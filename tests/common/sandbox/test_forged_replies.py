@@ -19,7 +19,7 @@ import pytest
 from entry_folders import STUDENTS, make_setting
 from platforms import on_linux
 
-pytestmark = on_linux("the walls around an entry")
+pytestmark = on_linux("the protections against an entry")
 
 Forge = Callable[..., Setting]
 
@@ -33,7 +33,7 @@ for reply in REPLIES:
     sys.stdout.flush()
 time.sleep(1000)
 """
-READY = b'{"walls": {}, "memory_limited": false, "refusal": null, "arrays": []}\n'
+READY = b'{"protections": {}, "memory_limited": false, "refusal": null, "arrays": []}\n'
 DONE = b'{"arrays": []}\n'
 # Limit in seconds on a game that ends at once: enough for a busy machine, and much less than the
 # 1,000 seconds that the stand-in sleeps.

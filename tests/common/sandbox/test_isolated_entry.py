@@ -12,8 +12,8 @@ from common.adaptive.playing import isolate, play_all
 from common.adaptive.setting import Setting
 from common.errors import InputError
 from common.sandbox import Limits
-from common.sandbox.inside import walls
-from common.sandbox.inside.walls import Walls
+from common.sandbox.inside import protections
+from common.sandbox.inside.protections import Protections
 
 import pytest
 from entry_folders import STUDENTS, make_setting, with_entry
@@ -165,26 +165,30 @@ sys.stdout.flush()
 
 @linux
 @pytest.mark.parametrize(
-    ("allowed_walls", "last_line", "time_limit", "fault"),
+    ("allowed_protections", "last_line", "time_limit", "fault"),
     [
-        pytest.param(walls.ALL, "1 / 0", 60, "predict: raised ZeroDivisionError", id="error"),
+        pytest.param(protections.ALL, "1 / 0", 60, "predict: raised ZeroDivisionError", id="error"),
         # The limit leaves a busy machine time to get as far as `predict`.
         pytest.param(
-            walls.ALL, "import time; time.sleep(99)", 5, "a whole game within 5 s", id="time limit"
+            protections.ALL,
+            "import time; time.sleep(99)",
+            5,
+            "a whole game within 5 s",
+            id="time limit",
         ),
         pytest.param(
-            Walls(),
+            Protections(),
             "os.killpg(0, 9)",
             60,
             "predict: its process was ended by SIGKILL",
-            id="killed, without walls",
+            id="killed, without protections",
         ),
     ],
 )
 def test_processes_that_an_entry_has_started_end_with_the_entry(
     setting: Setting,
     monkeypatch: pytest.MonkeyPatch,
-    allowed_walls: Walls,
+    allowed_protections: Protections,
     last_line: str,
     time_limit: int,
     fault: str,
@@ -194,7 +198,7 @@ def test_processes_that_an_entry_has_started_end_with_the_entry(
     The processes keep the pipes of the entry open. The evaluator reads these pipes, but must not
     wait until the processes close them.
     """
-    monkeypatch.setattr(walls, "ALL", allowed_walls)
+    monkeypatch.setattr(protections, "ALL", allowed_protections)
     # This time is a part of the command lines. No other process sleeps for exactly this time.
     seconds = f"60.{time.time_ns()}"
     code = START_PROCESSES.replace("SECONDS", seconds) + last_line

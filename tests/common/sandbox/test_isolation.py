@@ -3,7 +3,7 @@
 `escape_attempts.py` beside this file holds the attempts: Python expressions that try to read the
 answers, to do damage outside the entry's folder, or to pass a message to another game. Each attempt
 is also made without isolation, where it must succeed. The isolation consists of several protections
-(`common.sandbox.inside.walls`), each of which is also tested without the others.
+(`common.sandbox.inside.protections`), each of which is also tested without the others.
 """
 
 import json
@@ -23,8 +23,8 @@ from types import SimpleNamespace
 
 from common.errors import InputError
 from common.sandbox import EntryError, IsolatedEntry, Limits
-from common.sandbox.inside import landlock, readable_paths, system_calls, walls
-from common.sandbox.inside.walls import Walls
+from common.sandbox.inside import landlock, protections, readable_paths, system_calls
+from common.sandbox.inside.protections import Protections
 
 import pytest
 from platforms import on_linux, on_unix
@@ -48,7 +48,7 @@ Outcomes = dict[str, str]
 
 LANDLOCK = landlock.landlock_version()
 # All protections of the operating system except Landlock, which has versions.
-ALL_WALLS = ("namespaces", "root", "seccomp")
+ALL_PROTECTIONS = ("namespaces", "root", "seccomp")
 TRY_NAMESPACES = ["unshare", "-Urmnip", "true"]
 linux = on_linux("namespaces, Landlock, and attempts to escape them")
 
@@ -187,9 +187,9 @@ def test_there_are_as_many_attempts_as_the_readme_says() -> None:
 # ---- Isolated entries --------------------------------------------------------------------------
 
 
-def limit_walls(
+def limit_protections(
     monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], landlock_version: int
-) -> Walls:
+) -> Protections:
     """Let the isolation use only some of its protections, as on a system that lacks the others.
 
     Returns these protections. The test is skipped if this system lacks one of them.
@@ -199,8 +199,10 @@ def limit_walls(
     # Many containers allow no namespaces.
     if "namespaces" in names and subprocess.run(TRY_NAMESPACES, capture_output=True).returncode:
         pytest.skip("this system allows no namespaces")
-    allowed = Walls(**{name: name in names for name in ALL_WALLS}, landlock=landlock_version)
-    monkeypatch.setattr(walls, "ALL", allowed)
+    allowed = Protections(
+        **{name: name in names for name in ALL_PROTECTIONS}, landlock=landlock_version
+    )
+    monkeypatch.setattr(protections, "ALL", allowed)
     return allowed
 
 
@@ -210,7 +212,7 @@ def find_not_refused(names: tuple[str, ...], landlock_version: int) -> set[str]:
     Parameters
     ----------
     names
-        Names of the protections, among `ALL_WALLS`.
+        Names of the protections, among `ALL_PROTECTIONS`.
     landlock_version
         The version of Landlock that is used besides; 0 means none.
     """
@@ -219,8 +221,8 @@ def find_not_refused(names: tuple[str, ...], landlock_version: int) -> set[str]:
         for attempt in ATTEMPTS.TABLES[table]:
             first_version = attempt.landlock
             by_landlock = first_version is not None and first_version <= landlock_version
-            by_wall = any(name in names for name in attempt.walls)
-            if not by_landlock and not by_wall:
+            by_others = any(name in names for name in attempt.protections)
+            if not by_landlock and not by_others:
                 not_refused.add(attempt.expression)
     for action in ATTEMPTS.ALLOWED:
         if not action.only_with or action.only_with in names:
@@ -246,9 +248,9 @@ def try_in_entry(outside: Outside, folder: Path, run: str, *tables: str) -> Isol
 
 
 ALL_TABLES = (*READ_ANSWERS, "DAMAGE", "ALLOWED")
-PROTECTIONS = [
-    pytest.param(ALL_WALLS, LANDLOCK, ALL_TABLES, id="all"),
-    pytest.param(ALL_WALLS, 0, ALL_TABLES, id="no Landlock"),
+COMBINATIONS = [
+    pytest.param(ALL_PROTECTIONS, LANDLOCK, ALL_TABLES, id="all"),
+    pytest.param(ALL_PROTECTIONS, 0, ALL_TABLES, id="no Landlock"),
     pytest.param(("seccomp",), LANDLOCK, ALL_TABLES, id="no namespaces"),
     # Landlock alone (a security module of the Linux kernel) in each of its versions. Versions above
     # that of this kernel are skipped.
@@ -262,7 +264,7 @@ PROTECTIONS = [
 
 
 @linux
-@pytest.mark.parametrize(("names", "landlock_version", "tables"), PROTECTIONS)
+@pytest.mark.parametrize(("names", "landlock_version", "tables"), COMBINATIONS)
 def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
     outside: Outside,
     unisolated: Outcomes,
@@ -274,11 +276,11 @@ def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
 ) -> None:
     """An entry makes attempts while only some protections of the operating system are in force.
 
-    These are the protections `names` (fields of `Walls`) and a version of Landlock (0 means none).
-    Each attempt has a list of the protections that refuse it. The table "ALLOWED" holds expressions
-    that must succeed.
+    These are the protections `names` (fields of `Protections`) and a version of Landlock (0 means
+    none). Each attempt has a list of the protections that refuse it. The table "ALLOWED" holds
+    expressions that must succeed.
     """
-    allowed = limit_walls(monkeypatch, names, landlock_version)
+    allowed = limit_protections(monkeypatch, names, landlock_version)
     run = f"{len(names)} {landlock_version}"
 
     entry = try_in_entry(outside, tmp_path, run, *tables)
@@ -301,7 +303,7 @@ def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
             assert_undamaged(outside.base / run / str(number), attempt.expression)
     assert outside.process.poll() is None
     assert outside.answers.read_text() == ATTEMPTS.TABLE
-    assert entry.isolation == walls.describe(allowed)
+    assert entry.isolation == protections.describe(allowed)
 
 
 def assert_undamaged(target: Path, expression: str) -> None:
@@ -313,7 +315,9 @@ def assert_undamaged(target: Path, expression: str) -> None:
 
 @linux
 @pytest.mark.usefixtures("unisolated")
-@pytest.mark.parametrize("names", [ALL_WALLS, ("namespaces", "root"), ("seccomp",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "names", [ALL_PROTECTIONS, ("namespaces", "root"), ("seccomp",)], ids=" ".join
+)
 def test_no_game_finds_a_message_that_the_game_before_has_left(
     outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
@@ -321,14 +325,14 @@ def test_no_game_finds_a_message_that_the_game_before_has_left(
 
     Each mask has a game of its own.
     """
-    limit_walls(monkeypatch, names, LANDLOCK)
+    limit_protections(monkeypatch, names, LANDLOCK)
     try_in_entry(outside, tmp_path, "mask 0", "LEAVE_MESSAGE")
     entry = try_in_entry(outside, tmp_path, "mask 1", "FIND_MESSAGE")
     outcomes = read_outcomes(entry.output)
     assert find_succeeded(outcomes) == set(), outcomes
 
 
-# ---- Landlock and the other walls --------------------------------------------------------------
+# ---- Landlock and the other protections --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -382,11 +386,13 @@ def test_another_system_than_linux_does_not_count_as_isolating(
 
 def test_the_description_says_what_stays_open_without_walls() -> None:
     guard = "Python's own file functions only (this system offers neither namespaces nor Landlock)"
-    assert walls.describe(Walls()).startswith(f"{guard}; open: which files exist and when ")
+    assert protections.describe(Protections()).startswith(
+        f"{guard}; open: which files exist and when "
+    )
 
 
 def test_the_description_says_what_stays_open_with_landlock_alone() -> None:
-    assert walls.describe(Walls(landlock=4)) == (
+    assert protections.describe(Protections(landlock=4)) == (
         "enforced by the operating system (Landlock 4): files, cutting files short, TCP; open: "
         "which files exist and when they were read, modes and times of files, UDP and other "
         "networks, sockets by path, signals, memory shared between programs, kernel keyring"
@@ -394,7 +400,7 @@ def test_the_description_says_what_stays_open_with_landlock_alone() -> None:
 
 
 def test_the_description_says_that_nothing_stays_open_with_all_walls() -> None:
-    assert "open" not in walls.describe(Walls(True, True, True, landlock=7))
+    assert "open" not in protections.describe(Protections(True, True, True, landlock=7))
 
 
 # ---- Paths that an entry may read or write -------------------------------------------------------
@@ -475,7 +481,7 @@ def test_an_entry_can_write_only_to_its_own_folders(
     In this root, /dev/shm is the entry's own. The entry's working folder lies beside its temporary
     folder, "../tmp", and the program of the sandbox, "../inside".
     """
-    limit_walls(monkeypatch, ("namespaces", "root"), landlock_version)
+    limit_protections(monkeypatch, ("namespaces", "root"), landlock_version)
     not_writable = ["/", "/dev", "/usr", "/usr/lib", "/tmp", "..", "../inside", sys.prefix]
     not_writable += [str(Path(os.__file__).parent), "/proc", "/proc/self"]
     own = [".", "../tmp", "/dev/shm"]

@@ -1,0 +1,68 @@
+"""The operating system's protections against an entry, and which ways to do harm each closes."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Protections:
+    """The protections of the operating system that isolate an entry's process.
+
+    They are either those wanted or those in force. By default there are none.
+    """
+
+    # Namespaces of the network, of System V IPC and, for child processes, of process ids.
+    namespaces: bool = False
+    # A root file system that holds only what an entry needs. It is mounted in its own namespace of
+    # mounts.
+    root: bool = False
+    # A filter of system calls.
+    seccomp: bool = False
+    # The version of Landlock, the kernel's control of access to files; 0 means none.
+    landlock: int = 0
+
+
+# All protections, with the latest version of Landlock that this code knows. Tests leave out some of
+# them, to imitate systems that lack them.
+ALL = Protections(namespaces=True, root=True, seccomp=True, landlock=10)
+
+
+def describe(protections: Protections) -> str:
+    """Describe in one line which ways to do harm are closed by protections, and which stay open."""
+    # The version of Landlock. Each of its versions refuses more: version 3, for example, is the
+    # first one that refuses cutting files short.
+    version = protections.landlock
+    # By way to do harm: whether a protection closes it. README.md in the folder above explains why.
+    is_closed = {
+        "files": protections.root or version >= 1,
+        "which files exist and when they were read": protections.root,
+        "modes and times of files": protections.root or protections.seccomp,
+        "cutting files short": protections.root or version >= 3,
+        "TCP": protections.namespaces or protections.seccomp or version >= 4,
+        "UDP and other networks": protections.namespaces or protections.seccomp,
+        "sockets by path": protections.root or protections.seccomp or version >= 9,
+        "signals": protections.namespaces or version >= 6,
+        "memory shared between programs": (
+            (protections.namespaces or protections.seccomp) and (protections.root or version >= 1)
+        ),
+        "kernel keyring": protections.seccomp,
+    }
+    names = {
+        "namespaces": protections.namespaces,
+        "own root": protections.root,
+        "filtered system calls": protections.seccomp,
+        f"Landlock {version}": version >= 1,
+    }
+    parts = []
+    if not is_closed["files"]:
+        parts.append(
+            "Python's own file functions only (this system offers neither namespaces nor Landlock)"
+        )
+    closed = [way for way, closes in is_closed.items() if closes]
+    if closed:
+        in_force = ", ".join(name for name, stands in names.items() if stands)
+        parts.append(f"enforced by the operating system ({in_force}): {', '.join(closed)}")
+    # The first part has said already that files are open.
+    left_open = [way for way, closes in is_closed.items() if not closes and way != "files"]
+    if left_open:
+        parts.append(f"open: {', '.join(left_open)}")
+    return "; ".join(parts)
