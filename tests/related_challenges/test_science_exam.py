@@ -85,7 +85,9 @@ def test_an_evaluation_by_hand(write: Write) -> None:
     expected = {"score": 11 / 24, "interval_low": low, "interval_high": high}
     assert scores_in(folder) == pytest.approx(expected)
     assert last_record(folder)["score"] == pytest.approx(11 / 24)
+    # The first rows name the submission and the answers.
     assert page_in(folder).tables[0].rows[2:] == [
+        ["Origin", "answers of unknown origin"],
         ["Questions", "8"],
         ["95 % interval", shown],
         ["Right answer in place 1", "25.0%"],
