@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, copy_kit, keep_only, run, succeeds
 from platforms import on_unix
-from run_scripts import LIBRARIES, PATIENCE, ends, run_process, wait_for
+from run_scripts import LIBRARIES, PATIENCE, ends_within, run_process, wait_for
 from sample_blocks import needs_blocks
 from terminal import run_on_terminal
 
@@ -260,7 +260,7 @@ time.sleep(100)
         assert process.wait(PATIENCE) == 130
 
     assert errors.read_text() == "\nstopped; the next run resumes here\n"
-    assert ends(int(pid.read_text()))
+    assert ends_within(int(pid.read_text()))
     assert f"left out: tasks 3 and 4: {missing} is missing" in shown.read_text()
     failed = {("1", "broken"): "failed"}
     assert steps(shown.read_text()) == {**dict.fromkeys(QUICK, "run"), **failed}
