@@ -357,7 +357,7 @@ def play_fold(
             shutil.copytree(fold.metadata_dir, metadata_dir)
     trainer = package / "train_model.py"
     command = [copy / trainer.name, "--input_dir", train_dir, "--train_data", train.name, *flags]
-    script_runs.run_script(command, fold.title, shown=trainer)
+    script_runs.run_script(command, fold.title, named_script=trainer)
 
     started = time.perf_counter()
     setting = Setting(
