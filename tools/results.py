@@ -20,7 +20,10 @@ _MAX_NUMBER = 1e12
 
 
 def name_of_phase(phase: str) -> str:
-    """Return a phase's name in words; empty for a challenge without phases."""
+    """Return a phase's name in words, such as "local split" or "public test".
+
+    The name is empty for a challenge without phases.
+    """
     names = {
         "": "",
         LOCAL: "local split",

@@ -150,14 +150,15 @@ def main() -> None:
 
 
 def make_tables(results: Iterable[Result]) -> list[Table]:
-    """Make a table for each kind of scores.
+    """Make a table for each group of scores that can be compared.
 
+    The scores of a group have the same task, phase, metric, rules and origin of the answers.
     Official answers come first and simulated ones last, tasks before related challenges, then phase
     by phase.
     """
 
-    def sort_key(result: Result) -> tuple[int, bool, str, int, str, str]:
-        """Return the sort key of a table: results with equal keys can be compared."""
+    def table_key(result: Result) -> tuple[int, bool, str, int, str, str]:
+        """Return what is equal for all results of a table, and by which the tables are sorted."""
         is_related = isinstance(result.task, str)
         phase_index = PHASES.index(result.phase) if result.phase else 0
         return (
@@ -171,8 +172,8 @@ def make_tables(results: Iterable[Result]) -> list[Table]:
 
     by_time = sorted(results, key=lambda result: result.time)
     # The sort is stable: results with equal keys stay in the order of time.
-    by_kind = sorted(by_time, key=sort_key)
-    return [make_table(list(group)) for _, group in groupby(by_kind, sort_key)]
+    by_table = sorted(by_time, key=table_key)
+    return [make_table(list(group)) for _, group in groupby(by_table, table_key)]
 
 
 def make_table(results: Sequence[Result]) -> Table:

@@ -158,36 +158,38 @@ def test_scores_of_different_tests_are_in_different_tables() -> None:
 
     Within a task, the local split comes before the phases.
     """
-    exam: dict[str, Any] = {"task": "science_exam", "phase": "", "metric_name": "MAP@3"}
-    results = [
-        *(replace(RESULT, **exam, **more) for more in ({"rules": "5 folds"}, UNKNOWN)),
-        *(replace(RESULT, task=4, rules=rules) for rules in (STRICT, LENIENT)),
-        *(replace(RESULT, phase=phase) for phase in ("own", "private", "public")),
-        *(replace(RESULT, **exam), replace(RESULT, task=2), replace(RESULT, **FOLDS)),
-        *(RESULT, replace(RESULT, **UNKNOWN), replace(RESULT, **OFFICIAL)),
-    ]
-    tables = scoreboard.make_tables(results)
     one, four = "Task 1: right or wrong", "Task 4: ten questions for each student"
-    assert [f"{table.title}: {table.kind}" for table in tables] == [
-        f"{one}: accuracy, local split",
-        f"{one}: accuracy, local split",
-        "Science exam: MAP@3",
-        f"{one}: accuracy, local split",
-        f"{one}: accuracy, cross-validation, 3 folds, seed 0",
-        f"{one}: accuracy, public test",
-        f"{one}: accuracy, private test",
-        f"{one}: accuracy, test of your own",
-        "Task 2: the option chosen: accuracy, local split",
-        f"{four}: accuracy after ten questions, local split, {LENIENT}",
-        f"{four}: accuracy after ten questions, local split, {STRICT}",
-        "Science exam: MAP@3",
-        "Science exam: MAP@3, 5 folds",
+    four_split = f"{four}: accuracy after ten questions, local split"
+    exam = replace(RESULT, task="science_exam", phase="", metric_name="MAP@3")
+    # Each result, and the title and kind of its table, in the order of the tables.
+    official = [(replace(RESULT, **OFFICIAL), f"{one}: accuracy, local split")]
+    unknown = [
+        (replace(RESULT, **UNKNOWN), f"{one}: accuracy, local split"),
+        (replace(exam, **UNKNOWN), "Science exam: MAP@3"),
     ]
+    simulated = [
+        (RESULT, f"{one}: accuracy, local split"),
+        (replace(RESULT, **FOLDS), f"{one}: accuracy, cross-validation, 3 folds, seed 0"),
+        (replace(RESULT, phase="public"), f"{one}: accuracy, public test"),
+        (replace(RESULT, phase="private"), f"{one}: accuracy, private test"),
+        (replace(RESULT, phase="own"), f"{one}: accuracy, test of your own"),
+        (replace(RESULT, task=2), "Task 2: the option chosen: accuracy, local split"),
+        (replace(RESULT, task=4, rules=LENIENT), f"{four_split}, {LENIENT}"),
+        (replace(RESULT, task=4, rules=STRICT), f"{four_split}, {STRICT}"),
+        (exam, "Science exam: MAP@3"),
+        (replace(exam, rules="5 folds"), "Science exam: MAP@3, 5 folds"),
+    ]
+    expected = [*official, *unknown, *simulated]
+    results_out_of_order = [result for result, _ in reversed(expected)]
+
+    tables = scoreboard.make_tables(results_out_of_order)
+
+    assert [f"{table.title}: {table.kind}" for table in tables] == [text for _, text in expected]
     origins = ["official"] + ["unknown"] * 2 + ["simulated"] * 10
     assert [table.origin for table in tables] == origins
     assert not any(table.earlier for table in tables)
     titles = [table.title for table in tables]
-    assert page_of(*results).headings == [
+    assert page_of(*results_out_of_order).headings == [
         *("Scoreboard", "Official answers", *titles[:1]),
         *("Answers of unknown origin", *titles[1:3]),
         *("Simulated answers", *titles[3:], "Scores of 2020"),
