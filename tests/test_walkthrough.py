@@ -49,10 +49,12 @@ def test_a_new_run_shows_the_stored_outputs(
     fresh = nbformat.from_dict(STORED)
     client = NotebookClient(fresh, timeout=PATIENCE, resources={"metadata": {"path": str(kit)}})
     before = texts(STORED)
-    now = texts(client.execute())
-    # nbclient has imported ipykernel. Later tests run scripts in this process, and a script that
-    # finds ipykernel loaded takes itself for a notebook.
-    sys.modules.pop("ipykernel", None)
+    try:
+        now = texts(client.execute())
+    finally:
+        # nbclient has imported ipykernel. Later tests run scripts in this process, and a script
+        # that finds ipykernel loaded takes itself for a notebook.
+        sys.modules.pop("ipykernel", None)
     assert (kit / "submissions/submission_task_1.zip").is_file()
     # The copy first simulates its data and prints that.
     now = [text for text in now if not text.startswith("simulated data")]
