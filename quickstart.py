@@ -10,7 +10,8 @@ the official data lie in data/, they are used instead of simulated ones. Finishe
 a second run goes straight to the scores, and an interrupted one resumes where it stopped.
 """
 
-# A Python that is too old must be able to read this file, to say so: no newer syntax here.
+# A Python that is too old must be able to read this file, to say so: no newer syntax here. Even
+# types stand in comments, and texts are formatted with %.
 import os
 import sys
 
@@ -21,10 +22,11 @@ def main():
     # type: () -> int
     """Hand over to the quickstart, or say which Python it needs; return the exit code."""
     if sys.version_info < OLDEST_PYTHON:
-        advice = newer_python()
+        here = "%d.%d" % sys.version_info[:2]
+        needed = "%d.%d" % OLDEST_PYTHON
+        advice = advise_newer_python()
         sys.stderr.write(
-            "error: this is Python %d.%d, the kit needs %d.%d or newer%s\n"
-            % (sys.version_info[:2] + OLDEST_PYTHON + (advice,))
+            "error: this is Python %s, the kit needs %s or newer%s\n" % (here, needed, advice)
         )
         return 2
     from tools.quickstart import command_line
@@ -32,11 +34,15 @@ def main():
     return command_line.main(__doc__)
 
 
-def newer_python():
+def advise_newer_python():
     # type: () -> str
-    """Return the end of the error message: how to start a newer Python; empty if none is found."""
-    # The newest first. Twenty later versions are enough for long.
-    for minor in range(OLDEST_PYTHON[1] + 20, OLDEST_PYTHON[1] - 1, -1):
+    """Return the end of an error message, such as ": try `python3.13 quickstart.py`".
+
+    It names the newest Python on the PATH that the kit can use. Empty if there is none.
+    """
+    oldest_minor = OLDEST_PYTHON[1]
+    newest_minor = oldest_minor + 20  # Python gets one minor version a year.
+    for minor in range(newest_minor, oldest_minor - 1, -1):
         name = "python3.%d" % minor
         for folder in os.environ.get("PATH", "").split(os.pathsep):
             if os.access(os.path.join(folder, name), os.X_OK):

@@ -37,10 +37,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Garbage collection finds nothing while tests are collected, but takes a fifth of that time. It is
 # switched on again in `pytest_collection_finish`.
 gc.disable()
-# A background process of a shell ignores SIGINT, and the scripts that some tests interrupt would
-# inherit that.
+# Some tests interrupt scripts with SIGINT or SIGHUP. If a shell runs pytest in the background, or
+# with nohup, pytest ignores one of these signals, and the scripts would inherit this setting.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# In the same way, a process that nohup has started ignores SIGHUP. Windows has no such signal.
+# Windows has no SIGHUP.
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
@@ -51,7 +51,7 @@ Write = Callable[[str, str | bytes], Path]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the files with slow tests first, so that none keeps a single core busy at the end."""
+    """Run the files with slow tests first, so that no slow test runs alone at the end."""
     slow_files = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow_files)
 
@@ -69,8 +69,8 @@ def pytest_collection_finish() -> None:
 def run(arguments: Sequence[object], **options: Any) -> Done:
     """Run Python with these arguments.
 
-    Scripts, and modules of `tools`, run in this process, which is quicker. The quickstart, which
-    starts other processes, and all else run in a process of their own.
+    Scripts, and modules of `tools`, run in this process, which is quicker. A new process runs the
+    quickstart, which starts further processes, and everything that is not a script of the kit.
     """
     first, *rest = map(str, arguments)
     is_tool = first == "-m" and rest[0].startswith("tools.")
@@ -109,7 +109,7 @@ def copy_kit(destination: Path) -> Path:
                 target = destination / source.relative_to(ROOT)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
-    # Every process that runs in the copy would compile the modules without bytecode again.
+    # Compile modules that have no bytecode yet: otherwise every process in the copy does it anew.
     for package in ("common", "tools"):
         compileall.compile_dir(destination / package, quiet=1)
     return destination
@@ -223,7 +223,7 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 
 @pytest.fixture(params=["pandas", "pyarrow"])
 def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a test twice: with pyarrow, and with pandas, which reads files if pyarrow is missing."""
+    """Run a test twice: files are read with pyarrow, then with pandas, as without pyarrow."""
     if request.param == "pandas":
         monkeypatch.setattr(reading, "_parse_with_pyarrow", reading._parse_with_pandas)
 

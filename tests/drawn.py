@@ -34,9 +34,10 @@ class Drawing:
     # Width and height of the viewBox.
     size: tuple[float, float]
     texts: list[Text]
-    # The points of each shape with a tooltip, shape (points, 2), by the text of the tooltip.
+    # The key is the text of a tooltip, the value holds the points of the shape that has the
+    # tooltip: x and y in the columns.
     shapes: dict[str, np.ndarray]
-    # The CSS style of each shape with a tooltip, by the text of the tooltip.
+    # The key is the text of a tooltip, the value is the CSS style of the shape that has it.
     styles: dict[str, str]
     # The coordinates x, y, x, y, … of every path.
     paths: list[list[float]]
@@ -44,11 +45,11 @@ class Drawing:
     dashed: list[list[float]]
 
     def places(self, titles: Sequence[str]) -> np.ndarray:
-        """Return x and y of the first point of each named shape, as an array (2, titles)."""
+        """Return the first points of the shapes with these tooltips: a row of x and a row of y."""
         return np.array([self.shapes[title][0] for title in titles]).T
 
     def has_path(self, points: Sequence[float]) -> bool:
-        """Return whether there is a path of these points."""
+        """Return whether there is a path with the coordinates x, y, x, y, … of these points."""
         return any(path == pytest.approx(points, abs=0.05) for path in self.paths)
 
     def check_texts(self, *expected: str) -> None:
@@ -67,7 +68,7 @@ class Drawing:
 
 
 def on_scale(values: Sequence[float], places: Sequence[float]) -> Callable[[float], float]:
-    """Check that the positions are a linear function of the values; return that function."""
+    """Check that places in the chart are a linear function of the values; return the function."""
     slope, offset = np.polyfit(values, places, 1)
     assert places == pytest.approx(offset + slope * np.array(values), abs=0.05)
     return lambda value: float(offset + slope * value)

@@ -36,7 +36,11 @@ TIME_LIMIT_SECONDS = 60
 
 
 def malform(input_file: InputFile, content: bytes) -> dict[str, PutFile]:
-    """Return functions that put a malformed file at a path, by the name of the damage."""
+    """Return ways to damage an input file whose valid content is `content`.
+
+    The key names the damage. The value is a function that puts the malformed file at a path where
+    no file lies.
+    """
     contents = dict(damage_bytes(input_file.kind, content))
     # Zips and Parquet files have tests of their own, `test_zips.py` and `test_probabilities.py`.
     if input_file.kind == "csv":
@@ -52,7 +56,7 @@ def malform(input_file: InputFile, content: bytes) -> dict[str, PutFile]:
     }
     cases["a folder"] = Path.mkdir
     if not input_file.may_be_missing:
-        # `find_fault` has moved the right file away, so that nothing is left to do.
+        # Put no file at the path.
         cases["missing"] = lambda path: None
     if hasattr(os, "mkfifo"):
         # A script that opened the pipe would wait for ever.
@@ -62,7 +66,7 @@ def malform(input_file: InputFile, content: bytes) -> dict[str, PutFile]:
 
 
 def damage_bytes(kind: str, content: bytes) -> Cases:
-    """Yield contents that a file of any kind may turn out to have."""
+    """Yield malformed contents that do not depend on the file's format, or hardly."""
     yield "empty", b""
     yield "zeros", bytes(len(content))
     yield "a picture", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
@@ -106,7 +110,7 @@ EMPTY_CELLS = {"nothing": b"", "blanks": b" \t", "quotes": b'""'}
 # Cells that no column of text may hold.
 BAD_TEXTS = {"no UTF-8": b"\xff\xfe", "a NUL byte": b"a\x00"}
 NESTED_LISTS = "[" * 200_000
-# Further cells that a column of text may not hold if only certain texts are valid in it.
+# Cells that are valid in a column of any text, but not in one that allows only certain texts.
 UNKNOWN_TEXTS = {
     "a word": BAD_NUMBERS["a word"],
     "control characters": BAD_NUMBERS["control characters"],
@@ -140,7 +144,10 @@ def bad_cells(input_column: InputColumn) -> dict[str, bytes]:
 
 @dataclass(frozen=True)
 class CsvLines:
-    """A well-formed CSV in lines, and the row in the midst of it that damage is done to."""
+    """A well-formed CSV, cut into the parts from which damaged files are put together.
+
+    Damage is done to one row: the file is `before`, this row and `after`.
+    """
 
     # Names of all columns in the file.
     names: list[str]
@@ -148,26 +155,26 @@ class CsvLines:
     header: bytes
     # All other lines together.
     body: bytes
-    # Everything before the row that is damaged, and everything after it.
+    # Everything before the row to be damaged, and everything after it.
     before: bytes
     after: bytes
-    # The row that is damaged.
+    # The row to be damaged, still well formed.
     row: list[str]
     # The first row of the body, as a line with its line end.
     first_line: bytes
 
     @property
     def line(self) -> bytes:
-        """The row that is damaged, without its line end."""
+        """The row to be damaged, as a line without its line end."""
         return write_row(self.row).removesuffix(b"\n")
 
     def with_line(self, line: bytes) -> bytes:
-        """Return the file with another line instead of the row; `line` has no line end."""
+        """Return the file with a line, given without its line end, in place of the row."""
         return self.before + line + b"\n" + self.after
 
 
 def read_lines(input_file: InputFile, content: bytes) -> CsvLines:
-    """Read a well-formed CSV."""
+    """Cut a well-formed CSV into its parts, and choose the row to be damaged."""
     text = content.decode("utf-8-sig")
     rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     if input_file.has_header:
@@ -177,7 +184,7 @@ def read_lines(input_file: InputFile, content: bytes) -> CsvLines:
         names = [column.column.name for column in input_file.columns]
         header = b""
     lines = [write_row(row) for row in rows]
-    # Late in the file, so that rows before it are read well.
+    # Damage a row late in the file: a reader has accepted many rows before it.
     position = len(lines) * 3 // 4
     return CsvLines(
         names=names,
@@ -213,7 +220,7 @@ def damage_csv(input_file: InputFile, content: bytes) -> Cases:
 
 
 def damage_cells(input_column: InputColumn, lines: CsvLines) -> Cases:
-    """Yield a CSV with one cell of a column that the column may not hold."""
+    """Yield CSVs in which one cell of a column is not valid."""
     name = input_column.column.name
     row = list(lines.row)
     # Bad cells may be invalid UTF-8, which csv cannot write. Therefore they replace a placeholder.
@@ -250,8 +257,9 @@ def damage_rows(input_file: InputFile, lines: CsvLines) -> Cases:
         yield "cut off in a row", lines.before + lines.line.split(b",")[0]
     if not input_file.may_repeat_rows:
         yield "a row twice", whole + lines.first_line
-    # If the last cell is a text or may be empty, it looks valid after it has been cut off. Such
-    # metadata must therefore end with a line end. Here it is cut off with a character before it.
+    # A last cell that is a text, or that may be empty, looks valid even if its end is missing. So
+    # scripts require a line end at the end of metadata with such cells. `[:-2]` removes the line
+    # end and the last character of the last cell.
     columns = {column.column for column in input_file.columns}
     if "metadata" in input_file.path and columns & {schema.SUBJECT_LIST, schema.CONFIDENCE}:
         yield "cut off in the last cell", whole[:-2]
@@ -287,19 +295,20 @@ OTHER_VALUES: dict[str, object] = {
     "a list of half a character": ["\udfff"],
     "an object": {},
 }
-# Names in OTHER_VALUES of those that are valid wherever any text is valid.
+# The keys of OTHER_VALUES whose values are valid wherever any text is valid.
 TEXTS = {"a text", "control characters", "an open quotation mark"}
 
 
 def damage_json_lines(content: bytes) -> Cases:
-    """Yield damage to a file of the cloze test, which holds a JSON object in each line."""
+    """Yield damage to a file of the challenge "cloze", which has a JSON object in each line."""
     lines = content.splitlines()
     position = len(lines) // 2
     query = json.loads(lines[position])
-    # These two keys only classify the query: text, a whole number, a boolean or nothing will do.
-    kind = {"missing", "null", "a number", "negative", "a huge number", "true", *TEXTS}
-    valid = {"qid": TEXTS, "domain": kind, "NeedReasoning": kind}
-    for name, line in damage_object(query, valid):
+    # The keys `domain` and `NeedReasoning` only classify the query: text, a whole number, a boolean
+    # or nothing will do.
+    of_class = {"missing", "null", "a number", "negative", "a huge number", "true", *TEXTS}
+    allowed = {"qid": TEXTS, "domain": of_class, "NeedReasoning": of_class}
+    for name, line in damage_object(query, allowed):
         yield name, b"\n".join([*lines[:position], line, *lines[position + 1 :]])
     yield "a line twice", b"\n".join([*lines, lines[0]])
     yield "only blank lines", b"\n\n\n"
@@ -310,7 +319,8 @@ def damage_record(content: bytes) -> Cases:
     result = json.loads(content)
     texts = {*TEXTS, "half a character"}
     numbers = {"null", "a number", "a fraction", "negative"}
-    valid = {
+    # For each key, the values of OTHER_VALUES that are as valid as the present value.
+    allowed = {
         "rules": texts,
         "model": texts,
         "command": texts,
@@ -325,18 +335,18 @@ def damage_record(content: bytes) -> Cases:
         "options": {"an object"},
     }
     for name in result["options"]:
-        valid[name] = {"missing", *texts, "true", "a list", "a list of half a character"}
+        allowed[name] = {"missing", *texts, "true", "a list", "a list of half a character"}
     for name in result["parts"]:
-        valid[name] = {"missing", *numbers}
-    yield from damage_object(result, valid)
+        allowed[name] = {"missing", *numbers}
+    yield from damage_object(result, allowed)
 
 
-def damage_object(record: dict[str, Any], valid: dict[str, set[str]]) -> Cases:
-    """Yield damage to a JSON object in a line.
+def damage_object(record: dict[str, Any], allowed: dict[str, set[str]]) -> Cases:
+    """Yield malformed lines in place of the line that holds a valid JSON object, `record`.
 
-    `valid` names, for a key, the changes to its value that leave the object valid.
+    `allowed` has, for a key of the object, the names of the changes that leave the object valid.
     """
-    for name, changed in change_values(record, valid):
+    for name, changed in change_values(record, allowed):
         yield name, json.dumps(changed).encode()
     line = json.dumps(record)
     yield "a number of 5,000 digits", f'{line[:-1]}, "x": {"9" * 5000}}}'.encode()
@@ -349,23 +359,23 @@ def damage_object(record: dict[str, Any], valid: dict[str, set[str]]) -> Cases:
 
 
 def change_values(
-    record: dict[str, Any], valid: dict[str, set[str]]
+    record: dict[str, Any], allowed: dict[str, set[str]]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """For each key, yield the object without that key and with every value of OTHER_VALUES.
+    """Yield the name and the result of each change to one value of an object.
 
-    Changes that `valid` names are left out. A value that is an object itself is also changed
-    within.
+    Each key is removed once, and gets every value of OTHER_VALUES. Changes whose names `allowed`
+    holds for the key are left out. An object within the object is changed in the same way.
     """
     for key, value in record.items():
         changes = {name: {**record, key: other} for name, other in OTHER_VALUES.items()}
-        changes["missing"] = {
-            other_key: kept for other_key, kept in record.items() if other_key != key
-        }
+        without_key = dict(record)
+        del without_key[key]
+        changes["missing"] = without_key
         if isinstance(value, dict):
-            for inner_change, changed_value in change_values(value, valid):
+            for inner_change, changed_value in change_values(value, allowed):
                 changes[inner_change] = {**record, key: changed_value}
         for change, changed in changes.items():
-            if change not in valid.get(key, ()):
+            if change not in allowed.get(key, ()):
                 yield f"{key}: {change}", changed
 
 
@@ -373,7 +383,7 @@ def change_values(
 
 
 def damage_xml(content: bytes) -> Cases:
-    """Yield damage to a question of student response analysis.
+    """Yield damage to an XML file of the challenge "student_response", which holds a question.
 
     `related_challenges/test_contract.py` tests well-formed XML that is no valid question.
     """
@@ -381,8 +391,10 @@ def damage_xml(content: bytes) -> Cases:
     for encoding in ("nothing", "shift_jis", "utf-7", "rot13", "utf-32", "\x00"):
         declaration = f'<?xml version="1.0" encoding="{encoding}"?>'
         yield f"encoding {encoding!r}", (declaration + body).encode()
+    # The id that was there stays as the value of another attribute, `name`.
     yield "empty id", body.replace(" id=", ' id="" name=', 1).encode()
-    # Each entity stands for ten of the one before it: the last one for 10¹¹ times "ha".
+    # The entity e0 is "ha", and every other entity is ten times the one before it. So e11 is 10¹¹
+    # times "ha".
     entities = ['<!ENTITY e0 "ha">']
     for number in range(1, 12):
         tenfold = f"&e{number - 1};" * 10
@@ -410,9 +422,9 @@ def damage_array(content: bytes) -> Cases:
         yield name, buffer.getvalue()
     huge_shape = b"(9" + b"9" * 15 + b",)"
     yield "huge shape", content.replace(b"(%d,)" % len(user_ids), huge_shape)
-    # In version 1.0 of the format, ten bytes with the header's length come before the header. All
-    # together has a length that 64 divides.
-    header = b"{'descr': __import__('os'),".ljust(53) + b"\n"
+    # Version 1.0 of the format: 8 bytes, the header's length in 2 bytes, and the header, padded so
+    # that all three together have a multiple of 64 bytes.
+    header = b"{'descr': __import__('os'),".ljust(64 - 8 - 2 - 1) + b"\n"
     yield "a header that calls", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
     yield "unknown version", b"\x93NUMPY\x09\x09" + content[8:]
 
@@ -423,16 +435,16 @@ def damage_array(content: bytes) -> Cases:
 def find_fault(input_file: InputFile, put_file: PutFile, kit: Path) -> str:
     """Run a script on a malformed file in a kit; return what it did wrong, or an empty text.
 
-    The right file is put back at the end.
+    The well-formed file is moved away first, and put back at the end.
     """
     path = kit / input_file.path
     shutil.rmtree(kit / "out", ignore_errors=True)
-    right_file = path.replace(path.with_name(f"{path.name}.right"))
+    well_formed_file = path.replace(path.with_name(f"{path.name}.right"))
     try:
         put_file(path)
         before = snapshot(kit)
         if hasattr(signal, "alarm"):
-            # The alarm ends a script that hangs, as Control-C would.
+            # The script runs in this process. If it hangs, the alarm raises KeyboardInterrupt.
             signal.signal(signal.SIGALRM, signal.default_int_handler)
             signal.alarm(TIME_LIMIT_SECONDS)
         done = input_file.run(kit)
@@ -445,11 +457,14 @@ def find_fault(input_file: InputFile, put_file: PutFile, kit: Path) -> str:
         if path.is_dir() and not path.is_symlink():
             path.rmdir()
         path.unlink(missing_ok=True)
-        right_file.replace(path)
+        well_formed_file.replace(path)
 
 
 def is_refused(input_file: InputFile, done: Done) -> bool:
-    """Return whether a script has refused a file as it must."""
+    """Return whether a script has refused a file with exit code 2 and a readable message.
+
+    The message names the file, and no score is printed.
+    """
     lines = done.stderr.splitlines()
     # The checkers of submissions name every fault, in a line each.
     is_one_line = len(lines) == 1 or "check_submission" in input_file.script
@@ -457,7 +472,7 @@ def is_refused(input_file: InputFile, done: Done) -> bool:
         line.startswith("error: ") and line.isprintable() and len(line) < 1000 for line in lines
     )
     names_the_file = Path(input_file.path).name in "".join(lines[:1])
-    # A path such as scores_task_1.txt holds the word, but shows no score.
+    # Paths such as out/scores_task_1.txt hold the word "score", but show none: leave them out.
     prints_a_score = "score" in re.sub(r"\S*score\S*/\S*", "", done.stdout)
     return (
         done.returncode == 2

@@ -49,8 +49,8 @@ class Chart:
     titles: list[str]
     # The CSS styles of its marks.
     styles: list[str]
-    # The caption below the chart.
-    key: str = ""
+    # The text below the chart, of all <figcaption> elements.
+    caption: str = ""
 
 
 class Page:
@@ -77,6 +77,7 @@ class Page:
         self.charts: list[Chart] = []
         for element in root.iter():
             assert element.tag != "script"
+            # The last heading above the element.
             heading = self.headings[-1] if self.headings else ""
             if element.tag in _HEADINGS:
                 self.headings.append(_line(element))
@@ -85,15 +86,16 @@ class Page:
             elif element.tag == "svg":
                 self.charts.append(_read_chart(element, heading))
             elif element.tag == "figcaption" and self.charts:
-                self.charts[-1].key = f"{self.charts[-1].key} {_line(element)}".strip()
+                chart = self.charts[-1]
+                chart.caption = f"{chart.caption} {_line(element)}".strip()
 
-    def table(self, heading: str) -> Table:
+    def table(self, words: str) -> Table:
         """Return the only table whose caption or heading begins with these words."""
-        return _only(heading, self.tables, "caption")
+        return _only(words, self.tables)
 
-    def chart(self, heading: str) -> Chart:
-        """Return the only chart whose key or heading begins with these words."""
-        return _only(heading, self.charts, "key")
+    def chart(self, words: str) -> Chart:
+        """Return the only chart whose caption or heading begins with these words."""
+        return _only(words, self.charts)
 
 
 def read_page(html: str, links: Collection[str] = ()) -> Page:
@@ -128,7 +130,7 @@ def _read_chart(svg: Element, heading: str) -> Chart:
 
 
 def _line(element: Element) -> str:
-    """Return the text of an element, with one blank for each run of white space."""
+    """Return the text of an element on one line, with single blanks between words."""
     return " ".join(_read(element).split())
 
 
@@ -138,12 +140,10 @@ def _read(element: Element) -> str:
     return "".join((gap, element.text or "", *parts, gap))
 
 
-def _only(words: str, items: Collection[Any], attribute: str) -> Any:
-    """Return the only item whose heading, or whose other attribute, begins with these words."""
+def _only(words: str, items: Collection[Table] | Collection[Chart]) -> Any:
+    """Return the only table or chart whose heading or caption begins with these words."""
     matches = [
-        item
-        for item in items
-        if item.heading.startswith(words) or getattr(item, attribute).startswith(words)
+        item for item in items if item.heading.startswith(words) or item.caption.startswith(words)
     ]
     assert len(matches) == 1, f"{len(matches)} of {words!r}"
     return matches[0]

@@ -32,7 +32,7 @@ def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     """Return answers of students who differ in two abilities, and the best possible accuracies.
 
     Questions with an even index need the first ability, the others need the second one. The best
-    possible accuracy, by task, is that of a model that knows all probabilities.
+    possible accuracy in a task (the key) is that of a model that knows all probabilities.
     """
     n_students, n_questions = 300, 60
     rng = np.random.default_rng(0)
@@ -40,14 +40,15 @@ def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     ability = rng.normal(0, 1.8, (n_students, 2))[student, question % 2]
     easiness = rng.normal(0.5, 0.7, n_questions)[question]
     p_right = sigmoid(easiness + ability)
-    # The probabilities of the three wrong options, given a wrong answer, depend on the ability.
+    # If the answer is wrong, the ability decides which of the three wrong options is likely.
     p_first = sigmoid(1 + 1.5 * ability)
     p_wrong = np.column_stack([p_first, 0.6 * (1 - p_first), 0.4 * (1 - p_first)])
-    # The correct option has rank 0, the wrong ones have ranks 1 to 3.
+    # Rank 0 is the correct option, ranks 1 to 3 are the wrong ones. A row of `p_rank` sums to 1.
     p_rank = np.column_stack([p_right, (1 - p_right[:, None]) * p_wrong])
-    # Draw a rank with the probabilities of each row: count the cumulative ones below a number.
-    rank = (rng.random((len(p_rank), 1)) > p_rank.cumsum(axis=1)[:, :3]).sum(axis=1)
-    # Each question has another order of its options.
+    # Draw a rank for each row: the number of cumulative probabilities that a uniform draw exceeds.
+    draw = rng.random((len(p_rank), 1))
+    rank = (draw > p_rank.cumsum(axis=1)[:, :3]).sum(axis=1)
+    # Each question has its options in another order.
     option_by_rank = rng.permuted(np.tile(np.arange(1, 5), (n_questions, 1)), axis=1)
     answers = answers_frame(
         2_000_000_000 - 1_000 * student,
@@ -80,9 +81,13 @@ def take_quizzes(
     The questions of a quiz are a block of ten, or if `is_shuffled` random ones that differ between
     students. `share` is the probability that a student takes a quiz.
     """
-    student, question = np.indices((n_students, n_quizzes * 10)).reshape(2, -1)
+    # Every student with every question: (0, 0), (0, 1), …, (1, 0), …
+    n_questions = n_quizzes * 10
+    student = np.repeat(np.arange(n_students), n_questions)
+    questions_by_student = np.tile(np.arange(n_questions), (n_students, 1))
     if is_shuffled:
-        question = rng.permuted(question.reshape(n_students, -1), axis=1).ravel()
+        questions_by_student = rng.permuted(questions_by_student, axis=1)
+    question = questions_by_student.ravel()
     quiz = np.tile(np.repeat(np.arange(n_quizzes), 10), n_students)
     is_taken = np.repeat(rng.random(n_students * n_quizzes) < share, 10)
     return student[is_taken], question[is_taken], quiz[is_taken]
@@ -94,7 +99,7 @@ def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -
     A quiz is a block of ten questions, and `share` is the probability that a student takes it. In
     each quiz, a student has an effect, which is added to the logit of a right answer, and an option
     that is the favourite among the wrong ones. With `by_class`, there are six classes, whose
-    students share their effects, and each student's quizzes hold other random questions.
+    students share their effects, and the questions of a quiz are drawn anew for each student.
     """
     n_students = 300
     n_classes = 6
@@ -108,13 +113,14 @@ def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -
     effect = rng.normal(0, 1.6, (n_students, n_quizzes))
     favourite = rng.integers(0, 4, (n_students, n_quizzes))[student, quiz]
     if by_class:
-        # All students of a class get the effects of its first student.
+        # Students with the numbers 0, 6, 12, … form the first class, and so on. All students of a
+        # class get the effects of its first student.
         effect = effect[np.arange(n_students) % n_classes]
     ability = rng.normal(0, 0.5, n_students)
     is_right = rng.random(n_answers) < sigmoid(
         ability[student] + easiness[question] + effect[student, quiz]
     )
-    # A wrong answer is the favourite option in seven of ten cases, unless that is the correct one.
+    # Seven of ten wrong answers are the favourite option, unless the favourite is the correct one.
     some_wrong_option = (correct_option + rng.integers(1, 4, n_answers)) % 4
     is_favourite = (favourite != correct_option) & (rng.random(n_answers) < 0.7)
     wrong_option = np.where(is_favourite, favourite, some_wrong_option)
@@ -163,7 +169,7 @@ def predict(script: str, folder: Path, *flags: object, **files: pd.DataFrame) ->
 
 
 def accuracy(task: int, prediction: Any, truth: pd.DataFrame = TEST) -> float:
-    """Return the share of answers that are predicted right."""
+    """Return the share of correct predictions."""
     return float(np.mean(prediction == truth[COLUMN[task]]))
 
 
@@ -180,14 +186,14 @@ def majority_accuracy(task: int, train: pd.DataFrame = TRAIN, truth: pd.DataFram
 def partition(labels: Any) -> np.ndarray:
     """Return, for each element, the index of the first element with the same label.
 
-    The arrays of two labellings are equal if, and only if, they make the same groups.
+    Two labellings have equal results if, and only if, they put the elements into the same groups.
     """
     _, first_member, group = np.unique(labels, return_index=True, return_inverse=True)
     return np.asarray(first_member[group])
 
 
 def has_level(context: np.ndarray, expected: Any) -> bool:
-    """Return whether one of the columns of `context` makes the same groups as `expected`.
+    """Return whether a column of `context` puts the answers into the same groups as `expected`.
 
     A context has a column of labels for each level of grouping, such as quizzes and their groups.
     """

@@ -19,13 +19,16 @@ N_QUESTIONS = N_QUIZZES * QUIZ_SIZE
 UNKNOWN = 1_000_000
 
 
-def plant(
+def simulate_answers(
     quiz_variance: float,
     group_variance: float = 0,
     class_variance: float = 0,
     share_with_few: float = 0.5,
 ) -> pd.DataFrame:
-    """Return simulated answers with known effects on the logit of a right answer.
+    """Return simulated answers of students in classes to questions in quizzes.
+
+    The logit of a right answer is the sum of the student's ability, the question's easiness, and
+    normally distributed effects of the contexts in which the question is answered.
 
     Parameters
     ----------
@@ -34,54 +37,59 @@ def plant(
     group_variance : float
         Variance of the effects of a student in a group of three quizzes.
     class_variance : float
-        Variance of the effects of a class in a quiz.
+        Variance of the effects of a class in a quiz, which all students of the class share.
     share_with_few : float
         Share of the pairs of student and quiz in which only a tenth of the answers is for training.
+        In the other pairs it is 80 %.
     """
     rng = RNG(5)
+    class_number = np.arange(N_STUDENTS) // CLASS_SIZE
     ability = rng.standard_normal(N_STUDENTS)
     easiness = rng.normal(0.2, 0.8, N_QUESTIONS)
     effect = rng.normal(0, np.sqrt(quiz_variance), (N_STUDENTS, N_QUIZZES))
     group_effect = rng.normal(0, np.sqrt(group_variance), (N_STUDENTS, N_QUIZZES // 3))
     effect += np.repeat(group_effect, 3, axis=1)
-    shared = rng.normal(0, np.sqrt(class_variance), N_CLASSES * N_QUIZZES)
-    # Each class takes half of the quizzes, all their questions.
+    class_effect = rng.normal(0, np.sqrt(class_variance), N_CLASSES * N_QUIZZES)
+    # Each class takes about half of the quizzes, and answers all questions of these quizzes.
     takes_quiz = rng.random((N_CLASSES, N_QUIZZES)) < 0.5
     takes_question = np.repeat(takes_quiz, QUIZ_SIZE, axis=1)
-    student, question = np.nonzero(takes_question[np.arange(N_STUDENTS) // CLASS_SIZE])
+
+    # From here on, an element of each array belongs to one answer.
+    student, question = np.nonzero(takes_question[class_number])
     quiz = question // QUIZ_SIZE
-    class_quiz = student // CLASS_SIZE * N_QUIZZES + quiz
-    known = easiness[question] + shared[class_quiz]
-    p = 1 / (1 + np.exp(-known - ability[student] - effect[student, quiz]))
-    knows_few = (rng.random((N_STUDENTS, N_QUIZZES)) < share_with_few)[student, quiz]
-    # The last five students of each class have no training answers.
-    is_new = student % CLASS_SIZE >= 25
+    class_quiz = class_number[student] * N_QUIZZES + quiz
+    easiness_and_class = easiness[question] + class_effect[class_quiz]
+    p = 1 / (1 + np.exp(-easiness_and_class - ability[student] - effect[student, quiz]))
+    has_few = (rng.random((N_STUDENTS, N_QUIZZES)) < share_with_few)[student, quiz]
+    # The last five of the 30 students of each class are new: they have no training answers.
+    is_new = student % CLASS_SIZE >= CLASS_SIZE - 5
     columns = {
         # Ids in no order, and with gaps.
         "student": student * 3,
         "question": rng.permutation(N_QUESTIONS)[question] * 2,
         "quiz": quiz,
         "class_quiz": class_quiz,
-        "shared": shared[class_quiz],
+        "class_effect": class_effect[class_quiz],
         "p_right": p,
         # The part of the logit of `p_right` that is the same for all students of the class.
-        "known": known,
+        "easiness_and_class": easiness_and_class,
         "ability": ability[student],
         "is_right": (rng.random(len(p)) < p).astype(np.int8),
-        # A tenth of the answers where `knows_few`, otherwise 80 %; none of new students.
-        "is_train": (rng.random(len(p)) < np.where(knows_few, 0.1, 0.8)) & ~is_new,
+        "is_train": (rng.random(len(p)) < np.where(has_few, 0.1, 0.8)) & ~is_new,
         "is_new": is_new,
-        "knows_few": knows_few,
+        # Whether few answers of the student in the quiz are for training.
+        "has_few_training_answers": has_few,
     }
     return pd.DataFrame(columns)
 
 
 def split(answers: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return training answers, and further ones of the same students."""
-    return answers[answers.is_train], answers[~answers.is_train & ~answers.is_new]
+    """Return the training answers, and all other answers of the students who have some."""
+    is_test = ~answers.is_train & ~answers.is_new
+    return answers[answers.is_train], answers[is_test]
 
 
-TRAIN, TEST = split(plant(1.0, share_with_few=0.1))
+TRAIN, TEST = split(simulate_answers(quiz_variance=1.0, share_with_few=0.1))
 
 
 def groups(rows: pd.DataFrame) -> np.ndarray:
@@ -90,14 +98,17 @@ def groups(rows: pd.DataFrame) -> np.ndarray:
 
 
 def options(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return the chosen and the correct options, 1 to 4.
+    """Return the chosen and the correct option, 1 to 4, of each answer.
 
-    A wrong option is 1 or 2 after the correct one, cyclically. The distance is the same for all
-    wrong answers of a student in a quiz.
+    In a quiz, all wrong answers of a student have the same distance from the correct option, 1 or
+    2 (the option after 4 is 1). Which of the two is an arbitrary, fixed function of student and
+    quiz.
     """
+    # The ids of questions are even, those of students multiples of 3.
     correct = rows.question.to_numpy() // 2 % 4
     student_number = rows.student.to_numpy() // 3
-    distance = 1 + ((student_number + 1) * (rows.quiz.to_numpy() + 3) // 4) % 2
+    quiz = rows.quiz.to_numpy()
+    distance = 1 + ((student_number + 1) * (quiz + 3) // 4) % 2
     chosen = (correct + np.where(rows.is_right == 1, 0, distance)) % 4
     return chosen + 1, correct + 1
 
@@ -127,14 +138,16 @@ def loss(p: np.ndarray, truth: Any) -> float:
 
 
 def assert_calibrated(p: Any, truth: Any, *, by: float = 0.025, n_bins: int = 9) -> None:
-    """Compare the mean prediction with the mean truth in bins that are a tenth wide.
+    """Check that predictions are right on average: bin by bin, their mean is that of the truth.
 
-    Only bins with 200 pairs count, and there are at least `n_bins` of them. A bin holds up to 2,700
-    pairs, whose true probabilities deviate from the predictions by up to 0.2. About two pairs share
-    each effect, so that a bin's mean has a standard error of at most 0.2 / √(2,400 / 2) = 0.006.
-    The default tolerance `by` is four standard errors. Tests with fewer answers of each student
-    allow up to seven.
+    A bin holds the answers whose prediction lies in the same tenth. Only bins with at least 200
+    answers count, and there are at least `n_bins` of them. `truth` holds true probabilities.
     """
+    # The tolerance `by`: the true probabilities of a bin deviate from the predictions by 0.2 or
+    # less. A bin holds about 2,400 answers. Two of them share an effect of student and quiz, so
+    # that 1,200 deviations are independent. The standard error of their mean is at most
+    # 0.2 / √1,200 = 0.006, and 0.025 is four times as much. Tests with fewer answers of each
+    # student allow up to seven standard errors.
     rows = pd.DataFrame({"p": p, "truth": np.asarray(truth)})
     bins = rows.groupby(np.minimum((p * 10).astype(int), 9))
     means = bins.mean()[bins.size() >= 200]

@@ -24,8 +24,9 @@ def question_file(
 ) -> str:
     """Return the XML of a question and of the students' answers to it.
 
-    `labels` holds the label of each answer by the answer's id; an empty label is left out. `texts`
-    holds the answers' texts in the same order. Answers without a text are left out.
+    The keys of `labels` are ids of answers. If the label is empty, the answer has no attribute
+    `accuracy`. `texts` holds the wording of the answers, in the same order; if it is shorter, the
+    last answers are left out.
     """
     answers = []
     for (answer_id, label), text in zip(labels.items(), texts, strict=False):

@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from common.evaluation.record import Result
 from common.origin import Origin
@@ -26,7 +27,8 @@ RESULT = Result(
     data="a" * 12,
     origin=Origin.SIMULATED,
 )
-# The two rules of task 4 as the record states them.
+# Values of `Result.rules` for a game of task 4. "unobserved = -1" means that answers that the entry
+# has not asked for are shown to it as -1.
 STRICT = "targets may not be asked, unobserved = -1"
 LENIENT = "targets may be asked, unobserved = -1"
 # Figures of random rankings in task 3.
@@ -34,10 +36,23 @@ RANDOM = {"random rankings, mean": 0.59, "random rankings, 95th percentile": 0.7
 
 
 def seeded(model: str, seed: int | None, score: float, time: str = RESULT.time) -> Result:
-    """Return a result of task 1 with this seed; its run took a second more than the seed."""
-    options = {"local": True, "n_dimensions": "8"} | ({} if seed is None else {"seed": str(seed)})
-    result = replace(RESULT, model=model, seed=seed, options=options, time=time)
-    return replace(result, score=score, seconds=(seed or 0) + 1.0)
+    """Return a result of a model of task 1 that was run with this seed.
+
+    The run took 1 s with the seed 0 or without a seed, 2 s with the seed 1, and so on.
+    """
+    options: dict[str, Any] = {"local": True, "n_dimensions": "8"}
+    if seed is not None:
+        options["seed"] = str(seed)
+    seconds = (seed or 0) + 1.0
+    return replace(
+        RESULT,
+        model=model,
+        seed=seed,
+        options=options,
+        time=time,
+        score=score,
+        seconds=seconds,
+    )
 
 
 def made_by(result: Result) -> str:

@@ -22,23 +22,23 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-# Imported before the first script runs, so that `_paths_of` can redirect its path constants.
+# Imported before the first script runs, so that `_redirect_paths` can change its path constants.
 from common import provenance
 
 ROOT = Path(__file__).resolve().parents[1]
-# The folders where Python finds libraries, without those that pytest adds for the tests.
+# The folders where Python finds libraries, without the kit's folders, which pytest has added.
 LIBRARIES = [
     folder
     for folder in dict.fromkeys(sys.path)
     if folder and (not Path(folder).is_relative_to(ROOT) or "site-packages" in folder)
 ]
-# Modules in these folders stay loaded for all scripts, also for those of a copy of the kit:
-# importing them anew for each script would be slow.
+# Modules in these folders stay loaded: importing them anew for each script would be slow. Scripts
+# of a copy of the kit use them too.
 SHARED_FOLDERS = tuple(f"{ROOT / name}{os.sep}" for name in ("common", "tools", "tests", ".venv"))
 
 Done = subprocess.CompletedProcess[str]
-# A process that takes this many seconds hangs: less is enough even on a busy machine, which may be
-# twenty times slower than a quiet one.
+# A process that takes more seconds is taken to hang. This time is enough even on a busy machine,
+# which may be twenty times slower than a quiet one.
 PATIENCE = 600
 
 
@@ -52,10 +52,13 @@ def run_process(
 ) -> Done:
     """Run Python with these arguments in a process of its own.
 
-    By default the process runs in the folder around the kit, not in the kit.
+    A first argument that ends with .py is a script's path from the kit's folder. By default the
+    process runs in the folder around the kit, not in the kit.
     """
     first, *rest = map(str, arguments)
-    command = [sys.executable, str(kit / first) if first.endswith(".py") else first, *rest]
+    if first.endswith(".py"):
+        first = str(kit / first)
+    command = [sys.executable, first, *rest]
     env = {**os.environ, "PYTHONPATH": str(kit), **(environment or {})}
     return subprocess.run(
         command, cwd=cwd or kit.parent, env=env, capture_output=True, text=True, timeout=timeout
@@ -70,14 +73,21 @@ def wait_for(look: Callable[[], Any], seconds: float = PATIENCE) -> Any:
     return result
 
 
-def ends(pid: int, seconds: float = 60) -> bool:
-    """Return whether a process is gone, or a zombie, within some seconds. Works on Unix only."""
+def ends_within(pid: int, seconds: float = 60) -> bool:
+    """Wait at most some seconds for a process to end; return whether it has ended.
+
+    A process that has ended, but whose parent has not asked for its exit code (a zombie), counts as
+    ended on Linux. Works on Unix only.
+    """
 
     def is_over() -> bool:
         try:
             if sys.platform == "linux":
+                # Such as "123 (python3) Z 1 …": number, name, state. The name may hold blanks.
                 stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-                return stat.rpartition(")")[2].split()[0] == "Z"
+                state = stat.rpartition(")")[2].split()[0]
+                return state == "Z"
+            # The signal 0 only asks whether the process exists.
             os.kill(pid, 0)
         except (FileNotFoundError, ProcessLookupError):
             return True
@@ -96,9 +106,10 @@ def run_script(
     """Run a script, or with ``-m`` a module, of a kit in this process.
 
     The script and the modules beside it are those of `kit`, which may be a copy. The packages
-    `common` and `tools` are those of this kit, but their paths lead into `kit`. Everything that
-    a script may change in the process is put back: arguments, folder, environment, search path,
-    modules, signal handlers, warnings.
+    `common` and `tools` are those of this kit, but their constants that hold paths, such as
+    `layout.DATA_DIR`, point into `kit` meanwhile. Everything that a script may change in the
+    process is put back: arguments, folder, environment, search path, modules, signal handlers,
+    warnings.
     """
     words = [str(argument) for argument in arguments]
     first, *rest = words
@@ -113,9 +124,9 @@ def run_script(
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     code: object = 0
     with (
-        _captured(1, "stdout", "strict") as out,
-        _captured(2, "stderr", "backslashreplace") as err,
-        _paths_of(kit),
+        _captured(1, "stdout", errors="strict") as out,
+        _captured(2, "stderr", errors="backslashreplace") as err,
+        _redirect_paths(kit),
         without_modules_of(kit, module_folder),
         warnings.catch_warnings(),
         mock.patch.dict(os.environ, {"PYTHONPATH": str(kit), **(environment or {})}),
@@ -148,17 +159,18 @@ def run_script(
 
 
 @contextmanager
-def _captured(number: int, name: str, errors: str) -> Iterator[list[str]]:
-    """Capture stdout or stderr, also that of child processes.
+def _captured(descriptor: int, name: str, *, errors: str) -> Iterator[list[str]]:
+    """Capture stdout or stderr of this process and of its child processes.
 
-    The list is empty at first; at the end it holds the text that was written.
+    `descriptor` is the file descriptor of the stream: 1 for stdout, 2 for stderr. The list is empty
+    at first; at the end it holds the text that was written.
     """
     getattr(sys, name).flush()
-    original = os.dup(number)
+    original = os.dup(descriptor)
     texts: list[str] = []
     with tempfile.TemporaryFile() as file:
-        os.dup2(file.fileno(), number)
-        stream = open(number, "w", encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
+        os.dup2(file.fileno(), descriptor)
+        stream = open(descriptor, "w", encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
         try:
             with mock.patch.object(sys, name, stream):
                 yield texts
@@ -167,15 +179,18 @@ def _captured(number: int, name: str, errors: str) -> Iterator[list[str]]:
             written = file.read().decode("utf-8", "backslashreplace")
             texts.append(written.replace(os.linesep, "\n"))
         finally:
-            os.dup2(original, number)
+            os.dup2(original, descriptor)
             os.close(original)
 
 
 @contextmanager
-def _paths_of(kit: Path) -> Iterator[None]:
-    """Redirect the path constants of all modules of `common` and `tools` to a copy of the kit."""
+def _redirect_paths(kit: Path) -> Iterator[None]:
+    """Let the path constants of all modules of `common` and `tools` point into a copy of the kit.
 
-    def move(old: Path, new: Path) -> None:
+    At the end, they point into this kit again.
+    """
+
+    def redirect(old: Path, new: Path) -> None:
         for name, module in list(sys.modules.items()):
             if not name.startswith(("common.", "tools.")):
                 continue
@@ -183,28 +198,33 @@ def _paths_of(kit: Path) -> Iterator[None]:
                 if isinstance(value, Path) and value.is_relative_to(old):
                     setattr(module, constant, new / value.relative_to(old))
 
-    move(ROOT, kit)
+    redirect(ROOT, kit)
     try:
         yield
     finally:
-        # This also moves the paths of modules that were imported in the meantime.
-        move(kit, ROOT)
+        # Modules that were imported in the meantime are redirected, too.
+        redirect(kit, ROOT)
 
 
 @contextmanager
 def without_modules_of(*folders: Path) -> Iterator[None]:
-    """Hide the modules that lie beside scripts, because several folders use the same names."""
+    """Let a script import the modules beside it anew, although others have the same names.
+
+    Loaded modules that lie beside scripts, in the kit or in one of the folders, are removed from
+    `sys.modules`. At the end, they replace those that were imported meanwhile.
+    """
     prefixes = tuple(f"{folder}{os.sep}" for folder in (ROOT, *folders))
 
     def lies_beside_scripts(module: ModuleType) -> bool:
         path = f"{_path_of(module)}{os.sep}"
-        # An environment with libraries may lie in the kit's folder.
+        # A virtual environment may lie in the kit's folder.
         is_library = "site-packages" in path
         return path.startswith(prefixes) and not path.startswith(SHARED_FOLDERS) and not is_library
 
     def remove() -> dict[str, ModuleType]:
+        """Remove such modules from `sys.modules` and return them."""
         modules = list(sys.modules.items())
-        # Look only at top-level modules: the thousands of submodules go with their packages.
+        # Look only at top-level modules: thousands of submodules are removed with their packages.
         top_level = {
             name for name, module in modules if "." not in name and lies_beside_scripts(module)
         }

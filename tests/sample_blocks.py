@@ -13,7 +13,7 @@ import json
 import sys
 from pathlib import Path
 
-# The kit need not be installed for its samples to be recorded.
+# Find the package `tools` even if the kit is not installed.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.kit_files import ROOT, glob_kit
@@ -41,7 +41,7 @@ def format_record() -> str:
 
 
 def read_blocks() -> dict[str, str]:
-    """Return a fingerprint of the marked block of each sample model, by the script's path."""
+    """Return a fingerprint of each sample model's marked block; the keys are the scripts' paths."""
     blocks = {}
     for path in (path for pattern in PATTERNS for path in glob_kit(pattern)):
         block = path.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
@@ -69,7 +69,7 @@ def needs_blocks(*scripts: str) -> pytest.MarkDecorator:
 
 
 def each_script(scripts: list[str]) -> list[object]:
-    """Return the scripts as parameters of a test, each skipped if its block was edited."""
+    """Return sample models as parameters of a test, skipped if their marked block was edited."""
     return [pytest.param(script, id=script, marks=needs_blocks(script)) for script in scripts]
 
 

@@ -50,17 +50,17 @@ class InputColumn:
 
 
 def required(*columns: Column) -> tuple[InputColumn, ...]:
-    """Return columns that must be there under their names."""
+    """Return columns without which a script refuses the file."""
     return tuple(InputColumn(column) for column in columns)
 
 
 def optional(*columns: Column) -> tuple[InputColumn, ...]:
-    """Return columns without which the script works too."""
+    """Return columns that a script uses if the file has them."""
     return tuple(InputColumn(column, is_optional=True) for column in columns)
 
 
-def coded_text(*names: str) -> tuple[InputColumn, ...]:
-    """Return columns of text in which only some texts are valid, such as labels or known ids."""
+def ids_or_labels(*names: str) -> tuple[InputColumn, ...]:
+    """Return columns of text in which only certain texts are valid, such as labels or known ids."""
     return required(*(Column(name, TEXT) for name in names))
 
 
@@ -71,18 +71,19 @@ def any_text(*names: str) -> tuple[InputColumn, ...]:
 
 
 def expert_judgements(*names: str) -> tuple[InputColumn, ...]:
-    """Return columns of experts, who may have any name."""
+    """Return a column for each expert, whose name may be replaced by any other."""
     columns = [schema.expert_judgement(name) for name in names]
     return tuple(InputColumn(column, may_have_any_name=True) for column in columns)
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file that a script reads, as a path from the kit's folder, and how to run the script."""
+    """A file that a script reads, and how to run the script."""
 
-    # The path of the script, or `-m` and the name of a module. A checker also gets the path of the
-    # file that it checks.
+    # The words of the command up to its flags: a script's path, or `-m` and a module's name. If the
+    # script is a checker, the path of the checked file follows.
     script: str
+    # The file's path from the kit's folder.
     path: str
     # The columns of a CSV that the script reads.
     columns: tuple[InputColumn, ...] = ()
@@ -116,9 +117,9 @@ class InputFile:
 # ---- Columns that several files have -----------------------------------------------------------
 
 ID_PAIR = required(QUESTION_ID, USER_ID)
-# What a script predicts, and what a submission and its template therefore hold, by task.
+# The column with the predictions in a submission to a task.
 PREDICTED = {1: IS_CORRECT, 2: ANSWER_VALUE}
-# What a sample model learns from, by task.
+# The columns of the training file that the sample models of a task learn from, besides the ids.
 LEARNED = {1: required(IS_CORRECT), 2: required(CORRECT_ANSWER, ANSWER_VALUE)}
 ANSWERS = ID_PAIR + optional(ANSWER_ID) + required(IS_CORRECT, CORRECT_ANSWER, ANSWER_VALUE)
 
@@ -127,7 +128,7 @@ CLICKED_ITEM = Column("item_id", high=9_999_999)
 CLICK_TIME = Column("time", "float64", 0, 1, whole=False)
 CLICK = required(CLICKING_USER, CLICKED_ITEM, CLICK_TIME)
 FIFTY_ITEMS = required(*(Column(f"item_{rank}", high=9_999_999) for rank in range(1, 51)))
-FOLD_OF_ID = coded_text("id") + required(Column("fold", high=9_999))
+FOLD_OF_ID = ids_or_labels("id") + required(Column("fold", high=9_999))
 EXAM_QUESTION = any_text("id", "prompt", *"ABCDE")
 
 # ---- The files ---------------------------------------------------------------------------------
@@ -135,18 +136,19 @@ EXAM_QUESTION = any_text("id", "prompt", *"ABCDE")
 
 def find_inputs() -> list[InputFile]:
     """Return every file that a script reads, once for each way of reading it."""
+    private_answers = InputFile(
+        "-m tools.templates",
+        "data/test_data/test_private_answers_task_1.csv",
+        ID_PAIR + required(ANSWER_ID),
+        may_be_missing=True,
+        may_repeat_rows=True,
+    )
     return [
         *files_of_task_1_or_2(1),
         *files_of_task_1_or_2(2),
         *files_of_task_3(),
         *files_of_task_4(),
-        InputFile(
-            "-m tools.templates",
-            "data/test_data/test_private_answers_task_1.csv",
-            ID_PAIR + required(ANSWER_ID),
-            may_be_missing=True,
-            may_repeat_rows=True,
-        ),
+        private_answers,
         *files_of_cloze(),
         *files_of_science_exam(),
         *files_of_student_response(),
@@ -154,10 +156,10 @@ def find_inputs() -> list[InputFile]:
     ]
 
 
-def checked_file(
+def checked_submission(
     checker: str, path: str, columns: tuple[InputColumn, ...], *, has_header: bool = True
 ) -> InputFile:
-    """Return a submission that a checker reads; the checker writes nothing."""
+    """Return the input of a checker of submissions: a submission. The checker writes nothing."""
     return InputFile(
         f"{checker} {path}", path, columns, has_output_dir=False, has_header=has_header
     )
@@ -194,16 +196,16 @@ def files_of_task_1_or_2(task: int) -> list[InputFile]:
             evaluation,
             f"data/test_data/test_private_answers_task_{task}.csv",
             ID_PAIR,
-            "--phase public",
+            flags="--phase public",
         ),
-        checked_file("-m tools.check_submission", submission, prediction),
+        checked_submission("-m tools.check_submission", submission, prediction),
     ]
 
 
 def metadata_files(folder: str) -> list[InputFile]:
     """Return the metadata that sample models of task 1, or of task 2, read."""
     boosting = f"{folder}/sample_model_gradient_boosting.py"
-    features = "--features rates subjects students"
+    features_flag = "--features rates subjects students"
     return [
         InputFile(
             f"{folder}/sample_model_item_response.py",
@@ -215,21 +217,21 @@ def metadata_files(folder: str) -> list[InputFile]:
             boosting,
             "data/metadata/student_metadata_task_1_2.csv",
             required(USER_ID) + optional(GENDER, DATE_OF_BIRTH, PREMIUM_PUPIL),
-            features,
+            flags=features_flag,
             may_be_missing=True,
         ),
         InputFile(
             boosting,
             "data/metadata/question_metadata_task_1_2.csv",
             required(QUESTION_ID, SUBJECT_LIST),
-            features,
+            flags=features_flag,
             may_be_missing=True,
         ),
         InputFile(
             boosting,
             "data/metadata/subject_metadata.csv",
             required(SUBJECT_ID, PARENT_ID, LEVEL),
-            features,
+            flags=features_flag,
             may_be_missing=True,
         ),
     ]
@@ -257,36 +259,36 @@ def files_of_task_3() -> list[InputFile]:
             "task_3/question_report.py",
             "data/metadata/question_metadata_task_3_4.csv",
             required(QUESTION_ID, SUBJECT_LIST),
-            "--question 1",
+            flags="--question 1",
             may_be_missing=True,
         ),
-        InputFile(evaluation, submission, ranking, "--phase public"),
+        InputFile(evaluation, submission, ranking, flags="--phase public"),
         InputFile(
             evaluation,
             "data/test_data/quality_response_remapped_public.csv",
             required(LEFT, RIGHT) + expert_judgements("T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS"),
-            "--phase public",
+            flags="--phase public",
             may_repeat_rows=True,
         ),
         InputFile(
             evaluation,
             "submission_templates/submission_task_3.csv",
             required(QUESTION_ID),
-            "--phase public",
+            flags="--phase public",
         ),
         InputFile(
             evaluation,
             "submissions/submission_task_3.zip",
             flags="--phase public --submit_data submission_task_3.zip",
         ),
-        checked_file("-m tools.check_submission", submission, ranking),
+        checked_submission("-m tools.check_submission", submission, ranking),
     ]
 
 
 def files_of_task_4() -> list[InputFile]:
     """Return the files that scripts of task 4 read."""
-    # `prepare` copies task_4/numpy to this folder. Training writes its weights there, and leaves
-    # those in task_4/numpy as they are.
+    # task_4/trainer is a copy of task_4/numpy that `prepare` makes. Training overwrites the weights
+    # in the script's folder; the evaluation needs those in task_4/numpy.
     trainer = "task_4/trainer/train_model.py"
     evaluation = "task_4/numpy/local_evaluation.py"
     target = schema.target_column()
@@ -317,13 +319,13 @@ def files_of_task_4() -> list[InputFile]:
             evaluation,
             "data/test_input/valid_task_4.csv",
             ID_PAIR + LEARNED[2] + required(IS_CORRECT, target),
-            "--skip_curve",
+            flags="--skip_curve",
         ),
         InputFile(
             evaluation,
             "data/test_input/train_task_4.csv",
             ID_PAIR,
-            "--skip_curve",
+            flags="--skip_curve",
             may_be_missing=True,
             may_repeat_rows=True,
         ),
@@ -335,15 +337,15 @@ def files_of_cloze() -> list[InputFile]:
     folder = "related_challenges/cloze"
     model = f"{folder}/sample_model_frequent.py"
     submission = f"{folder}/data/test_output/submission.csv"
-    guesses = coded_text("id", "ret")
+    guesses = ids_or_labels("id", "ret")
     return [
         InputFile(
             f"{folder}/local_data_split.py", f"{folder}/data/train_data/KCT_train_public.txt"
         ),
         InputFile(model, f"{folder}/data/train_data/KCT_test_public.txt"),
-        InputFile(model, f"{folder}/data/test_input/folds.csv", FOLD_OF_ID, "--local"),
+        InputFile(model, f"{folder}/data/test_input/folds.csv", FOLD_OF_ID, flags="--local"),
         InputFile(f"{folder}/local_evaluation.py", submission, guesses),
-        checked_file(f"{folder}/check_submission.py", submission, guesses),
+        checked_submission(f"{folder}/check_submission.py", submission, guesses),
     ]
 
 
@@ -353,7 +355,7 @@ def files_of_science_exam() -> list[InputFile]:
     evaluation = f"{folder}/local_evaluation.py"
     submission = f"{folder}/data/test_output/submission.csv"
     # A prediction may be empty.
-    guesses = coded_text("id") + required(Column("prediction", TEXT, may_be_empty=True))
+    guesses = ids_or_labels("id") + required(Column("prediction", TEXT, may_be_empty=True))
     return [
         InputFile(
             f"{folder}/sample_model_longest_option.py",
@@ -363,10 +365,10 @@ def files_of_science_exam() -> list[InputFile]:
         InputFile(
             evaluation,
             f"{folder}/data/train_data/train.csv",
-            EXAM_QUESTION + coded_text("answer"),
+            EXAM_QUESTION + ids_or_labels("answer"),
         ),
         InputFile(evaluation, submission, guesses),
-        checked_file(f"{folder}/check_submission.py", submission, guesses),
+        checked_submission(f"{folder}/check_submission.py", submission, guesses),
     ]
 
 
@@ -374,19 +376,20 @@ def files_of_student_response() -> list[InputFile]:
     """Return the files that scripts of student response analysis read."""
     folder = "related_challenges/student_response"
     submission = f"{folder}/data/test_output/submission.csv"
-    labels = coded_text("id", "label")
+    labels = ids_or_labels("id", "label")
     return [
         InputFile(
             f"{folder}/local_data_split.py",
+            # Each question has a file; this one stands for all of them. If it is missing, there is
+            # one question fewer.
             f"{folder}/data/train_data/D0-3.xml",
-            # Each question has a file. If one is missing, there is one question fewer.
             may_be_missing=True,
         ),
         InputFile(
             f"{folder}/sample_model_majority.py", f"{folder}/data/test_input/folds.csv", FOLD_OF_ID
         ),
         InputFile(f"{folder}/local_evaluation.py", submission, labels),
-        checked_file(f"{folder}/check_submission.py", submission, labels),
+        checked_submission(f"{folder}/check_submission.py", submission, labels),
     ]
 
 
@@ -429,7 +432,9 @@ def files_of_debiasing() -> list[InputFile]:
             has_header=False,
         ),
         InputFile(evaluation, submission, recommended, has_header=False),
-        checked_file(f"{folder}/check_submission.py", submission, recommended, has_header=False),
+        checked_submission(
+            f"{folder}/check_submission.py", submission, recommended, has_header=False
+        ),
     ]
 
 
@@ -437,7 +442,7 @@ def files_of_debiasing() -> list[InputFile]:
 
 
 def prepare(kit: Path) -> None:
-    """Make every file that a script reads, well formed, in a kit with tiny data."""
+    """Make all files of `find_inputs` in a kit that has tiny data; they are well formed."""
     for name in ("generate_sample.py", "local_data_split.py"):
         for script in kit.glob(f"related_challenges/*/{name}"):
             run_or_fail(str(script.relative_to(kit)), kit)
@@ -456,6 +461,7 @@ def prepare(kit: Path) -> None:
         "related_challenges/debiasing/sample_model_popularity.py --local",
     ):
         run_or_fail(command, kit)
+    # See `files_of_task_4`. The copy has no weights.
     ignored = shutil.ignore_patterns("__pycache__", "model_task_4*")
     shutil.copytree(kit / "task_4/numpy", kit / "task_4/trainer", ignore=ignored)
     # These files record checksums. With them, every changed file would be refused for its checksum,

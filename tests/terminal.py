@@ -20,9 +20,9 @@ def run_on_terminal(
     -------
     exit code
     lines that stay on the screen
-        The line of a progress bar is its last state.
-    states of all lines
-        Every text that has been written as a line, or over one, in the order of writing.
+        A progress bar is written over itself: only its last text stays.
+    texts of all lines
+        Every text in the order of writing, also those that a later text has replaced.
     """
     import pty
     import termios
@@ -44,18 +44,21 @@ def run_on_terminal(
 
 
 def _show(written: str) -> tuple[list[str], list[str]]:
-    """Return the lines that stay on the screen, and the states of all lines."""
+    """Return the lines that stay on the screen, and every text that was written, in order."""
     up = "\x1b[A"
     rows_by_move = {"\n": 1, "\r\n": 1, up: -1}
     lines = [""]
     row = 0
-    states = []
-    # A text follows a move of the cursor: to the next line, to the margin, or up by a line.
+    texts = []
+    # Pairs of a cursor move and the text after it. The moves are: to the next line (\r\n or \n), to
+    # the left margin (\r), up by a line (\x1b[A), and none at the beginning (^).
     for move, text in re.findall(r"(\r\n|[\r\n]|\x1b\[A|^)([^\r\n\x1b]*)", written):
         row += rows_by_move.get(move, 0)
         if row == len(lines):
             lines.append("")
-        # A text begins at the left margin, also after a move up: bars write whole lines.
-        lines[row] = text + lines[row][len(text) :]
-        states.append(text)
-    return [line.rstrip() for line in lines], states
+        # The text replaces the line from its left margin on; the rest of a longer line stays. A
+        # move up keeps the column, but progress bars return to the margin before they write.
+        rest = lines[row][len(text) :]
+        lines[row] = text + rest
+        texts.append(text)
+    return [line.rstrip() for line in lines], texts

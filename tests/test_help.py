@@ -6,7 +6,8 @@ import pytest
 from conftest import ROOT, scripts
 from run_scripts import run_script
 
-# The kit starts these itself: for an entry of task 4, and to ask a script for its flags.
+# Scripts that only the kit starts: the first runs an entry of task 4, the second prints the flags
+# that another script declares.
 NOT_FOR_USERS = {"common/sandbox/inside/__main__.py", "tools/print_flags.py"}
 PATTERNS = (
     "*",
@@ -33,5 +34,5 @@ def test_help_fits_a_screen_and_holds_a_command_to_copy(script: str) -> None:
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS - {"quickstart.py"}))
 def test_every_script_defines_build_parser(script: str) -> None:
-    """Only quickstart.py does not: old Pythons must read it, so its flags are in a package."""
+    """Except quickstart.py: an old Python must be able to read it, so its parser is in tools/."""
     assert script_runs._defines_build_parser(ROOT / script)

@@ -71,7 +71,10 @@ def test_files_that_a_user_adds_do_not_belong_to_the_kit(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(not os.environ.get("KIT_AS_PUBLISHED"), reason="only .ci/run asks for it")
-def test_the_recorded_blocks_are_those_of_the_samples() -> None:
-    """Tests of changed samples are skipped until `python tests/sample_blocks.py` has been run."""
+def test_the_record_holds_the_marked_blocks_of_all_sample_models() -> None:
+    """Otherwise, tests of changed sample models are skipped: run `python tests/sample_blocks.py`.
+
+    The record, tests/sample_blocks.json, tells whether a user has edited a marked block.
+    """
     recorded = sample_blocks.RECORD.read_text(encoding="utf-8")
     assert recorded == sample_blocks.format_record()

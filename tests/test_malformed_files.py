@@ -21,7 +21,7 @@ N_SAMPLED = 3
 
 @pytest.fixture(scope="module")
 def kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a kit with every file that a script reads, well formed."""
+    """Return a kit in which every file that a script reads exists and is well formed."""
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("malformed") / "kit"))
     script_inputs.prepare(kit)
     return kit

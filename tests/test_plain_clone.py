@@ -13,7 +13,8 @@ from conftest import ROOT, succeeds
 from platforms import on_unix, with_links
 from run_scripts import LIBRARIES, Done
 
-# The commands of the challenge's guide, which are typed in these folders.
+# The commands of the guide that came with the challenge: for each folder, the scripts that users
+# start there.
 GUIDE = {
     "task_1": ("local_data_split.py", "sample_model_majority.py", "local_evaluation.py"),
     "task_2": ("local_data_split.py", "sample_model_majority.py", "local_evaluation.py"),
@@ -46,7 +47,7 @@ def bare(tmp_path: Path) -> Path:
 
 
 def run_in(folder: Path, command: Sequence[str], environment: Path) -> Done:
-    """Run Python in a folder, as a user types the command there, with an environment's Python."""
+    """Run a command in a folder with the Python of an environment, as a user would."""
     python = str(environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     unset = ("PYTHONPATH", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
     env = {name: value for name, value in os.environ.items() if name not in unset}
@@ -55,7 +56,8 @@ def run_in(folder: Path, command: Sequence[str], environment: Path) -> Done:
 
 @pytest.mark.slow
 def test_the_challenges_guide_works_word_for_word(tiny_kit: Path, bare: Path) -> None:
-    """The environment has another copy of the kit installed, which the scripts must not use."""
+    """Every script of the guide runs in its folder, and writes the files that the guide names."""
+    # The environment has another copy of the kit installed, which the scripts must not use.
     (packages,) = bare.glob("[Ll]ib/**/site-packages")
     (packages / "installed.pth").write_text("\n".join(map(str, [ROOT, *LIBRARIES])))
     for folder, scripts in GUIDE.items():
@@ -70,21 +72,27 @@ def test_the_challenges_guide_works_word_for_word(tiny_kit: Path, bare: Path) ->
 def test_predictions_beside_the_local_split_are_scored_if_they_are_the_newer_ones(
     tiny_kit: Path,
 ) -> None:
-    """The guide keeps predictions of the local split in data/test_input, the kit in test_output."""
+    """Predictions of the local split may lie in two places: the newer file is scored.
+
+    The kit writes them to data/test_output. The guide that came with the challenge lets users write
+    them to data/test_input, beside the local split.
+    """
     succeeds(["task_1/local_data_split.py"], kit=tiny_kit)
     valid = pd.read_csv(tiny_kit / "data/test_input/valid_task_1_2.csv")
     name = "test_submission_task_1.csv"
-    of_the_guide = tiny_kit / "data/test_input" / name
-    of_the_kit = tiny_kit / "data/test_output" / name
-    of_the_kit.parent.mkdir(exist_ok=True)
-    valid.assign(IsCorrect=1).to_csv(of_the_kit, index=False)
-    # The guide's file is written last, and is therefore the newer one.
-    valid.to_csv(of_the_guide, index=False)
+    beside_split = tiny_kit / "data/test_input" / name
+    in_output = tiny_kit / "data/test_output" / name
+    in_output.parent.mkdir(exist_ok=True)
     evaluate = ["task_1/local_evaluation.py"]
+
+    # The file that is written last is the newer one. It holds the true outcomes.
+    valid.assign(IsCorrect=1).to_csv(in_output, index=False)
+    valid.to_csv(beside_split, index=False)
     assert "\nscore 1.0000 " in succeeds(evaluate, kit=tiny_kit)
-    assert of_the_kit.with_name("scores_task_1.txt").read_text() == "score:1.0\n"
-    # Now the kit's file is the newer one.
-    of_the_kit.touch()
+    assert in_output.with_name("scores_task_1.txt").read_text() == "score:1.0\n"
+
+    # Now the other file is the newer one.
+    in_output.touch()
     assert "\nscore 1.0000" not in succeeds(evaluate, kit=tiny_kit)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, copy_kit, keep_only, run, succeeds
 from platforms import on_unix
-from run_scripts import LIBRARIES, PATIENCE, ends, run_process, wait_for
+from run_scripts import LIBRARIES, PATIENCE, ends_within, run_process, wait_for
 from sample_blocks import needs_blocks
 from terminal import run_on_terminal
 
@@ -54,7 +54,7 @@ def table(output: str) -> str:
 
 
 def scores(kit: Path) -> dict[tuple[str, str], float]:
-    """Return the scores in the record by task and name of the model."""
+    """Return the recorded scores; the keys are task and name of the model."""
     lines = (kit / "data/test_output/results.jsonl").read_text().splitlines()
     results = [json.loads(line) for line in lines]
     return {(str(result["task"]), result["model"]): result["score"] for result in results}
@@ -63,12 +63,13 @@ def scores(kit: Path) -> dict[tuple[str, str], float]:
 @pytest.mark.slow
 @needs_blocks(*(file for file, _, _ in LONG_FITS))
 def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> None:
-    """A fresh clone with all sample models."""
+    """All sample models run in a fresh clone; their scores are in the record and in the table."""
     kit = copy_kit(tmp_path / "a kit")
-    for file, long, short in LONG_FITS:
+    for file, long_fit, quick_fit in LONG_FITS:
         text = (kit / file).read_text(encoding="utf-8")
-        assert text.count(long) == 1, file
-        (kit / file).write_text(text.replace(long, short), encoding="utf-8")
+        assert text.count(long_fit) == 1, file
+        (kit / file).write_text(text.replace(long_fit, quick_fit), encoding="utf-8")
+
     first = succeeds(["quickstart.py", "--size", "tiny"], kit=kit, timeout=2 * PATIENCE)
     score_by_model = scores(kit)
     models = [*kit.glob("task_[123]/sample_model_*.py"), *kit.glob("task_4/*/train_model.py")]
@@ -85,15 +86,19 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> 
 
 @on_unix("terminal that a program can make")
 def test_a_terminal_shows_what_runs_and_at_last_what_to_do_next(quick_kit: Path) -> None:
-    """The kit's .venv finds all libraries by a .pth file, so that nothing is installed."""
+    """A line names the running steps; the last lines name pages to open and a command to type."""
+    # The quickstart finds the kit and all libraries in .venv, and installs nothing: Python adds
+    # every folder that a .pth file names to its path.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", quick_kit / ".venv"], check=True)
     (packages,) = quick_kit.glob(".venv/lib/python*/site-packages")
     (packages / "kit.pth").write_text("\n".join(map(str, [quick_kit, *LIBRARIES])))
+
     command = [quick_kit / "quickstart.py"]
-    code, lines, states = run_on_terminal(command, quick_kit, {"PYTHONPATH": ""})
+    code, lines, texts = run_on_terminal(command, quick_kit, {"PYTHONPATH": ""})
+
     assert code == 0, lines
-    # The steps that run are shown below those that have ended, and leave nothing on the screen.
-    assert any("running: task " in state for state in states)
+    # While steps run, the last line names them. In the end, nothing of this line is left.
+    assert any("running: task " in text for text in texts)
     assert not re.search("running|installing", "\n".join(lines))
     assert steps("\n".join(lines)) == dict.fromkeys(QUICK, "run")
     assert max(map(len, lines)) <= 80
@@ -110,35 +115,45 @@ def test_a_terminal_shows_what_runs_and_at_last_what_to_do_next(quick_kit: Path)
 
 
 def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -> None:
+    """Each change to the kit is followed by a run of the quickstart."""
+    split, model_1, model_2 = QUICK
+    all_run = dict.fromkeys(QUICK, "run")
+
     def run_quickstart() -> dict[tuple[str, str], str]:
         return steps(succeeds(["quickstart.py"], kit=quick_kit))
 
-    assert run_quickstart() == dict.fromkeys(QUICK, "run")
-    # The code of one model changes, and the mark of a finished split is only half written.
+    assert run_quickstart() == all_run
+
+    # A model's code changes, and the file that marks the split as finished is only half written.
     script = quick_kit / "task_2/sample_model_majority.py"
     script.write_text(script.read_text() + "# Changed.\n")
     (quick_kit / "data/test_input/quickstart_task_1.txt").write_text("half")
-    assert run_quickstart() == {SPLITS[0]: "run", MAJORITY[0]: "done already", MAJORITY[1]: "run"}
-    # Neither a new file that nothing imports nor a package that these models do not import matters.
+    assert run_quickstart() == {split: "run", model_1: "done already", model_2: "run"}
+
+    # Files that no step imports are new or changed.
     (quick_kit / "task_1/my_notes.py").write_text("x = 1\n")
     (quick_kit / "common/adaptive/game.py").write_text("y = 1\n")
     assert run_quickstart() == dict.fromkeys(QUICK, "done already")
-    # Code of the kit changes that all steps import.
+
+    # A module changes that all steps import.
     layout = quick_kit / "common/layout.py"
     layout.write_text(layout.read_text() + "# Changed.\n")
-    assert run_quickstart() == dict.fromkeys(QUICK, "run")
+    assert run_quickstart() == all_run
+
     # The data change.
     (quick_kit / "data/train_data/train_task_1_2.csv").touch()
-    assert run_quickstart() == dict.fromkeys(QUICK, "run")
-    # The record of scores is lost.
+    assert run_quickstart() == all_run
+
+    # The record of scores is lost: every model is scored again, on the same split.
     (quick_kit / "data/test_output/results.jsonl").unlink()
-    assert run_quickstart() == {SPLITS[0]: "done already", **dict.fromkeys(MAJORITY, "run")}
+    assert run_quickstart() == {split: "done already", model_1: "run", model_2: "run"}
     assert sorted(scores(quick_kit)) == MAJORITY
 
 
 @pytest.mark.slow
 def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> None:
-    """A fresh clone in which two challenges are deleted and the others keep one sample model."""
+    """The first run does everything; the second repeats only steps whose data have changed."""
+    # Two challenges are deleted, the others keep one sample model each.
     kit = copy_kit(tmp_path / "kit")
     related = kit / "related_challenges"
     shutil.rmtree(related / "debiasing")
@@ -149,10 +164,10 @@ def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> 
 
     first = succeeds(["quickstart.py", "--related"], kit=kit)
     assert "simulating data in related_challenges/cloze/data/train_data/" in first
-    splits = [("cloze", "local split"), ("science_exam", "local split")]
-    models = [("cloze", "frequent"), ("science_exam", "constant")]
-    assert steps(first) == dict.fromkeys([*splits, *models], "run")
-    assert sorted(scores(kit)) == models
+    cloze_steps = [("cloze", "local split"), ("cloze", "frequent")]
+    exam_steps = [("science_exam", "local split"), ("science_exam", "constant")]
+    assert steps(first) == dict.fromkeys([*cloze_steps, *exam_steps], "run")
+    assert sorted(scores(kit)) == [("cloze", "frequent"), ("science_exam", "constant")]
     assert "Cloze: token F1, 5 folds, simulated answers\n" in table(first)
     assert (related / "cloze/data/test_output/frequent/scores_cloze.html").exists()
     python, *idea = first.splitlines()[-1].removeprefix("your idea: ").split()
@@ -163,18 +178,24 @@ def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> 
     (related / "science_exam/data/train_data/test.csv").touch()
     second = succeeds(["quickstart.py", "--related"], kit=kit)
     assert "simulating" not in second
-    unchanged, changed = zip(splits, models, strict=True)
-    again = {**dict.fromkeys(unchanged, "done already"), **dict.fromkeys(changed, "run")}
-    assert steps(second) == again
+    assert steps(second) == {
+        **dict.fromkeys(cloze_steps, "done already"),
+        **dict.fromkeys(exam_steps, "run"),
+    }
 
 
 def test_packages_are_ready_to_be_played_and_weights_of_all_students_stay(tiny_kit: Path) -> None:
-    """The quickstart trains on the local split, in a folder of its own."""
+    """The quickstart trains a package on the local split, in a copy of its folder.
+
+    The package gets these weights if it has none, but keeps those that a user has trained on all
+    students.
+    """
     keep_only(tiny_kit, "numpy")
     folder = tiny_kit / "task_4/numpy"
     assert steps(succeeds(["quickstart.py"], kit=tiny_kit))["4", "numpy"] == "run"
     ((model, score),) = scores(tiny_kit).items()
     assert model == ("4", "numpy")
+    # The package itself can be played: it has got the weights.
     evaluate = [folder / "local_evaluation.py", "--skip_curve"]
     scored, line, *further = succeeds(evaluate, kit=tiny_kit).splitlines()
     # The package's own script, not that of the copy in which the weights were trained.
@@ -183,6 +204,7 @@ def test_packages_are_ready_to_be_played_and_weights_of_all_students_stay(tiny_k
     assert line.startswith(f"score {score:.4f} (")
     assert "note: " not in "".join(further)
 
+    # Without --local, the user trains on all students.
     succeeds([folder / "train_model.py"], kit=tiny_kit)
     weights = {path: path.read_bytes() for path in folder.glob("model_task_4*")}
     shutil.rmtree(tiny_kit / "data/test_output")
@@ -203,15 +225,22 @@ def test_output_may_be_cut_off(quick_kit: Path) -> None:
     assert (process.returncode, stderr) == (0, "")
 
 
-@on_unix("Control-C for a single process")
-def test_failures_stop_no_other_model_and_control_c_all_of_them(quick_kit: Path) -> None:
-    """The next run resumes, and shows the last lines of a script that failed, in their order."""
-    broken = quick_kit / "task_1/sample_model_broken.py"
+def add_broken_model(kit: Path) -> Path:
+    """Add a sample model to task 1 that prints 20 lines and fails; return its path."""
+    broken = kit / "task_1/sample_model_broken.py"
     broken.write_text("""import sys
 for number in range(20):
     print('line', number, file=sys.stderr)
 sys.exit(3)
 """)
+    return broken
+
+
+@on_unix("Control-C for a single process")
+def test_control_c_ends_all_models_and_the_next_run_resumes(quick_kit: Path) -> None:
+    """One model sleeps when Control-C comes, another has failed before."""
+    add_broken_model(quick_kit)
+    # This model writes the number of its process into a file, then sleeps.
     slow = quick_kit / "task_2/sample_model_slow.py"
     slow.write_text("""import os, pathlib, time
 pathlib.Path(__file__).with_name('pid').write_text(str(os.getpid()))
@@ -220,15 +249,18 @@ time.sleep(100)
     missing = "data/train_data/train_task_3_4.csv"
     (quick_kit / missing).unlink()
     pid, shown, errors = (quick_kit / f"task_2/{name}" for name in ("pid", "shown", "errors"))
+
     command, env = [sys.executable, "quickstart.py"], {**os.environ, "PYTHONPATH": str(quick_kit)}
     with shown.open("w") as output, errors.open("w") as error:
         process = subprocess.Popen(command, cwd=quick_kit, env=env, stdout=output, stderr=error)
+        # All steps but the slow model have ended, and the slow model runs.
         assert wait_for(lambda: len(steps(shown.read_text())) == 4)
         assert wait_for(lambda: pid.exists() and pid.read_text())
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 130
+
     assert errors.read_text() == "\nstopped; the next run resumes here\n"
-    assert ends(int(pid.read_text()))
+    assert ends_within(int(pid.read_text()))
     assert f"left out: tasks 3 and 4: {missing} is missing" in shown.read_text()
     failed = {("1", "broken"): "failed"}
     assert steps(shown.read_text()) == {**dict.fromkeys(QUICK, "run"), **failed}
@@ -237,80 +269,115 @@ time.sleep(100)
     again = run(["quickstart.py"], kit=quick_kit)
     assert again.returncode == 1
     assert steps(again.stdout) == {**dict.fromkeys(QUICK, "done already"), **failed}
-    assert "majority" in table(again.stdout)
-    reason, *more = again.stderr.splitlines()
+
+
+def test_a_model_that_fails_stops_no_other_and_its_last_lines_are_shown(quick_kit: Path) -> None:
+    add_broken_model(quick_kit)
+
+    done = run(["quickstart.py"], kit=quick_kit)
+
+    assert done.returncode == 1
+    assert steps(done.stdout) == {**dict.fromkeys(QUICK, "run"), ("1", "broken"): "failed"}
+    assert "majority" in table(done.stdout)
+    reason, *last_lines = done.stderr.splitlines()
     assert reason.startswith("failed: task 1, broken: `python task_1/sample_model_broken.py ")
     assert reason.endswith("ended with exit code 3")
-    assert more == [f"  line {number}" for number in range(8, 20)]
-    # If the evaluation fails, it is named, and only its own output is shown.
-    broken.write_text("print('trained')\n")
+    assert last_lines == [f"  line {number}" for number in range(8, 20)]
+
+
+def test_an_evaluation_that_fails_is_named_with_only_its_own_output(quick_kit: Path) -> None:
+    """What the model printed before is not shown."""
+    model = quick_kit / "task_1/sample_model_majority.py"
+    model.write_text("print('trained')\n")
     evaluation = quick_kit / "task_1/local_evaluation.py"
     evaluation.write_text("raise SystemExit('nothing to score')\n")
-    *_, reason, last = run(["quickstart.py"], kit=quick_kit).stderr.splitlines()
+
+    reason, *last_lines = run(["quickstart.py"], kit=quick_kit).stderr.splitlines()
+
     assert reason.startswith("failed: task 1, majority: `python task_1/local_evaluation.py --sub")
-    assert last == "  nothing to score"
+    assert last_lines == ["  nothing to score"]
 
 
-def test_another_size_replaces_simulated_data_but_never_official_data(tiny_kit: Path) -> None:
-    """Files that are not the simulated ones count as official, whatever --size says."""
+def test_another_size_replaces_simulated_data(tiny_kit: Path) -> None:
     keep_only(tiny_kit, "random")
     marker = tiny_kit / "data/SIMULATED.json"
     marker.write_text(json.dumps({**json.loads(marker.read_text()), "size": "small"}))
+
     printed = succeeds(["quickstart.py", "--size", "tiny"], kit=tiny_kit)
+
     assert "simulating tiny data" in printed and "data: data/ (simulated, tiny)" in printed
-    # Without the marker, the same files count as official ones.
-    marker.unlink()
-    shutil.rmtree(tiny_kit / "data/test_output")
+
+
+def test_another_size_never_replaces_official_data(tiny_kit: Path) -> None:
+    """Files that are not marked as simulated count as official, whatever --size says."""
+    keep_only(tiny_kit, "random")
+    (tiny_kit / "data/SIMULATED.json").unlink()
     train = {path: path.read_bytes() for path in tiny_kit.glob("data/train_data/*.csv")}
     (tiny_kit / "submission_templates/submission_task_3.csv").unlink()
+
     printed = succeeds(["quickstart.py", "--size", "small"], kit=tiny_kit)
+
     assert "simulating" not in printed
     assert "building the submission templates" in printed
     assert "data: data/ (your files)" in printed
     assert "simulated" not in table(printed)
     assert {path: path.read_bytes() for path in train} == train
-    # The templates lack a question that the data now have.
+
+
+def test_templates_are_built_again_if_the_data_have_changed(tiny_kit: Path) -> None:
+    keep_only(tiny_kit, "random")
+    (tiny_kit / "data/SIMULATED.json").unlink()
     questions = tiny_kit / "data/metadata/question_metadata_task_3_4.csv"
+    # A further question, with subject 3.
     questions.write_text(questions.read_text() + '9999,"[3]"\n')
     assert "building the submission templates" in succeeds(["quickstart.py"], kit=tiny_kit)
 
 
 def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
-    """It was left by a run that was interrupted, or by a system without python3-venv."""
+    """An interrupted run, or a system without python3-venv, leaves a .venv without pip."""
     kit = copy_kit(tmp_path / "kit")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
     left_over = kit / ".venv/left_over"
-    # pip may use no index, so that both runs fail while they install. The first run makes a new
-    # environment with pip, which the second run keeps.
+    # Without an index, pip finds no package: every run fails after it has made the environment.
     environment = {"PYTHONPATH": "", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
-    for made_again in (True, False):
+    # The first run makes a new environment, with pip. The second run keeps this environment.
+    for is_made_again in (True, False):
         left_over.touch()
         done = run_process(["quickstart.py"], kit=kit, environment=environment)
         assert done.returncode == 1
         assert done.stdout == "installing requirements.txt into .venv (once; a few minutes)\n"
         assert done.stderr.startswith("error: `python -m pip install ")
-        assert left_over.exists() != made_again
+        assert left_over.exists() != is_made_again
 
 
 def test_the_test_command_runs_all_checks_and_fails_if_one_fails(tmp_path: Path) -> None:
+    """The kit's static checks and its tests are replaced by a script and a test that fail."""
     kit = copy_kit(tmp_path / "kit")
     shutil.rmtree(kit / "tests")
     (kit / "tests").mkdir()
     (kit / "tests/static_checks.py").write_text("raise SystemExit('one line is too long')\n")
     (kit / "tests/test_one.py").write_text("def test_one():\n    assert not 1\n")
+
     one_worker = {"PYTEST_XDIST_AUTO_NUM_WORKERS": "1"}
     done = run(["quickstart.py", "--test"], kit=kit, environment=one_worker)
+
+    # The static checks are those of ruff and mypy.
     assert (done.returncode, done.stderr) == (1, "failed: tests, ruff and mypy\n")
     # The first lines describe the machine.
     assert re.match(r"kit: .*\nprocessor: .*\nlinear algebra: .*\n", done.stdout)
     assert "1 failed" in done.stdout and done.stdout.endswith("one line is too long\n")
 
 
-def test_a_python_that_is_too_old_is_told_so(tmp_path: Path) -> None:
-    """Such a Python must be able to read the file that tells it."""
+def test_a_python_that_is_too_old_can_read_quickstart_py() -> None:
+    """Such a Python could not print the message that it is too old otherwise."""
     ast.parse((ROOT / "quickstart.py").read_text(encoding="ascii"), feature_version=(3, 4))
+
+
+def test_users_of_an_old_python_learn_which_one_to_use(tmp_path: Path) -> None:
+    """The message names the newest Python on the PATH, if one there is new enough."""
     for name in ("python3.9", "python3.11", "python3.14"):
         (tmp_path / name).touch(mode=0o755)
+    # Run the quickstart in this Python, which claims to be version 3.10.
     code = (
         "import runpy, sys; sys.version_info = (3, 10, 0, 'final', 0); "
         f"runpy.run_path({str(ROOT / 'quickstart.py')!r}, run_name='__main__')"

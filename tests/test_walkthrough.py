@@ -53,13 +53,13 @@ def test_a_new_run_shows_the_stored_outputs(
     monkeypatch.setenv("PYTHONPATH", str(kit))
     fresh = nbformat.from_dict(STORED)
     client = NotebookClient(fresh, timeout=PATIENCE, resources={"metadata": {"path": str(kit)}})
+    before = texts(STORED)
     try:
-        client.execute()
+        now = texts(client.execute())
     finally:
-        # The search for a kernel has imported ipykernel. Scripts that later tests run in this
-        # process would conclude from it that they run in a notebook.
+        # nbclient has imported ipykernel. Later tests run scripts in this process, and a script
+        # that finds ipykernel loaded takes itself for a notebook.
         sys.modules.pop("ipykernel", None)
-    before, now = texts(STORED), texts(fresh)
     assert (kit / "submissions/submission_task_1.zip").is_file()
     # The copy first simulates its data and prints that.
     now = [text for text in now if not text.startswith("simulated data")]
@@ -73,8 +73,8 @@ def test_a_new_run_shows_the_stored_outputs(
     assert second > first + 0.05 and before.count("(picture)") == 4
     assert not [text for text in before if re.search(r"(^|\s)(/|[A-Z]:\\)\w", text)]
     for old_text, new_text in zip(stored, new, strict=True):
-        # On another processor, rounding may change some 2 % of the 2,560 predictions. An accuracy
-        # near 0.6 then has a standard error of √(0.02 / 2,560) = 0.003. Four standard errors are
-        # 2 % of 0.6.
+        # On another processor, rounding may change some 2 % of the 2,560 predictions. If each
+        # change is as likely right as wrong, the accuracy changes by a random number with standard
+        # deviation √(0.02 / 2,560) = 0.003. Four of these, 0.012, are 2 % of an accuracy near 0.6.
         expected = pytest.approx(numbers(old_text), rel=0.02, abs=0.005)
         assert numbers(new_text) == expected, new_text

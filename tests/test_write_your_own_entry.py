@@ -48,8 +48,8 @@ def apply(diff: str, text: str) -> str:
 def test_the_guide_leads_from_scored_samples_to_checked_zips(
     scored_kit: Path, tmp_path: Path
 ) -> None:
-    """The guide's commands build on each other, so that they are walked in one test."""
-    # The kit is as after the quickstart, which has a test of its own.
+    """All commands of the guide run in its order, because they build on each other."""
+    # The guide begins where the quickstart ends: the kit has scores.
     kit = Path(shutil.copytree(scored_kit, tmp_path / "Käthes kit"))
     printed = {}
     for command, *arguments in commands(GUIDE):
@@ -83,17 +83,19 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
             assert len(named) >= 3
             assert set(named) <= set(printed), command
 
-    # The files that the walk and a user leave in the kit fail no test that checks the kit's files.
-    leave_own_files(kit)
+    # The tests that check the kit's files pass, although the guide's commands and the user have
+    # added files, and the user has edited a sample model.
+    add_own_files(kit)
+    edit_majority_model(kit)
     command = ["-m", "pytest", "-q", "-m", "files", *TESTS_OF_FILES]
-    # KIT_AS_PUBLISHED would also check the marked blocks, one of which was edited.
-    is_edited = {"KIT_AS_PUBLISHED": ""}
-    done = run_process(command, kit=kit, cwd=kit, environment=is_edited)
+    # Switch off a test of the published kit: it requires that no sample model is edited.
+    not_as_published = {"KIT_AS_PUBLISHED": ""}
+    done = run_process(command, kit=kit, cwd=kit, environment=not_as_published)
     assert done.returncode == 0, done.stdout
 
 
-def leave_own_files(kit: Path) -> None:
-    """Add files as users do in a clone, and edit the marked block of a sample model."""
+def add_own_files(kit: Path) -> None:
+    """Add files as users do in a clone; their imports and links lead nowhere."""
     for folder in (".", "data", "task_1", "task_4", "related_challenges/cloze", "experiments"):
         (kit / folder).mkdir(exist_ok=True)
         (kit / folder / "my_code.py").write_text("import os,task_2.a,no_such_library\n")
@@ -102,6 +104,10 @@ def leave_own_files(kit: Path) -> None:
     (kit / "data/mine.csv").write_text("a,b\n")
     (kit / "my_walkthrough.ipynb").write_text("{}")
     (kit / "submissions/old.csv").write_text("a,b\n")
+
+
+def edit_majority_model(kit: Path) -> None:
+    """Apply the guide's first diff to the sample model itself, not to a copy."""
     sample = kit / "task_1/sample_model_majority.py"
     text = apply(blocks(GUIDE, "diff")[0], sample.read_text(encoding="utf-8"))
     sample.write_text(text, encoding="utf-8")
@@ -109,49 +115,83 @@ def leave_own_files(kit: Path) -> None:
 
 @needs_blocks("task_1/sample_model_majority.py")
 def test_the_feature_of_the_guide_helps_and_does_not_leak(tiny_kit: Path) -> None:
-    """The feature is a student's rate of right answers in a quiz, from the other folds (`part`).
+    """The feature of an answer is the student's rate of right answers in the same quiz.
 
-    If the outcome of an answer changes, the rates of all answers of the student in that quiz must
-    change, except in the answer's own fold: there, the model would learn from the answer itself.
+    The training answers are dealt into five folds. The rate for an answer comes from the other
+    folds only: otherwise, the model would learn from the answer itself.
     """
-    _, flags, prediction = blocks(GUIDE, "diff")
-    (block,) = blocks(GUIDE, "python")
-    text = (tiny_kit / "task_1/sample_model_majority.py").read_text(encoding="utf-8")
-    text = apply(prediction, apply(flags, text))
-    position = text.index("    counts = ")
-    text = text[:position] + textwrap.indent(block, "    ") + text[position:]
-    (tiny_kit / "task_1/my_quiz.py").write_text(text, encoding="utf-8")
+    add_model_with_quiz_feature(tiny_kit)
     succeeds(["task_1/local_data_split.py"], kit=tiny_kit)
+
     scores = []
     for script in ("sample_model_majority", "my_quiz"):
         succeeds([f"task_1/{script}.py", "--local"], kit=tiny_kit)
         succeeds(["task_1/local_evaluation.py"], kit=tiny_kit)
         score = (tiny_kit / "data/test_output/scores_task_1.txt").read_text()
         scores.append(float(score.removeprefix("score:")))
+
     assert scores[1] > scores[0] + 0.02
+    check_that_the_rates_do_not_leak(tiny_kit)
 
-    split, metadata = tiny_kit / "data/test_input", tiny_kit / "data/metadata"
-    answers = pd.read_csv(split / layout.TRAIN_TASK_1_2)
-    template = pd.read_csv(split / layout.LOCAL_TEMPLATE_TASK_1_2)
-    names: dict[str, Any] = {"template": template, "paths": SimpleNamespace(metadata=metadata)}
-    names |= {"np": np, "pd": pd, "layout": layout, "read_circumstances": read_circumstances}
 
-    def run_block(answers: pd.DataFrame) -> tuple[FloatArray, IntArray]:
-        """Return the rate and the part of every row."""
-        results: dict[str, Any] = {}
-        exec(block, names | {"answers": answers}, results)
-        return results["rate"], results["part"]
+def add_model_with_quiz_feature(kit: Path) -> None:
+    """Make task_1/my_quiz.py from the majority model, with all changes that the guide shows."""
+    _, flags, prediction = blocks(GUIDE, "diff")
+    (feature_code,) = blocks(GUIDE, "python")
+    text = (kit / "task_1/sample_model_majority.py").read_text(encoding="utf-8")
+    text = apply(prediction, apply(flags, text))
+    # The code of the feature goes to the beginning of the marked block.
+    position = text.index("    counts = ")
+    text = text[:position] + textwrap.indent(feature_code, "    ") + text[position:]
+    (kit / "task_1/my_quiz.py").write_text(text, encoding="utf-8")
 
-    before, part = run_block(answers)
-    quizzes = pd.read_csv(metadata / layout.ANSWER_METADATA_TASK_1_2).set_index("AnswerId")
-    rows = pd.concat([answers, template]).join(quizzes["QuizId"], on="AnswerId")
+
+def check_that_the_rates_do_not_leak(kit: Path) -> None:
+    """Check which rates change if the outcome of one training answer changes.
+
+    They are the rates of the same student in the same quiz, except those of answers in the same
+    fold.
+    """
+    split_dir = kit / "data/test_input"
+    answers = pd.read_csv(split_dir / layout.TRAIN_TASK_1_2)
+    template = pd.read_csv(split_dir / layout.LOCAL_TEMPLATE_TASK_1_2)
+    before, fold = run_feature_code(kit, answers, template)
+    metadata = pd.read_csv(kit / "data/metadata" / layout.ANSWER_METADATA_TASK_1_2)
+    quiz = metadata.set_index("AnswerId")["QuizId"]
+    rows = pd.concat([answers, template]).join(quiz, on="AnswerId")
     # Each pair of a student and a quiz has a number.
     sitting = rows.groupby(["UserId", "QuizId"]).ngroup().to_numpy()
+
     for row in range(20):
         changed = answers.copy()
         changed.loc[row, "IsCorrect"] ^= 1
-        differs = run_block(changed)[0] != before
-        assert np.array_equal(differs, (sitting == sitting[row]) & (part != part[row]))
-    # The template's rates come from all training answers, shrunk a little towards one half.
+        rate, _ = run_feature_code(kit, changed, template)
+        may_depend_on_row = (sitting == sitting[row]) & (fold != fold[row])
+        assert np.array_equal(rate != before, may_depend_on_row)
+
+    # A rate in a row of the template comes from all training answers of the student in the quiz:
+    # (right answers + 1) / (answers + 2). The last row stands for all.
     outcomes = answers["IsCorrect"][sitting[: len(answers)] == sitting[-1]]
     assert before[-1] == (outcomes.sum() + 1) / (len(outcomes) + 2)
+
+
+def run_feature_code(
+    kit: Path, answers: pd.DataFrame, template: pd.DataFrame
+) -> tuple[FloatArray, IntArray]:
+    """Run the guide's code for the feature; return rate and fold of every row.
+
+    The rows are those of `answers`, then those of `template`.
+    """
+    (feature_code,) = blocks(GUIDE, "python")
+    names: dict[str, Any] = {
+        "answers": answers,
+        "template": template,
+        "paths": SimpleNamespace(metadata=kit / "data/metadata"),
+        "np": np,
+        "pd": pd,
+        "layout": layout,
+        "read_circumstances": read_circumstances,
+    }
+    results: dict[str, Any] = {}
+    exec(feature_code, names, results)
+    return results["rate"], results["part"]

@@ -1,6 +1,6 @@
 """Codabench bundles (competitions packed as a zip) for the tests.
 
-There are real ones, and a toy whose scoring program runs the submission itself.
+There are real bundles, and a toy bundle, whose scoring program runs the submission itself.
 """
 
 import os
@@ -18,10 +18,11 @@ import yaml
 from competition import Days, Plan, describe
 from conftest import succeeds
 
-# The file that each task's scoring program reads; in task 4 the ingestion program writes it.
+# The file that the toy bundle's scoring program reads in each task. In task 4, the ingestion
+# program writes the file.
 SCORED = {1: "submission_task_1.csv", 2: "submission_task_2.csv", 4: "played"}
-# The toy's scoring program. It runs the submission, which may call `score` and use the folders
-# `given` and `written`: in this way a test may try anything.
+# The scoring program of the toy bundle. It runs the submission, which may call `score` and use the
+# folders `given` and `written`: in this way a test may try anything.
 SCORE = """\
 import json, pathlib, sys
 given, written = map(pathlib.Path, sys.argv[1:])
@@ -33,8 +34,8 @@ if not file.exists():
     sys.exit("error: no file of the task in the zip")
 exec(file.read_text())
 """
-# The toy's ingestion program. It checks that its data are there and hands the entry's source over
-# to the scoring program.
+# The ingestion program of the toy bundle. It checks that its data are there and hands the entry's
+# source over to the scoring program.
 INGEST = """\
 import pathlib, sys
 data, entry, written = map(pathlib.Path, sys.argv[1:])
@@ -68,9 +69,15 @@ def write_folder(folder: Path) -> Path:
         "public": Days(date(2026, 10, 1), date(2026, 10, 31)),
         "private": Days(date(2026, 11, 1), date(2026, 12, 1)),
     }
-    competition = yaml.safe_load(
-        describe(Plan(tuple(SCORED), "Toy challenge", days, "own", "", False))
+    plan = Plan(
+        tasks=tuple(SCORED),
+        title="Toy challenge",
+        days=days,
+        origin="own",
+        contact="",
+        private_on_server=False,
     )
+    competition = yaml.safe_load(describe(plan))
     competition["pages"] = competition["pages"][:1]
     for phase in competition["phases"]:
         phase["max_submissions"] = 2

@@ -44,9 +44,10 @@ from tqdm import tqdm
 
 # Share of the training answers on which the weights are learned.
 _HELD_OUT = 0.2
-# Smaller probabilities count as this: the logarithm of 0 would outweigh everything else.
+# A smaller probability is raised to this one. The logarithm of 0, minus infinity, would outweigh
+# the probabilities of all other files.
 _SMALLEST_PROBABILITY = 1e-6
-# Largest weight: sums of weighted logarithms stay finite.
+# Larger weights are refused: with a weight such as 1e308, a weighted logarithm could be infinite.
 _LARGEST_WEIGHT = 1_000_000
 
 
@@ -63,7 +64,7 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="blend predictions of the local split, and write beside its files",
     )
-    # `sample_models.paths` expects this option, which sample models have as a flag.
+    # `sample_models.paths` reads `options.probabilities`, a flag that this script does not have.
     parser.set_defaults(probabilities=None)
     cli.add_optional_folder(parser, "--input_dir", "data/train_data")
     cli.add_file_name(parser, "--train_data", layout.TRAIN_TASK_1_2)
@@ -135,7 +136,8 @@ def require_one_task(files: Sequence[Probabilities]) -> None:
 def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
     """Return the weights of the command line as an array.
 
-    Raises `InputError` unless there is one for each file, none is negative, and not all are 0.
+    Raises `InputError` unless there is a weight for each file, all lie between 0 and a million, and
+    not all are 0.
     """
     checked = np.array(weights, np.float64)
     if len(checked) != n_files:
@@ -152,8 +154,8 @@ def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
 def command_to_repeat(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
     """Return the script that made a file of probabilities, and its flags except those for paths.
 
-    Raises `InputError` if the command is unknown or cannot be repeated, or if it learned from other
-    training answers than those in `train`.
+    `train` is the file of the training answers of this blend. Raises `InputError` if the command is
+    unknown or cannot be repeated, or if the script has learned from other training answers.
     """
     or_else = " (or give --weights: then no command runs)"
     origin = file.origin
@@ -163,7 +165,7 @@ def command_to_repeat(file: Probabilities, train: Path) -> tuple[Path, list[str]
             f"{file.task}{or_else}"
         )
     script, flags = script_runs.command_to_repeat(origin, TASKS[file.task], file.path, or_else)
-    # Other training answers might hold the answers that the blend predicts.
+    # A script that has learned from other training answers may have seen answers to be predicted.
     if fingerprints.fingerprint(train) not in origin.made_from.values():
         learned_from = "unknown answers"
         if origin.made_from:
@@ -191,7 +193,10 @@ class HeldOut:
 
 
 def run_again(commands: Sequence[tuple[Path, list[str]]], train: Path, task: int) -> HeldOut:
-    """Let every command learn from 80 % of the training answers and predict the others."""
+    """Let every command learn from 80 % of the training answers and predict the others.
+
+    Raises `InputError` if there are too few answers.
+    """
     # True: the columns of answer options are required. None: they are read if they are present.
     reads_options = True if TASKS[task].needs_options else None
     answers = read_answers(train, options=reads_options, ids=True)
@@ -213,8 +218,9 @@ def run_again(commands: Sequence[tuple[Path, list[str]]], train: Path, task: int
             path = fold.folder / "probabilities.parquet"
             template = script_runs.run_on_fold(script, [*flags, "--probabilities", str(path)], fold)
             probabilities = read_probabilities(path, task)
-            rows = submission.read_template(template)
-            logs.append(logarithms(probabilities.at(rows, template)))
+            # The template holds the held-out pairs in the order of `truth`.
+            pairs = submission.read_template(template)
+            logs.append(logarithms(probabilities.at(pairs, template)))
     return HeldOut(truth, np.stack(logs))
 
 

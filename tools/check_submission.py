@@ -62,12 +62,13 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Check the file that the command line names."""
     parser = build_parser()
-    # The script of a related challenge may have flags that this one does not know.
+    # Accept unknown flags for now: the script of a related challenge may have them.
     options, unknown = parser.parse_known_args()
     challenge = options.challenge
     if options.task is None and challenge is None:
         challenge = challenge_of(options.file)
     if challenge:
+        # The challenge's own script reads the command line again.
         sys.exit(run_check_of_challenge(challenge))
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -111,7 +112,8 @@ def check_pairs(options: argparse.Namespace, task: Task, faults: list[str]) -> l
     Every error is added to `faults`. Returns lines that summarise a valid submission.
     """
     if is_local(options.file):
-        template_dir = train_dir = layout.TEST_INPUT_DIR
+        template_dir = layout.TEST_INPUT_DIR
+        train_dir = layout.TEST_INPUT_DIR
         template = task.local_template
     else:
         template_dir = layout.TEMPLATE_DIR
@@ -154,7 +156,10 @@ def describe_shares(task: Task, predicted: Array, train: Path) -> list[str]:
 
 
 def as_line(label: str, cells: Sequence[str]) -> str:
-    """Return a line of a table; the first cell is right-aligned, as wide as "predicted"."""
+    """Return a line of a table of shares: the label, then the cells of the columns.
+
+    The first column has the title "predicted", so that its cells are nine characters wide.
+    """
     first, *others = cells
     return "   ".join([f"{label:14}{first:>9}", *others])
 
@@ -231,12 +236,12 @@ def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> l
         modules = check_code(folder, entry, faults)
     if faults:
         return []
-    # Warn of saved models whose names the challenge does not load.
+    # Warn of saved models that the challenge would not load, because of their names.
     entry_files.warn_of_names(entry)
     train_dir = options.input_dir or layout.TRAIN_DIR
     train = train_dir / (options.train_data or task.data.train)
     metadata_dir = train_dir.parent / layout.METADATA_DIR.name
-    # The students examined are also from the training file.
+    # The dry run examines students of the training file: there are no test students.
     setting = Setting(submission=entry, reference=train, train=train, metadata_dir=metadata_dir)
     dry_run(read_game_flags(options, setting))
     summary = [

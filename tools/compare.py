@@ -48,8 +48,8 @@ class AnswerSet:
     """The answers that a score rests on. Two scores can be compared if theirs are equal."""
 
     phase: str
-    # The rules of the games (task 4) and how the folds were made (cross-validation), in words;
-    # otherwise empty.
+    # In words: the rules of the games in task 4, and in a cross-validation how the folds were made.
+    # Empty for other scores.
     rules: str
     # Fingerprint of the file of answers.
     data: str
@@ -57,7 +57,10 @@ class AnswerSet:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A score that was found for A or B."""
+    """One of the two scores to compare, which the user names A and B, or a score that may be meant.
+
+    If A is the name of a model, every score of the model in the record is a candidate.
+    """
 
     # The model with its seed and version, and when it was scored; or the file.
     name: str
@@ -66,7 +69,7 @@ class Candidate:
     task: Task
     # Phase, rules and kind of the answers, in words.
     where: str
-    # Reads which answers were predicted right.
+    # A function that reads from a file which answers were predicted right.
     read: Callable[[], Outcomes]
     test: AnswerSet
 
@@ -81,7 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Read the command line, then compare two scores or list all of the record."""
+    """Read the command line, then compare two scores, or list all scores in the record."""
     options = build_parser().parse_args()
     path: Path = options.results
     words = options.names
@@ -98,7 +101,7 @@ def main() -> None:
 
 
 def list_scores(results: Sequence[Result], path: Path, phase: str | None) -> None:
-    """Print the scores of a record, `path`, that can be compared, each with its number."""
+    """Print every score that can be compared, with its number; `path` is the record of scores."""
     n_listed = 0
     for number, result in enumerate(results, 1):
         if not result.outcomes or not is_of_phase(result, phase):
@@ -125,12 +128,14 @@ def describe_test(phase: str, rules: str, origin: Origin) -> str:
 
 
 def find(word: str, results: list[Result], path: Path, phase: str | None) -> list[Candidate]:
-    """Return all scores of the model or file that A (or B) names, the latest last.
+    """Return all scores of the model or file that a word on the command line names.
+
+    The latest score is the last one.
 
     Parameters
     ----------
     word
-        A or B on the command line.
+        One of the two things to compare: a file, a number in the record, or a model's name.
     results
         The scores of the record.
     path
@@ -148,6 +153,7 @@ def find(word: str, results: list[Result], path: Path, phase: str | None) -> lis
         raise InputError(f"{word}: is of a related challenge, expected scores of the tasks 1 to 4")
     if file.suffix.lower() in (".csv", ".zip"):
         task = task_of(file)
+        # A zip of task 4 is an entry, not predictions: its scores are in the record.
         if task.form is not Form.ENTRY:
             return [score_submission(file, task, phase)]
     if file.exists():
@@ -161,12 +167,12 @@ def find(word: str, results: list[Result], path: Path, phase: str | None) -> lis
 
 
 def is_of_phase(result: Result, phase: str | None) -> bool:
-    """Return whether a result is of a phase; every result is if the phase is None."""
+    """Return whether a result is of a phase; None stands for any phase."""
     return phase is None or result.phase == phase
 
 
 def of_phase(results: Sequence[Result], phase: str | None) -> list[Result]:
-    """Return the results of a phase, or all results if it is None."""
+    """Return the results of a phase; None stands for any phase."""
     return [result for result in results if is_of_phase(result, phase)]
 
 
@@ -189,7 +195,7 @@ def find_by_file(
 def find_by_number(
     word: str, results: Sequence[Result], path: Path, phase: str | None
 ) -> list[Result]:
-    """Return the result with a number, counted from 1, in a list of one."""
+    """Return a list of one result: the one with a number in the record, counted from 1."""
     number = int(word)
     if not 1 <= number <= len(results):
         raise InputError(
@@ -207,8 +213,8 @@ def find_by_name(
 ) -> list[Result]:
     """Return the results of a model.
 
-    The word is the model's name with its options (`Result.name`). If there are no such results, it
-    is the name without options (`Result.model`).
+    The word is the model's name with its options (`Result.name`). If no result has this name, the
+    word is taken for a name without options (`Result.model`).
     """
     candidates = of_phase(results, phase)
     matches = [result for result in candidates if result.name == word]
@@ -236,9 +242,10 @@ def find_by_name(
 
 
 def as_candidate(word: str, result: Result, number: int, path: Path) -> Candidate:
-    """Turn a line of the record, `path`, into a `Candidate`; `number` is the number of the line.
+    """Return the score in line `number` of the record as a `Candidate`.
 
-    The outcomes are in a file beside the record, which is read only when they are needed.
+    `path` is the record, and `word` is how the user has named the score. Which answers were
+    predicted right (the outcomes) is in a file beside the record. `Candidate.read` reads this file.
     """
     if isinstance(result.task, str) or result.task not in TASKS:
         raise InputError(
@@ -249,6 +256,7 @@ def as_candidate(word: str, result: Result, number: int, path: Path) -> Candidat
     where = describe_test(result.phase, result.rules, result.origin)
 
     def read() -> Outcomes:
+        """Read the outcomes, and check that they give the score in the record."""
         if not result.outcomes:
             raise InputError(
                 f"{word}: its line in the record does not say which answers were predicted right "
@@ -272,7 +280,8 @@ def as_candidate(word: str, result: Result, number: int, path: Path) -> Candidat
 def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
     """Score a CSV or zip of task 1, 2 or 3.
 
-    By default on the local split; task 3, which has none, on the public pairs.
+    Without a phase, the submission is scored on the local split. Task 3 has no local split: its
+    submission is scored on the public pairs.
     """
     if phase in (CROSS_VALIDATION, OWN):
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
@@ -331,8 +340,8 @@ def compare(words: Sequence[str], scores: Sequence[list[Candidate]]) -> str:
     words
         A and B on the command line.
     scores
-        The scores that each of them may stand for, the latest last. The latest two on the same test
-        set are compared.
+        For A and for B the candidates, which are the scores that the word may mean, the latest
+        last. The latest two on the same test set are compared.
     """
     word_a, word_b = words
     a, b = choose_pair(*scores)
@@ -386,7 +395,10 @@ def choose_pair(
 
 
 def size_of(task: Task, kept: Outcomes) -> str:
-    """Say how many answers of how many students were predicted (task 3: judgements of pairs)."""
+    """Say on how much a score rests: how many answers of how many students were predicted.
+
+    In task 3, it is how many experts' judgements of how many pairs of questions.
+    """
     n = len(kept.right)
     n_units = kept.counts.shape[1]
     return f"{n:,} {task.scored_items} of {n_units:,} {task.drawn_units}"
@@ -451,7 +463,8 @@ def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
     array, shape (N_DRAWS,)
     """
     n_units = a.counts.shape[1]
-    # A row for each unit. For each part: right answers of A, right answers of B, answers.
+    # The rows are right answers of A, right answers of B, and answers, each for every part; the
+    # columns are units.
     counts = np.concatenate([a.count_right(), b.count_right(), a.counts])
     counts_by_unit = np.ascontiguousarray(counts.T, np.float64)
     rng = np.random.default_rng(0)
@@ -461,6 +474,7 @@ def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
         times_drawn = np.bincount(drawn, minlength=n_units)
         sums.append(times_drawn @ counts_by_unit)
     right_a, right_b, n = np.split(np.array(sums), 3, axis=1)
+    # In task 3 the score is that of the best part (expert), otherwise the mean over the parts.
     takes_best = task.scores_best_part
     scores_a = metrics.combine_parts(metrics.share_right(right_a, n), takes_best=takes_best)
     scores_b = metrics.combine_parts(metrics.share_right(right_b, n), takes_best=takes_best)
@@ -468,7 +482,10 @@ def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
 
 
 def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
-    """Return the result of McNemar's exact test (1947) in words, and why it may be too sure."""
+    """Return the result of McNemar's exact test (1947) in words, with a warning.
+
+    The test supposes independent answers. Those of one student are not, so that p may be too small.
+    """
     # SciPy takes a second to load, and only this function needs it.
     from scipy.stats import binomtest
 

@@ -69,7 +69,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-# Share of the answers of an examined student (task 4) to be predicted, as in the local split.
+# In task 4, this share of an examined student's answers is to be predicted, as in the local split.
 _TARGET_SHARE = 0.2
 # With these flags, an entry would read other answers than those of the fold, or leave files behind.
 _FORBIDDEN_FLAGS = [f"--{name}" for name in (*provenance.PLACES, "local")]
@@ -106,7 +106,7 @@ def main() -> None:
         reading.require_file(entry / "train_model.py")
         script /= "train_model.py"
     elif read_rules(options) != Rules() or read_limits(options) != Limits():
-        # These flags have other values than their defaults.
+        # The user has given flags of task 4: they do not have their default values.
         raise InputError(f"{entry}: is of task {task.number}, expected no flags of task 4")
     path = record.results_path(options.output_dir)
     cli.require_outputs([path])
@@ -180,7 +180,10 @@ def evaluate(
     runs: Sequence[FoldRun],
     folds_text: str,
 ) -> record.Evaluation:
-    """Return the evaluation of an entry over all folds, which `folds_text` describes."""
+    """Combine the runs of an entry on all folds into one evaluation, for the record of scores.
+
+    `folds_text` says in words how the folds were made.
+    """
     accuracy_by_fold = {run.title: run.accuracy for run in runs}
     # A row for every prediction; `part` is the index of the run.
     targets = pd.concat([run.predicted.assign(part=index) for index, run in enumerate(runs)])
@@ -225,7 +228,8 @@ def run_folds(
     with tqdm(total=n_runs, desc="Folds", unit="fold", disable=None) as progress:
         for split in make_splits(answers, task, options):
             with tempfile.TemporaryDirectory(prefix="cross_validate_") as temporary:
-                # A `Fold` also has a folder, which exists only while the entry runs.
+                # A `Fold` is a `Split` with metadata and with a folder for its files, which exists
+                # only while the entry runs.
                 fold = Fold(
                     title=split.title,
                     answers=split.answers,
@@ -306,7 +310,7 @@ def make_splits(answers: pd.DataFrame, task: Task, options: argparse.Namespace) 
         seeds = [options.seed, repeat]
         fold_number = assign_folds(group, options.folds, seeds)
         if is_entry:
-            # With the additional 1, the targets do not depend on the random numbers of the folds.
+            # The third seed, 1, makes the targets independent of the random numbers of the folds.
             targets = hold_out_answers(len(answers), _TARGET_SHARE, [*seeds, 1])
             answers = answers.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
         for k in range(options.folds):
@@ -318,6 +322,7 @@ def make_splits(answers: pd.DataFrame, task: Task, options: argparse.Namespace) 
 
 def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: Task) -> FoldRun:
     """Let a script of task 1 or 2 learn from the other folds and predict this one."""
+    # The script writes its submission into the fold's folder.
     script_runs.run_on_fold(script, flags, fold)
     submission = fold.folder / task.submission
     if not submission.is_file():
@@ -335,9 +340,9 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: Task) -> 
 def play_fold(
     package: Path, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits
 ) -> FoldRun:
-    """Train a copy of a package of task 4 on the students of the other folds, and examine this one.
+    """Train a package of task 4 on the students of all other folds, and examine those of `fold`.
 
-    The weights of the package itself stay as they are.
+    A copy of the package is trained: the weights of the package itself stay as they are.
     """
     copy = fold.folder / package.name
     copy_package(package, copy)
@@ -357,7 +362,7 @@ def play_fold(
             shutil.copytree(fold.metadata_dir, metadata_dir)
     trainer = package / "train_model.py"
     command = [copy / trainer.name, "--input_dir", train_dir, "--train_data", train.name, *flags]
-    script_runs.run_script(command, fold.title, shown=trainer)
+    script_runs.run_script(command, fold.title, named_script=trainer)
 
     started = time.perf_counter()
     setting = Setting(

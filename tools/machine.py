@@ -19,8 +19,8 @@ from typing import Any
 from common.layout import ROOT
 from tools import pinned
 
-# Environment variables that change the numbers of threads, or the kernel of OpenBLAS: the code that
-# it chooses for this processor.
+# Environment variables that change the numbers of threads, or the kernel of OpenBLAS. The kernel is
+# the code that OpenBLAS chooses for this processor.
 VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -39,7 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Print the facts about this machine, one a line."""
+    """Print the facts about this machine, one per line."""
     build_parser().parse_args()
     for title, text in describe_machine().items():
         print(f"{title + ':':<16}{text}")
@@ -138,10 +138,11 @@ def describe_system() -> str:
     """Return the operating system with its version."""
     kernel = platform.platform()
     try:
-        return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {kernel}"
+        distribution = platform.freedesktop_os_release()["PRETTY_NAME"]
     except (OSError, KeyError):
-        # Only Linux has this name, and not every distribution.
+        # The system is not Linux, or a distribution that does not state its name.
         return kernel
+    return f"{distribution}, {kernel}"
 
 
 # ---- Linear algebra, threads, packages ---------------------------------------------------------
@@ -156,20 +157,18 @@ def describe_linear_algebra() -> str:
         import numpy as np
     except ImportError:
         return "numpy cannot be imported"
+    # The name of the library that numpy was built with, in case threadpoolctl finds no library.
+    build: Any = np.show_config(mode="dicts")
+    built_with = build.get("Build Dependencies", {}).get("blas", {}).get("name", "unknown library")
     try:
         from threadpoolctl import threadpool_info
     except ImportError:
-        libraries = []
-        unknown = "kernel unknown: threadpoolctl cannot be imported"
-    else:
-        libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
-        unknown = "kernel unknown"
-    if libraries:
-        return "; ".join(describe_library(library) for library in libraries)
-    # threadpoolctl does not know every library, such as Apple's Accelerate.
-    build: Any = np.show_config(mode="dicts")
-    built_with = build.get("Build Dependencies", {}).get("blas", {}).get("name", "unknown library")
-    return f"{built_with}, {unknown}"
+        return f"{built_with}, kernel unknown: threadpoolctl cannot be imported"
+    libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    if not libraries:
+        # threadpoolctl does not know every library, such as Apple's Accelerate.
+        return f"{built_with}, kernel unknown"
+    return "; ".join(describe_library(library) for library in libraries)
 
 
 def describe_library(library: Mapping[str, Any]) -> str:

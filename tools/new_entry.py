@@ -26,9 +26,9 @@ from common.tasks import TASK_4, TASKS, title_of
 from common.writing import write_files
 from tools import script_flags
 
-# How the file name of a sample model begins.
+# The beginning of the file name of every sample model.
 PREFIX = "sample_model_"
-# Names of devices on Windows, where no file can be called so, whatever its suffix.
+# Names of devices on Windows. There, no file can have such a name, with any suffix.
 _WINDOWS_DEVICES = re.compile("con|prn|aux|nul|com[0-9]|lpt[0-9]")
 # The sample model to start from by default, by the name of the task's folder.
 MODELS = {task.folder.name: task.simplest_model for task in TASKS.values()}
@@ -85,8 +85,8 @@ def entry_name(text: str) -> str:
         raise argparse.ArgumentTypeError(
             f"'{text}' is not valid, expected lower-case letters, digits and _, a letter first"
         )
-    # Python searches a script's folder first: in another script there, `import json` would find an
-    # entry json.py.
+    # Python looks for modules in a script's folder first. An entry json.py would be imported by
+    # every script of its folder that says `import json`.
     if text in sys.stdlib_module_names or importlib.util.find_spec(text) is not None:
         raise argparse.ArgumentTypeError(
             f"'{text}' is the name of a Python module, which the entry would hide"
@@ -136,7 +136,8 @@ def copy_model(folder: Path, model: str, name: str) -> Path:
             f"{name}: is the name of a sample model, under which its scores are shown; expected "
             "another NAME"
         )
-    # A module and a package of one name would hide each other. A broken symlink also counts.
+    # Nothing is overwritten, and no module and package get the same name, since one of them could
+    # not be imported. A broken symlink also counts.
     for path in (target, folder / name, folder / f"{name}.py"):
         if is_there(path):
             raise InputError(f"{cli.show(path)}: exists already, expected another NAME")
@@ -171,9 +172,11 @@ def rename(text: str, old: str, new: str) -> str:
 
     The gap before such a comment grows or shrinks by the difference in length of the names.
     """
-    # In `majority.py --local    predict`, `rest` is ".py --local", and `gap` the four spaces before
-    # the comment.
-    pattern = rf"{re.escape(old)}(?P<rest>\S*(?: \S+)*)(?P<gap> {{2,}})?"
+    # A match is the name, the rest of the command after it, and the gap before a comment. In
+    # `majority.py --local    predict`, the rest is ".py --local", and the gap is four spaces.
+    command_after_name = r"(?P<rest>\S*(?: \S+)*)"
+    two_or_more_spaces = r"(?P<gap> {2,})"
+    pattern = f"{re.escape(old)}{command_after_name}{two_or_more_spaces}?"
 
     def replace(match: re.Match[str]) -> str:
         rest = match["rest"].replace(old, new)
@@ -200,14 +203,17 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
     source
         What the script was copied from, for the docstring.
     """
-    challenge = title_of(task)
     if task in MODELS:
-        # "task_1" is task 1, and its title "Task 1: …" becomes "Task 1".
-        challenge, _, _ = title_of(int(task[-1])).partition(":")
+        # The folder "task_1" is that of task 1. Its title "Task 1: …" becomes "Task 1".
+        task_number = int(task[-1])
+        challenge, _, _ = title_of(task_number).partition(":")
+    else:
+        challenge = title_of(task)
     title = f"{challenge}, {name}: say here in one line what it does."
     first_line, rest = text.split("\n", 1)
     old_title = first_line.removeprefix('"""').removesuffix('"""')
-    # The new docstring has several lines. If the old one ends on its first line, its end moves.
+    # The new docstring has several lines. If the old one has a single line, its closing quotes move
+    # to a line of their own.
     is_one_line = first_line.endswith('"""') and len(first_line) > 3
     closing = '\n"""' if is_one_line else ""
     # Drop the paragraph "Score: …" with its indented lines: the copy will have other scores.

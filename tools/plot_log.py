@@ -20,13 +20,13 @@ from typing import Any, TypeGuard
 from common import charts, cli, pages, provenance, reading, writing
 from common.errors import InputError, quote
 
-# Numbers that are drawn in the chart of another one, so that the two can be compared.
+# A quantity that is drawn in the chart of another quantity, so that the two can be compared.
 _DRAWN_WITH = {"held_out_loss": "loss"}
-# Titles of charts. The chart of any other number has the number's name as title.
+# Titles of charts. The chart of any other quantity has the quantity's name as title.
 _TITLES = {"loss": "Loss", "held_out_accuracy": "Accuracy on held-out answers"}
 # Names of curves that share a chart.
 _CURVE_NAMES = {"loss": "answers learned from", "held_out_loss": "held-out answers"}
-# Larger values are not drawn: their sums would overflow.
+# Larger values are not drawn: a sum of them, as in the scale of a chart, could overflow.
 _LARGEST = 1e100
 
 
@@ -36,9 +36,10 @@ class Run:
 
     # The script and its options.
     name: str
-    # The points (step, value) of each number that was logged, by the number's name.
+    # The key is the name of a logged quantity, such as loss. The values are its points
+    # (step, value).
     series: dict[str, list[tuple[float, float]]]
-    # The names of all events, in order.
+    # The names of all events in the log, in order.
     events: list[str]
 
 
@@ -67,7 +68,7 @@ def main() -> None:
 def read_runs(path: Path) -> list[Run]:
     """Read the runs of a log that have steps.
 
-    Raises `InputError` if a line is not one of a log, or if there are no steps.
+    Raises `InputError` if a line is not an event in JSON, or if there are no steps.
     """
     reading.require_file(path)
     runs: list[Run] = []
@@ -82,8 +83,9 @@ def read_runs(path: Path) -> list[Run]:
             raise InputError(
                 f"{path}: row {number} is {quote(line)}, expected a line of a log, as --log writes"
             ) from None
+        # A log may have lost its beginning: the first event begins a run in any case.
         if event_name == "start" or not runs:
-            runs.append(Run(_name_run(event, path), {}, []))
+            runs.append(Run(name=_name_run(event, path), series={}, events=[]))
         runs[-1].events.append(event_name)
         _add_points(runs[-1], event)
     runs = [run for run in runs if run.series]
@@ -95,7 +97,7 @@ def read_runs(path: Path) -> list[Run]:
 
 
 def _add_points(run: Run, event: dict[str, Any]) -> None:
-    """Add the numbers of an event to the series of a run, if the event is a step."""
+    """If an event is a step, add a point for each quantity of the event to a run."""
     step = event.get("step")
     if not _is_number(step):
         return
@@ -122,7 +124,7 @@ def _name_run(event: dict[str, Any], path: Path) -> str:
 
 
 def describe(run: Run) -> str:
-    """Say in one line how the losses of a run fell, and the largest value of every other number."""
+    """Say in one line how the losses of a run fell, and how high its other quantities rose."""
     parts = []
     for key, points in run.series.items():
         name = key.replace("_", " ").replace("held out", "held-out")
@@ -137,7 +139,10 @@ def describe(run: Run) -> str:
 
 
 def draw(runs: list[Run]) -> list[tuple[str, pages.Html]]:
-    """Return title and chart for each number, with a curve for each run."""
+    """Return the title and the chart of each logged quantity, with a curve for each run.
+
+    Quantities in `_DRAWN_WITH` share the chart of another quantity.
+    """
     # The charts that have a title in `_TITLES` come first: a dict keeps its order.
     curves_of_chart: dict[str, list[charts.Curve]] = {key: [] for key in _TITLES}
     for number, (run, name) in enumerate(zip(runs, _distinct_names(runs), strict=True)):

@@ -20,7 +20,10 @@ _MAX_NUMBER = 1e12
 
 
 def name_of_phase(phase: str) -> str:
-    """Return a phase's name in words; empty for a challenge without phases."""
+    """Return a phase's name in words, such as "local split" or "public test".
+
+    The name is empty for a challenge without phases.
+    """
     names = {
         "": "",
         LOCAL: "local split",
@@ -56,21 +59,30 @@ def read_results(path: Path) -> list[Result]:
 def _of_former_version(line: dict[str, Any]) -> dict[str, Any]:
     """Convert a line that an earlier version of the kit wrote.
 
-    It has the whole command that made the submission, `made_by`, instead of `script` and `options`.
+    Such a line has the field `made_by` instead of `script` and `options`: the whole command that
+    made the submission, such as "python task_1/my_idea.py --local". The text is empty if the
+    command is unknown.
     """
-    # The first word is Python.
-    _, *words = shlex.split(line["made_by"]) or [""]
-    script = words[0] if words else ""
-    flags = words[1:]
-    if script == "-m":
+    words = shlex.split(line["made_by"])[1:]
+    if not words:
+        script = ""
+        flags: list[str] = []
+    elif words[0] == "-m":
+        # A module: tools.blend is the script tools/blend.py.
         script = f"{words[1].replace('.', '/')}.py"
         flags = words[2:]
+    else:
+        script = words[0]
+        flags = words[1:]
     fields_of_line = {name: value for name, value in line.items() if name != "made_by"}
     return {**fields_of_line, "script": script, "options": provenance.options_of(flags)}
 
 
 def _require_valid(result: Result) -> None:
-    """Raise `ValueError` if a value is not one that the kit writes: anybody may edit the record."""
+    """Raise `ValueError` if a value is not one that the kit writes.
+
+    The record is a file that anybody may edit.
+    """
     is_valid = (
         _has_types(result)
         and _has_valid_numbers(result)
@@ -87,8 +99,9 @@ def _require_valid(result: Result) -> None:
 
 
 def _has_types(result: Result) -> bool:
-    """Return whether the value of every field has its type; a bool does not count as a number."""
-    # A type such as `int | None` has the arguments int and None; a plain type has none.
+    """Return whether all values have the types of their fields; a bool is not a number."""
+    # The allowed types of each field. `get_args` returns int and None for `int | None`, and nothing
+    # for a plain type.
     types = {field.name: get_args(field.type) or (field.type,) for field in fields(result)}
     types["parts"] = (dict,)
     types["options"] = (dict,)
@@ -118,7 +131,8 @@ def _has_valid_numbers(result: Result) -> bool:
 def _has_valid_task(result: Result) -> bool:
     """Return whether task, phase and score fit together.
 
-    A related challenge has the name of a folder, no phase, and a score that may exceed 1.
+    For a related challenge, the task is the name of the challenge's folder, there is no phase, and
+    the score may exceed 1.
     """
     if isinstance(result.task, str):
         is_name = re.fullmatch(r"[a-z][a-z0-9_]*", result.task) is not None

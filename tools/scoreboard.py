@@ -84,7 +84,7 @@ class Row(NamedTuple):
 
     @property
     def is_published(self) -> bool:
-        """Whether this is a published score of 2020."""
+        """Whether this is a published score of 2020, for which no day is known."""
         return not self.day
 
     @property
@@ -117,9 +117,9 @@ class Table(NamedTuple):
     earlier: list[list[Row]]
     # Task 3: mean and 95th percentile of the score of random rankings. NaN for other tasks.
     random_range: tuple[float, float]
-    # The same in words; empty for other tasks.
+    # A sentence about the scores of random rankings; empty for other tasks.
     about_random: str
-    # Deviations are over "seeds" or "folds".
+    # "folds" if the rows' standard deviations are over folds, otherwise "seeds".
     spread_over: str
     # Number of scores that a later score of the same model with the same seed has replaced.
     n_replaced: int
@@ -150,14 +150,15 @@ def main() -> None:
 
 
 def make_tables(results: Iterable[Result]) -> list[Table]:
-    """Make a table for each kind of scores.
+    """Make a table for each group of scores that can be compared.
 
+    The scores of a group have the same task, phase, metric, rules and origin of the answers.
     Official answers come first and simulated ones last, tasks before related challenges, then phase
     by phase.
     """
 
-    def sort_key(result: Result) -> tuple[int, bool, str, int, str, str]:
-        """Return the sort key of a table: results with equal keys can be compared."""
+    def table_key(result: Result) -> tuple[int, bool, str, int, str, str]:
+        """Return what is equal for all results of a table, and by which the tables are sorted."""
         is_related = isinstance(result.task, str)
         phase_index = PHASES.index(result.phase) if result.phase else 0
         return (
@@ -170,27 +171,31 @@ def make_tables(results: Iterable[Result]) -> list[Table]:
         )
 
     by_time = sorted(results, key=lambda result: result.time)
-    # Within a kind, the results stay in the order of time.
-    by_kind = sorted(by_time, key=sort_key)
-    return [make_table(list(group)) for _, group in groupby(by_kind, sort_key)]
+    # The sort is stable: results with equal keys stay in the order of time.
+    by_table = sorted(by_time, key=table_key)
+    return [make_table(list(group)) for _, group in groupby(by_table, table_key)]
 
 
 def make_table(results: Sequence[Result]) -> Table:
-    """Make a table of results of one kind, which are in the order of time."""
-    by_data: dict[str, list[Result]] = {}
+    """Make a table of results on one task, phase and version of the rules, in the order of time.
+
+    The rows of the table are scores on the current answers: those of the latest result. Apart from
+    these rows, the table keeps scores of former code of the models, and scores on earlier answers.
+    """
+    results_by_answers: dict[str, list[Result]] = {}
     for result in results:
-        by_data.setdefault(result.data, []).append(result)
-    # The answers that were scored last are the current ones.
-    *earlier, current = sorted(by_data.values(), key=lambda group: group[-1].time)
+        results_by_answers.setdefault(result.data, []).append(result)
+    by_latest_time = sorted(results_by_answers.values(), key=lambda group: group[-1].time)
+    *groups_on_earlier_answers, current = by_latest_time
     latest = current[-1]
     models, former = model_rows(current)
     rows = models + published_rows(latest)
     default_metric = TASKS[latest.task].metric if latest.task in TASKS else "score"
     metric = latest.metric_name or default_metric
     earlier_rows = []
-    for results_on_other_answers in earlier:
-        other_rows, other_former = model_rows(results_on_other_answers)
-        earlier_rows.append(other_rows + other_former)
+    for group in groups_on_earlier_answers:
+        group_models, group_former = model_rows(group)
+        earlier_rows.append(group_models + group_former)
     random_range = random_range_of(latest)
     return Table(
         origin=latest.origin,
@@ -240,9 +245,11 @@ def describe_random(random_range: tuple[float, float]) -> str:
 
 
 def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
-    """Return the rows of models, and those of their former code, the best first.
+    """Return a row for each model, and a row for each former version of a model's code.
 
-    Results are in the order of time. If a seed was scored twice, the later score counts.
+    Both lists begin with the best score. `results` are in the order of time. The code of a model's
+    latest result is the current one; `Result.code` is a fingerprint of the code. If a seed was
+    scored twice with the same code, the later score counts.
     """
     latest_code: dict[Model, str] = {}
     results_by_seed: dict[tuple[Model, str], dict[int, Result]] = {}
@@ -316,19 +323,21 @@ def describe_sources(sources: dict[str, str], all_sources: Sequence[dict[str, st
 
 
 def model_row(name: str, results: Sequence[Result]) -> Row:
-    """Return the row of a model, of which there is a result for each seed."""
+    """Return the row of a model. `results` holds one result for each seed."""
     scores = [result.score for result in results]
+    # The scores whose standard deviation is shown: of seeds or, in a cross-validation, of the folds
+    # of all seeds.
+    scores_for_deviation = scores
     if results[0].phase == CROSS_VALIDATION:
-        varied_scores = []
-        for result in results:
-            varied_scores += [score for score in result.parts.values() if score is not None]
-    else:
-        varied_scores = scores
+        fold_scores = [score for result in results for score in result.parts.values()]
+        # The score of a fold that did not run is None.
+        scores_for_deviation = [score for score in fold_scores if score is not None]
+    has_deviation = len(scores_for_deviation) > 1
     seconds = [result.seconds for result in results if result.seconds is not None]
     return Row(
         name=name,
         score=statistics.fmean(scores),
-        deviation=statistics.stdev(varied_scores) if len(varied_scores) > 1 else None,
+        deviation=statistics.stdev(scores_for_deviation) if has_deviation else None,
         n_seeds=len(results),
         seconds=statistics.median(seconds) if seconds else None,
         day=max(result.time for result in results)[:10],
@@ -336,7 +345,10 @@ def model_row(name: str, results: Sequence[Result]) -> Row:
 
 
 def as_text(tables: Sequence[Table]) -> str:
-    """Return the tables as aligned text; a long name continues on the next line."""
+    """Return the tables as aligned text; a long name continues on the next line.
+
+    Rows of former code and on earlier answers are only counted: the HTML page shows them.
+    """
     widths = column_widths(tables)
     lines = []
     for table in tables:
@@ -370,8 +382,8 @@ def column_widths(tables: Sequence[Table]) -> list[int]:
     all_cells = [HEADER, *(row.cells for table in tables for row in table.rows)]
     widths = [max(len(text) for text in column) for column in zip(*all_cells, strict=True)]
     # Two spaces indent a line, and two are between columns.
-    others = sum(width + 2 for width in widths[1:])
-    return [min(widths[0], TEXT_WIDTH - 2 - others), *widths[1:]]
+    width_of_others = sum(width + 2 for width in widths[1:])
+    return [min(widths[0], TEXT_WIDTH - 2 - width_of_others), *widths[1:]]
 
 
 def align(cells: Sequence[str], widths: Sequence[int]) -> list[str]:

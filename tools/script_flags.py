@@ -12,14 +12,15 @@ class ScriptFlags:
     score: tuple[str, ...] = ()
 
 
-# In tasks 1, 2, 4 and in most related challenges, a model predicts the local split with --local.
+# The flags in the folders of tasks 1, 2, 4 and of most related challenges: models predict the local
+# split with --local, and its answers score the predictions.
 LOCAL_SPLIT = ScriptFlags(predict=("--local",))
-# The other folders, by their names.
+# The flags in all other folders. The key is the folder's name.
 EXCEPTIONS = {
-    # Task 3 has no local split: a ranking uses all answers, and the experts of the public phase
-    # score it.
+    # Task 3 has no local split. A model ranks the questions from all answers, and the judgements of
+    # the experts of the public phase score the ranking.
     "task_3": ScriptFlags(predict=(), score=("--phase", "public")),
-    # These models predict the folds of the local split without any flag.
+    # The models of this challenge predict the folds of the local split without any flag.
     "student_response": ScriptFlags(predict=()),
 }
 

@@ -108,17 +108,19 @@ def _last_lines(output: BinaryIO) -> list[str]:
     return lines
 
 
-def run_script(command: Sequence[object], what: str, shown: Path | None = None) -> list[str]:
+def run_script(
+    command: Sequence[object], purpose: str, named_script: Path | None = None
+) -> list[str]:
     """Run a Python script to its end.
 
     Parameters
     ----------
     command
         The script and its flags.
-    what
-        What the script is run on, for the error message.
-    shown
-        The script to name in the error message. None for that of the command.
+    purpose
+        What the script is run on or for, such as "fold 1". The error message ends "… on fold 1".
+    named_script
+        The script that the error message names. By default, the script in `command`.
 
     Returns
     -------
@@ -135,9 +137,9 @@ def run_script(command: Sequence[object], what: str, shown: Path | None = None) 
     if code == 0:
         return lines
     last_line = lines[-1] if lines else "it printed nothing"
-    name = cli.show((shown or Path(words[0])).resolve())
+    name = cli.show((named_script or Path(words[0])).resolve())
     raise InputError(
-        f"{name}: ended with exit code {code} on {what}: "
+        f"{name}: ended with exit code {code} on {purpose}: "
         f"{printable(last_line.removeprefix('error: '), _MAX_SHOWN)}"
     )
 
@@ -179,23 +181,24 @@ def command_to_repeat(
     """
     folder = task.folder
     script = Path(os.path.realpath(layout.ROOT / origin.script))
-    # A local_….py splits the data or scores: it is no entry.
+    # local_data_split.py and local_evaluation.py are no entries.
     is_entry = script.parent == folder and script.suffix == ".py" and script.is_file()
     if not is_entry or script.name.startswith("local_"):
         raise InputError(
             f"{path}: was made by {origin.script}, which cannot be repeated, expected a script in "
             f"{folder.name}/ of this kit{or_else}"
         )
-    # Other paths are left out, since the caller chooses the files. The metadata stay those of the
-    # command.
+    # Flags for paths are left out: the caller chooses the files. Only the folder of metadata stays
+    # that of the command, besides the flags in `keep`.
     options = provenance.settings(origin.options, keep=("metadata_dir", *keep))
     options.pop("local", None)
     flags = provenance.flags_of(options)
     if not flags:
         return script, flags
     allowed = {f"--{name}" for name in options} & declared_flags(script)
-    # A value may be made up to look like a flag: every word that begins with -- must be a flag that
-    # the script declares, and appear once.
+    # The record may have been forged so that the value of an option is itself a flag, such as
+    # --output_dir. So every word that begins with -- must be a flag that the script declares, and
+    # appear once.
     for word in flags:
         if word.startswith("--") and (word not in allowed or flags.count(word) > 1):
             raise InputError(
@@ -258,7 +261,8 @@ def declared_flags(script: Path) -> frozenset[str]:
             flush=True,
         )
         return frozenset()
-    lines = run_script([_PRINT_FLAGS, script], "asking for its flags", shown=script)
+    # `_PRINT_FLAGS` is a script that imports `script` and prints its flags as JSON.
+    lines = run_script([_PRINT_FLAGS, script], "asking for its flags", named_script=script)
     return frozenset(json.loads(lines[-1])) - {"-h", "--help"}
 
 

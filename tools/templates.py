@@ -54,9 +54,9 @@ def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
     with writing.atomic_write(path.with_name(layout.RECORD_OF_FILE[name]), path) as (record, file):
         writing.write_csv_to(file, rows)
         origin = provenance.this_process(template_dir, {path: file}, sources)
-        # Always name this script, without options and time: then the record is the same if
-        # data/generate_sample.py builds the template.
-        stable = Provenance(
+        # The record does not depend on the script that calls this function: data/generate_sample.py
+        # builds the template too.
+        record_of_template = Provenance(
             script="tools/templates.py",
             options={},
             seconds=0.0,
@@ -64,7 +64,7 @@ def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
             files=origin.files,
             made_from=origin.made_from,
         )
-        record.write(stable.as_json())
+        record.write(record_of_template.as_json())
 
 
 def ranking_rows(sources: Sequence[Path]) -> pd.DataFrame:

@@ -17,16 +17,19 @@ from common.answers import read_answers
 import numpy as np
 from running import median_cost, run_script
 
-# A child process reads as far as one of these steps, which the flag --steps tells it.
+# A child process takes the first steps, as many as the flag --steps says.
 STEPS = ("training answers", "and answer metadata", "and metadata of students and questions")
 
 
 def main() -> None:
-    """Print the cost of reading as far as each step, each time in a process of its own."""
+    """Print time and memory of one, two and three steps, each in a child process.
+
+    The child process is this script with the flag --steps.
+    """
     p = cli.parser(__doc__)
     p.add_argument("--data_dir", type=Path, required=True, help="where the full data lie")
     p.add_argument("--repeats", type=int, default=1, metavar="N")
-    p.add_argument("--steps", type=int, choices=(1, 2, 3), help="only read, as far as this step")
+    p.add_argument("--steps", type=int, choices=(1, 2, 3), help="only take the first N steps")
     options = p.parse_args()
     if options.steps:
         read(options.data_dir, options.steps)
@@ -43,7 +46,7 @@ def main() -> None:
 
 
 def read(data_dir: Path, n_steps: int) -> None:
-    """Read the answers, in step 2 their metadata, in step 3 those of students and questions."""
+    """Read answers, from two steps on answer metadata, with three steps all other metadata."""
     folder = data_dir / layout.METADATA_DIR.name
     answers = read_answers(
         data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2, options=True, ids=True

@@ -33,7 +33,8 @@ from tqdm import tqdm
 
 SEEDS = range(1, 6)
 THREADS = (1, 2)
-# The kernel in runs without the environment variables. Seeds are tried in such runs.
+# In place of a kernel's name in runs that let the libraries choose their instructions. The runs
+# with different seeds are of this kind.
 THIS_MACHINE = "this machine"
 FIELDS = ("sample", "kernel", "threads", "seed", "score")
 
@@ -102,7 +103,7 @@ class Run:
 
 
 def main() -> None:
-    """Make all runs that are not in the file of results yet; print the table."""
+    """Run the sample models wherever a score is missing in the file of results; print the table."""
     p = cli.parser(__doc__)
     p.add_argument("--results", type=Path, required=True, metavar="FILE", help="CSV of all scores")
     p.add_argument("--samples", nargs="+", default=[""], metavar="NAME", help="default: all")
@@ -116,12 +117,10 @@ def main() -> None:
         ]
         prepare_data(kit)
         scores = read_scores(options.results)
-        todo = [
-            (sample, run)
-            for sample in samples
-            for run in runs_of(sample, has_seed(kit, sample))
-            if run not in scores
-        ]
+        todo = []
+        for sample in samples:
+            all_runs = runs_of(sample, is_seeded=has_seed(kit, sample))
+            todo += [(sample, run) for run in all_runs if run not in scores]
         for sample, run in tqdm(todo, "runs", disable=None):
             scores[run] = score(kit, sample, run)
             append_score(options.results, run, scores[run])
@@ -145,26 +144,32 @@ def copy_kit(destination: Path) -> Path:
 def find_samples(kit: Path) -> list[Sample]:
     """Find the sample models of all tasks and related challenges."""
     samples = []
-    for script in sorted(kit.glob("task_[123]/sample_model_*.py")):
-        is_ranking = script.parent.name == "task_3"
-        local = () if is_ranking else ("--local",)
-        phase = ("--phase", "public") if is_ranking else ()
-        samples.append(sample_of_script(kit, script, local, phase))
+    for script in sorted(kit.glob("task_[12]/sample_model_*.py")):
+        samples.append(describe_script(kit, script, model_flags=("--local",)))
+    for script in sorted(kit.glob("task_3/sample_model_*.py")):
+        # Task 3 has no local split.
+        public = ("--phase", "public")
+        samples.append(describe_script(kit, script, evaluation_flags=public))
     for script in sorted(kit.glob("task_4/*/train_model.py")):
         package = script.parent.relative_to(kit).as_posix()
-        evaluation = f"{package}/local_evaluation.py", "--skip_curve"
-        samples.append(Sample(package, (f"{package}/train_model.py", "--local"), evaluation))
+        train = (f"{package}/train_model.py", "--local")
+        evaluate = (f"{package}/local_evaluation.py", "--skip_curve")
+        samples.append(Sample(package, train, evaluate))
     for script in sorted(kit.glob("related_challenges/*/sample_model_*.py")):
-        # A script without this flag always predicts by folds of the training answers.
+        # A script without the flag --local always predicts folds of the training answers.
         local = ("--local",) if "--local" in help_of(script) else ()
-        samples.append(sample_of_script(kit, script, local, ()))
+        samples.append(describe_script(kit, script, model_flags=local))
     return samples
 
 
-def sample_of_script(
-    kit: Path, script: Path, model_flags: tuple[str, ...], evaluation_flags: tuple[str, ...]
+def describe_script(
+    kit: Path,
+    script: Path,
+    *,
+    model_flags: tuple[str, ...] = (),
+    evaluation_flags: tuple[str, ...] = (),
 ) -> Sample:
-    """Return the sample of a script that lies beside its local_evaluation.py."""
+    """Return name and commands of a sample model that is a script beside local_evaluation.py."""
     folder = script.parent.relative_to(kit).as_posix()
     name = f"{script.parent.name}/{short_name(script)}"
     return Sample(
@@ -212,7 +217,7 @@ def runs_of(sample: Sample, is_seeded: bool) -> Iterator[Run]:
 
 
 def kernels_here() -> list[str]:
-    """Return the kernels that this processor can run."""
+    """Return the names of OpenBLAS's kernels that this processor can run."""
     has_avx512 = "X86_V4" in np.show_config(mode="dicts")["SIMD Extensions"]["found"]
     return [p.kernel for p in PROCESSORS if has_avx512 or p.kernel != "SkylakeX"]
 
@@ -277,12 +282,18 @@ def append_score(path: Path, run: Run, value: float) -> None:
 
 
 def print_table(names: list[str], scores: dict[Run, float]) -> None:
-    """Print a row for each sample; a cell holds the scores with one and with two threads."""
+    """Print a row for each sample model, with a column for each kernel.
+
+    A cell holds the score with one thread and, if it differs, the score with two threads. The
+    spread is the largest of these scores minus the smallest.
+    """
     kernels = kernels_here()
-    print(f"| sample | {' | '.join(kernels)} | spread | deviation over seeds | |")
-    print("|---" * (len(kernels) + 4) + "|")
+    columns = ["sample", *kernels, "spread", "deviation over seeds", ""]
+    print(f"| {' | '.join(columns[:-1])} | |")
+    print("|---" * len(columns) + "|")
     for name in names:
-        cells, values = [], []
+        cells = []
+        values = []
         for kernel in kernels:
             both = [scores[Run(name, kernel, str(threads), "")] for threads in THREADS]
             shown = [f"{value:.4f}" for value in both]

@@ -26,7 +26,7 @@ PENALTIES = (3, 10, 30, 100)
 def score(
     peer_python: str, train: pd.DataFrame, test: pd.DataFrame, settings: dict[str, int]
 ) -> float:
-    """Fit cmfrec in its environment and return its accuracy."""
+    """Fit cmfrec, a library for matrix factorisation, with another Python; return its accuracy."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "arrays.npz"
         arrays = {}
@@ -46,22 +46,22 @@ def score(
 
 
 def main() -> None:
-    """Choose the settings, score every split, print mean ± standard deviation."""
+    """Choose cmfrec's settings, score every split, print mean ± standard deviation."""
     p = cli.parser(__doc__)
     p.add_argument("peer_python", metavar="PEER/bin/python")
     peer_python = p.parse_args().peer_python
     splits = list(pool_splits(read_pool()))
-    first = splits[0][1]
-    is_held_out = np.random.default_rng(0).random(len(first)) < 0.2
+    _, first_train, _ = splits[0]
+    is_held_out = np.random.default_rng(0).random(len(first_train)) < 0.2
     grid = [{"k": k, "lambda_": penalty} for k, penalty in itertools.product(N_FACTORS, PENALTIES)]
     grid_scores = [
-        score(peer_python, first[~is_held_out], first[is_held_out], settings)
+        score(peer_python, first_train[~is_held_out], first_train[is_held_out], settings)
         for settings in tqdm(grid, "settings", disable=None)
     ]
     best = grid[int(np.argmax(grid_scores))]
     scores = [
         score(peer_python, train, test, best)
-        for _, train, test in tqdm(splits, "splits", disable=None)
+        for _seed, train, test in tqdm(splits, "splits", disable=None)
     ]
     print(f"cmfrec {best}: {np.mean(scores):.4f} ± {np.std(scores, ddof=1):.4f}")
 

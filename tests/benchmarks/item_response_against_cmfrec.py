@@ -56,8 +56,11 @@ def save_arrays(data_dir: Path, path: Path) -> None:
 
 
 def measure(path: Path, task: int, n_dimensions: int) -> dict[str, float]:
-    """Fit and predict in this process, with the settings of the sample model."""
-    # Windows has no such module.
+    """Fit and predict with the settings of the sample model; return accuracy, time and memory.
+
+    The peak memory is that of the whole process, so that it must measure nothing else.
+    """
+    # The module exists on Unix only.
     import resource
 
     arrays = dict(np.load(path))
@@ -78,12 +81,13 @@ def measure(path: Path, task: int, n_dimensions: int) -> dict[str, float]:
         "seconds": time.perf_counter() - wall,
         "processor_seconds": time.process_time() - processor,
         "accuracy": float(np.mean(is_hit)),
+        # `ru_maxrss` is in kilobytes.
         "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
     }
 
 
 def run(*command: object) -> dict[str, float]:
-    """Run a process that prints JSON on its last line; return that."""
+    """Run a process on two threads; return the JSON object in the last line that it prints."""
     done = subprocess.run(
         [str(part) for part in command],
         capture_output=True,
@@ -100,7 +104,11 @@ def run(*command: object) -> dict[str, float]:
 def compare(
     path: Path, peer_python: Path, repeats: int, tasks: list[int], dimensions: list[int]
 ) -> None:
-    """Run all models in turn; print a table of medians with ratios to cmfrec."""
+    """Run cmfrec and the kit's models in turn; print medians, and ratios to those of cmfrec.
+
+    Every run is a process of its own. For the kit's models this script calls itself with the hidden
+    flag --measure.
+    """
     peer = Path(__file__).with_name("peer_cmfrec.py")
     commands: dict[str, list[Any]] = {
         "cmfrec, task 1": [peer_python, peer, path, json.dumps(PEER_SETTINGS)]
@@ -108,6 +116,7 @@ def compare(
     for task, k in itertools.product(tasks, dimensions):
         flags = ["--arrays", path, "--measure", task, k]
         name = f"item response, task {task}, {k} abilities"
+        # The command line requires `peer_python`, although --measure does not use it.
         commands[name] = [sys.executable, __file__, peer_python, *flags]
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in commands}
     for _ in range(repeats):
@@ -129,7 +138,7 @@ def compare(
 
 
 def main() -> None:
-    """Compare the models, or measure a single fit in this process."""
+    """Compare the models, or with --measure, as `compare` calls this script, measure one fit."""
     parser = cli.parser(__doc__)
     parser.add_argument("peer_python", type=Path, metavar="PEER/bin/python")
     parser.add_argument("--data_dir", type=Path, default=layout.DATA_DIR, help="default data")
@@ -142,7 +151,8 @@ def main() -> None:
     parser.add_argument("--measure", type=int, nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        print(json.dumps(measure(options.arrays, *options.measure)))
+        task, n_dimensions = options.measure
+        print(json.dumps(measure(options.arrays, task, n_dimensions)))
         return
     with tempfile.TemporaryDirectory() as folder:
         path = options.arrays or Path(folder) / "arrays.npz"

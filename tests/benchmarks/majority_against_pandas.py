@@ -19,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# The source code of the same job in pandas.
 PANDAS = """
 import sys
 import pandas as pd
@@ -44,7 +45,7 @@ def measure(command: list[str]) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Run the pairs and print a line for each, and the medians."""
+    """Run the kit's script and pandas in turn; print each pair of runs, then the median ratios."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -31,7 +31,7 @@ MEMORY_LIMIT = 512
 
 
 def main() -> None:
-    """Simulate data if none are given; print both tables."""
+    """Simulate data if none are given; measure the partial VAE, then an entry of task 4."""
     p = cli.parser(__doc__)
     p.add_argument("--data_dir", type=Path, help="where full simulated data lie")
     p.add_argument("--size", choices=("tiny", "small", "full"), default="full")
@@ -61,7 +61,7 @@ def print_partial_vae(data_dir: Path) -> None:
     for task in (1, 2):
         script = layout.ROOT / f"task_{task}/sample_model_partial_vae.py"
         train = data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2
-        accuracy, cost = measure(script, train, data_dir, 100, ["--device", "cuda"])
+        accuracy, cost = measure(script, train, data_dir, percent=100, flags=["--device", "cuda"])
         print(
             f"| partial VAE, task {task}, CUDA | {accuracy:.4f} | {cost.seconds:.0f} s "
             f"| {cost.processor_seconds:.0f} s | {cost.peak_gb:.1f} GB |",
@@ -97,11 +97,9 @@ def save_counts(train: Path, entry: Path) -> None:
 def play(entry: Path, data_dir: Path) -> str:
     """Play an entry with the public students; return the line with its score."""
     with tempfile.TemporaryDirectory() as output:
-        command = [
-            *(sys.executable, str(layout.ROOT / "task_4/local_evaluation.py"), str(entry)),
-            *("--phase", "public", "--input_dir", str(data_dir / layout.TEST_DIR.name)),
-            *("--memory_limit", str(MEMORY_LIMIT), "--output_dir", output),
-        ]
+        command = [sys.executable, str(layout.ROOT / "task_4/local_evaluation.py"), str(entry)]
+        command += ["--phase", "public", "--input_dir", str(data_dir / layout.TEST_DIR.name)]
+        command += ["--memory_limit", str(MEMORY_LIMIT), "--output_dir", output]
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise InputError(f"{' '.join(command)}: {done.stderr.strip()}")

@@ -15,15 +15,20 @@ from cmfrec import CMF
 
 
 def main() -> None:
-    """Fit, predict, print."""
-    arrays = dict(np.load(sys.argv[1]))
+    """Fit a matrix factorisation (CMF) to right and wrong answers, and predict others.
+
+    The arguments are a file of arrays (students, questions and outcomes, for training and for the
+    test) and the settings of CMF as JSON. Time, memory and accuracy are printed as JSON.
+    """
+    arrays_path, settings = sys.argv[1:]
+    arrays = dict(np.load(arrays_path))
     student, question = arrays["student"], arrays["question"]
     wall, processor = time.perf_counter(), time.process_time()
     answers = scipy.sparse.coo_matrix(
         (arrays["is_correct"].astype(np.float32), (student, question)),
         shape=(student.max() + 1, question.max() + 1),
     )
-    model = CMF(use_float=True, verbose=False, nthreads=2, **json.loads(sys.argv[2]))
+    model = CMF(use_float=True, verbose=False, nthreads=2, **json.loads(settings))
     model.fit(answers)
     p = model.predict(arrays["test_student"], arrays["test_question"])
     result = {

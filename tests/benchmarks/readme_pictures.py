@@ -47,26 +47,33 @@ def main() -> None:
     if "Nothing on this page is about real students" not in page:
         raise InputError(f"{path}: is not about simulated data, of which alone pictures are made")
     for name, heading, title in PICTURES:
-        before, _, after = page.partition(f'aria-label="Tasks 1/2: {heading}"')
-        # The chart's <svg …> tag is the last one before its aria-label.
-        start = before.rpartition('<svg class="chart" ')[2]
-        chart = f'class="chart" {start}aria-label=""{after.partition("</svg>")[0]}</svg>'
+        chart = cut_chart(page, f"Tasks 1/2: {heading}")
         writing.write_files(
             {options.output_dir / f"{name}.svg": frame(chart, f"Simulated data: {title}")}
         )
 
 
-def frame(chart: str, title: str) -> str:
-    """Return an SVG file with a title and a chart below it.
+def cut_chart(page: str, label: str) -> str:
+    """Return the SVG of the chart with this aria-label, which is emptied.
 
-    `chart` is the chart's SVG without the `<svg ` at its beginning.
+    The SVG lacks `<svg ` at its beginning, so that `frame` can add further attributes there.
     """
+    before, _, after = page.partition(f'aria-label="{label}"')
+    # The chart's <svg …> tag is the last one before the aria-label.
+    attributes_before = before.rpartition('<svg class="chart" ')[2]
+    rest = after.partition("</svg>")[0]
+    return f'class="chart" {attributes_before}aria-label=""{rest}</svg>'
+
+
+def frame(chart: str, title: str) -> str:
+    """Return an SVG file with a title and a chart below it; `chart` is from `cut_chart`."""
     for colour_of_page, colour_of_picture in ((SOFT, "var(--soft)"), (GREY, "var(--grey)")):
         chart = chart.replace(colour_of_page, colour_of_picture)
     lines = wrap(title, WIDTH - 2 * MARGIN, bold=True)
     above = LINE_HEIGHT * len(lines) + 2 * MARGIN
     width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', chart)[0])
-    size = f"{width + 2 * MARGIN:g}", f"{height + above + MARGIN:g}"
+    full_width = f"{width + 2 * MARGIN:g}"
+    full_height = f"{height + above + MARGIN:g}"
     texts = [
         f'<text x="{MARGIN:g}" y="{MARGIN + LINE_HEIGHT * (row + 0.8):g}" font-size="11.5" '
         f'font-weight="600"\n fill="currentColor">{line}</text>'
@@ -74,10 +81,11 @@ def frame(chart: str, title: str) -> str:
     ]
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {" ".join(size)}"\n '
-            f'width="{size[0]}" height="{size[1]}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {full_width} {full_height}"\n '
+            f'width="{full_width}" height="{full_height}">',
             STYLE,
             *texts,
+            # The rest of this tag is in `chart`.
             f'<svg x="{MARGIN:g}" y="{above:g}"\n width="{width:g}" height="{height:g}" {chart}',
             "</svg>",
         ]

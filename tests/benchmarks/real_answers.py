@@ -36,7 +36,9 @@ def real_data_dir() -> Path:
 
 
 def read_pool() -> pd.DataFrame:
-    """Read the training answers of tasks 3 and 4 together with the public test students' of task 4.
+    """Read the pool: all published answers of tasks 3 and 4 together.
+
+    They are the training answers and the answers of the public test students of task 4.
 
     Returns
     -------
@@ -77,7 +79,9 @@ def pool_splits(pool: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame, pd.Data
 
 
 def read_course_subset(part: str) -> pd.DataFrame:
-    """Read one part of a course's subset of the data of tasks 1 and 2 (right and wrong only).
+    """Read part of the course subset: data of tasks 1 and 2 as the course csc311 gives them out.
+
+    They tell whether answers are right or wrong, but not which options were chosen.
 
     Parameters
     ----------
@@ -106,9 +110,12 @@ def write_pool_metadata(folder: Path) -> None:
 
 
 def write_course_metadata(folder: Path) -> None:
-    """Write the metadata of the course subset under official names, without a tree of subjects."""
+    """Write the metadata of the course subset with the official names of files and columns.
+
+    The subset has metadata of questions and students, but no tree of subjects.
+    """
     course = real_data_dir() / "csc311_subset"
-    for source, target, names in (
+    for source, target, header in (
         ("question_meta.csv", layout.QUESTION_METADATA_TASK_1_2, "QuestionId,SubjectId"),
         (
             "student_meta.csv",
@@ -116,5 +123,6 @@ def write_course_metadata(folder: Path) -> None:
             "UserId,Gender,DateOfBirth,PremiumPupil",
         ),
     ):
-        _, rows = (course / source).read_text(encoding="utf-8-sig").split("\n", 1)
-        (folder / target).write_text(f"{names}\n{rows}", encoding="utf-8")
+        text = (course / source).read_text(encoding="utf-8-sig")
+        _old_header, rows = text.split("\n", maxsplit=1)
+        (folder / target).write_text(f"{header}\n{rows}", encoding="utf-8")

@@ -45,7 +45,7 @@ def run_script(command: Sequence[object]) -> Cost:
     Raises
     ------
     InputError
-        If it fails; its output is shown above.
+        If the script fails. The user has seen what it wrote to stderr.
     """
     words = [str(word) for word in command]
     started = time.perf_counter()

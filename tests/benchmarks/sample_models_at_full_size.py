@@ -50,29 +50,31 @@ def main() -> None:
                 train = Path(folder) / layout.TRAIN_TASK_1_2
                 writing.write_files({train: table})
             n_answers = len(table)
+            # Leave the memory to the scripts.
             del table
             runs: dict[Path, list[tuple[float, Cost]]] = {script: [] for script in scripts}
             for _ in range(options.repeats):
                 for script, results in runs.items():
-                    results.append(measure(script, train, options.data_dir, percent))
+                    results.append(measure(script, train, options.data_dir, percent=percent))
         for script, results in runs.items():
             print_row(script, n_answers, results)
 
 
 def measure(
-    script: Path, train: Path, data_dir: Path, percent: int, flags: Sequence[str] = ()
+    script: Path, train: Path, data_dir: Path, *, percent: int, flags: Sequence[str] = ()
 ) -> tuple[float, Cost]:
-    """Run a sample model; return its accuracy on that percentage of the students, and its cost."""
+    """Run a sample model; return its accuracy on the public test, and its cost.
+
+    `train` may hold only a share of the students: those whose ids end with two digits below
+    `percent`. The accuracy is that on the same students.
+    """
     task = int(script.resolve().parent.name.removeprefix("task_"))
     metadata = metadata_flags(script, data_dir / layout.METADATA_DIR.name)
     with tempfile.TemporaryDirectory() as folder:
-        cost = run_script(
-            [
-                *(script, "--input_dir", train.parent, "--train_data", train.name, *metadata),
-                *("--submission_template_dir", data_dir / layout.TEMPLATE_DIR.name),
-                *("--output_dir", folder, *flags),
-            ]
-        )
+        command = [script, "--input_dir", train.parent, "--train_data", train.name, *metadata]
+        command += ["--submission_template_dir", data_dir / layout.TEMPLATE_DIR.name]
+        command += ["--output_dir", folder, *flags]
+        cost = run_script(command)
         source = reading.file_source(Path(folder) / TASKS[task].submission)
         column = TASKS[task].column
         predicted = read_pair_values(source, column)

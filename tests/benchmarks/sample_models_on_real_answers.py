@@ -17,6 +17,7 @@ Course subset:  over five seeds of the model, trained on the training part and s
 A blend chooses its weights inside each training part.
 """
 
+import itertools
 import shlex
 import shutil
 import tempfile
@@ -105,11 +106,14 @@ def print_pool(
     scripts: Sequence[Path],
     flags: list[str],
 ) -> None:
-    """Print the row of a model, or of a blend of several, on the pool's splits."""
+    """Print a row of the table: a model, or a blend of several, on splits of the pool of answers.
+
+    Only the first `n_splits` splits are used.
+    """
+    splits = itertools.islice(pool_splits(pool), n_splits)
     figures = [
         score(scripts, task, (train, test), write_pool_metadata, flags)
-        for seed, train, test in tqdm(pool_splits(pool), name, len(SEEDS))
-        if seed < n_splits
+        for _seed, train, test in tqdm(splits, name, n_splits)
     ]
     print_row(name, summarise(figures))
 
@@ -121,24 +125,16 @@ def score(
     write_metadata: Callable[[Path], None],
     flags: list[str],
 ) -> Figures:
-    """Run a sample model, or several and their blend, on files made from answers; score it."""
+    """Run a sample model on files that are made from answers; return its figures.
+
+    If there are several scripts, all of them are run, and the figures are those of their blend.
+    `parts` are the answers for training and those for scoring.
+    """
     train, test = parts
     with tempfile.TemporaryDirectory() as folder_name:
         folder = Path(folder_name)
         write_metadata(folder)
-        columns = {
-            "QuestionId": train["QuestionId"].to_numpy(),
-            "UserId": train["UserId"].to_numpy(),
-            "IsCorrect": train["IsCorrect"].to_numpy(),
-        }
-        if "AnswerValue" in train:
-            columns |= {
-                "CorrectAnswer": train["CorrectAnswer"].to_numpy(),
-                "AnswerValue": train["AnswerValue"].to_numpy(),
-            }
-        writing.write_files({folder / TRAIN: columns})
-        pairs = {"QuestionId": test["QuestionId"].to_numpy(), "UserId": test["UserId"].to_numpy()}
-        writing.write_files({folder / TEMPLATE: pairs})
+        write_answers(folder, train, test)
         input_flags = ["--input_dir", folder, "--train_data", TRAIN]
         input_flags += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
         for script in scripts:
@@ -153,20 +149,35 @@ def score(
         else:
             blend = [layout.ROOT / "tools/blend.py", *files, *input_flags, "--output_dir", folder]
             run_script(blend)
+            # The blend's probabilities have the name of its submission: rename them for
+            # `read_figures`.
             written = (folder / TASKS[task].submission).with_suffix(".parquet")
             written.rename(folder / PROBABILITIES)
         return read_figures(folder, task, test)
 
 
+def write_answers(folder: Path, train: pd.DataFrame, test: pd.DataFrame) -> None:
+    """Write the training answers, and the pairs of student and question to predict as template."""
+    names = ["QuestionId", "UserId", "IsCorrect"]
+    if "AnswerValue" in train:
+        names += ["CorrectAnswer", "AnswerValue"]
+    writing.write_files({folder / TRAIN: {name: train[name].to_numpy() for name in names}})
+    pairs = {name: test[name].to_numpy() for name in ("QuestionId", "UserId")}
+    writing.write_files({folder / TEMPLATE: pairs})
+
+
 def read_figures(folder: Path, task: int, test: pd.DataFrame) -> Figures:
-    """Score the submission and the probabilities in a folder."""
+    """Score the submission and the probabilities in a folder; return a figure for each column."""
     truth = test["IsCorrect"].to_numpy() if task == 1 else test["AnswerValue"].to_numpy()
     assert truth is not None
     source = reading.file_source(folder / TASKS[task].submission)
     column = TASKS[task].column
     predicted = submission.read_pair_values(source, column)[column.name].to_numpy()
     p = read_probabilities(folder / PROBABILITIES, task).value
-    scores = metrics.score_probabilities(truth - column.low, p)
+    # The classes of the probabilities count from 0; the options of task 2 count from 1.
+    true_class = truth - column.low
+    scores = metrics.score_probabilities(true_class, p)
+    # In the order of `COLUMNS`.
     return [
         metrics.accuracy(truth, predicted).value,
         scores.log_loss,

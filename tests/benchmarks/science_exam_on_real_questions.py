@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 FOLDER = layout.RELATED_DIR / "science_exam"
 SEEDS = range(5)
-# The script of each row, its flags and its seeds.
+# The rows of the printed table: name, then the sample model, its flags and its seeds.
 MODELS = {
     "longest_option": ("longest_option", [], [0]),
     "constant": ("constant", [], [0]),
@@ -37,11 +37,12 @@ MODELS = {
 
 
 def main() -> None:
-    """Run every model with every seed, compare the points question by question."""
+    """Run every model with every seed; compare the models' scores on each question."""
     cli.parser(__doc__).parse_args()
     exam = load_module(FOLDER / "exam.py")
     data = real_data_dir() / "related" / "llm_science_exam"
     questions = exam.read_questions(data / exam.TRAIN_FILE, answers=True)
+    # The scores of a model, one for each question.
     points = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, (model, flags, seeds) in tqdm(MODELS.items(), "models", disable=None):

@@ -45,7 +45,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def main() -> None:
-    """Calibrate the parameters, play all masks, print a row for each way to play."""
+    """Calibrate the parameters; play with catsim and with the kit's strategies; print a table."""
     p = cli.parser(__doc__)
     p.add_argument("peer", type=Path, metavar="PEER", help="folder that catsim is installed in")
     p.add_argument("--masks", type=int, default=10, help="how many of the ten masks (default all)")
@@ -99,9 +99,10 @@ def main() -> None:
 
 
 def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
-    """Fit the model of `item_response/` with one ability.
+    """Fit a model with one ability, as catsim needs it, in the form of the model `full`.
 
-    The model ignores quizzes, and which questions a student has answered.
+    `full` is the model of `item_response/`. The parts of `full` that use quizzes, or which
+    questions a student has answered, are set to zero.
     """
     fitted = ItemResponse(n_dimensions=1, guessing=float(full.guessing)).fit(
         answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
@@ -115,11 +116,13 @@ def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
     centre = ability.mean() * sign
     return replace(
         full,
+        # Students' abilities are counted from their mean.
         intercept=(slope * centre - questions.difficulty).astype(np.float32),
         slopes=slope[:, None].astype(np.float32),
-        quiz_covariance=0 * full.quiz_covariance,
-        mask_weights=0 * full.mask_weights[:, :1],
-        completion=0 * full.completion,
+        quiz_covariance=np.zeros_like(full.quiz_covariance),
+        # A column for the only ability.
+        mask_weights=np.zeros_like(full.mask_weights[:, :1]),
+        completion=np.zeros_like(full.completion),
     )
 
 
@@ -130,7 +133,11 @@ def play_catsim(catsim: ModuleType, model: Any, reference: Reference, mask: str)
     estimator = importlib.import_module("catsim.estimation").NumericalSearchEstimator()
     slope = model.slopes[:, 0].astype(np.float64)
     guessing = np.full(N_QUESTIONS, float(model.guessing))
-    items = np.stack([slope, -model.intercept / slope, guessing, np.ones(N_QUESTIONS)], axis=1)
+    # The kit's logit, slope · ability + intercept, is slope · (ability - difficulty).
+    difficulty = -model.intercept / slope
+    largest_probability = np.ones(N_QUESTIONS)
+    # The columns that catsim expects for each question (item).
+    items = np.stack([slope, difficulty, guessing, largest_probability], axis=1)
     bank = bank_type(items, validate=False)
     targets = reference.targets[mask]
     may_be_asked = (reference.is_correct >= 0) & ~targets
@@ -147,10 +154,11 @@ def play_catsim(catsim: ModuleType, model: Any, reference: Reference, mask: str)
                 item_bank=student_bank, administered_items=asked, est_theta=ability
             )
             asked.append(int(question))
+            outcomes = truth[column[asked]].tolist()
             ability = estimator.estimate(
                 item_bank=student_bank,
                 administered_items=asked,
-                response_vector=truth[column[asked]].tolist(),
+                response_vector=outcomes,
                 est_theta=ability,
             )
             if number in CHECKPOINTS:

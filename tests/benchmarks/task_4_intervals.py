@@ -18,37 +18,43 @@ from common.answers import read_students
 import numpy as np
 from real_answers import real_data_dir
 from running import load_module
-from task_4_real import folds
+from task_4_real import split_folds
 
 N_ASKED = 10
 COVERAGES = (0.5, 0.8, 0.9)
 
 
 def main() -> None:
-    """Fit the model, ask the students, print how often each range holds."""
+    """Print how often a student's number of right hidden answers lies in its predicted range."""
     cli.parser(__doc__).parse_args()
     package = layout.ROOT / "task_4" / "item_response"
     ability = load_module(layout.ROOT / "task_4" / "ability.py")
     train = load_module(package / "train_model.py")
     data = real_data_dir() / "eedi_tasks_3_4" / "train_data"
     names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
-    learned, reference = folds(read_students([data / name for name in names]), few_answers=False)[0]
+    answers = read_students([data / name for name in names])
+    train_answers, reference = split_folds(answers, few_answers=False)[0]
+    n_questions = reference.is_correct.shape[1]
     with tempfile.TemporaryDirectory() as folder:
-        train.fit(learned, reference.is_correct.shape[1]).save(Path(folder))
+        train.fit(train_answers, n_questions).save(Path(folder))
         shutil.copy(package / "model.py", folder)
         bank = ability.load_bank(Path(folder))
     mask = next(iter(reference.targets))
     rows = range(len(reference.student))
+    # For each student: what the model knew after each question, and its prediction of the answers
+    # that it was not shown (the hidden ones).
     courses = ability.ask(bank, reference, mask, rows, N_ASKED).values()
 
     print(f"{len(courses)} students, {N_ASKED} questions")
+    # Draws from the predictive distribution of the number of right hidden answers.
     counts = np.array([course.hidden_counts for course in courses])
     truth = np.array([course.hidden_truth.sum() for course in courses])
     print("| range of the number of hidden answers that are right | holds it for |")
     print("|---|---|")
     for coverage in COVERAGES:
         low, high = np.quantile(counts, [(1 - coverage) / 2, (1 + coverage) / 2], axis=1)
-        print(f"| {coverage:.0%} | {((low <= truth) & (truth <= high)).mean():.1%} |")
+        contains_truth = (low <= truth) & (truth <= high)
+        print(f"| {coverage:.0%} | {contains_truth.mean():.1%} |")
     errors = np.array([course.steps["error"] for course in courses])
     print("standard error of the ability, mean over the students:")
     print(", ".join(f"{n}: {error:.2f}" for n, error in enumerate(errors.mean(axis=0))))

@@ -71,20 +71,20 @@ def main() -> None:
         path = folder / "test_data" / "test_public_task_4_more_splits.csv"
         games = [(answers, read_reference(path, N_QUESTIONS))]
     else:
-        games = folds(answers, options.few_answers)
-    began = time.perf_counter()
-    fits = [train.fit(learned, N_QUESTIONS) for learned, _ in games]
-    print(f"{len(fits)} fits in {time.perf_counter() - began:.1f} s")
+        games = split_folds(answers, few_answers=options.few_answers)
+    started = time.perf_counter()
+    fits = [train.fit(train_answers, N_QUESTIONS) for train_answers, _ in games]
+    print(f"{len(fits)} fits in {time.perf_counter() - started:.1f} s")
+    fits_without_mask = [forget_answered_mask(model) for model in fits]
     print("| rule | choice | answered mask | accuracy | deviation | seconds per mask |")
     print("|---|---|---|---|---|---|")
     for rules in (Rules(), Rules(targets_queryable=True)):
         for choice in ("adaptive", "random"):
-            for mask in ("used", "not used"):
-                models = fits if mask == "used" else [forget_answered_mask(m) for m in fits]
+            for answered_mask_is, models in (("used", fits), ("not used", fits_without_mask)):
                 scores, seconds = score(models, games, rules, choice, submission)
                 rule = "targets may be asked" if rules.targets_queryable else "strict"
                 print(
-                    f"| {rule} | {choice} | {mask} | {scores.mean():.4f} "
+                    f"| {rule} | {choice} | {answered_mask_is} | {scores.mean():.4f} "
                     f"| {scores.std(ddof=1):.4f} | {seconds:.2f} |",
                     flush=True,
                 )
@@ -95,26 +95,34 @@ def forget_answered_mask(model: Any) -> Any:
     return replace(model, mask_weights=0 * model.mask_weights, completion=0 * model.completion)
 
 
-def folds(answers: pd.DataFrame, few_answers: bool) -> list[tuple[pd.DataFrame, Reference]]:
-    """Return training answers and held-out students of five folds.
+def split_folds(
+    answers: pd.DataFrame, *, few_answers: bool
+) -> list[tuple[pd.DataFrame, Reference]]:
+    """Return for each of five folds the training answers and the games of the held-out students.
 
-    The held-out students have about as many answers as those of the test set.
+    With `few_answers`, only held-out students with few answers take part. Otherwise all of them do,
+    with about as many of their answers as students of the test set have.
     """
     rng = np.random.default_rng(7)
     students, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
     fold = rng.integers(N_FOLDS, size=len(students))[row]
     result = []
     for k in range(N_FOLDS):
-        learned, held_out = answers[fold != k], answers[fold == k]
-        held_out = only_few(held_out) if few_answers else thin_out(held_out, rng)
+        train_answers = answers[fold != k]
+        held_out = answers[fold == k]
+        if few_answers:
+            held_out = keep_students_with_few_answers(held_out)
+        else:
+            held_out = thin_out(held_out, rng)
+        # Each mask marks a fifth of the answers as targets, which are predicted.
         masks = {f"mask {m}": rng.random(len(held_out)) < 0.2 for m in range(N_MASKS)}
         reference = make_reference(f"fold {k}", held_out, masks, N_QUESTIONS)
-        result.append((learned, reference))
+        result.append((train_answers, reference))
     return result
 
 
-def only_few(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the answers of students who have few of them."""
+def keep_students_with_few_answers(answers: pd.DataFrame) -> pd.DataFrame:
+    """Return all answers of the students with at most `FEW_ANSWERS` answers."""
     _, row, count = np.unique(answers["UserId"].to_numpy(), return_inverse=True, return_counts=True)
     return answers[count[row] <= FEW_ANSWERS]
 
@@ -122,23 +130,24 @@ def only_few(answers: pd.DataFrame) -> pd.DataFrame:
 def thin_out(answers: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     """Return whole quizzes of each student, with about as many answers as test students have.
 
-    Questions belong to one quiz, roughly, if the same students answer them. Each student keeps the
-    answers to the questions that are nearest in this sense to one question, drawn at random from
-    those that the student has answered.
+    The data do not name quizzes, but two questions of one quiz are mostly answered by the same
+    students: the similarity of questions counts these. For each student, one answered question is
+    drawn at random. The student keeps the answers to the questions that are most similar to it.
     """
     students, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
     answered = np.zeros((len(students), N_QUESTIONS), np.float32)
     question = answers["QuestionId"].to_numpy()
     answered[row, question] = 1
     _, similarity = answered_mask.count_together(answered)
+    # Exponentially distributed above the minimum, with the mean of the public test set.
     n_kept = MIN_ANSWERS + rng.exponential(MEAN_ANSWERS - MIN_ANSWERS, len(students))
     keep = np.zeros(len(answers), bool)
     for student in range(len(students)):
         student_rows = np.flatnonzero(row == student)
         drawn_question = question[rng.choice(student_rows)]
-        nearness = similarity[drawn_question, question[student_rows]]
-        nearest_first = student_rows[np.argsort(-nearness, kind="stable")]
-        keep[nearest_first[: int(n_kept[student])]] = True
+        similarity_to_drawn = similarity[drawn_question, question[student_rows]]
+        most_similar_first = student_rows[np.argsort(-similarity_to_drawn, kind="stable")]
+        keep[most_similar_first[: int(n_kept[student])]] = True
     return answers[keep]
 
 
@@ -157,10 +166,11 @@ def score(
     scores = []
     seconds = []
     for seed, mask in enumerate(masks):
-        n_right = n_targets = 0
+        n_right = 0.0
+        n_targets = 0
         for model, (_, reference) in zip(models, games, strict=True):
             entry = submission.Submission(model)
-            began = time.perf_counter()
+            started = time.perf_counter()
             if choice == "adaptive":
                 played = play(LocalEntry(entry), reference, mask, rules)
                 accuracy = np.mean(played.truth == played.prediction)
@@ -168,9 +178,10 @@ def score(
                 chosen = choose_at_random(reference, mask, rules, seed)
                 # The accuracy after the last question.
                 accuracy = replay(LocalEntry(entry), reference, mask, chosen, rules)[-1]
-            seconds.append(time.perf_counter() - began)
-            n = int(reference.targets[mask].sum())
-            n_right, n_targets = n_right + accuracy * n, n_targets + n
+            seconds.append(time.perf_counter() - started)
+            n_fold_targets = int(reference.targets[mask].sum())
+            n_right += accuracy * n_fold_targets
+            n_targets += n_fold_targets
         scores.append(n_right / n_targets)
     return np.array(scores), float(np.median(seconds))
 

@@ -48,7 +48,7 @@ def test_a_page_about_simulated_data_says_so_and_explains_every_chart(
     assert "Nothing on this page is about real students" in page.text
     assert sections(page) == ["Tasks 1/2", *SECTIONS, "Tasks 3/4", *SECTIONS]
     # Every chart has a sentence on how to read it.
-    assert len(page.charts) > 25 and all(len(chart.key) > 40 for chart in page.charts)
+    assert len(page.charts) > 25 and all(len(chart.caption) > 40 for chart in page.charts)
 
 
 # ---- Planted answers, whose figures can be counted by hand --------------------------------------

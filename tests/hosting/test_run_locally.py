@@ -15,7 +15,7 @@ from bundle import Bundle, read_bundle
 from conftest import fails, run, succeeds
 from page_reading import Page, read_page
 from platforms import on_unix
-from run_scripts import Done, ends
+from run_scripts import Done, ends_within
 
 SCRIPT = "hosting/run_locally.py"
 # The files of tasks 1, 2 and 4 in a zip.
@@ -181,7 +181,7 @@ def test_a_program_that_takes_too_long_ends_with_what_it_started(
         assert result.fault == f"Execution Time Limit exceeded. Limit was {limit} seconds"
         if parent.has_started_child:
             break
-    assert ends(parent.child)
+    assert ends_within(parent.child)
 
 
 @groups_of_processes
@@ -190,7 +190,7 @@ def test_what_a_program_leaves_running_ends_with_it(
 ) -> None:
     """A program that ends by itself leaves no child process behind."""
     assert play(bundle, tmp_path / "a.zip", {FIRST: parent.source}).scores == {"score": 0.9}
-    assert ends(parent.child)
+    assert ends_within(parent.child)
 
 
 @groups_of_processes
@@ -201,7 +201,7 @@ def test_control_c_ends_what_runs_and_no_score_is_made(
     interrupt = "os.kill(os.getppid(), signal.SIGINT)\ntime.sleep(600)"
     with pytest.raises(KeyboardInterrupt):
         play(bundle, tmp_path / "a.zip", {FIRST: parent.source + interrupt})
-    assert ends(parent.child)
+    assert ends_within(parent.child)
 
 
 # ---- The command line --------------------------------------------------------------------------

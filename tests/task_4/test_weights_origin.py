@@ -413,7 +413,7 @@ def test_the_quickstart_leaves_a_record_of_the_packages_own_script(
     succeeds([copy / "train_model.py", "--local"], kit=kit)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("common.layout.ROOT", kit)
-        run_step.leave_weights(copy, package)
+        run_step.bring_back_weights(copy, package)
     shutil.rmtree(copy)
     record = weights.read_origin(package)
     assert record is not None

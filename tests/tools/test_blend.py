@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +31,30 @@ FILES = ["majority.parquet", "matrix_factorization.parquet"]
 
 @pytest.fixture(scope="module")
 def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit with probabilities of both tasks for the local split; tests only add to it."""
+    """Return a kit with probabilities for the local splits of tasks 1 and 2.
+
+    The files of task 2 have the prefix "2_". Tests add files to the kit, but change none.
+    """
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("blended") / "kit"))
+    majority, factorization = FILES
     for task, prefix in ((1, ""), (2, "2_")):
-        flags = ["--local", "--log", f"fit_{task}.jsonl", "--seed=4", "--dimensions", 2]
-        for name, more in zip(FILES, (["--local"], flags), strict=True):
-            script = f"task_{task}/sample_model_{name.removesuffix('.parquet')}.py"
-            succeeds([script, "--probabilities", prefix + name, *more], kit=kit, cwd=kit)
-    # Files whose scripts do not finish or fail if they run again.
-    for name in ("slow", "failing"):
-        forge(kit, kit / f"{name}.parquet", script=f"task_1/{name}.py")
+        write = [f"task_{task}/sample_model_majority.py", "--probabilities", prefix + majority]
+        succeeds([*write, "--local"], kit=kit, cwd=kit)
+        write = [
+            f"task_{task}/sample_model_matrix_factorization.py",
+            *("--probabilities", prefix + factorization),
+        ]
+        flags = ["--log", f"fit_{task}.jsonl", "--seed=4", "--dimensions", 2]
+        succeeds([*write, "--local", *flags], kit=kit, cwd=kit)
+    # A file whose script fails if a blend runs it again, and one whose script does not end. A test
+    # writes task_1/slow.py.
+    forge(kit, kit / "failing.parquet", script="task_1/failing.py")
     (kit / "task_1/failing.py").write_text("raise ValueError('changed')\n")
+    forge(kit, kit / "slow.parquet", script="task_1/slow.py")
     # A file whose model has learned from all answers, not from the local split.
     train = "data/train_data/train_task_1_2.csv"
     forge(kit, kit / "all.parquet", made_from={train: fingerprint(kit / train)})
-    table = pd.read_parquet(kit / FILES[0])
+    table = pd.read_parquet(kit / majority)
     table.attrs.clear()
     # A file without a record of its origin, and one without probabilities.
     table.to_parquet(kit / "other.parquet")
@@ -52,46 +62,83 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return kit
 
 
-def forge(kit: Path, path: Path, **origin: object) -> None:
-    """Write the majority model's probabilities with a forged record of their origin.
-
-    `origin` replaces fields of the record.
-    """
+def forge(kit: Path, path: Path, **changed_fields: object) -> None:
+    """Write the majority model's probabilities into a file with a forged record of their origin."""
     table = pd.read_parquet(kit / FILES[0])
-    table.attrs["origin"] = json.dumps({**json.loads(table.attrs["origin"]), **origin})
+    record = {**json.loads(table.attrs["origin"]), **changed_fields}
+    table.attrs["origin"] = json.dumps(record)
     table.to_parquet(path)
 
 
-@pytest.mark.parametrize("task", [1, 2])
-def test_a_blend_of_two_scripts_is_the_weighted_mean_of_their_log_probabilities(
-    kit: Path, task: int
-) -> None:
-    """Its loss is hardly above that of the better script; the evaluation scores it."""
+@dataclass(frozen=True)
+class Blended:
+    """A blend of a task's two files with learned weights, as the user gets it."""
+
+    task: int
+    # The files, as named on the command line.
+    files: list[str]
+    weights: list[float]
+    # The log loss of each file and, as the last one, of the blend.
+    losses: list[float]
+    # The submission that was written, without its suffix.
+    submission: Path
+    # Whether the log of the matrix factorisation is as before.
+    is_log_unchanged: bool
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def blended(request: pytest.FixtureRequest, kit: Path) -> Blended:
+    """Blend the two files of task 1, and those of task 2; read the table that is printed."""
+    task = request.param
     files = FILES if task == 1 else [f"2_{name}" for name in FILES]
-    log = (kit / f"fit_{task}.jsonl").read_text()
+    log = kit / f"fit_{task}.jsonl"
+    log_before = log.read_text()
     printed = succeeds([*BLEND, *files, "--local"], kit=kit, cwd=kit)
-    # The blend runs the script again on fewer answers; that run must not append to its log.
-    assert (kit / f"fit_{task}.jsonl").read_text() == log
+    # Two lines of headings, then a line for each file and one for the blend. The columns are name,
+    # weight (empty for the blend), log loss and accuracy.
     rows = [re.split(r"\s{2,}", line) for line in printed.splitlines()[2:5]]
     assert [row[0] for row in rows] == [*files, "the blend"]
-    weights = [float(row[1]) for row in rows[:2]]
-    assert min(weights) >= 0
-    losses = [float(row[-2]) for row in rows]
-    assert losses[2] < min(losses[:2]) + 0.005
+    return Blended(
+        task=task,
+        files=files,
+        weights=[float(row[1]) for row in rows[:2]],
+        losses=[float(row[-2]) for row in rows],
+        submission=kit / f"data/test_output/test_submission_task_{task}",
+        is_log_unchanged=log.read_text() == log_before,
+    )
 
-    written = kit / f"data/test_output/test_submission_task_{task}"
-    p = read_probabilities(written.with_suffix(".parquet"), task)
-    apart = [read_probabilities(kit / file, task) for file in files]
-    logs = [np.log(np.maximum(file.value, 1e-6)) for file in apart]
-    total = np.exp(np.tensordot(weights, logs, axes=1))
-    assert np.allclose(p.value, total / total.sum(axis=1, keepdims=True), atol=0.005)
-    value = pd.read_csv(written.with_suffix(".csv"))[{1: "IsCorrect", 2: "AnswerValue"}[task]]
-    assert np.array_equal(value, p.value.argmax(axis=1) + (task == 2))
-    if task == 2:
-        return
+
+def test_a_blend_is_hardly_worse_than_the_better_of_its_scripts(blended: Blended) -> None:
+    assert min(blended.weights) >= 0
+    *losses_of_files, loss_of_blend = blended.losses
+    assert loss_of_blend < min(losses_of_files) + 0.005
+
+
+def test_a_script_that_a_blend_runs_again_does_not_append_to_its_log(blended: Blended) -> None:
+    assert blended.is_log_unchanged
+
+
+def test_a_blend_of_two_scripts_is_the_weighted_mean_of_their_log_probabilities(
+    kit: Path, blended: Blended
+) -> None:
+    probability = read_probabilities(blended.submission.with_suffix(".parquet"), blended.task).value
+    by_file = [read_probabilities(kit / file, blended.task).value for file in blended.files]
+    logs = [np.log(np.maximum(p, 1e-6)) for p in by_file]
+    total = np.exp(np.tensordot(blended.weights, logs, axes=1))
+    assert np.allclose(probability, total / total.sum(axis=1, keepdims=True), atol=0.005)
+
+    # The submission holds the most probable outcome, or in task 2 the most probable option, of
+    # which the first one is 1.
+    column, lowest = {1: ("IsCorrect", 0), 2: ("AnswerValue", 1)}[blended.task]
+    predicted = pd.read_csv(blended.submission.with_suffix(".csv"))[column]
+    assert np.array_equal(predicted, probability.argmax(axis=1) + lowest)
+
+
+def test_the_evaluation_scores_a_blend_and_records_its_command(kit: Path) -> None:
+    succeeds([*BLEND, *FILES, "--local"], kit=kit, cwd=kit)
     evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)
     line = read_results(kit / "data/test_output/results.jsonl")[-1]
-    assert made_by(line) == f"python -m tools.blend {' '.join(files)} --local"
+    assert made_by(line) == f"python -m tools.blend {' '.join(FILES)} --local"
     assert f"score {line.score:.4f}" in evaluation
 
 
@@ -128,34 +175,53 @@ def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> No
     ran = tmp_path / "ran"
     outside.write_text(f"open({str(ran)!r}, 'w')\n")
     (kit / "task_1/link.py").symlink_to(outside)
-    majority = "task_1/sample_model_majority.py"
-    reads_metadata = "task_1/sample_model_item_response.py"
-    not_entries = (
+    scripts = (
+        # Three ways to name a script outside the kit.
         str(outside),
         f"task_1/../{os.path.relpath(outside, kit)}",
         "task_1/link.py",
+        # A folder, a script that is no entry, an entry of another task, and a missing script.
         "task_1",
         "task_1/local_evaluation.py",
         "task_2/sample_model_majority.py",
         "task_1/gone.py",
     )
-    cases: list[tuple[str, dict[str, Any], str]] = [
-        *((name, {}, "cannot be repeated, expected a script in task_1/") for name in not_entries),
-        (majority, {"own": "1"}, "was made with '--own', which is no flag of task_1/sample_mo"),
-        (majority, {"files": ["--steps"]}, "was made with '--steps', which is no flag"),
-        (
-            reads_metadata,
-            {"metadata_dir": ["--output_dir", str(tmp_path)]},
-            "with '--output_dir', ",
-        ),
-        ("task_1/a\0b.py", {}, "does not say which command made it"),
-    ]
-    forged = tmp_path / "forged.parquet"
-    for script, options, expected in cases:
-        forge(kit, forged, script=script, options=options)
-        line = fails([*BLEND, kit / FILES[1], forged, "--local"], kit=kit, cwd=kit)
-        assert line.startswith(f"{forged}: ") and expected in line
+    for script in scripts:
+        line = blend_forged(kit, tmp_path, script, {})
+        assert "cannot be repeated, expected a script in task_1/" in line
+    # No file can have this name.
+    line = blend_forged(kit, tmp_path, "task_1/a\0b.py", {})
+    assert "does not say which command made it" in line
     assert not ran.exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "expected"),
+    [
+        # The script does not have this flag.
+        ("majority", {"own": "1"}, "was made with '--own', which is no flag of task_1/sample_mo"),
+        # The value of an option would be read as a flag that the script does not have.
+        ("majority", {"files": ["--steps"]}, "was made with '--steps', which is no flag"),
+        # The values of an allowed flag, --metadata_dir, hold a flag that would redirect the output.
+        ("item_response", {"metadata_dir": ["--output_dir", "else"]}, "with '--output_dir', "),
+    ],
+    ids=["unknown flag", "value like a flag", "value that redirects the output"],
+)
+def test_scripts_are_run_again_only_with_their_own_flags(
+    kit: Path, tmp_path: Path, model: str, options: dict[str, Any], expected: str
+) -> None:
+    """A forged record could otherwise let a script write anywhere."""
+    line = blend_forged(kit, tmp_path, f"task_1/sample_model_{model}.py", options)
+    assert expected in line
+
+
+def blend_forged(kit: Path, folder: Path, script: str, options: dict[str, Any]) -> str:
+    """Blend a good file and one whose record names a script with options; return the error."""
+    forged = folder / "forged.parquet"
+    forge(kit, forged, script=script, options=options)
+    line = fails([*BLEND, kit / FILES[1], forged, "--local"], kit=kit, cwd=kit)
+    assert line.startswith(f"{forged}: ")
+    return line
 
 
 BOTH = " ".join(FILES)
@@ -178,8 +244,8 @@ OVERWRITTEN = r".parquet: is an input or another output too and would be overwri
         (f"{BOTH} --local --weights 1e308 1", r"--weights 1e\+308 1: expected numbers from 0"),
         (f"{BOTH} --local --input_dir data/train_data", "expected the same training answe"),
         (f"failing.parquet {FILES[1]} --local", "task_1/failing.py: ended with exit code 1 on"),
-        # The model of this file has also learned from the answers to be predicted. Its weight would
-        # come from a run without those answers, so that it would not fit these predictions.
+        # The model of this file has learned from all answers, also from those to be predicted. A
+        # run without them would give the file a weight that does not fit its predictions.
         (f"{FILES[1]} all.parquet --local", "all.parquet: was learned from data/train_data/tr"),
     ],
 )
@@ -193,7 +259,7 @@ def test_files_and_weights_that_cannot_be_blended_are_refused(
 
 @on_unix("signals that a process can end at in its own way")
 @pytest.mark.parametrize(
-    ("words", "name"),
+    ("arguments", "signal_name"),
     [
         (f"tools.blend slow.parquet {FILES[0]} --local", "SIGTERM"),
         ("tools.cross_validate task_1/slow.py", "SIGINT"),
@@ -201,7 +267,7 @@ def test_files_and_weights_that_cannot_be_blended_are_refused(
     ],
 )
 def test_a_tool_that_is_interrupted_while_it_runs_a_script_leaves_nothing_behind(
-    kit: Path, tmp_path: Path, words: str, name: str
+    kit: Path, tmp_path: Path, arguments: str, signal_name: str
 ) -> None:
     """No file is left, and neither the script nor a process that it has started goes on."""
     sign_of_life = tmp_path / "alive"
@@ -218,15 +284,18 @@ for number in range(600):
     (kit / "task_1/slow.py").write_text(slow)
     before = sorted((kit / "data/test_output").iterdir())
     temporary.mkdir()
+
     environment = {**os.environ, "PYTHONPATH": str(kit), "TMPDIR": str(temporary)}
-    command = [sys.executable, "-m", *words.split()]
+    command = [sys.executable, "-m", *arguments.split()]
     process = subprocess.Popen(command, cwd=kit, env=environment, stderr=subprocess.DEVNULL)
     while not sign_of_life.exists():
         assert process.poll() is None
         time.sleep(0.05)
-    number = getattr(signal, name)
+    number = getattr(signal, signal_name)
     process.send_signal(number)
+
     assert process.wait(PATIENCE) == 128 + number
+    # The child writes every 0.05 s while it lives.
     last = sign_of_life.read_text()
     time.sleep(0.3)
     assert sign_of_life.read_text() == last
@@ -239,30 +308,46 @@ for number in range(600):
     [([0.6, 0.4], 2), ([0.9, 0.0, 0.3], 4), ([1.5, 0.2], 2), ([1.0, -0.8], 2)],
 )
 def test_planted_weights_are_recovered(weights: list[float], n_categories: int) -> None:
-    """A file that makes the blend worse, with a negative weight, gets the weight 0."""
+    """Answers are drawn from a blend with known weights, which are learned from the answers.
+
+    If the known weight of a file is negative, weights of at least 0 cannot recover it.
+    """
     rng = np.random.default_rng(0)
     logs = logarithms(rng.dirichlet(np.full(n_categories, 2.0), (len(weights), 100_000)))
     blended = np.exp(log_blend(logs, np.array(weights)))
-    truth = (rng.random((100_000, 1)) > blended.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    # Draw a category for each answer: the number of cumulative probabilities below a uniform draw.
+    draw = rng.random((100_000, 1))
+    truth = (draw > blended.cumsum(axis=1)[:, :-1]).sum(axis=1)
+
     learned = learn_weights(logs, truth)
+
     assert min(learned) >= 0
     if min(weights) >= 0:
-        # Each answer has a Fisher information of at least 0.1 about a weight, the variance of the
-        # log probabilities. The standard error of a weight is at most 1 / √(100,000 · 0.1) = 0.01.
-        # The tolerance is three standard errors.
+        # The Fisher information of an answer about a weight is the variance of the log
+        # probabilities, at least 0.1. So the standard error of a weight is at most
+        # 1 / √(100,000 · 0.1) = 0.01. The tolerance is three standard errors.
         assert learned == pytest.approx(weights, abs=0.03)
 
 
 def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -> None:
-    """On the answers that the weights are learned on, even random probabilities seem to help."""
+    """So the loss shown for a blend of random probabilities is worse than that of guessing.
+
+    On the answers that the weights are learned from, the loss would be better than that of
+    guessing.
+    """
+    n_files = 12
+    n_answers = 60
     rng = np.random.default_rng(0)
-    truth = rng.integers(2, size=60)
-    p = rng.dirichlet([2, 2], (12, 60))
+    truth = rng.integers(2, size=n_answers)
+    p = rng.dirichlet([2, 2], (n_files, n_answers))
     # The first file gives a probability of 0 to some true answers; the loss must stay finite.
-    p[0, :9] = 1, 0
+    p[0, :9] = [1, 0]
     logs = logarithms(p)
-    paths = [Path(f"{number}.parquet") for number in range(12)]
+    paths = [Path(f"{number}.parquet") for number in range(n_files)]
+
     text = describe_weights(paths, learn_weights(logs, truth), logs, truth)
+
+    # The last line is that of the blend, its last columns are loss and accuracy.
     loss_of_blend = float(text.splitlines()[-1].split()[-2])
-    # The blend is worse than guessing, whose loss is log 2.
-    assert np.log(2) < loss_of_blend < np.inf
+    loss_of_guessing = np.log(2)
+    assert loss_of_guessing < loss_of_blend < np.inf

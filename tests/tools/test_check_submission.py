@@ -124,27 +124,25 @@ def put(path: Path, content: Content) -> Path:
 @pytest.fixture
 def submit(tmp_path: Path, write: Write) -> Submit:
     """Return a function that runs the evaluation or the checker on a submission."""
-    given = write("given/answers.csv", ANSWERS).parent
-    folder = tmp_path / "submitted"
+    input_dir = write("given/answers.csv", ANSWERS).parent
+    submission_dir = tmp_path / "submitted"
     write("given/template.csv", RANKING_TEMPLATE)
     write("given/judgements.csv", JUDGEMENTS)
-    folder.mkdir()
+    submission_dir.mkdir()
 
     def run_on(program: str, task: int, name: str, content: Content) -> tuple[int, str, list[str]]:
-        path = put(folder / name, content)
+        """Write a submission, run the program on it, and remove the submission."""
+        path = put(submission_dir / name, content)
+        # The pairs of tasks 1 and 2 are those of the answers, whose file also serves as template.
         template = "template.csv" if task == 3 else "answers.csv"
-        input_flags = ["--input_dir", given]
-        template_flags = [
-            "--submission_template_dir",
-            given,
-            "--submission_template_file",
-            template,
-        ]
+        input_flags = ["--input_dir", input_dir]
+        template_flags = ["--submission_template_dir", input_dir]
+        template_flags += ["--submission_template_file", template]
         command: list[object]
         if program == "evaluation":
             answers = "judgements.csv" if task == 3 else "answers.csv"
             command = [f"task_{task}/local_evaluation.py", "--ref_data", answers, *input_flags]
-            command += ["--submission_dir", folder, "--submit_data", name]
+            command += ["--submission_dir", submission_dir, "--submit_data", name]
             command += ["--output_dir", tmp_path / "scores"]
             if task == 3:
                 command += template_flags
@@ -153,7 +151,7 @@ def submit(tmp_path: Path, write: Write) -> Submit:
             command += [*input_flags, *template_flags]
             command += ["--train_data", "answers.csv" if task == 1 else "none.csv"]
         done = run(command)
-        assert [entry.name for entry in folder.iterdir()] == [name], "left a file behind"
+        assert [file.name for file in submission_dir.iterdir()] == [name], "left a file behind"
         path.unlink()
         return done.returncode, done.stdout, done.stderr.splitlines()
 
@@ -166,17 +164,22 @@ def test_the_checker_names_every_fault_and_the_evaluation_the_first_one(
 ) -> None:
     is_csv = isinstance(case.content, str)
     name = f"submission_task_{case.task}.csv" if is_csv else "a.zip"
-    code, out, lines = submit("checker", case.task, name, case.content)
+
+    code, out, errors = submit("checker", case.task, name, case.content)
+
     assert (code, out) == (2, "")
-    assert len(lines) == len(case.messages), lines
+    assert len(errors) == len(case.messages), errors
     reference = tmp_path / "given/answers.csv"
-    for line, message in zip(lines, case.messages, strict=True):
-        assert line.startswith(f"error: {tmp_path / 'submitted' / name}")
-        assert message.format(reference=reference) in line
-    assert submit("evaluation", case.task, name, case.content) == (2, "", lines[:1])
+    for error, message in zip(errors, case.messages, strict=True):
+        assert error.startswith(f"error: {tmp_path / 'submitted' / name}")
+        assert message.format(reference=reference) in error
+    first_error = errors[:1]
+    assert submit("evaluation", case.task, name, case.content) == (2, "", first_error)
     assert not (tmp_path / "scores").exists()
 
 
+# Lines of the summary that the checker prints for each of the `GOOD` submissions, with single
+# blanks between the columns of tables.
 SUMMARIES = {
     1: ["6 rows: every pair of", "0 wrong 50.0% 33.3%", "1 right 50.0% 66.7%"],
     2: ["6 rows: every pair of", "1 16.7%", "2 16.7%", "3 33.3%", "4 33.3%"],
@@ -188,16 +191,20 @@ SUMMARIES = {
 def test_well_formed_submissions_are_scored_and_a_malformed_one_removes_the_score(
     submit: Submit, tmp_path: Path, task: int
 ) -> None:
-    inside = {f"submission_task_{task}.csv": GOOD[task]}
-    for name, content in (("mine.csv", GOOD[task]), ("mine.zip", inside)):
-        code, out, lines = submit("checker", task, name, content)
-        assert (code, lines) == (0, []) and f"valid for task {task}" in out
+    content_of_zip = {f"submission_task_{task}.csv": GOOD[task]}
+    submissions: dict[str, Content] = {"mine.csv": GOOD[task], "mine.zip": content_of_zip}
+    for name, content in submissions.items():
+        code, out, errors = submit("checker", task, name, content)
+        assert (code, errors) == (0, []) and f"valid for task {task}" in out
+        # Replace each run of white space by a single blank, and begin each line with a line end.
         summary = "".join(f"\n{' '.join(line.split())}" for line in out.splitlines())
         assert all(f"\n{expected}" in summary for expected in SUMMARIES[task]), summary
         hint = f"to upload: a zip that holds it as submission_task_{task}.csv"
         assert (hint in out) == (name == "mine.csv")
-        code, out, lines = submit("evaluation", task, name, content)
-        assert (code, lines) == (0, []) and f"score {1 if task == 3 else 5 / 6:.4f}" in out
+        code, out, errors = submit("evaluation", task, name, content)
+        # Of the predictions of tasks 1 and 2, five of six are right.
+        score = 1 if task == 3 else 5 / 6
+        assert (code, errors) == (0, []) and f"score {score:.4f}" in out
         written = sorted(path.name for path in (tmp_path / "scores").glob("scores_*"))
         assert written == [f"scores_task_{task}_own.{kind}" for kind in ("html", "txt")]
     assert submit("evaluation", task, "mine.csv", "UserId\n")[0] == 2
@@ -228,12 +235,14 @@ def test_a_csv_that_differs_from_the_zip_beside_it_is_not_valid(
 def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
     submit: Submit, tmp_path: Path
 ) -> None:
-    """The challenge's scorer ignores them, too; only the checker refuses them."""
+    """The challenge's scorer ignores such rows, too; only the checker refuses them."""
+    # Add a blank line, a row for student 7 and question 98, and one for student 9 and question 99.
     content = GOOD[1].replace("2,10,1\n", "\n7,98,0\n2,10,1\n") + "9,99,1\n"
-    code, out, lines = submit("evaluation", 1, "submission_task_1.csv", content)
-    # With so few students, the score is shown with its interval alone.
+    code, out, errors = submit("evaluation", 1, "submission_task_1.csv", content)
+    # Of the six pairs asked for, five are predicted right. With so few students, the score is shown
+    # with an interval, but without a standard error.
     score = "score 0.8333, 95 % interval 0.1487 to 0.9931 (accuracy on 6 pairs of 3 students)"
-    assert (code, lines, score in out) == (0, [], True)
+    assert (code, errors, score in out) == (0, [], True)
     named = f"2 rows hold pairs that are not in {tmp_path}/given/answers.csv, first row 5 with User"
     assert named in out and "QuestionId 98; UserId 9 and QuestionId 99: ignored" in out
     assert named in read_page((tmp_path / "scores/scores_task_1_own.html").read_text()).text
@@ -269,7 +278,10 @@ BROKEN = {
 def test_an_entry_of_task_4_is_played_once(
     files: dict[str, str], flags: str, expected: list[str], simulated_kit: Path, tmp_path: Path
 ) -> None:
-    """`sandbox/test_isolated_entry.py` tests the faults that the game finds."""
+    """The checker names faults in the code, then plays; a fault in the game is the last message.
+
+    `sandbox/test_isolated_entry.py` tests all faults that the game finds.
+    """
     path = write_zip(tmp_path / "submission_task_4.zip", files)
     done = run(["-m", "tools.check_submission", path, *flags.split()], kit=simulated_kit)
     assert done.returncode == (2 if expected else 0)
@@ -317,7 +329,7 @@ def test_a_folder_that_does_not_exist_is_named() -> None:
 def test_a_submission_for_the_local_split_is_compared_with_the_files_of_the_split(
     scored_kit: Path,
 ) -> None:
-    """The checker must not offer such a submission for upload."""
+    """Such a submission is not for upload, so that the checker names no zip to upload."""
     path = scored_kit / "data/test_output/test_submission_task_1.csv"
     out = succeeds(["-m", "tools.check_submission", path], kit=scored_kit)
     assert "every pair of data/test_input/test_submission_task_1_2.csv once" in out

@@ -40,8 +40,10 @@ def test_all_ways_to_name_a_score_give_the_same_comparison(compare: Compare) -> 
         "task_1/sample_model_majority.py 1_matrix_factorization.csv",
         "1_majority.csv matrix_factorization --phase local",
     ]
-    # All ways give the same text, so that the set has a single element.
-    (output,) = {compare(words).partition("task 1, local split")[2] for words in ways}
+    # The first lines name A and B in each way. The text after them is the same.
+    texts = {compare(words).partition("task 1, local split")[2] for words in ways}
+    assert len(texts) == 1
+    output = texts.pop()
     figures = re.search(r"B is better by (\S+) \(95 % interval (\S+) to (\S+)\)", output)
     assert figures
     better, low, high = map(float, figures.groups())
@@ -64,7 +66,8 @@ def test_the_scores_are_those_of_the_evaluation(scored_kit: Path, compare: Compa
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        # The latest score of this model is on the public answers.
+        # This model has scores on the local split (number 1) and on the public test (number 4). The
+        # score on the test set of the other one, number 2 or 4, is taken.
         ("task_1/sample_model_majority.py 2", "task 1, local split"),
         ("task_1/sample_model_majority.py 4", "task 1, public test"),
         ("submissions/submission_task_1.zip 4 --phase public", r"be told: B - A = 0\.0000"),
@@ -119,29 +122,37 @@ def test_scores_that_cannot_be_compared_are_refused(
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
-        # Two models have this name: one of task 1, which has no outcomes, and one of a related
-        # challenge.
+        # The name of number 1 (a model of task 1) and of number 2 (a related challenge): number 1
+        # is meant. Its line names no file of outcomes.
         ("majority", "local split.*: score it again"),
         ("2", "is scored in Student response, expected scores of"),
+        # The file of outcomes is gone.
         ("gone", ".npz: file not found"),
+        # The file of outcomes belongs to another score.
         ("other", r"its outcomes give the score 0\.6250, but the line of .*jsonl .* 0\.6000: they"),
     ],
 )
 def test_scores_without_outcomes_or_with_other_ones_are_refused(
     tmp_path: Path, word: str, expected: str
 ) -> None:
+    """An outcome of a prediction is right or wrong. Files beside the record hold the outcomes."""
     related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
-    # Outcomes with the score 0.625, the mean over two parts with two of two and one of four answers
-    # right. The record says 0.6.
-    parts = kept([1, 1, 1, 0, 0, 0], [1] * 6, [0, 0, 1, 1, 1, 1])
-    other = replace(RESULT, model="other", outcomes=outcomes.write(tmp_path / "outcomes", parts))
+    # The score of these outcomes is the mean over two parts, (2/2 + 1/4) / 2 = 0.625. The record
+    # says 0.6.
+    two_parts = kept([1, 1, 1, 0, 0, 0], student=[1] * 6, part=[0, 0, 1, 1, 1, 1])
+    digest = outcomes.write(tmp_path / "outcomes", two_parts)
+    other = replace(RESULT, model="other", outcomes=digest)
     gone = replace(RESULT, model="gone", outcomes="0" * 16)
     path = write_record(tmp_path / "results.jsonl", RESULT, related, gone, other)
     assert re.search(expected, fails([*COMPARE, word, word, "--results", path]))
 
 
-def kept(right: Any, student: Any, part: Any = None, question: Any = None) -> Outcomes:
-    """Return the outcomes of predictions: which were right, and whose answers they predict."""
+def kept(right: Any, *, student: Any, part: Any = None, question: Any = None) -> Outcomes:
+    """Return the outcomes of predictions: an element of each argument belongs to one prediction.
+
+    `right` is 1 if the prediction is right. `student` and `question` name the answer that it
+    predicts. `part` is the mask or fold of the prediction, by default 0.
+    """
     questions = question or range(len(right))
     answers = {"UserId": student, "QuestionId": questions, "truth": 1, "predicted": right}
     table = pd.DataFrame({**answers, "part": 0 if part is None else part})
@@ -149,10 +160,10 @@ def kept(right: Any, student: Any, part: Any = None, question: Any = None) -> Ou
 
 
 def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_path: Path) -> None:
-
     def scored(model: str, right: list[int], day: int, first_question: int = 0) -> Result:
+        """Return a result on answers of two students to four questions from the first one on."""
         questions = range(first_question, first_question + len(right))
-        outcome = kept(right, [1, 1, 2, 2], question=questions)
+        outcome = kept(right, student=[1, 1, 2, 2], question=questions)
         return replace(
             RESULT,
             model=model,
@@ -184,37 +195,49 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
 
 
 def test_mcnemar_by_hand() -> None:
-    """Only A is right on 1 answer, only B on 5, so that p = 2 (1 + 6) / 2⁶."""
-    a = kept([1, 0, 0, 0, 0, 0, 1, 0], [1] * 8)
-    b = kept([0, 1, 1, 1, 1, 1, 1, 0], [1] * 8)
+    """Only A is right on 1 answer, only B on 5.
+
+    If A and B were equally good, B would win 5 or 6 of these 6 answers with probability
+    (6 + 1) / 2⁶, and A as well: p = 2 · 7 / 64 = 0.2188.
+    """
+    a = kept([1, 0, 0, 0, 0, 0, 1, 0], student=[1] * 8)
+    b = kept([0, 1, 1, 1, 1, 1, 1, 0], student=[1] * 8)
     verdict, mcnemar = describe(TASK_1, a, b)
     assert "p = 0.2188; only A is right on 1 answers, only B on 5" in mcnemar
     assert "p = 1.0000" in describe(TASK_1, a, a)[1]
     # A single student tells nothing about the variation between students.
     assert verdict.startswith("no difference can be told: B - A = 0.5000 (no interval: a single")
-    # McNemar's test needs answers that count once.
-    twice = kept([1, 0], [1, 1], [0, 1], [1, 1])
+
+
+def test_mcnemar_is_not_applied_to_an_answer_that_is_predicted_twice() -> None:
+    twice = kept([1, 0], student=[1, 1], part=[0, 1], question=[1, 1])
     assert "no test by McNemar" in describe(TASK_4, twice, twice)[1]
 
 
 def test_the_interval_covers_a_known_difference_in_95_percent_of_cases() -> None:
-    """It is 1.96 clustered standard errors to either side."""
+    """The interval extends over 1.96 clustered standard errors on either side of the difference.
+
+    A is right on 60 % of the answers, B on 63 %.
+    """
     n_covered = 0
-    widths = []
+    half_widths = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
         student = np.repeat(np.arange(150), rng.integers(1, 30, 150))
-        # The gain differs between students, so that their answers are no independent trials.
+        # The gain of B differs between students, so that answers of one student are not
+        # independent.
         gain = rng.normal(0.03, 0.15, 150)[student]
         chance = rng.random(len(student))
-        a = kept(chance < 0.6, student)
-        b = kept(chance < np.clip(0.6 + gain, 0, 1), student)
+        a = kept(chance < 0.6, student=student)
+        b = kept(chance < np.clip(0.6 + gain, 0, 1), student=student)
         match = re.search(r"interval (\S+) to ([^)]+)\)", describe(TASK_1, a, b)[0])
         assert match
         low, high = map(float, match.groups())
         n_covered += low <= 0.03 <= high
         error = metrics.clustered_standard_error(b.right.astype(float) - a.right, student)
-        widths.append((high - low) / 2 / error)
-    # 38 of 40 are expected. With a true coverage of 95 %, fewer than 35 are improbable (1.4 %).
+        half_widths.append((high - low) / 2 / error)
+    # Of 40 intervals, 38 are expected to cover the difference. If 95 % do so in truth, the
+    # probability of fewer than 35 is 1.4 %.
     assert 35 <= n_covered <= 40
-    assert np.mean(widths) == pytest.approx(1.96, rel=0.03)
+    # Half the width of an interval, in standard errors.
+    assert np.mean(half_widths) == pytest.approx(1.96, rel=0.03)

@@ -52,17 +52,17 @@ if __name__ == "__main__":
 """
 
 
-def always(kit: Path, task: int, value: int, flag: str | None = None) -> str:
-    """Write an entry that always predicts `value`; return its path from the kit's folder.
+def write_constant_entry(kit: Path, *, task: int, value: int, dimensions: str | None = None) -> str:
+    """Write an entry that always predicts `value`; return its path, relative to the kit's folder.
 
-    The entry checks that it is given the kit's metadata, if there are any, and `--dimensions` with
-    the value `flag`.
+    The entry checks that it is given the kit's metadata, if there are any, and the flag
+    `--dimensions` with the given value, if any.
     """
     metadata = kit / "data/metadata"
     source = ENTRY.format(
         task=task,
         value=value,
-        flag=flag,
+        flag=dimensions,
         metadata=str(metadata) if metadata.exists() else None,
         column={1: "IsCorrect", 2: "AnswerValue"}[task],
     )
@@ -79,10 +79,11 @@ def files_of(kit: Path) -> set[str]:
 
 @dataclass(frozen=True)
 class Case:
-    """A cross-validation, and what the record must say about it."""
+    """A cross-validation, and the fields that its line in the record of scores must have."""
 
-    # The arguments; {data} stands for the kit's folder of data.
+    # The arguments of the tool; {data} stands for the kit's folder of data.
     words: str
+    # The model and the rules that must be recorded.
     model: str
     rules: str
     # The command that is recorded as the origin of the predictions, without `python`.
@@ -90,7 +91,8 @@ class Case:
     seed: int | None = None
 
 
-# Entries that `always` writes.
+# Entries that the fixture `validated` writes. They predict the outcome "right", the outcome
+# "wrong", and the second option.
 RIGHT = "task_1/always_1.py"
 WRONG = "task_1/always_0.py"
 SECOND_OPTION = "task_2/always_2.py"
@@ -121,11 +123,12 @@ CASES = [
 
 @dataclass(frozen=True)
 class Validated:
-    """A kit in which all cases were run, one after the other."""
+    """A kit in which all `CASES` were run, one after the other."""
 
     kit: Path
-    # The output and the line of the record of each case.
+    # What each case has printed.
     outputs: list[str]
+    # What each case has recorded.
     results: list[Result]
     # Files that the runs have left in the kit and in the folder of temporary files.
     new_files: set[str]
@@ -134,11 +137,11 @@ class Validated:
 
 @pytest.fixture(scope="module")
 def validated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Validated:
-    """Run all cases in a copy of the kit."""
+    """Run all `CASES` in a copy of the kit."""
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("validated") / "kit"))
-    always(kit, 1, 1)
-    always(kit, 1, 0)
-    always(kit, 2, 2, flag="2")
+    write_constant_entry(kit, task=1, value=1)
+    write_constant_entry(kit, task=1, value=0)
+    write_constant_entry(kit, task=2, value=2, dimensions="2")
     before = files_of(kit)
     temporary = tmp_path_factory.mktemp("temporary")
     outputs = []
@@ -198,11 +201,16 @@ def test_only_the_record_is_left_behind(validated: Validated) -> None:
 
 
 def test_every_answer_is_predicted_once(validated: Validated) -> None:
-    """An entry that always predicts "right" is right as often as the answers are."""
+    """The number of correct predictions is known for entries that always predict the same.
+
+    It is the number of right answers for RIGHT, and the number of wrong answers for WRONG.
+    """
     text = (validated.kit / TRAIN).read_text()
     header, *rows = (line.split(",") for line in text.splitlines())
     n_right = sum(row[header.index("IsCorrect")] == "1" for row in rows)
-    for result, n in zip(validated.results[:2], (n_right, len(rows) - n_right), strict=True):
+    n_wrong = len(rows) - n_right
+    # The first two cases are RIGHT and WRONG.
+    for result, n in zip(validated.results[:2], (n_right, n_wrong), strict=True):
         path = validated.kit / f"data/test_output/outcomes/{result.outcomes}.npz"
         kept = outcomes.read(path)
         assert kept.distinct
@@ -223,8 +231,8 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
     shutil.copytree(simulated_kit, kit, ignore=shutil.ignore_patterns("metadata"))
     # Writes nothing.
     (kit / "task_1/my_silence.py").touch()
-    # Predicts only the first pair.
-    constant_entry = (kit / always(kit, 1, 1)).read_text()
+    # Predicts only the first pair: in `ENTRY`, the list of lines ends with "… for pair in asked)]".
+    constant_entry = (kit / write_constant_entry(kit, task=1, value=1)).read_text()
     (kit / "task_1/my_gap.py").write_text(constant_entry.replace("in asked)]", "in asked[:1])]"))
     # Fails without a message.
     (kit / "task_1/my_fault.py").write_text("raise SystemExit(7)\n")

@@ -159,7 +159,7 @@ def test_revision_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert machine.describe_kit(tmp_path).endswith("or git is missing")
 
 
-def test_packages_that_differ_from_the_pinned_ones(tmp_path: Path) -> None:
+def test_packages_that_differ_from_the_pinned_ones_are_named(tmp_path: Path) -> None:
     for name in ("requirements.txt", "requirements-dev.txt"):
         (tmp_path / name).write_text(f"numpy=={np.__version__}\n")
     assert machine.describe_packages(tmp_path) == "all as pinned"

@@ -91,7 +91,7 @@ def test_names_that_would_hide_a_module_or_cannot_be_imported_are_refused(name: 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
-    """Code after the marked block uses only those names of the block that its first line lists."""
+    """The copy names its source once, in the docstring; commands to run the copy are printed."""
     task = script.parent.relative_to(layout.ROOT).as_posix()
     folder = tmp_path / script.parent.name
     folder.mkdir()
@@ -100,8 +100,7 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
     model = script.stem.removeprefix("sample_model_")
     name = f"my_{model}"
     copy = new_entry.copy_model(folder, model, name)
-    text = copy.read_text()
-    assert text.count(script.stem) == 1
+    assert copy.read_text().count(script.stem) == 1
     listed = "\n".join(command for command, _ in new_entry.commands(task, copy))
     for called in (f"python {task}/{name}.py", f"python {task}/local_evaluation.py"):
         assert f"\n{called}" in f"\n{listed}"
@@ -109,37 +108,57 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
     assert listed.count("local_data_split.py") == (1 if is_related else 0)
     # Commands have no optional flags in brackets.
     assert "[" not in listed
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_marked_block_lists_the_names_that_later_code_needs(script: Path) -> None:
+    """The first line of the block says `Out: …`, so that users know what their block must define.
+
+    Sample models of related challenges may leave names out.
+    """
+    text = script.read_text(encoding="utf-8")
     marks = ("---- The model: replace this block by your own. -", "---- End of the model. -")
     begin, end = (text[: text.index(mark)].count("\n") + 1 for mark in marks)
-    # The line after the first mark says `Out: …` and lists the names that later code needs.
-    promised = re.findall(r"`(\w+)`", text.splitlines()[begin].partition("Out")[2])
+    listed = re.findall(r"`(\w+)`", text.splitlines()[begin].partition("Out")[2])
+
     names = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
     stored = [node for node in names if isinstance(node.ctx, ast.Store)]
-    inside = {node.id for node in stored if begin < node.lineno < end}
-    outside = {node.id for node in stored if not begin < node.lineno < end}
-    # Names that only the block stores and that code after the block reads.
-    needed = {node.id for node in names if node.lineno > end} & inside - outside
-    assert is_related or (needed and needed <= set(promised))
+    stored_in_block = {node.id for node in stored if begin < node.lineno < end}
+    stored_elsewhere = {node.id for node in stored if not begin < node.lineno < end}
+    used_after_block = {node.id for node in names if node.lineno > end}
+    needed = used_after_block & (stored_in_block - stored_elsewhere)
+
+    is_related = script.is_relative_to(layout.RELATED_DIR)
+    assert is_related or (needed and needed <= set(listed))
 
 
-def test_the_command_copies_a_model_and_prints_the_commands_for_it(tmp_path: Path) -> None:
-    """`test_write_your_own_entry.py` runs the commands that it prints for tasks 1, 3 and 4."""
+START = ["-m", "tools.new_entry"]
+
+
+def test_the_command_copies_the_shortest_model_of_a_challenge_and_prints_commands_for_it(
+    tmp_path: Path,
+) -> None:
+    """For the tasks, `test_write_your_own_entry.py` runs the printed commands."""
     kit = copy_kit(tmp_path / "kit")
-    start = ["-m", "tools.new_entry"]
-    out = succeeds([*start, "related_challenges/cloze/", "my_idea"], kit=kit, cwd=kit)
-    # The shortest sample model of the challenge is copied.
+    out = succeeds([*START, "related_challenges/cloze/", "my_idea"], kit=kit, cwd=kit)
     text = (kit / "related_challenges/cloze/my_idea.py").read_text()
     assert text.startswith('"""Cloze') and "Copied from sample_model_frequent.py," in text
     assert "  python related_challenges/cloze/my_idea.py --local " in out
     submission = "related_challenges/cloze/data/test_output/submission.csv"
     assert f"  python -m tools.check_submission {submission} " in out
+
+
+def test_the_command_copies_a_package_of_task_4_without_its_weights(tmp_path: Path) -> None:
+    kit = copy_kit(tmp_path / "kit")
     (kit / "task_4/numpy/model_task_4_weights.npy").touch()
-    succeeds([*start, "task_4", "my_idea"], kit=kit, cwd=kit)
+    succeeds([*START, "task_4", "my_idea"], kit=kit, cwd=kit)
     text = (kit / "task_4/my_idea/train_model.py").read_text()
     assert text.startswith('"""Task 4, my_idea: say') and "task_4/my_idea/train_model.py" in text
-    # Weights are not copied.
     python_files = {path.name for path in (kit / "task_4/numpy").glob("*.py")}
     assert {path.name for path in (kit / "task_4/my_idea").iterdir()} == python_files
-    done = run([*start, "task_1", "2fast"], kit=kit, cwd=kit)
+
+
+def test_the_command_refuses_a_name_that_begins_with_a_digit() -> None:
+    done = run([*START, "task_1", "2fast"])
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("python -m tools.new_entry: error: argument")

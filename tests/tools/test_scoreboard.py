@@ -140,7 +140,10 @@ def test_a_replaced_score_is_counted() -> None:
     ],
 )
 def test_earlier_scores_are_set_apart(changed: dict[str, Any], summary: str) -> None:
-    """The score before the code or data changed is set apart; the two since are averaged."""
+    """The score from before the change of code or data is set apart.
+
+    The two scores from after the change, of different seeds, are averaged.
+    """
     later = [replace(seeded("idea", n, 0.8 - n / 10, DAYS[n]), **changed) for n in (1, 2)]
     results = [*later, EARLY]
     text, folded = text_of(*results), page_of(*results).folded
@@ -155,36 +158,38 @@ def test_scores_of_different_tests_are_in_different_tables() -> None:
 
     Within a task, the local split comes before the phases.
     """
-    exam: dict[str, Any] = {"task": "science_exam", "phase": "", "metric_name": "MAP@3"}
-    results = [
-        *(replace(RESULT, **exam, **more) for more in ({"rules": "5 folds"}, UNKNOWN)),
-        *(replace(RESULT, task=4, rules=rules) for rules in (STRICT, LENIENT)),
-        *(replace(RESULT, phase=phase) for phase in ("own", "private", "public")),
-        *(replace(RESULT, **exam), replace(RESULT, task=2), replace(RESULT, **FOLDS)),
-        *(RESULT, replace(RESULT, **UNKNOWN), replace(RESULT, **OFFICIAL)),
-    ]
-    tables = scoreboard.make_tables(results)
     one, four = "Task 1: right or wrong", "Task 4: ten questions for each student"
-    assert [f"{table.title}: {table.kind}" for table in tables] == [
-        f"{one}: accuracy, local split",
-        f"{one}: accuracy, local split",
-        "Science exam: MAP@3",
-        f"{one}: accuracy, local split",
-        f"{one}: accuracy, cross-validation, 3 folds, seed 0",
-        f"{one}: accuracy, public test",
-        f"{one}: accuracy, private test",
-        f"{one}: accuracy, test of your own",
-        "Task 2: the option chosen: accuracy, local split",
-        f"{four}: accuracy after ten questions, local split, {LENIENT}",
-        f"{four}: accuracy after ten questions, local split, {STRICT}",
-        "Science exam: MAP@3",
-        "Science exam: MAP@3, 5 folds",
+    four_split = f"{four}: accuracy after ten questions, local split"
+    exam = replace(RESULT, task="science_exam", phase="", metric_name="MAP@3")
+    # Each result, and the title and kind of its table, in the order of the tables.
+    official = [(replace(RESULT, **OFFICIAL), f"{one}: accuracy, local split")]
+    unknown = [
+        (replace(RESULT, **UNKNOWN), f"{one}: accuracy, local split"),
+        (replace(exam, **UNKNOWN), "Science exam: MAP@3"),
     ]
+    simulated = [
+        (RESULT, f"{one}: accuracy, local split"),
+        (replace(RESULT, **FOLDS), f"{one}: accuracy, cross-validation, 3 folds, seed 0"),
+        (replace(RESULT, phase="public"), f"{one}: accuracy, public test"),
+        (replace(RESULT, phase="private"), f"{one}: accuracy, private test"),
+        (replace(RESULT, phase="own"), f"{one}: accuracy, test of your own"),
+        (replace(RESULT, task=2), "Task 2: the option chosen: accuracy, local split"),
+        (replace(RESULT, task=4, rules=LENIENT), f"{four_split}, {LENIENT}"),
+        (replace(RESULT, task=4, rules=STRICT), f"{four_split}, {STRICT}"),
+        (exam, "Science exam: MAP@3"),
+        (replace(exam, rules="5 folds"), "Science exam: MAP@3, 5 folds"),
+    ]
+    expected = [*official, *unknown, *simulated]
+    results_out_of_order = [result for result, _ in reversed(expected)]
+
+    tables = scoreboard.make_tables(results_out_of_order)
+
+    assert [f"{table.title}: {table.kind}" for table in tables] == [text for _, text in expected]
     origins = ["official"] + ["unknown"] * 2 + ["simulated"] * 10
     assert [table.origin for table in tables] == origins
     assert not any(table.earlier for table in tables)
     titles = [table.title for table in tables]
-    assert page_of(*results).headings == [
+    assert page_of(*results_out_of_order).headings == [
         *("Scoreboard", "Official answers", *titles[:1]),
         *("Answers of unknown origin", *titles[1:3]),
         *("Simulated answers", *titles[3:], "Scores of 2020"),
@@ -207,7 +212,7 @@ MOST_POPULAR = "most popular, 2020"
 def test_scores_of_2020_are_shown_beside_scores_on_the_same_official_answers_only(
     task: int, phase: str, rules: str, expected: list[str]
 ) -> None:
-    """Published scores are told by their missing day."""
+    """Only published scores have no day."""
     result = replace(RESULT, task=task, phase=phase, rules=rules)
     rows = rows_of(replace(result, **OFFICIAL))
     assert [row.name for row in rows if not row.day] == expected
@@ -223,44 +228,73 @@ def test_the_table_of_scores_of_2020_has_the_digits_that_were_published() -> Non
 
 
 def test_the_command_shows_every_text_of_the_record_as_text(tmp_path: Path) -> None:
-    """Names may hold HTML or TeX; lines that are no results are counted."""
-    record = tmp_path / "results.jsonl"
-    missing = "file not found; `python task_1/local_evaluation.py`"
-    assert missing in fails([*SCOREBOARD, record])
-    hostile = "<i>\"'&x</i> $\\frac{$"
-    texts: dict[str, Any] = dict.fromkeys(("model", "rules", "command", "submission"), hostile)
-    result = replace(RESULT, options={"files": hostile}, parts={hostile: 0.5}, **texts)
-    write_record(record, result)
+    """Texts that look like HTML or TeX are shown as they are, on the terminal and on the page."""
+    looks_like_code = "<i>\"'&x</i> $\\frac{$"
+    fields: dict[str, Any] = dict.fromkeys(
+        ("model", "rules", "command", "submission"), looks_like_code
+    )
+    result = replace(
+        RESULT, options={"files": looks_like_code}, parts={looks_like_code: 0.5}, **fields
+    )
+    record = write_record(tmp_path / "results.jsonl", result)
+
+    done = run([*SCOREBOARD, record])
+
+    assert (done.returncode, done.stderr) == (0, "")
+    # The name of the row is the model's name and its options.
+    name = f"{looks_like_code} {looks_like_code}"
+    assert f"{name} 0.6000" in " ".join(done.stdout.split())
+    page = read_page((tmp_path / "scoreboard.html").read_text())
+    assert page.table("Task 1").row(name)[1] == "0.6000"
+    assert [chart.titles for chart in page.charts] == [[f"{name}: 0.6000"]]
+
+
+def test_a_record_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    error = fails([*SCOREBOARD, tmp_path / "results.jsonl"])
+    assert "file not found; `python task_1/local_evaluation.py`" in error
+
+
+def test_lines_of_the_record_that_are_no_results_are_counted(tmp_path: Path) -> None:
+    record = write_record(tmp_path / "results.jsonl", RESULT)
     record.write_text(record.read_text() + '{"task": 1, "sc')
     done = run([*SCOREBOARD, record])
     assert (done.returncode, "ignored 1 invalid line\n" in done.stderr) == (0, True), done.stderr
-    assert f"{hostile} {hostile} 0.6000" in " ".join(done.stdout.split())
-    page = read_page((tmp_path / "scoreboard.html").read_text())
-    assert page.table("Task 1").row(f"{hostile} {hostile}")[1] == "0.6000"
-    assert [chart.titles for chart in page.charts] == [[f"{hostile} {hostile}: 0.6000"]]
 
 
 def test_the_page_shows_every_score_once_in_a_table_and_a_chart() -> None:
+    """A model with three seeds, one with a single score, and a ranking of task 3."""
     private: dict[str, Any] = {"phase": "private", **OFFICIAL}
-    # A row shows the mean score of three seeds and the median of 2, 3 and 6 seconds.
-    scores = ((1, 0.71, DAYS[1]), (2, 0.69, DAYS[3]), (5, 0.73, DAYS[2]))
-    results = [replace(seeded("idea", *score), **private) for score in scores]
-    results += [replace(RESULT, **private), replace(RESULT, task=3, phase="public", parts=RANDOM)]
+    # The runs with the seeds 1, 2 and 5 took 2, 3 and 6 seconds.
+    results = [
+        replace(seeded("idea", seed=1, score=0.71, time=DAYS[1]), **private),
+        replace(seeded("idea", seed=2, score=0.69, time=DAYS[3]), **private),
+        replace(seeded("idea", seed=5, score=0.73, time=DAYS[2]), **private),
+        replace(RESULT, **private),
+        replace(RESULT, task=3, phase="public", parts=RANDOM),
+    ]
+
     html = scoreboard.as_page(scoreboard.make_tables(results))
+
     assert html == scoreboard.as_page(scoreboard.make_tables(results[::-1]))
     page = read_page(html)
+    # A row shows the mean score of the seeds, their number, the median time, and the last day.
     assert page.table("Task 1").rows == [
         ["winner of 2020 (published)", "0.7729", "", "", ""],
         [IDEA, "0.7100 ± 0.0200", "3", "3.0", "2026-01-04"],
         ["majority", "0.6000", "1", "2.0", "2026-01-01"],
     ]
-    chart, pairs = page.charts
+    chart, chart_of_task_3 = page.charts
     assert chart.titles == ["winner of 2020: 0.7729", f"{IDEA}: 0.7100", "majority: 0.6000"]
+    # Only the best model is in the accent colour.
     assert ["--accent" in style for style in chart.styles] == [False, True, False]
+    # The captions explain the marks in the charts.
     best, published = "In colour: the best model.", "Diamond: published in 2020."
     line = "Line: one standard deviation over the seeds to either side."
-    assert chart.key == f"{best} {line} {published}"
+    assert chart.caption == f"{best} {line} {published}"
     grey = "Grey: random rankings reach 0.59 on average with their best expert; at most 1 in 20"
-    assert pairs.key == f"{grey} exceeds 0.72."
+    assert chart_of_task_3.caption == f"{grey} exceeds 0.72."
+
+
+def test_a_long_name_is_wrapped_at_80_characters() -> None:
     text = text_of(replace(RESULT, model="word " * 40))
     assert text.count("word") == 40 and max(map(len, text.splitlines())) <= 80

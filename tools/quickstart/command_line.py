@@ -13,7 +13,7 @@ from tools.quickstart.samples import run_related, run_tasks
 
 def main(description: str | None) -> int:
     """Set up, then run everything or the tests; return the exit code."""
-    # A console that lacks a character, such as cp1252 on Windows, shows its escape instead.
+    # A console may lack a character (cp1252 on Windows lacks "−"): print its escape, do not fail.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     options = build_parser(description).parse_args()

@@ -13,7 +13,11 @@ CHECK_SCRIPT = Path(__file__).with_name("check_environment.py")
 
 
 def set_up(*, for_tests: bool) -> str:
-    """Return a Python that has everything, installing it into .venv if need be."""
+    """Return a Python that has the kit and its packages, after installing both if need be.
+
+    That is the Python that runs the quickstart, if it has them, otherwise the one in .venv.
+    With `for_tests`, the packages that only the tests need are among them.
+    """
     pin_files = ["requirements.txt"]
     if for_tests:
         pin_files.append("requirements-dev.txt")
@@ -42,8 +46,8 @@ def install(python: str, *, for_tests: bool) -> None:
     if not succeeds([python, "-m", "pip", "--version"]):
         run_python(sys.executable, "-m", "venv", "--clear", str(VENV))
     words = ["-m", "pip", "install"]
-    # Let Python compile each module when it is first imported: compiling all of PyTorch now would
-    # take half a minute. With `dont_write_bytecode`, Python would compile again in every process.
+    # pip would compile all modules, which takes half a minute for PyTorch alone. Python compiles
+    # each module at its first import anyway, and keeps the result unless `dont_write_bytecode`.
     if not sys.dont_write_bytecode:
         words.append("--no-compile")
     words += ["--editable", ".[dev]" if for_tests else "."]

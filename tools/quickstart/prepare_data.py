@@ -9,7 +9,11 @@ from tools.quickstart.steps import show
 
 
 def prepare_task_data(python: str, size: str | None) -> None:
-    """Simulate data where there are none; build missing templates; say which data they are."""
+    """Get the data of the tasks ready, and print whether they are simulated or the user's files.
+
+    Data are simulated if there are none, or if the simulated data have another size than `size`.
+    Missing and outdated submission templates are built.
+    """
     is_empty = not any(layout.TRAIN_DIR.glob("*.csv"))
     is_simulated = not is_empty and bool(fingerprints.simulated_files(layout.DATA_DIR))
     can_be_replaced = is_simulated and not fingerprints.is_hosted(layout.DATA_DIR)
@@ -48,7 +52,7 @@ def has_current_templates() -> bool:
 
 
 def prepare_related_data(python: str, folder: Path) -> None:
-    """Simulate the training data of a related challenge where there are none."""
+    """Simulate the training data of a related challenge if it has none."""
     train_dir = folder / layout.DATA_DIR.name / layout.TRAIN_DIR.name
     if not any(path.is_file() for path in train_dir.rglob("*")):
         print(f"simulating data in {show(train_dir)}/", flush=True)

@@ -10,7 +10,7 @@ from typing import IO
 
 from common.layout import ROOT
 
-# How many of the last lines that a failed command printed are shown.
+# A failed command is shown with at most this many lines: the last ones of its output.
 N_LINES_SHOWN = 12
 
 
@@ -23,7 +23,7 @@ class StoppedError(Exception):
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedProcess:
     """Exit code of a process that has ended, and what it printed to stdout and stderr."""
 
     code: int
@@ -34,16 +34,16 @@ class Children:
     """The child processes that run now. Threads may start them; `stop` ends them all."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
-        """`environment` holds the children's environment variables; None: those of this process."""
+        """Set the children's environment variables, by default those of this process."""
         self._environment = environment
         self._running: set[subprocess.Popen[bytes]] = set()
         self._is_stopped = False
         self._lock = threading.Lock()
 
-    def run(self, command: Sequence[str], *, shown: bool = False) -> Ended:
-        """Run a command to its end.
+    def run(self, command: Sequence[str], *, shown: bool = False) -> EndedProcess:
+        """Run a command to its end; return its exit code and what it printed.
 
-        Its output is returned. With `shown`, it goes to this process's output instead.
+        With `shown`, the user sees what the command prints, and nothing of it is returned.
         Raises `StoppedError` if `stop` was called before or meanwhile.
         """
         with tempfile.TemporaryFile() as output:
@@ -61,16 +61,16 @@ class Children:
                 raise StoppedError
             output.seek(0)
             printed = output.read().decode(errors="replace")
-        return Ended(process.returncode, printed)
+        return EndedProcess(process.returncode, printed)
 
     def _start(self, command: Sequence[str], output: IO[bytes] | None) -> subprocess.Popen[bytes]:
-        # With the lock, no process starts after `stop` has ended all that run.
+        # With the lock, no process starts after `stop` has ended the running ones.
         with self._lock:
             if self._is_stopped:
                 raise StoppedError
             environment = dict(os.environ if self._environment is None else self._environment)
             if output is not None:
-                # `run` reads it as UTF-8, which is not what Python writes to a file on Windows.
+                # `run` reads the output as UTF-8. On Windows, Python would write another encoding.
                 environment["PYTHONIOENCODING"] = "utf-8"
             process = subprocess.Popen(
                 command, cwd=ROOT, env=environment, stdout=output, stderr=output
@@ -79,7 +79,7 @@ class Children:
             return process
 
     def stop(self) -> None:
-        """End all children, and start no others."""
+        """End all children, and let `run` start no more of them."""
         with self._lock:
             self._is_stopped = True
             for process in self._running:
@@ -94,7 +94,7 @@ def run_python(python: str, *words: str, shown: bool = False) -> None:
 
 
 def failure(command: str, code: int, printed: str) -> CommandError:
-    """Return the error that names a failed command, and ends with the last lines it printed."""
+    """Return the error for a failed command: the command, its exit code, its last lines."""
     last_lines = printed.strip().splitlines()[-N_LINES_SHOWN:]
     return CommandError("\n  ".join([f"`{command}` ended with exit code {code}", *last_lines]))
 

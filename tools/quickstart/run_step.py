@@ -23,7 +23,11 @@ SCORE = re.compile(r"^score [\d.]+", re.MULTILINE)
 
 
 def run_step(python: str, step: Step, children: Children) -> str:
-    """Run a step unless it is finished; return its score and time, to be shown."""
+    """Run a step unless it is finished; return its score and time as a text for the user.
+
+    A package of task 4 is trained in a copy of its folder, so that the package keeps weights that
+    were trained on all students.
+    """
     fingerprint = finished.fingerprint_of(step)
     if finished.is_finished(step, fingerprint):
         return "done already"
@@ -35,7 +39,7 @@ def run_step(python: str, step: Step, children: Children) -> str:
         shutil.rmtree(copy, ignore_errors=True)
         copy_package(step.package, copy)
         printed = run_in_one_process(python, step, children)
-        leave_weights(copy, step.package)
+        bring_back_weights(copy, step.package)
     else:
         printed = run_in_one_process(python, step, children)
     mark.write_bytes(fingerprint.encode())
@@ -45,7 +49,10 @@ def run_step(python: str, step: Step, children: Children) -> str:
 
 
 def run_in_one_process(python: str, step: Step, children: Children) -> str:
-    """Run a step's commands; return what they printed, or raise `CommandError`."""
+    """Run a step's commands one after the other; return what they printed.
+
+    Raises `CommandError` with the output of the command that failed.
+    """
     commands = [shlex.join(command) for command in step.commands]
     ended = children.run([python, run_commands.__file__, *commands])
     if ended.code:
@@ -56,14 +63,16 @@ def run_in_one_process(python: str, step: Step, children: Children) -> str:
     return ended.printed
 
 
-def leave_weights(copy: Path, package: Path) -> None:
-    """Put the weights of a trained copy into its package.
+def bring_back_weights(copy: Path, package: Path) -> None:
+    """Replace the weights in a package by those that were trained in a copy of the package.
 
-    Weights of the package that were trained without --local, or in an unknown way, are kept.
+    The copy is trained with --local, without the students of the local test. Weights that the
+    package has from all students, or from an unknown training, are not replaced.
     """
     old_weights = list(package.glob(f"{WEIGHTS}*"))
     origin = read_origin(package)
-    if old_weights and (origin is None or "local" not in origin.options):
+    are_local = origin is not None and "local" in origin.options
+    if old_weights and not are_local:
         return
     for path in old_weights:
         remove(path)

@@ -58,7 +58,7 @@ def run_related(python: str) -> int:
 
 
 def run_steps(python: str, steps: Sequence[Step]) -> list[str]:
-    """Run the steps that are not finished; return why steps failed."""
+    """Run the steps that are not finished; return a message for each step that failed."""
     # If the record of scores was removed, every model has to be scored again.
     if not RECORD.exists():
         forget_models()
@@ -75,15 +75,15 @@ def show_scores(python: str) -> bool:
 
 
 def command_of(python: str) -> str:
-    """Return how to call this Python when working in the kit's folder."""
-    # The Python in .venv has to be named by its path, because .venv may not be activated.
+    """Return the command that starts this Python in the kit's folder."""
+    # Name the Python in .venv by its path: a user may not have activated .venv.
     if python.startswith(str(VENV)):
         return os.path.relpath(python, ROOT)
     return Path(python).name
 
 
 def report_failures(failures: Sequence[str]) -> int:
-    """Print why steps failed; return the exit code."""
+    """Print the messages of failed steps to stderr; return the exit code."""
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0

@@ -15,10 +15,10 @@ from tools.quickstart.run_step import run_step
 from tools.quickstart.steps import LOCAL_SPLIT, Step
 
 # Models that take longest on the simulated data, the slowest last: the last ones start first. The
-# models that import PyTorch, `partial_vae` and `pytorch`, are not neighbours in this list: Python
-# compiles a module at its first import, and the later model finds PyTorch's modules compiled.
+# models that import PyTorch, `partial_vae` and `pytorch`, are not neighbours in this list, so that
+# they do not start together: the first one compiles PyTorch's modules, the other uses the result.
 SLOW = ("item_response", "partial_vae", "similarity_boosting", "gradient_boosting", "pytorch")
-# If the data have more bytes than this, one step runs at a time: each needs the memory for itself.
+# If the data have more bytes than this, one step runs at a time: two might exceed the memory.
 LARGE_DATA = 100e6
 # How often the line of running steps is updated.
 SECONDS_BETWEEN_UPDATES = 0.2
@@ -39,6 +39,7 @@ class Progress:
 
     n_steps: int
     n_ended: int = 0
+    # A message for each step that failed.
     failures: dict[Step, str] = field(default_factory=dict)
 
     def report(self, step: Step, future: Future[str]) -> None:
@@ -55,14 +56,18 @@ class Progress:
 
 
 def run_side_by_side(python: str, steps: Sequence[Step]) -> list[str]:
-    """Run the local splits, then the models; return why steps failed, in the order of the steps."""
+    """Run the local splits, then the models, several at a time.
+
+    Returns a message for each step that failed, in the order of `steps`.
+    """
     n_workers = count_workers(steps)
     n_threads = max(1, (os.cpu_count() or 1) // n_workers)
-    # A value that the user has set counts.
+    # The later value in a dict wins: an OMP_NUM_THREADS that the user has set.
     children = Children({"OMP_NUM_THREADS": str(n_threads), **os.environ})
     splits = [step for step in steps if step.name == LOCAL_SPLIT]
     models = [step for step in steps if step.name != LOCAL_SPLIT]
-    # Quick models come first, in the order that they have: the sort is stable.
+    # From quick to slow. All quick models have the key -1 and keep their order, as the sort is
+    # stable.
     models.sort(key=lambda step: SLOW.index(step.name) if step.name in SLOW else -1)
     progress = Progress(len(steps))
     with ThreadPoolExecutor(n_workers) as pool:
@@ -98,15 +103,15 @@ def run_group(
     """
     waiting = deque(steps)
     running: dict[Future[str], Running] = {}
-    # The step that started as the quickest. When it has ended, the next quickest takes its place.
+    # The step of the worker that takes quick steps. This worker is free when the step has ended.
     quick: Future[str] | None = None
     while waiting or running:
         while waiting and len(running) < n_workers:
-            takes_quickest = quick not in running
-            step = waiting.popleft() if takes_quickest else waiting.pop()
+            quick_worker_is_free = quick not in running
+            step = waiting.popleft() if quick_worker_is_free else waiting.pop()
             future = pool.submit(run_step, python, step, children)
             running[future] = Running(step, time.perf_counter())
-            if takes_quickest:
+            if quick_worker_is_free:
                 quick = future
         show_running(running.values())
         ended, _ = wait(running, SECONDS_BETWEEN_UPDATES, return_when=FIRST_COMPLETED)

@@ -8,7 +8,7 @@ from common.layout import ROOT
 from tools import script_flags
 
 OUTPUT_DIR = layout.TEST_OUTPUT_DIR
-# Copies of task 4's packages, in which the weights of the local split are trained.
+# Copies of task 4's packages. Each is trained in its copy, on the students of the local split.
 PACKAGES_DIR = OUTPUT_DIR / "packages"
 LOCAL_SPLIT = "local split"
 TASK_DATA = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEMPLATE_DIR)
@@ -58,7 +58,7 @@ def has_training_file(name: str, tasks: str) -> bool:
 
 
 def split_first(folder: str, models: list[Step]) -> list[Step]:
-    """Return a task's local split, then the models that need it; no split if there are none."""
+    """Return the step of a task's local split, then its models; nothing without models."""
     if not models:
         return []
     command = (f"{folder}/local_data_split.py",)
@@ -76,14 +76,15 @@ def find_packages() -> list[Step]:
     steps = []
     for script in sorted((ROOT / "task_4").glob("*/train_model.py")):
         package = script.parent
-        # A copy of the package is trained: the package may hold weights of all students.
-        copy = PACKAGES_DIR / package.name
+        # Train a copy: training with --local in the package itself would overwrite weights that a
+        # user has trained there on all students.
+        trained_copy = PACKAGES_DIR / package.name
         output_dir = OUTPUT_DIR / package.name
         flags = script_flags.flags_of(package.parent)
-        train = (show(copy / script.name), *flags.predict)
+        train = (show(trained_copy / script.name), *flags.predict)
         evaluation = show(package / "local_evaluation.py")
-        files = ("--submission", show(copy), "--output_dir", show(output_dir))
-        score = (evaluation, *flags.score, *files)
+        path_flags = ("--submission", show(trained_copy), "--output_dir", show(output_dir))
+        score = (evaluation, *flags.score, *path_flags)
         step = Step("task 4", package.name, (train, score), output_dir, package=package)
         steps.append(step)
     return steps
@@ -105,7 +106,11 @@ def find_related_steps(folder: Path) -> list[Step]:
 def find_scripts(
     folder: Path, title: str, output_parent: Path, data: tuple[Path, ...]
 ) -> list[Step]:
-    """Return every sample model of a folder; each writes into a folder of its own name."""
+    """Return a step for every sample model of a folder: predict, then score.
+
+    Each model writes into a folder with its name in `output_parent`. `title` and `data` are those
+    of the steps.
+    """
     steps = []
     flags = script_flags.flags_of(folder)
     for script in sorted(folder.glob("sample_model_*.py")):
@@ -113,8 +118,8 @@ def find_scripts(
         output_dir = output_parent / name
         predict = (show(script), *flags.predict, "--output_dir", show(output_dir))
         evaluation = show(folder / "local_evaluation.py")
-        folders = ("--submission_dir", show(output_dir), "--output_dir", show(output_dir))
-        score = (evaluation, *flags.score, *folders)
+        path_flags = ("--submission_dir", show(output_dir), "--output_dir", show(output_dir))
+        score = (evaluation, *flags.score, *path_flags)
         steps.append(Step(title, name, (predict, score), output_dir, data))
     return steps
 

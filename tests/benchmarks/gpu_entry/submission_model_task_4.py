@@ -29,7 +29,10 @@ class Submission:
     def select_questions(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
     ) -> IntArray:
-        """Choose for every student the most answered question that may be asked."""
+        """Choose for every student, of the questions that may be asked, the most answered one.
+
+        The number of answers to a question is that of the training students.
+        """
         may_ask = torch.tensor(can_query, device=self.device) == 1
         chosen = torch.where(may_ask, self.n_answers, -1).argmax(dim=1)
         return chosen.cpu().numpy()
@@ -43,6 +46,6 @@ class Submission:
         """Learn nothing: the model is the same for all students."""
 
     def predict(self, masked_data: IntArray, masked_binary_data: IntArray) -> IntArray:
-        """Predict the usual outcome of every question."""
+        """Predict for every question the outcome of the majority of training students."""
         outcome = (2 * self.n_right > self.n_answers).long()
         return outcome.expand(masked_binary_data.shape).cpu().numpy()

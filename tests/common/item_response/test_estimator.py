@@ -27,8 +27,8 @@ from planted_contexts import (
     fit,
     groups,
     loss,
-    plant,
     predict,
+    simulate_answers,
     split,
 )
 
@@ -195,13 +195,13 @@ def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> N
     assert_allclose(expected_probability(mean, variance), p, atol=0.03)
     assert np.corrcoef(parts.own_effect, parts.effect)[0, 1] > 0.9
     assert np.corrcoef(parts.ability, TEST.ability)[0, 1] ** 2 > 0.4
-    assert np.corrcoef(parts.easiness, TEST.known)[0, 1] > 0.9
+    assert np.corrcoef(parts.easiness, TEST.easiness_and_class)[0, 1] > 0.9
 
 
 @pytest.mark.parametrize("contexts", ["groups of quizzes", "quizzes of classes"])
 def test_contexts_without_effect_make_predictions_hardly_worse(contexts: str) -> None:
     """The simulated students answer alike in all quizzes: no context has an effect."""
-    answers = plant(quiz_variance=0.0)
+    answers = simulate_answers(quiz_variance=0.0)
     labels = groups(answers) if contexts == "groups of quizzes" else answers.class_quiz.to_numpy()
     train, test = split(answers)
     of_new_students = answers[answers.is_new]
@@ -224,9 +224,9 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     the group is unknown, the pair is predicted without any effect.
     """
     if level == 0:
-        answers = plant(quiz_variance=0.0, group_variance=1.0)
+        answers = simulate_answers(quiz_variance=0.0, group_variance=1.0)
     else:
-        answers = plant(quiz_variance=1.0, group_variance=0.0)
+        answers = simulate_answers(quiz_variance=1.0, group_variance=0.0)
     train, test = split(answers)
 
     model = fit(train, groups(train))
@@ -236,9 +236,10 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     # 4,100 of groups, a variance has a standard error of about 0.05. Four of these are allowed.
     assert model.context_variance_[level] == pytest.approx(1, abs=0.2)
     assert model.context_variance_[1 - level] < 0.2
-    # `test.known` is the easiness of the question. Without the effect, which has the variance 1,
-    # the best prediction is the mean probability over all effects.
-    p_without_effects = mean_probability((test.ability + test.known).to_numpy(), 1)
+    # Classes have no effects here. If the effect of the student in the context is unknown, the best
+    # prediction is the mean probability over all effects, which have the variance 1.
+    known_logit = test.ability + test.easiness_and_class
+    p_without_effects = mean_probability(known_logit.to_numpy(), 1)
     p_with_known_group = test.p_right if level == 0 else p_without_effects
     group_labels, quiz_labels = groups(test).T
     unknown = np.full(len(test), UNKNOWN)
@@ -276,7 +277,7 @@ class SharedEffects:
 
 @pytest.fixture(scope="module")
 def shared_effects() -> SharedEffects:
-    answers = plant(OWN_VARIANCE, class_variance=1.0)
+    answers = simulate_answers(OWN_VARIANCE, class_variance=1.0)
     train, _ = split(answers)
     return SharedEffects(answers, fit(train, train.class_quiz))
 
@@ -285,7 +286,7 @@ def test_planted_effects_of_classes_and_their_variances_are_recovered(
     shared_effects: SharedEffects,
 ) -> None:
     by_class = shared_effects.by_class
-    planted = shared_effects.train.groupby("class_quiz").shared.first()
+    planted = shared_effects.train.groupby("class_quiz").class_effect.first()
     # The variance of 321 shared effects, which is 1, has a standard error of √(2 / 321) = 0.08. The
     # tolerance is three standard errors.
     assert by_class.shared_variance_ == pytest.approx(planted.var(), abs=0.25)
@@ -312,11 +313,10 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
     train, rest = split(shared_effects.answers)
     # If contexts are quizzes, not quizzes of classes, a student has only own effects.
     by_student = fit(train, train.quiz)
-    # The least difference of the losses that is expected for some pairs to predict. The column
-    # `knows_few` tells whether few answers of the student in the quiz are for training.
+    # The least difference of the losses that is expected for some pairs to predict.
     for test, gain in (
-        (rest[rest.knows_few], 0.03),
-        (rest[~rest.knows_few], 0.005),
+        (rest[rest.has_few_training_answers], 0.03),
+        (rest[~rest.has_few_training_answers], 0.005),
         (shared_effects.new, 0.03),
     ):
         p = predict(by_class, test, test.class_quiz)
@@ -334,8 +334,7 @@ def test_predictions_for_new_students_are_nearly_as_good_as_possible(
     variance 1, and all own effects.
     """
     new = shared_effects.new
-    # `new.known` is the easiness of the question plus the shared effect of the class.
-    best = mean_probability(new.known.to_numpy(), 1 + OWN_VARIANCE)
+    best = mean_probability(new.easiness_and_class.to_numpy(), 1 + OWN_VARIANCE)
     p = predict(shared_effects.by_class, new, new.class_quiz)
     assert loss(p, new.p_right) < loss(best, new.p_right) + 0.012
     assert_calibrated(p, best)

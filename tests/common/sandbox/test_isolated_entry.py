@@ -18,7 +18,7 @@ from common.sandbox.inside.protections import Protections
 import pytest
 from entry_folders import STUDENTS, make_setting, with_entry
 from platforms import on_linux
-from run_scripts import ROOT, ends, wait_for
+from run_scripts import ROOT, ends_within, wait_for
 
 linux = on_linux("/proc, and memory limits that hold")
 
@@ -211,7 +211,7 @@ def test_processes_that_an_entry_has_started_end_with_the_entry(
 
     assert time.monotonic() - started < ENDS_WITHIN
     assert "started" in output.read_text()
-    assert all(ends(pid, 0.1) for pid in find_processes(seconds))
+    assert all(ends_within(pid, 0.1) for pid in find_processes(seconds))
 
 
 @linux
@@ -258,5 +258,5 @@ def test_an_entry_and_its_folder_go_when_the_evaluator_is_killed(
     assert processes
     evaluator.kill()
     evaluator.wait()
-    assert all(ends(pid) for pid in processes)
+    assert all(ends_within(pid) for pid in processes)
     assert wait_for(lambda: not [*temporary.iterdir()])

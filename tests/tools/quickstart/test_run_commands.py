@@ -7,16 +7,20 @@ from tools.quickstart import run_commands
 import pytest
 from run_scripts import Done, run_process
 
-# `beside` stands for the name of the module beside the script.
-SHOW_ITSELF = "import os, sys, beside; print(sys.argv[1:], beside.NAME, __name__, os.getpid())\n"
+# MODULE stands for the name of a module in the script's folder.
+SHOW_ITSELF = "import os, sys, MODULE; print(sys.argv[1:], MODULE.NAME, __name__, os.getpid())\n"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder with two scripts that print what they are given, and two that only exit."""
+    """Return a folder with four scripts: two show themselves, fails.py and exits.py only exit.
+
+    first/script.py and second/script.py print their flags, the name that a module beside them
+    holds, their own `__name__`, and the number of their process.
+    """
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "script.py").write_text(SHOW_ITSELF.replace("beside", f"{name}_module"))
+        (tmp_path / name / "script.py").write_text(SHOW_ITSELF.replace("MODULE", f"{name}_module"))
         (tmp_path / name / f"{name}_module.py").write_text(f"NAME = '{name}'\n")
     (tmp_path / "fails.py").write_text("import sys\nsys.exit(7)\n")
     (tmp_path / "exits.py").write_text("import sys\nsys.exit()\n")
@@ -36,7 +40,7 @@ def test_each_script_has_its_flags_and_its_modules(folder: Path) -> None:
     assert first.startswith("['--flag', 'two words'] first __main__ ")
     assert started_too == "$ python second/script.py"
     assert second.startswith("[] second __main__ ")
-    # Both run in the same process, so that libraries are imported once.
+    # Both print the same process: libraries are imported once.
     assert first.split()[-1] == second.split()[-1]
 
 

@@ -13,17 +13,18 @@ import pytest
 from run_scripts import PATIENCE, wait_for
 
 
-def step(name: str, title: str = "task 1") -> Step:
-    """Return a step that reads no data."""
-    return Step(title, name, (), Path(), data=())
+def named_step(name: str, title: str = "task 1") -> Step:
+    """Return a step without commands that reads no data."""
+    return Step(title, name, commands=(), output_dir=Path(), data=())
 
 
 class Recorder:
-    """A stand-in for `run_step` that records the steps that begin and lets some of them wait."""
+    """Records the steps that begin, in place of running them, on a machine with `n_cores`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, n_cores: int) -> None:
+        # Names of the steps that have begun, in this order.
         self.begun: list[str] = []
-        # A step with an event here waits for the event.
+        # A step whose name is a key runs until the test sets the event.
         self.may_end: dict[str, threading.Event] = {}
         self.most_at_a_time = 0
         self._n_running = 0
@@ -32,6 +33,7 @@ class Recorder:
         monkeypatch.setattr(side_by_side, "run_step", self.run_step)
 
     def run_step(self, python: str, step: Step, children: object) -> str:
+        """Stand in for the real `run_step`: a step takes 10 ms, and fails if named "broken…"."""
         with self._lock:
             self.begun.append(step.name)
             self._n_running += 1
@@ -53,13 +55,16 @@ def test_one_worker_takes_the_quick_steps_the_other_the_slow_ones(
     recorder = Recorder(monkeypatch, n_cores=2)
     recorder.may_end = {"pytorch": threading.Event()}
     names = ["pytorch", "majority", "item_response", "gradient_boosting", "entropy"]
-    steps = [step(name) for name in names]
+    steps = [named_step(name) for name in names]
+
     thread = threading.Thread(target=side_by_side.run_side_by_side, args=("python", steps))
     thread.start()
-    # While the slowest step runs, the other worker takes all others, the quickest first.
+
+    # While one worker runs the slowest step, the other takes all others, the quickest first.
     others = ["majority", "entropy", "item_response", "gradient_boosting"]
     assert wait_for(lambda: [name for name in recorder.begun if name != "pytorch"] == others)
     assert "pytorch" in recorder.begun[:2]
+
     recorder.may_end["pytorch"].set()
     thread.join(20)
     assert not thread.is_alive()
@@ -67,7 +72,7 @@ def test_one_worker_takes_the_quick_steps_the_other_the_slow_ones(
 
 def test_splits_end_before_the_first_model_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = Recorder(monkeypatch, n_cores=4)
-    side_by_side.run_side_by_side("python", [step("majority"), step(LOCAL_SPLIT)])
+    side_by_side.run_side_by_side("python", [named_step("majority"), named_step(LOCAL_SPLIT)])
     assert recorder.begun == [LOCAL_SPLIT, "majority"]
 
 
@@ -76,7 +81,7 @@ def test_no_more_steps_run_than_there_are_cores(
     n_cores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorder = Recorder(monkeypatch, n_cores)
-    steps = [step(str(number)) for number in range(12)]
+    steps = [named_step(str(number)) for number in range(12)]
     assert side_by_side.run_side_by_side("python", steps) == []
     assert sorted(recorder.begun, key=int) == [step.name for step in steps]
     assert recorder.most_at_a_time <= n_cores
@@ -86,7 +91,7 @@ def test_on_large_data_one_step_runs_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    steps = [Step("task 1", "majority", (), Path(), data=(tmp_path,))]
+    steps = [Step("task 1", "majority", commands=(), output_dir=Path(), data=(tmp_path,))]
     (tmp_path / "train.csv").write_bytes(bytes(1000))
     assert side_by_side.count_workers(steps) == 4
     monkeypatch.setattr(side_by_side, "LARGE_DATA", 999)
@@ -98,12 +103,16 @@ def test_results_and_failures_are_printed(
 ) -> None:
     """A failure stops no other step; failures are returned in the order of the steps."""
     Recorder(monkeypatch, n_cores=1)
-    steps = [step("broken_slow"), step("majority"), step("broken_2", "task 2")]
+    steps = [named_step("broken_slow"), named_step("majority"), named_step("broken_2", "task 2")]
     monkeypatch.setattr(side_by_side, "SLOW", ("broken_slow",))
-    assert side_by_side.run_side_by_side("python", steps) == [
+
+    failures = side_by_side.run_side_by_side("python", steps)
+
+    assert failures == [
         "failed: task 1, broken_slow: broken_slow has failed",
         "failed: task 2, broken_2: broken_2 has failed",
     ]
+    # The single worker leaves the slow step for the end.
     assert capsys.readouterr().out.splitlines() == [
         "[1/3] task 1  majority: 1.0 s",
         "[2/3] task 2  broken_2: failed",
