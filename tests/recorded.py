@@ -8,6 +8,7 @@ from typing import Any
 from common.evaluation.record import Result
 from common.origin import Origin
 from common.provenance import Provenance
+from tools.results import read_results
 
 RESULT = Result(
     time="2026-01-01T10:00:00+00:00",
@@ -58,6 +59,13 @@ def seeded(model: str, seed: int | None, score: float, time: str = RESULT.time) 
 def made_by(result: Result) -> str:
     """Return the command that made the submission, or nothing."""
     return Provenance(result.script, result.options, 0).command if result.script else ""
+
+
+def recorded_doubts(kit: Path) -> list[str]:
+    """Return the doubts about all recorded scores of a kit; whoever follows a page has none."""
+    path = kit / "data/test_output/results.jsonl"
+    results = read_results(path) if path.is_file() else []
+    return [doubt for result in results for doubt in result.doubts]
 
 
 def write_record(path: Path, *results: Result) -> Path:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, copy_kit, keep_only, run, succeeds
 from platforms import on_unix
+from recorded import recorded_doubts
 from run_scripts import LIBRARIES, PATIENCE, ends_within, run_process, wait_for
 from sample_blocks import needs_blocks
 from terminal import run_on_terminal
@@ -78,6 +79,8 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> 
     for (_, name), score in score_by_model.items():
         assert 0.2 < score < 1
         assert re.search(rf"^ +{name} .*{score:.4f} ", table(first), re.MULTILINE), name
+
+    assert recorded_doubts(kit) == []
 
     second = succeeds(["quickstart.py"], kit=kit)
     assert steps(second) == dict.fromkeys([*SPLITS, *score_by_model], "done already")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PAGES, ROOT, commands, run_page_command
+from recorded import recorded_doubts
 
 # The guide is walked in a test of its own, test_write_your_own_entry.py.
 WITH_COMMANDS = [page for page in PAGES if "WRITE" not in page.name and commands(ROOT / page)]
@@ -19,6 +20,7 @@ def test_commands_run_in_order(page: Path, tiny_kit: Path) -> None:
             continue
         done = run_page_command(page, arguments, tiny_kit)
         assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
+    assert recorded_doubts(tiny_kit) == []
 
 
 @pytest.mark.files

@@ -8,6 +8,7 @@ import nbformat
 import pytest
 from conftest import ROOT, copy_kit
 from nbclient import NotebookClient
+from recorded import recorded_doubts
 from run_scripts import PATIENCE
 from sample_blocks import needs_blocks
 
@@ -61,6 +62,7 @@ def test_a_new_run_shows_the_stored_outputs(
         # that finds ipykernel loaded takes itself for a notebook.
         sys.modules.pop("ipykernel", None)
     assert (kit / "submissions/submission_task_1.zip").is_file()
+    assert recorded_doubts(kit) == []
     # The copy first simulates its data and prints that.
     now = [text for text in now if not text.startswith("simulated data")]
     stored = [comparable(text) for text in before]

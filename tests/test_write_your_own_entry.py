@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT, blocks, commands, run_page_command, succeeds
+from recorded import recorded_doubts
 from run_scripts import run_process
 from sample_blocks import needs_blocks
 
@@ -64,6 +65,7 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
 
     # `my_idea` was edited by the guide's diff, which makes it better. `my_ranking` and
     # `my_questions` were not edited, and score as the samples that they are copies of.
+    assert recorded_doubts(kit) == []
     lines = (kit / "data/test_output/results.jsonl").read_text().splitlines()
     results = [json.loads(line) for line in lines]
     scores = {
