@@ -30,7 +30,10 @@ def run(main: Callable[[], None]) -> NoReturn:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with contextlib.redirect_stdout(cast(TextIO, _PrintableStream(sys.stdout))):
+        with (
+            contextlib.redirect_stdout(cast(TextIO, _PrintableStream(sys.stdout))),
+            provenance.watching_reads(),
+        ):
             main()
     except BrokenPipeError:
         # The reader, such as `head`, has closed the pipe. Python flushes stdout once more at exit:

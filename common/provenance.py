@@ -13,7 +13,8 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import Any, BinaryIO
 
 from common import fingerprints, layout, official_files, source_code
 from common.errors import InputError
-from common.fingerprints import Fingerprint, fingerprint, matches
+from common.fingerprints import Fingerprint, digest, fingerprint, matches
 from common.origin import Origin, combine
 
 # Stands for the script of a record if a notebook made the files.
@@ -48,11 +49,16 @@ _STARTED = time.perf_counter()
 class ThisRun:
     """What has happened so far while the script runs."""
 
-    # Fingerprints of the files that tables were read from. The record of a file that the script
-    # writes names them as the sources of this file.
+    # Fingerprints of the files of data that were read. The record of a file that the script writes
+    # names them as the sources of this file.
     sources: dict[Path, Fingerprint] = field(default_factory=dict)
-    # For each file of code that was loaded at the start: time of the last change, and size.
-    code_at_start: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    # Fingerprints of the files that predictions which the script blends were made from. These files
+    # need not exist any more.
+    sources_of_parts: dict[Path, Fingerprint] = field(default_factory=dict)
+    # Whether every file of data that Python opens for reading is noted as a source.
+    is_watching: bool = False
+    # The SHA-256 of each file of code that was loaded at the start; "" for a missing file.
+    code_at_start: dict[Path, str] = field(default_factory=dict)
     # Whether Control-C has stopped a fit early.
     interrupted: bool = False
     # Whether a file was read of which nobody knows what it was made from.
@@ -60,6 +66,10 @@ class ThisRun:
 
 
 RUN = ThisRun()
+# Holds True if the audit hook of `watching_reads` has been added.
+_has_hook: list[bool] = []
+# Endings of the names of files of data.
+_DATA = (".csv", ".txt", ".xml", ".npy", ".npz")
 
 
 @dataclass(frozen=True)
@@ -223,7 +233,39 @@ def note_origin(record: Provenance | None, folder: Path) -> None:
     RUN.unknown_sources |= record.unknown_sources
     RUN.interrupted |= record.interrupted
     for name, known in record.made_from.items():
-        RUN.sources.setdefault((folder / name).absolute(), known)
+        RUN.sources_of_parts[(folder / name).absolute()] = known
+
+
+@contextmanager
+def watching_reads() -> Iterator[None]:
+    """Note every file of data that Python opens for reading, also with pandas or NumPy."""
+    # Python cannot remove an audit hook. So the hook is added once, and watches only in this block.
+    if not _has_hook:
+        sys.addaudithook(_note_opened)
+        _has_hook.append(True)
+    run = RUN
+    run.is_watching = True
+    try:
+        yield
+    finally:
+        run.is_watching = False
+
+
+def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
+    """Note a file of data that is opened for reading; called for every event that Python audits."""
+    if event != "open" or not RUN.is_watching:
+        return
+    path, mode, _ = arguments
+    # `os.open` has no mode. A file may also be opened by its number.
+    is_read = mode is not None and mode.startswith("r")
+    if not isinstance(path, str | os.PathLike) or not is_read:
+        return
+    name = os.fspath(path)
+    if not isinstance(name, str) or not name.lower().endswith(_DATA) or "site-packages" in name:
+        return
+    # Opening the file will raise an error where the script can handle it.
+    with suppress(OSError):
+        note_source(Path(name))
 
 
 def fingerprint_of_source(path: Path) -> Fingerprint:
@@ -237,7 +279,7 @@ def note_code() -> None:
         file = getattr(module, "__file__", None)
         if file is not None and Path(file).absolute().is_relative_to(layout.ROOT):
             path = Path(file).absolute()
-            RUN.code_at_start[path] = _state_of(path)
+            RUN.code_at_start[path] = _digest_or_empty(path)
 
 
 def note_interrupt() -> None:
@@ -250,18 +292,17 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _state_of(path: Path) -> tuple[int, int]:
-    """Return the time of a file's last change and its size; zeros if the file is not there."""
+def _digest_or_empty(path: Path) -> str:
+    """Return the SHA-256 of a file; empty if the file cannot be read."""
     try:
-        status = path.stat()
+        return digest(path)
     except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
+        return ""
 
 
 def _has_code_changed() -> bool:
     """Return whether a file of code has changed since `note_code`."""
-    return any(_state_of(path) != state for path, state in RUN.code_at_start.items())
+    return any(_digest_or_empty(path) != known for path, known in RUN.code_at_start.items())
 
 
 # ---- The record of a file ------------------------------------------------------------------------
@@ -285,7 +326,7 @@ def this_process(
         completely and not renamed yet.
     made_from
         The source files. By default they are the files that this process has read so far and that
-        still exist.
+        still exist; none in a notebook, which may have read files for other purposes.
     split
         Description of the folds, see `Provenance.split`.
     name
@@ -294,11 +335,14 @@ def this_process(
     open_files = files or {}
     for file in open_files.values():
         file.flush()
-    if made_from is None:
-        sources = {path: known for path, known in RUN.sources.items() if path.is_file()}
-    else:
-        sources = {path: fingerprint(path) for path in made_from}
     script, options = _script_and_options()
+    if made_from is not None:
+        sources = {path: fingerprint(path) for path in made_from}
+    elif script == NOTEBOOK:
+        sources = {}
+    else:
+        sources = {path: known for path, known in RUN.sources.items() if path.is_file()}
+        sources |= RUN.sources_of_parts
     path = layout.ROOT / script
     return Provenance(
         script=script,
@@ -308,7 +352,7 @@ def this_process(
         code=source_code.fingerprint(path) if path.is_file() else "",
         split=split,
         name=name,
-        origin=origin_of(*sources),
+        origin=origin_of(*filter(Path.is_file, sources)),
         files={path.name: fingerprint(Path(file.name)) for path, file in open_files.items()},
         made_from={_relative_to(folder, path): known for path, known in sources.items()},
         time=now(),

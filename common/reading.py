@@ -24,7 +24,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-from common import provenance
+from common import fingerprints, provenance
 from common.arrays import Array
 from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT
@@ -113,6 +113,11 @@ def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
     require_file(path)
     provenance.note_source(path)
     return Source(str(path), lambda: path.open("rb"), column_names)
+
+
+def unnoticed_source(path: Path) -> Source:
+    """Return a CSV file on disk as a source, without noting that the process reads it."""
+    return Source(str(path), lambda: fingerprints.open_unnoticed(path))
 
 
 def is_there(path: Path) -> bool:

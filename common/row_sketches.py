@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from common import reading, schema
+from common import fingerprints, reading, schema
 from common.errors import InputError
 from common.schema import Column
 
@@ -64,7 +64,7 @@ _OUTCOMES = (schema.IS_CORRECT, schema.ANSWER_VALUE)
 
 def sketch(path: Path) -> dict[str, str]:
     """Return the sketch of a file of answers or judgements; it is empty for any other file."""
-    by_outcome = _hash_rows(path, _file_source(path))
+    by_outcome = _hash_rows(path, reading.unnoticed_source(path))
     return {outcome: _encode(_keep(hashes)) for outcome, hashes in by_outcome.items()}
 
 
@@ -142,11 +142,6 @@ def _decode(text: str) -> list[Hashes]:
 # ---- Rows ----------------------------------------------------------------------------------------
 
 
-def _file_source(path: Path) -> reading.Source:
-    """Return a file as a source that no record names: it is only looked at."""
-    return reading.Source(str(path), lambda: path.open("rb"))
-
-
 def _hash_rows(path: Path, source: reading.Source) -> dict[str, Hashes]:
     """Return the hashes of the rows of `source`, all or some of a file, by outcome.
 
@@ -155,7 +150,7 @@ def _hash_rows(path: Path, source: reading.Source) -> dict[str, Hashes]:
     """
     try:
         # Most files that are not answers are told by the header alone.
-        header = reading.read_header(_file_source(path))
+        header = reading.read_header(reading.unnoticed_source(path))
         if {schema.USER_ID.name, schema.QUESTION_ID.name}.issubset(header):
             return _hash_answers(source, header)
         if {schema.LEFT.name, schema.RIGHT.name}.issubset(header):
@@ -210,7 +205,7 @@ def _ignore(fault: str) -> None:
 def _read_sample(path: Path) -> bytes:
     """Return a CSV file, or for a large file its header and whole lines from all parts of it."""
     size = path.stat().st_size
-    with path.open("rb") as file:
+    with fingerprints.open_unnoticed(path) as file:
         if size <= _N_SAMPLES * _SAMPLE_SIZE:
             return file.read()
         start = file.read(_SAMPLE_SIZE)

@@ -6,6 +6,7 @@ evaluation stops at the first fault; `tools.check_submission` collects all of th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from common import answers, provenance, reading, schema, writing, zips
@@ -64,7 +65,13 @@ def read_ranking_template(path: Path) -> IntArray:
 
 
 def write_predictions(
-    template: pd.DataFrame, task: int, value: Array, path: Path, *, name: str = ""
+    template: pd.DataFrame,
+    task: int,
+    value: Array,
+    path: Path,
+    *,
+    name: str = "",
+    made_from: Sequence[Path] | None = None,
 ) -> None:
     """Write a submission of task 1 or 2, a CSV and its zip: the template with one column filled in.
 
@@ -81,6 +88,9 @@ def write_predictions(
         The path of the CSV. The zip is written beside the CSV.
     name
         Name of the model on the scoreboard, for a notebook. A script's is that of its file.
+    made_from
+        The files that the model has learned from, for a notebook. A script's are those that it has
+        read.
 
     Raises
     ------
@@ -92,7 +102,7 @@ def write_predictions(
     if answer_id in table:
         # An unknown id becomes an empty cell.
         table[answer_id] = table[answer_id].astype("Int32").mask(table[answer_id] < 0)
-    _write(table, TASKS[task].column, value, path, task, name)
+    _write(table, TASKS[task].column, value, path, task, name, made_from)
 
 
 def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
@@ -113,7 +123,14 @@ def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
     return np.argsort(order) + 1
 
 
-def write_ranking(question: IntArray, quality: Array, path: Path, *, name: str = "") -> None:
+def write_ranking(
+    question: IntArray,
+    quality: Array,
+    path: Path,
+    *,
+    name: str = "",
+    made_from: Sequence[Path] | None = None,
+) -> None:
     """Write a submission of task 3 and its zip: the questions, ranked by `rank_by_quality`.
 
     Parameters
@@ -124,7 +141,7 @@ def write_ranking(question: IntArray, quality: Array, path: Path, *, name: str =
         A number for each question; higher is better, NaN ranks last.
     path
         The path of the CSV. The zip is written beside the CSV.
-    name
+    name, made_from
         As in `write_predictions`.
 
     Raises
@@ -133,7 +150,9 @@ def write_ranking(question: IntArray, quality: Array, path: Path, *, name: str =
         If there is not one quality for each question.
     """
     ranking = rank_by_quality(question, quality)
-    _write(pd.DataFrame({"QuestionId": question}), schema.RANKING, ranking, path, 3, name)
+    _write(
+        pd.DataFrame({"QuestionId": question}), schema.RANKING, ranking, path, 3, name, made_from
+    )
 
 
 def files_of(path: Path) -> list[Path]:
@@ -149,7 +168,13 @@ def files_of(path: Path) -> list[Path]:
 
 
 def _write(
-    table: pd.DataFrame, column: Column, value: Array, path: Path, task: int, name: str
+    table: pd.DataFrame,
+    column: Column,
+    value: Array,
+    path: Path,
+    task: int,
+    name: str,
+    made_from: Sequence[Path] | None,
 ) -> None:
     """Fill a column of a table with predictions, and write the submission's three files."""
     # Accept a list or a tensor as well.
@@ -173,7 +198,8 @@ def _write(
         csv_file.flush()
         zips.write_zip_to(zip_file, {TASKS[task].submission: Path(csv_file.name)})
         files = {paths[0]: csv_file, paths[1]: zip_file}
-        record.write(provenance.this_process(path.parent, files, name=name).as_json())
+        origin = provenance.this_process(path.parent, files, made_from, name=name)
+        record.write(origin.as_json())
 
 
 # ---- For evaluations: read and check a submission ------------------------------------------------

@@ -4,12 +4,14 @@ Each test follows a user who changes flags, moves files, edits code, or makes th
 then scores what was made before. Task 4 has tests of its own in tests/task_4.
 """
 
+import re
 import shutil
 from pathlib import Path
 
 from common import source_code
 from tools.results import read_results
 
+import pandas as pd
 import pytest
 from conftest import fails, run, succeeds
 from sample_blocks import needs_blocks
@@ -101,17 +103,64 @@ def test_a_submission_without_a_record_is_scored_and_marked(kit: Path) -> None:
     assert "(may have seen these answers)" in " ".join(scoreboard.split())
 
 
-def test_an_entry_that_has_learned_from_a_part_of_all_answers_is_marked(kit: Path) -> None:
+def test_an_entry_that_has_learned_from_a_part_of_all_answers_gets_no_score(kit: Path) -> None:
     """The first lines of the training file hold some of the answers of the local split."""
     lines = (kit / "data/train_data/train_task_1_2.csv").read_text().splitlines(keepends=True)
     (kit / "part.csv").write_text("".join(lines[:3000]))
     succeeds([MAJORITY, "--local", "--input_dir", kit, "--train_data", "part.csv"], kit=kit)
 
-    printed = succeeds(SCORE, kit=kit)
+    error = fails(SCORE, kit=kit)
 
-    expected = "part.csv, expected data/test_input/train_task_1_2.csv"
-    assert f"note: may have seen these answers: has learned from {expected}" in printed
-    assert read_last_doubts(kit) == ["may have seen these answers"]
+    assert re.search(r"was made from part\.csv, which holds \d+ of the 2,560 answers", error)
+
+
+def test_an_entry_may_learn_from_other_answers_that_are_not_scored(kit: Path) -> None:
+    """These are the answers of the students of tasks 3 and 4, to other questions."""
+    others = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
+    others.assign(UserId=others["UserId"] + 10_000_000).to_csv(kit / "others.csv", index=False)
+    succeeds([MAJORITY, "--local", "--input_dir", kit, "--train_data", "others.csv"], kit=kit)
+    assert "note: " not in succeeds(SCORE, kit=kit)
+
+
+def test_answers_that_an_entry_reads_with_pandas_are_noticed(kit: Path) -> None:
+    """It reads its training answers with the kit, and all answers with pandas."""
+    path = kit / "data/train_data/train_task_1_2.csv"
+    script = add_to_model(
+        kit, "peeks", f"    import pandas as pd\n    pd.read_csv({str(path)!r})\n"
+    )
+    succeeds([script, "--local"], kit=kit)
+    assert SEEN in fails(SCORE, kit=kit)
+
+
+@pytest.mark.parametrize("is_saved_anew", [False, True])
+def test_a_copy_of_the_true_answers_elsewhere_changes_nothing(
+    kit: Path, tmp_path: Path, is_saved_anew: bool
+) -> None:
+    """No record of the split lies beside the copy, and no training answers."""
+    valid = kit / "data/test_input/valid_task_1_2.csv"
+    copy = tmp_path / "mine" / valid.name
+    copy.parent.mkdir()
+    if is_saved_anew:
+        pd.read_csv(valid).sample(frac=0.9, random_state=0).to_csv(copy, index=False)
+    else:
+        shutil.copy(valid, copy)
+    succeeds([MAJORITY, "--local", "--input_dir", kit / "data/train_data"], kit=kit)
+    error = fails([*SCORE, "--input_dir", copy.parent, "--output_dir", tmp_path], kit=kit)
+    assert "was made from data/train_data/train_task_1_2.csv, which holds 2," in error
+
+
+def test_a_ranking_that_has_learned_from_a_copy_of_the_panel_gets_no_score(kit: Path) -> None:
+    panel = pd.read_csv(kit / "data/test_data/quality_response_remapped_public.csv")
+    panel.sort_values("left").to_csv(kit / "panel.csv", index=False)
+    source = kit / "task_3/sample_model_entropy.py"
+    text = source.read_text(encoding="utf-8").replace(
+        "    # ---- End of the model.",
+        "    open('panel.csv').close()\n    # ---- End of the model.",
+    )
+    (kit / "task_3/peeks.py").write_text(text, encoding="utf-8")
+    succeeds(["task_3/peeks.py"], kit=kit, cwd=kit)
+    error = fails(["task_3/local_evaluation.py", "--phase", "public"], kit=kit)
+    assert "was made from panel.csv, which holds 25 of the 25 answers" in error
 
 
 @pytest.mark.parametrize("flags", [[], ["--input_dir", "data/test_input"]])

@@ -205,7 +205,8 @@ def warn_of_local_training(path: Path) -> list[str]:
     if record is None or is_local(path):
         return []
     sources = [(path.parent / source).resolve() for source in record.made_from]
-    if not any(source.parent == layout.TEST_INPUT_DIR.resolve() for source in sources):
+    folders = {source.parent for source in sources if "train" in source.name}
+    if folders != {layout.TEST_INPUT_DIR.resolve()}:
         return []
     return [
         "note: it has learned from the training part of the local split alone; run "

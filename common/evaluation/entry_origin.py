@@ -8,16 +8,23 @@ record of an entry's command, see `common.provenance`, tells all of that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from common import cli, fingerprints, layout, provenance, source_code
+from common import cli, fingerprints, layout, provenance, reading, schema, source_code
+from common.answers import pair_keys
 from common.errors import InputError, printable
 from common.evaluation import joined_metadata
 from common.evaluation.doubt import Doubt
 from common.fingerprints import Fingerprint, fingerprint
-from common.provenance import Provenance
+from common.provenance import NOTEBOOK, Provenance
+from common.schema import Column
 from common.tasks import Task
+
+import numpy as np
+import numpy.typing as npt
+
+Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -53,8 +60,8 @@ def find_origin(
         Files without answers. If an entry has read no other file, then nobody knows which answers
         it has learned from.
     train
-        The training answers that belong to the references. If an entry has learned from other
-        answers, these may hold the true ones. None: nothing is said about other answers.
+        The training answers that belong to the references, and hold none of the true answers. If an
+        entry has learned from other files, their rows are compared with those of the references.
 
     Raises
     ------
@@ -64,17 +71,10 @@ def find_origin(
     """
     record = provenance.read(submission)
     origin = judge(submission, record, submission.parent, references, templates)
-    if record is None or train is None or not train.is_file():
-        return origin
-    others = find_other_answers(record, submission.parent, templates, train)
-    if not others:
-        return origin
-    doubt = Doubt(
-        mark=UNKNOWN_SOURCES.mark,
-        sentence=f"may have seen these answers: has learned from {', '.join(others)}, expected "
-        f"{cli.show(train.resolve())}",
-    )
-    return replace(origin, doubts=(doubt, *origin.doubts))
+    if record is not None:
+        for reference in references:
+            require_no_shared_rows(submission, record, submission.parent, reference, train)
+    return origin
 
 
 def templates_of(task: Task) -> list[Path]:
@@ -82,24 +82,86 @@ def templates_of(task: Task) -> list[Path]:
     return [Path(name) for name in (task.template, task.local_template) if name is not None]
 
 
-def find_other_answers(
-    record: Provenance, folder: Path, templates: Iterable[Path], train: Path
-) -> list[str]:
-    """Return the source files of an entry that are not `train`, nor split from it.
+def require_no_shared_rows(
+    entry: Path, record: Provenance, folder: Path, reference: Path, train: Path | None = None
+) -> None:
+    """Raise `InputError` if a source file of an entry holds rows of the file it is scored on.
 
-    Templates and metadata hold no answers and are left out.
+    A row is a student and a question, or in a panel of task 3 a pair of questions. So a copy of the
+    true answers is found, also if it was saved anew or cut down.
+
+    Parameters
+    ----------
+    entry
+        The entry, for the message.
+    record
+        The entry's record. Its source files are relative to `folder`.
+    folder
+        The folder of the record.
+    reference
+        The file that the entry is scored on.
+    train
+        Training answers that are known to hold no row of the reference. They are not compared, nor
+        is a file that was split from them.
     """
-    template_names = {path.name for path in templates}
-    expected = fingerprint(train)
-    others = []
+    expected = fingerprint(train) if train is not None and train.is_file() else None
+    scored_rows: Rows | None = None
     for name, known in record.made_from.items():
         source = folder / name
-        if source.name in template_names or "_metadata" in source.name or known == expected:
+        columns = key_columns(source)
+        if columns is None or known == expected or was_split_from(source, expected):
             continue
-        split = provenance.read(source) if source.is_file() else None
-        if split is None or expected not in split.made_from.values():
-            others.append(cli.show(source.resolve()))
-    return others
+        if columns != key_columns(reference):
+            continue
+        if scored_rows is None:
+            scored_rows = read_rows(reference, columns)
+        n_shared = int(np.isin(scored_rows, read_rows(source, columns)).sum())
+        if n_shared:
+            raise InputError(
+                f"{entry}: was made from {cli.show(source.resolve())}, which holds {n_shared:,} of "
+                f"the {len(scored_rows):,} answers that it is scored on; expected an entry that "
+                "has not seen them"
+            )
+
+
+def key_columns(path: Path) -> tuple[Column, Column] | None:
+    """Return the two columns that identify a row of answers or of judgements.
+
+    None for a file that holds neither, such as a template or metadata, and for a missing file.
+    """
+    if path.suffix.lower() != ".csv" or not path.is_file():
+        return None
+    try:
+        names = set(reading.read_header(reading.unnoticed_source(path)))
+    except InputError:
+        return None
+    if names & {schema.IS_CORRECT.name, schema.ANSWER_VALUE.name}:
+        return schema.USER_ID, schema.QUESTION_ID
+    if {schema.LEFT.name, schema.RIGHT.name} <= names:
+        return schema.LEFT, schema.RIGHT
+    return None
+
+
+def read_rows(path: Path, columns: tuple[Column, Column]) -> Rows:
+    """Read the two columns that identify a row, and encode each row as one number."""
+    try:
+        table = reading.read_table(reading.unnoticed_source(path), columns)
+    except InputError:
+        # Nothing can be learned from a malformed file with the kit.
+        return np.empty(0, np.int64)
+    first, second = (table[column.name].to_numpy(np.int64) for column in columns)
+    if columns[0] is schema.LEFT:
+        # A pair of questions is the same with the sides exchanged.
+        first, second = np.minimum(first, second), np.maximum(first, second)
+    return pair_keys(first, second)
+
+
+def was_split_from(path: Path, expected: Fingerprint | None) -> bool:
+    """Return whether a file is a part of a split of the file with a fingerprint."""
+    if expected is None:
+        return False
+    split = provenance.read(path)
+    return split is not None and expected in split.made_from.values()
 
 
 def judge(
@@ -158,8 +220,15 @@ def require_same_sources(entry: Path, record: Provenance, folder: Path) -> None:
         if source.is_file() and not fingerprints.matches(source, known):
             raise InputError(
                 f"{entry}: was made from other data than now lie in {cli.show(source.resolve())}; "
-                f"`{printable(record.command)}` makes it again"
+                f"{_how_to_repeat(record)}"
             )
+
+
+def _how_to_repeat(record: Provenance) -> str:
+    """Say how an entry is made again."""
+    if record.script == NOTEBOOK:
+        return "run the cells of the notebook again"
+    return f"`{printable(record.command)}` makes it again"
 
 
 def find_doubts(record: Provenance) -> list[Doubt]:
@@ -208,6 +277,11 @@ def require_same_run(path: Path, record: Provenance | None, submission: Path) ->
 
 
 def _what_determines(record: Provenance) -> tuple[object, ...]:
-    """Return what determines the predictions of a run: script, code, options, contents of files."""
+    """Return what determines the predictions of a run: script, code, options, contents of files.
+
+    Of a notebook, nothing of it is known but that it was one.
+    """
+    if record.script == NOTEBOOK:
+        return (NOTEBOOK,)
     sources = sorted(map(repr, record.made_from.values()))
     return record.script, record.code, provenance.settings(record.options), sources
