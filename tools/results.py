@@ -106,7 +106,7 @@ def _has_types(result: Result) -> bool:
     types["parts"] = (dict,)
     types["options"] = (dict,)
     types["doubts"] = (list,)
-    types["learned_from"] = (dict,)
+    types["learned_from"] = (dict, type(None))
     # JSON may hold a float without decimals.
     types["score"] = (float, int)
     types["seconds"] = (float, int, type(None))
@@ -116,7 +116,7 @@ def _has_types(result: Result) -> bool:
     part_types = (float, int, type(None))
     if not all(type(value) in part_types for value in result.parts.values()):
         return False
-    texts = [*result.doubts, *result.learned_from.values()]
+    texts = [*result.doubts, *(result.learned_from or {}).values()]
     return all(isinstance(text, str) for text in texts)
 
 

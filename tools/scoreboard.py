@@ -12,12 +12,15 @@ of the same phase. The page also has a table of all of them.
 import argparse
 import statistics
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from math import isnan, nan
 from typing import NamedTuple
 
 from common import charts, cli, layout, pages, provenance, reading, writing
+from common.evaluation.doubt import EARLIER_CODE, INTERRUPTED
 from common.evaluation.record import Result
 from common.origin import Origin
 from common.tasks import TASKS, title_of
@@ -51,8 +54,12 @@ PUBLISHED = (
 )
 # The order of tables by the origin of their answers.
 _ORDER = (Origin.OFFICIAL, Origin.UNKNOWN, Origin.SIMULATED)
+# If results on the same answers name several origins, the first of these counts.
+_BEST_KNOWN = (Origin.OFFICIAL, Origin.SIMULATED, Origin.UNKNOWN)
 HEADER = ("model", "score", "seeds", "seconds", "scored on")
 TEXT_WIDTH = 80
+# Names and fingerprints of files.
+Sources = tuple[tuple[str, str], ...]
 
 
 class Model(NamedTuple):
@@ -61,12 +68,23 @@ class Model(NamedTuple):
     # The model's name with its options.
     name: str
     script: str
-    # Names and fingerprints of the files that the submission was made from.
-    learned_from: tuple[tuple[str, str], ...]
-    # Reasons to doubt the score, each in a few words.
+    # The files that the submission was made from; None if they are not recorded.
+    learned_from: Sources | None
+    # Reasons to doubt the score, each in a few words. `EARLIER_CODE` is left out: an edit of the
+    # code makes no other model.
     doubts: tuple[str, ...]
     # When a notebook without a name was scored; otherwise empty.
     run: str
+
+
+class RowKey(NamedTuple):
+    """What makes two results parts of one row: scores of one model and version of its code."""
+
+    model: Model
+    # Fingerprint of the code.
+    code: str
+    # Position in the record if the fit was interrupted: it has a row of its own. Otherwise None.
+    position: int | None
 
 
 class Row(NamedTuple):
@@ -170,10 +188,27 @@ def make_tables(results: Iterable[Result]) -> list[Table]:
             result.rules,
         )
 
-    by_time = sorted(results, key=lambda result: result.time)
+    by_time = sorted(with_best_known_origin(list(results)), key=lambda result: result.time)
     # The sort is stable: results with equal keys stay in the order of time.
     by_table = sorted(by_time, key=table_key)
     return [make_table(list(group)) for _, group in groupby(by_table, table_key)]
+
+
+def with_best_known_origin(results: Sequence[Result]) -> list[Result]:
+    """Return the results; those on the same answers name the same origin of the answers.
+
+    In older lines of the record, the origin of official answers is unknown.
+    """
+    origins_by_answers: dict[str, set[Origin]] = {}
+    for result in results:
+        # Without a fingerprint, nobody knows which answers these were.
+        if result.data:
+            origins_by_answers.setdefault(result.data, set()).add(result.origin)
+    changed = []
+    for result in results:
+        origins = origins_by_answers.get(result.data, {result.origin})
+        changed.append(replace(result, origin=min(origins, key=_BEST_KNOWN.index)))
+    return changed
 
 
 def make_table(results: Sequence[Result]) -> Table:
@@ -249,22 +284,30 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
 
     Both lists begin with the best score. `results` are in the order of time. The code of a model's
     latest result is the current one; `Result.code` is a fingerprint of the code. If a seed was
-    scored twice with the same code, the later score counts.
+    scored twice with the same code, the later score counts. An interrupted fit has a row of its
+    own, since nobody knows how much it has learned.
     """
-    latest_code: dict[Model, str] = {}
-    results_by_seed: dict[tuple[Model, str], dict[int, Result]] = {}
-    for result in results:
+    latest: dict[Model, Result] = {}
+    seeds_by_row: dict[RowKey, dict[int, Result]] = {}
+    for position, result in enumerate(results):
         model = model_of(result)
-        latest_code[model] = result.code
+        latest[model] = result
+        is_interrupted = INTERRUPTED in result.doubts
+        key = RowKey(model, result.code, position if is_interrupted else None)
         # The seed is 0 if the command names none.
-        seed = result.seed or 0
-        results_by_seed.setdefault((model, result.code), {})[seed] = result
-    labels = label_models(latest_code)
+        seeds_by_row.setdefault(key, {})[result.seed or 0] = result
+    details_by_model = tell_apart(latest)
+    n_rows = Counter(key.model for key in seeds_by_row)
     rows = []
     former = []
-    for (model, code), by_seed in results_by_seed.items():
-        row = model_row(labels[model], list(by_seed.values()))
-        if code == latest_code[model]:
+    for key, by_seed in seeds_by_row.items():
+        details = details_by_model[key.model]
+        if key.position is not None and n_rows[key.model] > 1:
+            (interrupted,) = by_seed.values()
+            details = [*details, minute_of(interrupted)]
+        label = f"{key.model.name} ({'; '.join(details)})" if details else key.model.name
+        row = model_row(label, list(by_seed.values()))
+        if key.code == latest[key.model].code:
             rows.append(row)
         else:
             former.append(row)
@@ -277,39 +320,56 @@ def model_of(result: Result) -> Model:
     """Return the model that a result is a score of."""
     # A notebook without a name may have held any model: each of its scores is one of its own.
     is_unnamed = result.script == provenance.NOTEBOOK and result.model == provenance.NOTEBOOK
+    sources = result.learned_from
     return Model(
         name=result.name,
         script=result.script,
-        learned_from=tuple(sorted(result.learned_from.items())),
-        doubts=tuple(result.doubts),
-        run=f"{result.time[:16].replace('T', ' ')} UTC" if is_unnamed else "",
+        learned_from=None if sources is None else tuple(sorted(sources.items())),
+        doubts=tuple(mark for mark in result.doubts if mark != EARLIER_CODE),
+        run=minute_of(result) if is_unnamed else "",
     )
 
 
-def label_models(models: Iterable[Model]) -> dict[Model, str]:
-    """Return a label for each model: its name, and what else tells it from others of that name."""
+def minute_of(result: Result) -> str:
+    """Return when a result was scored, to the minute: "2020-10-31 23:59 UTC"."""
+    return f"{result.time[:16].replace('T', ' ')} UTC"
+
+
+def tell_apart(latest: Mapping[Model, Result]) -> dict[Model, list[str]]:
+    """Return what the label of each model says beside its name, such as the doubts.
+
+    This tells the model from others of its name. `latest` holds the latest result of each model:
+    its doubts are shown.
+    """
     by_name: dict[str, list[Model]] = {}
-    for model in models:
+    for model in latest:
         by_name.setdefault(model.name, []).append(model)
-    labels = {}
-    for name, namesakes in by_name.items():
-        all_sources = [dict(model.learned_from) for model in namesakes]
-        for model, sources in zip(namesakes, all_sources, strict=True):
-            details = [*model.doubts]
+    details_by_model = {}
+    for namesakes in by_name.values():
+        all_sources = [model.learned_from for model in namesakes]
+        for model in namesakes:
+            details = [*latest[model].doubts]
             if len({other.script for other in namesakes}) > 1:
                 details.append(model.script or "no script")
-            details += describe_sources(sources, all_sources)
+            details += describe_sources(model.learned_from, all_sources)
             if model.run:
                 details.append(model.run)
-            labels[model] = f"{name} ({'; '.join(details)})" if details else name
-    return labels
+            details_by_model[model] = details
+    return details_by_model
 
 
-def describe_sources(sources: dict[str, str], all_sources: Sequence[dict[str, str]]) -> list[str]:
+def describe_sources(
+    learned_from: Sources | None, all_learned_from: Iterable[Sources | None]
+) -> list[str]:
     """Return the source files of a model that not all models of its name were made from.
 
-    A file of which there are several versions is shown with the beginning of its fingerprint.
+    Models whose sources are not recorded are not compared with others. A file of which there are
+    several versions is shown with the beginning of its fingerprint.
     """
+    all_sources = [dict(other) for other in all_learned_from if other is not None]
+    if learned_from is None:
+        return ["sources not recorded"] if all_sources else []
+    sources = dict(learned_from)
     described = []
     for name, digest in sources.items():
         digests = {other.get(name) for other in all_sources}

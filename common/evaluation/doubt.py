@@ -2,6 +2,12 @@
 
 from dataclasses import dataclass
 
+# Marks of doubts that the scoreboard tells from others.
+# The score is that of code that has been edited since.
+EARLIER_CODE = "made by earlier code"
+# The fit was stopped early: the model has learned less than its options say.
+INTERRUPTED = "fit interrupted"
+
 
 @dataclass(frozen=True)
 class Doubt:

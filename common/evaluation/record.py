@@ -14,11 +14,13 @@ from common.evaluation.outcomes import Outcomes
 from common.metrics import Score
 from common.origin import Origin
 from common.provenance import Provenance, show_path
-from common.tasks import TASK_4
+from common.tasks import TASK_4, TASKS
 
 # Options that are left out of a result's name, as the options of folders and files are: they do not
 # tell one model from another. Results that differ only in these options have the same name.
 _NOT_IN_NAME = ("local", "seed", "device", "checkpoint")
+# Names of the templates of all tasks. They hold no answers, so no model learns from them.
+_TEMPLATES = {name for task in TASKS.values() for name in (task.template, task.local_template)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +111,8 @@ class Result:
     # Reasons to doubt the score, each in a few words.
     doubts: list[str] = field(default_factory=list)
     # The files that the submission was made from: fingerprints by name, such as
-    # "train_data/train_task_1_2.csv".
-    learned_from: dict[str, str] = field(default_factory=dict)
+    # "train_data/train_task_1_2.csv". Templates are left out. None if nobody knows the files.
+    learned_from: dict[str, str] | None = None
 
     @property
     def name(self) -> str:
@@ -178,14 +180,16 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
         outcomes=outcomes_name,
         metric_name=evaluation.metric_name,
         doubts=[doubt.mark for doubt in evaluation.doubts],
-        learned_from=_short_fingerprints(known_origin),
+        learned_from=None if origin is None else _short_fingerprints(origin),
     )
 
 
 def _short_fingerprints(origin: Provenance) -> dict[str, str]:
-    """Return the fingerprints of source files, by the names of folder and file."""
+    """Return the fingerprints of source files without templates, by names of folder and file."""
     short = {}
     for source, known in origin.made_from.items():
+        if Path(source).name in _TEMPLATES:
+            continue
         name = "/".join(Path(source).parts[-2:])
         # A damaged record may hold anything.
         digests = known if isinstance(known, Mapping) else {}

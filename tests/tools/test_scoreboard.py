@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from common.evaluation.doubt import EARLIER_CODE, INTERRUPTED
 from common.evaluation.record import Result
 from common.origin import Origin
 from tools import scoreboard
@@ -100,6 +101,10 @@ UNSEEN = "may have seen these answers"
                 "majority (from train_data/train_task_1_2.csv 444444)",
             ],
         ),
+        (
+            [{"learned_from": None}, {"learned_from": LOCAL_PART | METADATA}],
+            ["majority", "majority (sources not recorded)"],
+        ),
         ([{"doubts": []}, {"doubts": [UNSEEN]}], ["majority", f"majority ({UNSEEN})"]),
         (
             [
@@ -109,7 +114,7 @@ UNSEEN = "may have seen these answers"
             ["notebook (2026-01-01 10:00 UTC)", "notebook (2026-01-02 10:00 UTC)"],
         ),
     ],
-    ids=["script", "training answers", "metadata", "content", "doubt", "notebook"],
+    ids=["script", "training answers", "metadata", "content", "not recorded", "doubt", "notebook"],
 )
 def test_different_models_of_one_name_have_rows_of_their_own(
     changes: list[dict[str, Any]], labels: list[str]
@@ -125,6 +130,39 @@ def test_an_interrupted_fit_is_never_averaged_with_complete_ones() -> None:
     rows = {row.name: row for row in rows_of(*complete, interrupted)}
     assert (rows["majority"].score, rows["majority"].n_seeds) == (0.7, 2)
     assert rows["majority (fit interrupted)"].score == 0.1
+
+
+def test_interrupted_fits_are_never_averaged_with_each_other() -> None:
+    """Not even fits with the same seed replace each other. A later version of the code does."""
+    results = [
+        replace(RESULT, seed=seed, score=score, time=DAYS[day], code=code, doubts=[INTERRUPTED])
+        for day, (seed, score, code) in enumerate(
+            [(0, 0.5, "aa"), (1, 0.1, "bb"), (2, 0.2, "bb"), (2, 0.3, "bb")]
+        )
+    ]
+    (table,) = scoreboard.make_tables(results)
+    shown = [(row.name, row.score, row.n_seeds) for row in table.rows]
+    assert shown == [
+        ("majority (fit interrupted; 2026-01-04 10:00 UTC)", 0.3, 1),
+        ("majority (fit interrupted; 2026-01-03 10:00 UTC)", 0.2, 1),
+        ("majority (fit interrupted; 2026-01-02 10:00 UTC)", 0.1, 1),
+    ]
+    assert [row.score for row in table.former] == [0.5]
+    assert table.n_replaced == 0
+
+
+def test_a_score_of_edited_code_is_current_until_the_entry_runs_again() -> None:
+    """The code is edited between the evaluations of the first submission."""
+    before = replace(RESULT, time=DAYS[0], code="aa")
+    edited = replace(before, time=DAYS[1], doubts=[EARLIER_CODE])
+    again = replace(before, time=DAYS[2], code="bb", score=0.7)
+
+    (row,) = rows_of(before, edited)
+    assert (row.name, row.score) == ("majority (made by earlier code)", 0.6)
+
+    (table,) = scoreboard.make_tables([before, edited, again])
+    assert [(row.name, row.score) for row in table.rows] == [("majority", 0.7)]
+    assert [(row.name, row.score) for row in table.former] == [("majority", 0.6)]
 
 
 def test_a_replaced_score_is_counted() -> None:
@@ -162,10 +200,10 @@ def test_scores_of_different_tests_are_in_different_tables() -> None:
     four_split = f"{four}: accuracy after ten questions, local split"
     exam = replace(RESULT, task="science_exam", phase="", metric_name="MAP@3")
     # Each result, and the title and kind of its table, in the order of the tables.
-    official = [(replace(RESULT, **OFFICIAL), f"{one}: accuracy, local split")]
+    official = [(replace(RESULT, data="b" * 12, **OFFICIAL), f"{one}: accuracy, local split")]
     unknown = [
-        (replace(RESULT, **UNKNOWN), f"{one}: accuracy, local split"),
-        (replace(exam, **UNKNOWN), "Science exam: MAP@3"),
+        (replace(RESULT, data="c" * 12, **UNKNOWN), f"{one}: accuracy, local split"),
+        (replace(exam, data="c" * 12, **UNKNOWN), "Science exam: MAP@3"),
     ]
     simulated = [
         (RESULT, f"{one}: accuracy, local split"),
@@ -194,6 +232,32 @@ def test_scores_of_different_tests_are_in_different_tables() -> None:
         *("Answers of unknown origin", *titles[1:3]),
         *("Simulated answers", *titles[3:], "Scores of 2020"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("origins", "expected"),
+    [
+        ([Origin.UNKNOWN, Origin.OFFICIAL], Origin.OFFICIAL),
+        ([Origin.SIMULATED, Origin.UNKNOWN], Origin.SIMULATED),
+        ([Origin.SIMULATED, Origin.OFFICIAL], Origin.OFFICIAL),
+    ],
+)
+def test_scores_on_the_same_answers_are_in_one_table_with_the_best_known_origin(
+    origins: list[Origin], expected: Origin
+) -> None:
+    """Earlier versions of the kit have recorded official answers as of unknown origin."""
+    results = [
+        replace(RESULT, model=f"model {number}", origin=origin)
+        for number, origin in enumerate(origins)
+    ]
+    (table,) = scoreboard.make_tables(results)
+    assert (table.origin, len(table.rows), table.earlier) == (expected, 2, [])
+
+
+def test_scores_on_answers_without_a_fingerprint_keep_their_origin() -> None:
+    results = [replace(RESULT, data="", **origin) for origin in (OFFICIAL, UNKNOWN)]
+    tables = scoreboard.make_tables(results)
+    assert [table.origin for table in tables] == [Origin.OFFICIAL, Origin.UNKNOWN]
 
 
 WINNER = "winner of 2020"

@@ -247,6 +247,25 @@ def test_a_submission_that_a_notebook_makes_is_called_notebook(
     assert origin.code == ""
 
 
+@pytest.mark.parametrize("template", ["submission_task_1_2.csv", "test_submission_task_1_2.csv"])
+def test_a_line_names_the_files_that_the_model_has_learned_from_without_templates(
+    submission: Path, template: str
+) -> None:
+    sources = [submission.with_name(name) for name in ("train.csv", template)]
+    for source in sources:
+        source.write_text("UserId,QuestionId\n")
+    with submission.open("rb") as file:
+        origin = provenance.this_process(submission.parent, {submission: file}, sources)
+    submission.with_suffix(".json").write_bytes(origin.as_json())
+    learned_from = append(submission).learned_from
+    assert learned_from is not None
+    assert [Path(name).name for name in learned_from] == ["train.csv"]
+
+
+def test_without_a_record_nobody_knows_what_a_model_has_learned_from(submission: Path) -> None:
+    assert append(submission).learned_from is None
+
+
 # ---- Where lines are written -------------------------------------------------------------------
 
 CLOZE = layout.RELATED_DIR / "cloze"
@@ -280,12 +299,19 @@ OF_TASK = {**OLD, "parts": {"right": 0.5, "wrong": None}, "seed": 3}
 RELATED = {**OLD, "task": "debiasing", "phase": "", "score": 1.1175, "metric_name": "NDCG@50"}
 
 
-@pytest.mark.parametrize("line", [OLD, OF_TASK, RELATED], ids=["old", "task", "related"])
+NOT_RECORDED = {**OLD, "learned_from": None}
+
+
+@pytest.mark.parametrize(
+    "line", [OLD, OF_TASK, RELATED, NOT_RECORDED], ids=["old", "task", "related", "not recorded"]
+)
 def test_a_line_with_the_right_fields_and_types_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], line: dict[str, Any]
 ) -> None:
     (tmp_path / NAME).write_text(json.dumps(line) + "\n")
-    assert len(read(tmp_path)) == 1
+    (result,) = read(tmp_path)
+    # Earlier versions have not recorded the files.
+    assert result.learned_from is None
     assert capsys.readouterr().err == ""
 
 
@@ -295,6 +321,8 @@ CHANGES: list[dict[str, Any]] = [
     {"task": "<b>"},
     {"phase": "local"},
     {"metric_name": 3},
+    {"learned_from": []},
+    {"learned_from": {"train_data/train_task_1_2.csv": None}},
     {"score": -0.1},
     {"score": 1e13},
     {"task": 4, "phase": "local"},
