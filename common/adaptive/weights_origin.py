@@ -17,7 +17,7 @@ from common.adaptive.weights import TRAINING, read_origin
 from common.arrays import IntArray
 from common.errors import InputError, printable
 from common.evaluation import entry_origin
-from common.evaluation.doubt import Doubt
+from common.evaluation.doubt import EARLIER_CODE, Doubt
 from common.evaluation.entry_origin import UNKNOWN_SOURCES
 from common.provenance import Provenance
 from common.tasks import TASK_4
@@ -154,7 +154,7 @@ def find_training_doubts(entry: Path, record: Provenance) -> list[Doubt]:
             f"{printable(shown_trainer)} or a file that it imports has changed since it trained "
             "the weights: train them again to score the code as it is"
         )
-        doubts.append(Doubt("made by earlier code", sentence))
+        doubts.append(Doubt(EARLIER_CODE, sentence))
     return doubts
 
 

@@ -15,7 +15,7 @@ from common import cli, fingerprints, layout, provenance, reading, schema, sourc
 from common.answers import pair_keys
 from common.errors import InputError, printable
 from common.evaluation import joined_metadata
-from common.evaluation.doubt import Doubt
+from common.evaluation.doubt import EARLIER_CODE, INTERRUPTED, Doubt
 from common.fingerprints import Fingerprint, fingerprint
 from common.provenance import NOTEBOOK, Provenance
 from common.schema import Column
@@ -246,7 +246,7 @@ def find_doubts(record: Provenance) -> list[Doubt]:
     elif script.is_file() and record.code and source_code.fingerprint(script) != record.code:
         doubts.append(
             Doubt(
-                mark="made by earlier code",
+                mark=EARLIER_CODE,
                 sentence=f"{record.script} or a file that it imports has changed since: this is "
                 "the score of the earlier code, run it again to score the code as it is",
             )
@@ -254,7 +254,7 @@ def find_doubts(record: Provenance) -> list[Doubt]:
     if record.interrupted:
         doubts.append(
             Doubt(
-                mark="fit interrupted",
+                mark=INTERRUPTED,
                 sentence="the fit was interrupted: it has learned less than its options say",
             )
         )
