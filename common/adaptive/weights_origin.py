@@ -6,7 +6,7 @@ record. Then the contents of its files tell which package of the kit they come f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from common.errors import InputError, printable
 from common.evaluation import entry_origin
 from common.evaluation.doubt import EARLIER_CODE, Doubt
 from common.evaluation.entry_origin import UNKNOWN_SOURCES
+from common.fingerprints import Fingerprint
 from common.provenance import Provenance
 from common.tasks import TASK_4
 
@@ -38,6 +39,9 @@ class WeightsOrigin:
     students: IntArray | None
     # Names of the entry's files that may be weights and that no record names.
     unknown_files: tuple[str, ...]
+    # The record of the kit's package that has written the same weights, by their content; None if
+    # no package of the kit has.
+    kit_record: Provenance | None = None
 
 
 def find_weights_origin(submission: Path) -> WeightsOrigin:
@@ -63,8 +67,14 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
     fingerprints = entry_files.fingerprint_data(submission, _sizes_of_files(records))
     # Names of the entry's files that no record has named so far.
     unknown = set(fingerprints)
+    # Names of those that the entry's own record names.
+    recorded: set[str] = set()
     if record is not None and is_recorded:
-        unknown = {name for name in unknown if fingerprints[name] not in record.files.values()}
+        own_files = record.files.values()
+        recorded = {name for name in unknown if fingerprints[name] in own_files}
+        unknown -= recorded
+    recorded_files = [fingerprints[name] for name in recorded]
+    kit_record = _find_record_of_all(recorded_files, packages.values())
     for package, package_record in packages.items():
         if package_record is None:
             continue
@@ -80,12 +90,29 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
         if not is_recorded:
             record = package_record
             is_recorded = True
-    return WeightsOrigin(record, students, tuple(sorted(unknown)))
+        if kit_record is None and not recorded:
+            kit_record = package_record
+    return WeightsOrigin(record, students, tuple(sorted(unknown)), kit_record)
 
 
 def _training_records() -> list[Path]:
     """Return the records of training in the kit's packages."""
     return sorted(TASK_4.folder.glob(f"*/{TRAINING}"))
+
+
+def _find_record_of_all(
+    files: Collection[Fingerprint | None], records: Iterable[Provenance | None]
+) -> Provenance | None:
+    """Return the first record that names all files; None if there is none, or there are no files.
+
+    One equal file is not enough: equal code may write it from other answers too.
+    """
+    if not files:
+        return None
+    for record in records:
+        if record is not None and all(known in record.files.values() for known in files):
+            return record
+    return None
 
 
 def _sizes_of_files(records: Iterable[Provenance]) -> set[int]:
@@ -114,6 +141,9 @@ def read_students_if_valid(package: Path) -> IntArray | None:
 def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
     """Return the doubts that the origin of an entry's weights raises about its score.
 
+    A zip, or a folder outside the kit, may have been trained elsewhere, with other data and code.
+    Then its record is not compared with the files of this kit.
+
     Parameters
     ----------
     entry
@@ -124,22 +154,30 @@ def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
     Raises
     ------
     InputError
-        If training data have changed since.
+        If weights of this kit are played and their training data have changed since.
     """
     doubts = []
     if origin.unknown_files:
         names = _join_names(origin.unknown_files)
         sentence = f"{UNKNOWN_SOURCES.mark}: no record of training names {names}"
         doubts.append(Doubt(UNKNOWN_SOURCES.mark, sentence))
-    if origin.record is not None:
-        # The paths of the sources are relative to the folder where the script ran.
-        folder = (layout.ROOT / origin.record.script).parent
-        shown_record = replace(
-            origin.record, script=provenance.show_path(_find_trainer(entry, origin.record))
-        )
-        entry_origin.require_same_sources(entry, shown_record, folder)
-        doubts += find_training_doubts(entry, origin.record)
+    is_in_kit = entry.is_dir() and entry.resolve().is_relative_to(layout.ROOT)
+    comparable_record = origin.record if is_in_kit else origin.kit_record
+    if comparable_record is not None:
+        _require_same_sources(entry, comparable_record)
+        doubts += find_training_doubts(entry, comparable_record)
+    elif origin.record is not None:
+        # Without `code`, the code is not compared.
+        doubts += find_training_doubts(entry, replace(origin.record, code=""))
     return doubts
+
+
+def _require_same_sources(entry: Path, record: Provenance) -> None:
+    """Raise `InputError` if data that an entry's weights were trained on have changed since."""
+    # The paths of the sources are relative to the folder where the script ran.
+    folder = (layout.ROOT / record.script).parent
+    shown_record = replace(record, script=provenance.show_path(_find_trainer(entry, record)))
+    entry_origin.require_same_sources(entry, shown_record, folder)
 
 
 def find_training_doubts(entry: Path, record: Provenance) -> list[Doubt]:

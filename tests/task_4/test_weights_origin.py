@@ -357,7 +357,9 @@ def drop_last_line(path: Path) -> None:
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
 
 
-@pytest.mark.parametrize("entry", ["package", "zip by hand", "package's own script"])
+@pytest.mark.parametrize(
+    "entry", ["package", "zip by hand", "zip with records", "package's own script"]
+)
 def test_weights_of_other_data_are_refused_on_the_local_split(
     kit: Path, evaluate: Evaluate, tmp_path: Path, entry: str
 ) -> None:
@@ -367,11 +369,16 @@ def test_weights_of_other_data_are_refused_on_the_local_split(
     """
     package = kit / "task_4/numpy"
     metadata = kit / "data/metadata/question_metadata_task_3_4.csv"
-    command: list[Any] = {
-        "package": [EVALUATE, package],
-        "zip by hand": [EVALUATE, zip_by_hand(package)],
-        "package's own script": [package / "local_evaluation.py"],
-    }[entry]
+    records = [weights.TRAINING, weights.TRAINED_STUDENTS]
+    command: list[Any]
+    if entry == "package":
+        command = [EVALUATE, package]
+    elif entry == "zip by hand":
+        command = [EVALUATE, zip_by_hand(package)]
+    elif entry == "zip with records":
+        command = [EVALUATE, zip_by_hand(package, [*GUIDE_FILES, *NUMPY_WEIGHTS, *records])]
+    else:
+        command = [package / "local_evaluation.py"]
     drop_last_line(metadata)
     message = fails([*command, "--output_dir", tmp_path / "output"], kit=kit)
     shown_metadata = metadata.relative_to(kit)
@@ -398,6 +405,72 @@ def test_a_copied_package_of_other_data_names_its_own_script(kit: Path, tmp_path
     drop_last_line(kit / "data/metadata/question_metadata_task_3_4.csv")
     message = fails([EVALUATE, package, "--output_dir", tmp_path / "output"], kit=kit)
     assert message.endswith("; `python task_4/mine/train_model.py --local` makes it again")
+
+
+# ---- Weights trained in another kit --------------------------------------------------------------
+
+
+@pytest.fixture
+def student_zip(kit: Path, tmp_path: Path) -> Path:
+    """Return a packed entry of the baseline, trained in another kit on another local split."""
+    student_kit = Path(shutil.copytree(kit, tmp_path / "student"))
+    succeeds(["task_4/local_data_split.py", "--seed", 5], kit=student_kit)
+    succeeds(["task_4/numpy/train_model.py", "--local"], kit=student_kit)
+    pack = ["task_4/package.py", "task_4/numpy", "--output_dir", tmp_path]
+    warning = run(pack, kit=student_kit, cwd=student_kit).stderr
+    assert "its model was trained with --local" in warning
+    shutil.rmtree(student_kit)
+    return tmp_path / "submission_task_4.zip"
+
+
+def test_weights_from_elsewhere_are_not_compared_with_the_files_of_this_kit(
+    kit: Path, evaluate: Evaluate, tmp_path: Path, student_zip: Path
+) -> None:
+    """Local split and weights differ between the kits, and later the trainer too."""
+    folder = tmp_path / "unpacked"
+    shutil.unpack_archive(student_zip, folder)
+    for entry in (student_zip, folder):
+        scored = evaluate(entry, "--phase", "public")
+        assert has_no_doubt(scored)
+        assert ["Weights trained by", "python task_4/numpy/train_model.py --local"] in scored.facts
+    with (kit / "task_4/numpy/train_model.py").open("a") as file:
+        file.write("\n# A better idea.\n")
+    assert has_no_doubt(evaluate(student_zip, "--phase", "public"))
+
+
+def test_an_equal_file_does_not_make_weights_from_elsewhere_those_of_this_kit(
+    kit: Path, evaluate: Evaluate, tmp_path: Path, student_zip: Path
+) -> None:
+    """Two splits may give a small file of equal content."""
+    folder = tmp_path / "unpacked"
+    shutil.unpack_archive(student_zip, folder)
+    name = NUMPY_WEIGHTS[0]
+    shutil.copy(folder / name, kit / "task_4/numpy" / name)
+    record = weights.read_origin(kit / "task_4/numpy")
+    assert record is not None
+    files = {**record.files, name: provenance.fingerprint(folder / name)}
+    record_path = kit / "task_4/numpy" / weights.TRAINING
+    record_path.write_bytes(replace(record, files=files).as_json())
+    drop_last_line(kit / "data/metadata/question_metadata_task_3_4.csv")
+    assert has_no_doubt(evaluate(student_zip, "--phase", "public"))
+
+
+def test_weights_from_elsewhere_that_know_the_students_are_refused(
+    kit: Path, tmp_path: Path, student_zip: Path
+) -> None:
+    message = fails([EVALUATE, student_zip, "--output_dir", tmp_path / "output"], kit=kit)
+    assert message.startswith(f"{student_zip}: its model is trained on UserId ")
+
+
+def test_an_interrupted_training_elsewhere_is_marked(
+    evaluate: Evaluate, tmp_path: Path, student_zip: Path
+) -> None:
+    folder = tmp_path / "unpacked"
+    shutil.unpack_archive(student_zip, folder)
+    record = weights.read_origin(folder)
+    assert record is not None
+    (folder / weights.TRAINING).write_bytes(replace(record, interrupted=True).as_json())
+    assert evaluate(folder, "--phase", "public").result["doubts"] == ["fit interrupted"]
 
 
 # ---- Further scripts -----------------------------------------------------------------------------
