@@ -21,7 +21,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,9 +52,9 @@ from common.adaptive.weights_origin import find_weights_origin, judge_weights
 from common.answers import read_answers
 from common.arrays import BoolArray
 from common.errors import InputError, quote
-from common.evaluation import outcomes, pairs, record
+from common.evaluation import entry_origin, outcomes, pairs, record
 from common.evaluation.doubt import Doubt
-from common.evaluation.entry_origin import require_unseen
+from common.evaluation.entry_origin import UNKNOWN_SOURCES, require_unseen
 from common.metrics import Score
 from common.provenance import Provenance
 from common.sandbox import Limits
@@ -73,6 +73,19 @@ from tqdm import tqdm
 _TARGET_SHARE = 0.2
 # With these flags, an entry would read other answers than those of the fold, or leave files behind.
 _FORBIDDEN_FLAGS = [f"--{name}" for name in (*provenance.PLACES, "local")]
+
+
+@dataclass(frozen=True)
+class EntryCode:
+    """The code of an entry: where the user has it, and where the folds run it."""
+
+    # The entry's script as the user has named it; of a package of task 4, the trainer.
+    script: Path
+    # The script that every fold runs: a copy if `kit_copy` is one, else `script` itself.
+    frozen_script: Path
+    # A temporary copy of the kit, in which `frozen_script` lies. None if the entry lies outside of the
+    # kit: then it is not copied.
+    kit_copy: Path | None
 
 
 @dataclass(frozen=True)
@@ -112,11 +125,15 @@ def main() -> None:
     cli.require_outputs([path])
     train = options.input_dir / (options.train_data or task.data.train)
     provenance.require_current([train])
-    with frozen_copy(script) as frozen_script:
-        runs = run_folds(options, task, train, frozen_script, flags)
+    with frozen_copy(script) as code:
+        fingerprint_before = source_code.fingerprint(script)
+        runs = run_folds(options, task, train, code, flags)
+        doubts = [doubt for run in runs for doubt in run.doubts]
+        doubts += doubt_changes(code, fingerprint_before, runs)
 
     folds_text = describe_folds(options)
     scored = evaluate(options, task, train, script, flags, runs, folds_text)
+    scored = replace(scored, doubts=keep_first_of_each_mark(doubts))
     record.append_result(options.output_dir, scored)
     deviation = statistics.stdev(run.accuracy for run in runs)
     print(
@@ -129,15 +146,15 @@ def main() -> None:
 
 
 @contextmanager
-def frozen_copy(script: Path) -> Iterator[Path]:
-    """Yield a temporary copy of a script of the kit, with the code that it imports.
+def frozen_copy(script: Path) -> Iterator[EntryCode]:
+    """Make a temporary copy of a script of the kit, with the code that it imports.
 
-    Every fold runs the copy, so that an edit in the meantime changes nothing. It has no data: a
-    script that looks for answers in the kit's folders, instead of where its flags say, finds none.
-    A script outside of the kit is yielded as it is.
+    Every fold runs the copy, so that an edit in the meantime changes nothing. The copy has the
+    kit's metadata, but no answers: a script that looks for answers in the kit's folders, instead of
+    where its flags say, finds none. A script outside of the kit is not copied.
     """
     if not script.is_relative_to(layout.ROOT):
-        yield script
+        yield EntryCode(script, frozen_script=script, kit_copy=None)
         return
     with tempfile.TemporaryDirectory(prefix="frozen_") as temporary:
         copy = Path(temporary).resolve() / layout.ROOT.name
@@ -149,7 +166,20 @@ def frozen_copy(script: Path) -> Iterator[Path]:
             target = copy / file.relative_to(layout.ROOT)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
-        yield copy / script.relative_to(layout.ROOT)
+        if layout.METADATA_DIR.is_dir():
+            metadata_dir = copy / layout.METADATA_DIR.relative_to(layout.ROOT)
+            metadata_dir.parent.mkdir(parents=True, exist_ok=True)
+            link_folder(metadata_dir, layout.METADATA_DIR)
+        yield EntryCode(script, copy / script.relative_to(layout.ROOT), copy)
+
+
+def link_folder(link: Path, folder: Path) -> None:
+    """Make a symlink to a folder, or a copy of the folder where symlinks are not possible."""
+    try:
+        link.symlink_to(folder, target_is_directory=True)
+    except OSError:
+        # Windows may not allow symlinks.
+        shutil.copytree(folder, link)
 
 
 def is_copied(path: Path, folder: Path) -> bool:
@@ -208,21 +238,41 @@ def evaluate(
             code=runs[0].origin.code,
         ),
         outcomes=outcomes.of_predictions(targets),
-        # Folds share most doubts.
-        doubts=list(dict.fromkeys(doubt for run in runs for doubt in run.doubts)),
     )
 
 
+def doubt_changes(code: EntryCode, fingerprint_before: str, runs: Sequence[FoldRun]) -> list[Doubt]:
+    """Return a doubt if the code of an entry outside of the kit changed while the folds ran.
+
+    `fingerprint_before` is the fingerprint of the entry's script before the first fold.
+    """
+    if code.kit_copy is not None:
+        return []
+    has_changed = source_code.fingerprint(code.script) != fingerprint_before
+    # The code of a package of task 4 is more than its trainer.
+    if not has_changed and len({run.origin.code for run in runs}) == 1:
+        return []
+    script = provenance.show_path(code.script)
+    changed = Provenance(script, options={}, seconds=float("nan"), code_changed=True)
+    return entry_origin.find_doubts(changed)
+
+
+def keep_first_of_each_mark(doubts: Iterable[Doubt]) -> list[Doubt]:
+    """Return the doubts without those whose mark an earlier doubt has: folds share most doubts."""
+    by_mark: dict[str, Doubt] = {}
+    for doubt in doubts:
+        by_mark.setdefault(doubt.mark, doubt)
+    return list(by_mark.values())
+
+
 def run_folds(
-    options: argparse.Namespace, task: Task, train: Path, script: Path, flags: Sequence[str]
+    options: argparse.Namespace, task: Task, train: Path, code: EntryCode, flags: Sequence[str]
 ) -> list[FoldRun]:
     """Run an entry on every fold; print each score."""
     # True: the columns of answer options are required. None: they are read if they are present.
     reads_options = True if task.needs_options else None
     answers = read_answers(train, options=reads_options, ids=True)
     metadata_dir = script_runs.metadata_of(train, options.metadata_dir)
-    entry = options.entry.resolve()
-    shown_folder = cli.show(entry if entry.is_dir() else entry.parent)
     runs = []
     n_runs = options.repeats * options.folds
     with tqdm(total=n_runs, desc="Folds", unit="fold", disable=None) as progress:
@@ -241,15 +291,13 @@ def run_folds(
                     if task.form is Form.ENTRY:
                         rules = read_rules(options)
                         limits = read_limits(options)
-                        run = play_fold(script.parent, flags, fold, rules, limits)
+                        run = play_fold(code, flags, fold, rules, limits)
                     else:
-                        run = predict_fold(script, flags, fold, task)
+                        run = predict_fold(code, flags, fold, task)
                     require_unseen(options.entry, run.origin, [train])
                 except InputError as fault:
                     message = name_fold(str(fault), options.entry, fold)
-                    # Name the entry's folder instead of its frozen copy.
-                    message = message.replace(str(script.parent), shown_folder)
-                    raise InputError(message) from None
+                    raise InputError(script_runs.name_in_kit(message, code.kit_copy)) from None
             runs.append(run)
             progress.write(f"{run.title}: {run.accuracy:.4f}", file=sys.stdout)
             progress.update()
@@ -320,10 +368,11 @@ def make_splits(answers: pd.DataFrame, task: Task, options: argparse.Namespace) 
             yield Split(title, answers, fold_number == k)
 
 
-def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: Task) -> FoldRun:
+def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) -> FoldRun:
     """Let a script of task 1 or 2 learn from the other folds and predict this one."""
+    script = code.frozen_script
     # The script writes its submission into the fold's folder.
-    script_runs.run_on_fold(script, flags, fold)
+    template = script_runs.run_on_fold(script, flags, fold, code.kit_copy)
     submission = fold.folder / task.submission
     if not submission.is_file():
         raise InputError(f"{script}: has not written {submission.name} on {fold.title}")
@@ -332,18 +381,43 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: Task) -> 
     predicted = pairs.match(task, submission, reference).pairs
     # A script is free to write its submission without a record of how it was made.
     unknown = Provenance(script=str(script), options={}, seconds=float("nan"))
-    origin = provenance.read(submission) or unknown
-    code = source_code.fingerprint(script)
-    return FoldRun(fold.title, predicted, replace(origin, code=code))
+    known = provenance.read(submission)
+    doubts = doubt_record(known, code.script, template)
+    origin = replace(known or unknown, code=source_code.fingerprint(script))
+    return FoldRun(fold.title, predicted, origin, doubts)
+
+
+def doubt_record(known: Provenance | None, script: Path, template: Path) -> list[Doubt]:
+    """Return the doubts that the record of a fold's submission raises about the score.
+
+    Parameters
+    ----------
+    known
+        The record; None if there is none.
+    script
+        The entry's script, to be named.
+    template
+        The template of the submission. An entry that has read nothing else through the kit has
+        learned from answers that nobody knows.
+    """
+    if known is None:
+        return [UNKNOWN_SOURCES]
+    source_names = {Path(source).name for source in known.made_from}
+    is_unknown = known.unknown_sources or source_names <= {template.name}
+    # Without `code`, `find_doubts` does not compare the code, which is that of the frozen copy.
+    shown_record = replace(known, script=provenance.show_path(script), code="")
+    doubts = entry_origin.find_doubts(shown_record)
+    return [UNKNOWN_SOURCES, *doubts] if is_unknown else doubts
 
 
 def play_fold(
-    package: Path, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits
+    code: EntryCode, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits
 ) -> FoldRun:
     """Train a package of task 4 on the students of all other folds, and examine those of `fold`.
 
     A copy of the package is trained: the weights of the package itself stay as they are.
     """
+    package = code.frozen_script.parent
     copy = fold.folder / package.name
     copy_package(package, copy)
     # The trainer finds answers and metadata here, in folders laid out like `data/`.
@@ -355,14 +429,10 @@ def play_fold(
     writing.write_files({train: train_answers})
     writing.write_files({students: fold.answers[fold.is_held_out]})
     if fold.metadata_dir is not None:
-        try:
-            metadata_dir.symlink_to(fold.metadata_dir, target_is_directory=True)
-        except OSError:
-            # Windows may not allow symlinks.
-            shutil.copytree(fold.metadata_dir, metadata_dir)
-    trainer = package / "train_model.py"
+        link_folder(metadata_dir, fold.metadata_dir)
+    trainer = code.frozen_script
     command = [copy / trainer.name, "--input_dir", train_dir, "--train_data", train.name, *flags]
-    script_runs.run_script(command, fold.title, named_script=trainer)
+    script_runs.run_script(command, fold.title, trainer, code.kit_copy)
 
     started = time.perf_counter()
     setting = Setting(
@@ -375,12 +445,16 @@ def play_fold(
     )
     weights_origin = find_weights_origin(copy)
     reference = read_students(setting, weights_origin)
-    doubts = judge_weights(package, weights_origin)
+    doubts = [
+        replace(doubt, sentence=script_runs.name_in_kit(doubt.sentence, code.kit_copy))
+        for doubt in judge_weights(package, weights_origin)
+    ]
     predicted = list_targets(reference, play_all(setting, reference).games)
     seconds = time.perf_counter() - started
     origin = weights_origin.record or Provenance(str(trainer), {}, seconds)
-    code = fingerprint_code(copy, source_code.fingerprint(trainer))
-    return FoldRun(fold.title, predicted, replace(origin, seconds=seconds, code=code), doubts)
+    code_played = fingerprint_code(copy, source_code.fingerprint(trainer))
+    origin = replace(origin, seconds=seconds, code=code_played)
+    return FoldRun(fold.title, predicted, origin, doubts)
 
 
 def name_fold(fault: str, entry: Path, fold: Fold) -> str:

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
 from common import cli, layout, provenance, sample_models, splits, writing
@@ -109,7 +109,10 @@ def _last_lines(output: BinaryIO) -> list[str]:
 
 
 def run_script(
-    command: Sequence[object], purpose: str, named_script: Path | None = None
+    command: Sequence[object],
+    purpose: str,
+    named_script: Path | None = None,
+    kit_copy: Path | None = None,
 ) -> list[str]:
     """Run a Python script to its end.
 
@@ -121,6 +124,8 @@ def run_script(
         What the script is run on or for, such as "fold 1". The error message ends "… on fold 1".
     named_script
         The script that the error message names. By default, the script in `command`.
+    kit_copy
+        A temporary copy of the kit that the script lies in, if any, see `name_in_kit`.
 
     Returns
     -------
@@ -136,12 +141,26 @@ def run_script(
     code, lines = run_to_end([sys.executable, *words])
     if code == 0:
         return lines
-    last_line = lines[-1] if lines else "it printed nothing"
-    name = cli.show((named_script or Path(words[0])).resolve())
+    last_line = name_in_kit(lines[-1] if lines else "it printed nothing", kit_copy)
+    name = name_in_kit(cli.show((named_script or Path(words[0])).resolve()), kit_copy)
     raise InputError(
         f"{name}: ended with exit code {code} on {purpose}: "
         f"{printable(last_line.removeprefix('error: '), _MAX_SHOWN)}"
     )
+
+
+def name_in_kit(text: str, kit_copy: PurePath | None) -> str:
+    """Return a text in which paths in a copy of the kit are relative to the kit's folder.
+
+    A user does not know the copy, which is temporary. None: there is no copy.
+    """
+    if kit_copy is None:
+        return text
+    # A text may hold a path of Windows with slashes, with backslashes, or with these doubled.
+    for separator in ("/", "\\\\", "\\"):
+        folder = kit_copy.as_posix().replace("/", separator)
+        text = text.replace(f"{folder}{separator}", "").replace(folder, str(layout.ROOT))
+    return text
 
 
 def command_to_repeat(
@@ -224,10 +243,13 @@ class Fold:
     folder: Path
 
 
-def run_on_fold(script: Path, flags: Sequence[str], fold: Fold) -> Path:
+def run_on_fold(
+    script: Path, flags: Sequence[str], fold: Fold, kit_copy: Path | None = None
+) -> Path:
     """Let a script of task 1 or 2 predict the held-out answers of a fold from the others.
 
     The predictions are written to the fold's folder. Returns the template of the submission.
+    `kit_copy` is a temporary copy of the kit that the script lies in, if any.
     """
     folder = fold.folder
     template = folder / TEMPLATE
@@ -237,17 +259,18 @@ def run_on_fold(script: Path, flags: Sequence[str], fold: Fold) -> Path:
     path_flags: list[object] = ["--input_dir", folder, "--train_data", TRAIN]
     path_flags += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
     path_flags += ["--output_dir", folder]
-    if fold.metadata_dir is not None and reads_metadata(script):
+    if fold.metadata_dir is not None and reads_metadata(script, kit_copy):
         path_flags += ["--metadata_dir", fold.metadata_dir]
-    run_script([script, *path_flags, *flags], fold.title)
+    run_script([script, *path_flags, *flags], fold.title, kit_copy=kit_copy)
     return template
 
 
 @cache
-def declared_flags(script: Path) -> frozenset[str]:
+def declared_flags(script: Path, kit_copy: Path | None = None) -> frozenset[str]:
     """Return the flags that a script's function `build_parser` declares, except --help.
 
     A script without this function has no flags that are known; a note to the user says so.
+    `kit_copy` is a temporary copy of the kit that the script lies in, if any.
 
     Raises
     ------
@@ -255,14 +278,16 @@ def declared_flags(script: Path) -> frozenset[str]:
         If the script cannot be imported, or its `build_parser` fails.
     """
     if not _defines_build_parser(script):
+        name = name_in_kit(cli.show(script.resolve()), kit_copy)
         print(
-            f"note: {cli.show(script.resolve())} has no function build_parser(), which returns the "
-            "parser of its flags; it gets only the flags that name its files",
+            f"note: {name} has no function build_parser(), which returns the parser of its flags; "
+            "it gets only the flags that name its files",
             flush=True,
         )
         return frozenset()
     # `_PRINT_FLAGS` is a script that imports `script` and prints its flags as JSON.
-    lines = run_script([_PRINT_FLAGS, script], "asking for its flags", named_script=script)
+    command = [_PRINT_FLAGS, script]
+    lines = run_script(command, "asking for its flags", named_script=script, kit_copy=kit_copy)
     return frozenset(json.loads(lines[-1])) - {"-h", "--help"}
 
 
@@ -281,9 +306,9 @@ def _defines_build_parser(script: Path) -> bool:
     )
 
 
-def reads_metadata(script: Path) -> bool:
-    """Return whether a script takes --metadata_dir."""
-    return "--metadata_dir" in declared_flags(script)
+def reads_metadata(script: Path, kit_copy: Path | None = None) -> bool:
+    """Return whether a script takes --metadata_dir; `kit_copy` as in `declared_flags`."""
+    return "--metadata_dir" in declared_flags(script, kit_copy)
 
 
 def metadata_of(train: Path, named: Path | None = None) -> Path | None:

@@ -40,7 +40,7 @@ from common.tasks import LOCAL, Task
 import numpy as np
 import pandas as pd
 
-# A score of fewer students is shown without standard error.
+# A score of fewer students is shown without standard error, on the terminal and on the page.
 _FEW_STUDENTS = 10
 
 
@@ -215,6 +215,7 @@ def _page_fields(
     return {
         "comparison": _draw_comparison(evaluation.score, total, best_possible),
         "total": total,
+        "shows_error": total["n_students"] >= _FEW_STUDENTS,
         "majority": majority,
         "has_best": best_possible is not None,
         "confusion": score_files.confusion_table(confusion, task.value_names),

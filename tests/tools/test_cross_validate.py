@@ -7,11 +7,16 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from common import layout, source_code
 from common.adaptive.entry_files import ENTRY_FILE
 from common.evaluation import outcomes
 from common.evaluation.record import Result
+from common.provenance import Provenance
+from tools import cross_validate
+from tools.cross_validate import EntryCode, FoldRun
 from tools.results import read_results
 
+import pandas as pd
 import pytest
 from conftest import fails, succeeds
 from recorded import made_by
@@ -275,3 +280,182 @@ def test_entries_and_flags_that_cannot_be_cross_validated_are_refused(
     line = fails([*VALIDATE, *words.split()], kit=faulty_kit, cwd=faulty_kit)
     assert re.search(expected, line)
     assert not (faulty_kit / "data/test_output").exists()
+
+
+# ---- Doubts --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def doubtful_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a kit to which tests add entries of their own, and lines of the record."""
+    return Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("doubtful") / "kit"))
+
+
+def write_entry(kit: Path, folder: Path, name: str, *edits: tuple[str, str]) -> Path:
+    """Write an entry of task 1 that always predicts 1, with edits of its text; return its path."""
+    text = (kit / write_constant_entry(kit, task=1, value=1)).read_text()
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+# In `ENTRY`, the end of the record that it writes.
+END_OF_RECORD = "files=files)"
+LEARNED = "made_from={'train.csv': {}, 'template.csv': {}}"
+MAY_HAVE_SEEN = "may have seen these answers"
+CHANGED = "its code changed while it ran"
+
+
+@pytest.mark.parametrize(
+    ("record", "doubts"),
+    [
+        pytest.param(f"{LEARNED}, code='abc'", {}, id="nothing_to_doubt"),
+        pytest.param(
+            "made_from={'template.csv': {}}",
+            {MAY_HAVE_SEEN: f"{MAY_HAVE_SEEN}: no record says what it has learned from"},
+            id="learned_from_nothing_known",
+        ),
+        pytest.param(
+            f"{LEARNED}, unknown_sources=True",
+            {MAY_HAVE_SEEN: f"{MAY_HAVE_SEEN}: no record says what it has learned from"},
+            id="unknown_sources",
+        ),
+        pytest.param(
+            f"{LEARNED}, interrupted=True, code_changed=True",
+            {
+                CHANGED: "task_1/doubtful.py or a file that it imports changed while it ran: run "
+                "it again to score the code as it is",
+                "fit interrupted": "the fit was interrupted: it has learned less than its options "
+                "say",
+            },
+            id="interrupted_and_changed",
+        ),
+    ],
+)
+def test_what_the_records_of_the_folds_say_is_noted_once(
+    doubtful_kit: Path, record: str, doubts: dict[str, str]
+) -> None:
+    kit = doubtful_kit
+    edit = (END_OF_RECORD, f"files=files, {record})")
+    entry = write_entry(kit, kit / "task_1", "doubtful.py", edit)
+    output = succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
+    notes = [line for line in output.splitlines() if line.startswith("note: ")]
+    assert notes == [f"note: {sentence}" for sentence in doubts.values()]
+    assert read_results(kit / RECORD)[-1].doubts == list(doubts)
+
+
+def test_an_entry_that_writes_no_record_may_have_seen_the_answers(doubtful_kit: Path) -> None:
+    kit = doubtful_kit
+    entry = write_entry(kit, kit / "task_1", "silent.py", (".json", ".txt"))
+    output = succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
+    assert output.count(f"note: {MAY_HAVE_SEEN}") == 1
+    assert read_results(kit / RECORD)[-1].doubts == [MAY_HAVE_SEEN]
+
+
+@pytest.mark.parametrize("is_edited", [True, False])
+def test_an_entry_outside_the_kit_whose_code_changes_meanwhile_is_doubted(
+    doubtful_kit: Path, tmp_path: Path, is_edited: bool
+) -> None:
+    kit = doubtful_kit
+    change = "    Path(__file__).open('a').write('# An edit.\\n')\n" if is_edited else ""
+    edits = [
+        (END_OF_RECORD, f"files=files, {LEARNED})"),
+        ("def main():\n", f"def main():\n{change}"),
+    ]
+    entry = write_entry(kit, tmp_path / "task_1", "outside.py", *edits)
+    output = succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
+    assert (f"note: {entry} or a file that it imports changed while it ran" in output) == is_edited
+    assert read_results(kit / RECORD)[-1].doubts == ([CHANGED] if is_edited else [])
+
+
+@pytest.mark.parametrize(("codes", "is_doubted"), [(["a", "a"], False), (["a", "b"], True)])
+def test_a_package_outside_the_kit_with_other_code_in_another_fold_is_doubted(
+    tmp_path: Path, codes: list[str], is_doubted: bool
+) -> None:
+    """The code of a package is more than its trainer, which stays the same here."""
+    trainer = tmp_path / "train_model.py"
+    trainer.touch()
+    before = source_code.fingerprint(trainer)
+    runs = [
+        FoldRun("fold", pd.DataFrame(), Provenance(str(trainer), {}, 1, code=code))
+        for code in codes
+    ]
+    code = EntryCode(trainer, frozen_script=trainer, kit_copy=None)
+    doubts = cross_validate.doubt_changes(code, before, runs)
+    assert [doubt.mark for doubt in doubts] == [CHANGED] * is_doubted
+
+
+# ---- The frozen copy -----------------------------------------------------------------------------
+
+
+def test_the_frozen_copy_has_the_metadata_but_no_answers(doubtful_kit: Path) -> None:
+    kit = doubtful_kit
+    look = (
+        "from common import layout\n\n"
+        "assert layout.ROOT == Path(__file__).parents[1] and 'frozen_' in str(layout.ROOT)\n"
+        "assert (layout.METADATA_DIR / layout.QUESTION_METADATA_TASK_1_2).is_file()\n"
+        "assert not layout.TRAIN_DIR.exists()\n\n"
+        "def main():\n"
+    )
+    entry = write_entry(kit, kit / "task_1", "looks.py", ("def main():\n", look))
+    assert "fold 2: " in succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
+    # What the copy links to stays when the copy is removed.
+    assert (kit / "data/metadata" / layout.QUESTION_METADATA_TASK_1_2).is_file()
+
+
+def test_without_symlinks_a_folder_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("a required privilege is not held by the client")
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    (tmp_path / "metadata").mkdir()
+    (tmp_path / "metadata/one.csv").write_text("1")
+    cross_validate.link_folder(tmp_path / "link", tmp_path / "metadata")
+    assert not (tmp_path / "link").is_symlink()
+    assert (tmp_path / "link/one.csv").read_text() == "1"
+
+
+def test_notes_name_the_entry_in_the_kit(doubtful_kit: Path) -> None:
+    """The note is about an entry without `build_parser`, which is given no metadata."""
+    kit = doubtful_kit
+    edits = [
+        ("def build_parser", "def parser"),
+        (repr(str(kit / "data/metadata")), "None"),
+    ]
+    entry = write_entry(kit, kit / "task_1", "plain.py", *edits)
+    output = succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
+    assert output.count("note: task_1/plain.py has no function build_parser(), which") == 1
+    assert "frozen_" not in output
+
+
+@pytest.mark.parametrize(
+    ("last_line", "expected"),
+    [
+        ("str(ROOT / 'data/gone.csv')", ": data/gone.csv$"),
+        ("f'in {ROOT}'", ": in {kit}$"),
+        # The message is shortened after the copy's folder is left out.
+        ("'x' * 190 + f' {Path(__file__)}'", ": x{190} task_1/f…$"),
+    ],
+)
+def test_messages_name_paths_in_the_kit(doubtful_kit: Path, last_line: str, expected: str) -> None:
+    kit = doubtful_kit
+    stop = f"def main():\n    ROOT = Path(__file__).parents[1]\n    sys.exit({last_line})\n"
+    entry = write_entry(kit, kit / "task_1", "fails.py", ("def main():\n", stop))
+    line = fails([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
+    assert "frozen_" not in line
+    assert re.search(expected.replace("{kit}", re.escape(str(kit))), line)
+
+
+def test_a_fault_of_build_parser_names_the_entry_in_the_kit(doubtful_kit: Path) -> None:
+    kit = doubtful_kit
+    edit = ("parser = argparse.ArgumentParser()", "raise ValueError(__file__)")
+    entry = write_entry(kit, kit / "task_1", "no_flags.py", edit)
+    line = fails([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
+    assert " task_1/no_flags.py: ended with exit code 1 on asking for its flags: " in line
+    assert line.endswith("ValueError: task_1/no_flags.py")

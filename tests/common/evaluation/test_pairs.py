@@ -205,6 +205,7 @@ def test_the_page_explains_the_standard_error(evaluated: Evaluated) -> None:
     high = float(fact[3])
     assert low < float(score) < high
     assert high - low == pytest.approx(2 * 1.96 * float(error), rel=0.1)
+    assert f" {score} ± {error} standard error " in evaluated.page.text
 
 
 def test_the_confusion_matrix_has_a_row_for_each_true_value(evaluated: Evaluated) -> None:
@@ -254,6 +255,31 @@ def test_a_score_needs_nothing_but_the_answers(write: Write, tmp_path: Path, tas
     # The page says so of the training answers and of three files of metadata.
     assert page.text.count("is not there.") == 4
     assert "By difficulty" not in page.text
+
+
+@TASKS
+@pytest.mark.parametrize("n_students", [9, 10])
+def test_below_ten_students_neither_terminal_nor_page_shows_a_standard_error_beside_the_score(
+    write: Write, tmp_path: Path, task: int, n_students: int
+) -> None:
+    header = "QuestionId,UserId,IsCorrect,AnswerValue\n"
+    pairs = [(question, user) for user in range(n_students) for question in (1, 2)]
+    # Students with an odd number are right on one of two questions, the others on both.
+    truth = [f"{question},{user},1,2\n" for question, user in pairs]
+    mine = [f"{q},{u},{1 - u % 2 * (q - 1)},{2 + u % 2 * (q - 1)}\n" for q, u in pairs]
+    write("given/answers.csv", "".join([header, *truth]))
+    write("given/mine.csv", "".join([header, *mine]))
+    flags = [
+        *("--input_dir", tmp_path / "given", "--ref_data", "answers.csv"),
+        *("--submission_dir", tmp_path / "given", "--submit_data", "mine.csv"),
+        *("--output_dir", tmp_path),
+    ]
+    score = succeeds([f"task_{task}/local_evaluation.py", *flags]).splitlines()[1]
+    page = page_in(tmp_path, f"task_{task}_own").text
+    has_error = n_students == 10
+    assert ("±" in score) == has_error
+    assert ("± " in page) == has_error
+    assert ("standard error Accuracy" in page) == has_error
 
 
 def test_the_score_is_the_same_without_valid_metadata_and_training_answers(
