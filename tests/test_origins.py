@@ -87,6 +87,18 @@ def test_an_entry_that_reads_the_training_file_by_its_name_cannot_be_cross_valid
     assert "train_task_1_2.csv: " in error
 
 
+def test_an_entry_that_reads_a_copy_of_all_answers_cannot_be_cross_validated(
+    kit: Path, tmp_path: Path
+) -> None:
+    """The copy lies outside of the kit and is saved anew, so that no fingerprint tells it."""
+    copy = tmp_path / "copy.csv"
+    pd.read_csv(kit / "data/train_data/train_task_1_2.csv").sort_values("UserId").to_csv(copy)
+    read_copy = f"    import pandas as pd\n    pd.read_csv({str(copy)!r})\n"
+    script = add_to_model(kit, "reads_copy", read_copy)
+    error = fails(["-m", "tools.cross_validate", kit / script, "--folds", "2"], kit=kit)
+    assert "answers that it is scored on; expected an entry that has not seen them" in error
+
+
 def test_a_submission_without_a_record_is_scored_and_marked(kit: Path) -> None:
     succeeds([MAJORITY, "--local"], kit=kit)
     with_record = succeeds(SCORE, kit=kit)

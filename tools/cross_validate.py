@@ -383,6 +383,9 @@ def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) 
     unknown = Provenance(script=str(script), options={}, seconds=float("nan"))
     known = provenance.read(submission)
     doubts = doubt_record(known, code.script, template)
+    if known is not None:
+        train = fold.folder / script_runs.TRAIN
+        entry_origin.require_no_shared_rows(code.script, known, fold.folder, reference, train)
     origin = replace(known or unknown, code=source_code.fingerprint(script))
     return FoldRun(fold.title, predicted, origin, doubts)
 
