@@ -70,11 +70,12 @@ def find_contexts(
 def number_contexts(
     student: IntArray, question: IntArray, n_answers: int, circumstances: pd.DataFrame | None
 ) -> IntArray:
-    """Give each row the number of its context on each level.
+    """Give each row the number of its context, for callers that have read the metadata already.
 
-    A context is a quiz that one class takes, or a cluster of similar questions. `find_contexts`
-    describes when it is which, and the levels. This function is for callers that have read the
-    metadata already.
+    If QuizId is known for at least half of the pairs to be predicted, a context is a quiz that one
+    class takes, and the result has one column. Otherwise a context is a cluster of questions that
+    the same students answer. Then the result has a column for each clustering, the one with the
+    largest clusters first. Each clustering divides the clusters of the column before.
 
     Parameters
     ----------
@@ -88,8 +89,8 @@ def number_contexts(
 
     Returns
     -------
-    array of int32, shape (rows, levels)
-        Numbers of contexts, from 0 on each level.
+    array of int32, shape (rows, columns)
+        Numbers of contexts, from 0 in each column.
     """
     if circumstances is not None:
         quiz = circumstances["QuizId"].to_numpy()

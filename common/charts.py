@@ -367,8 +367,9 @@ _BESIDE = 9.0
 _BETWEEN = 10.0
 # Radius of a dot.
 _RADIUS = 3.25
-# The horizontal axis is long enough for the intervals of all rows that hold at least this share of
-# the answers. Intervals of other rows may be cut off at the ends of the axis.
+# A row stands for a group of answers. If the group has at least this share of all answers, the axis
+# is made long enough for the row's interval. Intervals of smaller groups may be cut off at the ends
+# of the axis.
 _MIN_SHARE_FOR_SCALE = 0.02
 
 

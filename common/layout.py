@@ -32,7 +32,8 @@ ANSWER_METADATA_TASK_3_4 = "answer_metadata_task_3_4.csv"
 SUBJECT_METADATA = "subject_metadata.csv"
 
 # Files in TEST_INPUT_DIR. A local split divides the training answers into files for training and
-# for validation, and makes a template for tasks 1 and 2. In some related challenges it makes folds.
+# for validation, and makes a template for tasks 1 and 2. In some related challenges, a local split
+# makes a file that assigns the answers to folds.
 VALID_TASK_1_2 = "valid_task_1_2.csv"
 LOCAL_TEMPLATE_TASK_1_2 = "test_submission_task_1_2.csv"
 TRAIN_TASK_3 = "train_task_3.csv"

@@ -36,9 +36,9 @@ def accuracy(truth: Array, prediction: Array, student: IntArray | None = None) -
     truth, prediction : array, the same shape
         Values of any type that can be compared.
     student : array of int, the same shape, optional
-        Number of the student of each answer, from 0. If it is given, the score has a standard
-        error, which allows for correlated answers of one student (`clustered_standard_error`). For
-        the answers of a single student, the standard error is None.
+        Who gave each answer: students are numbered from 0. With `student`, the score has a standard
+        error that stays right although answers of the same student are correlated (see
+        `clustered_standard_error`). For the answers of a single student, it is None.
 
     Raises
     ------
@@ -320,12 +320,13 @@ def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:
     expert: 1 if the first question is better, 2 if the second is, NaN without a judgement.
     """
     judged = judgements.dropna(axis=1, how="all").to_numpy()
-    # The first QuestionId of every pair, then the second one of every pair.
-    ids = np.array([*judgements.index]).T
-    # Number the distinct questions: `first` and `second` are the positions in `questions` of the
-    # two questions of each pair.
+    # Shape (pairs, 2).
+    ids = np.array([*judgements.index])
+    # Number the distinct questions: `position` has the two numbers of each pair.
     questions, position = np.unique(ids, return_inverse=True)
-    first, second = position.reshape(2, -1)
+    position = position.reshape(-1, 2)
+    first = position[:, 0]
+    second = position[:, 1]
     # Rank the questions by random keys: a question with a smaller key is better.
     keys = np.random.default_rng(0).random((_N_DRAWS, len(questions)))
     # The judgement that agrees with each ranking, 1 or 2, shape (rankings, pairs).
@@ -334,4 +335,5 @@ def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:
     # Shape (experts, rankings). A missing judgement is NaN, which equals neither 1 nor 2.
     n_agree = np.array([(preferred == expert).sum(axis=1) for expert in judged.T])
     agreement = share_right(n_agree, n_judged[:, None])
+    # The highest agreement of each ranking over the experts.
     return combine_parts(agreement.T, takes_best=True)

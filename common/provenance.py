@@ -138,26 +138,26 @@ def options_of(words: Iterable[str]) -> dict[str, Any]:
     text, a list of texts, or True for a flag without a value.
     """
     options: dict[str, Any] = {}
-    # The flag that the next word without "--" belongs to, or "files".
-    name = "files"
+    # The key to which a word without "--" belongs.
+    key = "files"
     for word in words:
         if word.startswith("--"):
-            name, has_value, value = word[2:].partition("=")
-            options[name] = value if has_value else True
+            flag, has_value, value = word[2:].partition("=")
+            options[flag] = value if has_value else True
             # After --flag=value and after --local, a word is a file, not a value of the flag.
             # --local is the only flag without a value in scripts that take files.
-            if has_value or name == "local":
-                name = "files"
+            takes_words = not has_value and flag != "local"
+            key = flag if takes_words else "files"
+            continue
+        # True stands for a flag that has no value yet; "files" may be missing.
+        value_so_far = options.get(key, True)
+        if value_so_far is True:
+            options[key] = word
+        elif isinstance(value_so_far, list):
+            options[key] = [*value_so_far, word]
         else:
-            value_so_far = options.get(name, True)
-            if value_so_far is True:
-                # The flag had no value yet.
-                options[name] = word
-            elif isinstance(value_so_far, list):
-                options[name] = [*value_so_far, word]
-            else:
-                # This is the flag's second value: from now on they are a list.
-                options[name] = [value_so_far, word]
+            # A second value makes the value a list.
+            options[key] = [value_so_far, word]
     return options
 
 
@@ -222,10 +222,11 @@ def note_source(path: Path) -> None:
 
 
 def note_origin(record: Provenance | None, folder: Path) -> None:
-    """Note the record of a file that this process reads, such as one of predictions to blend.
+    """Add the sources of a file that this process reads to the sources of what the process writes.
 
-    What this process writes is then made from the sources of that file too. `folder` is the folder
-    of the record. None stands for a file without a record.
+    For instance, blended predictions are made from the sources of each file of predictions.
+    `record` says what the sources of the file are; None if the file has no record. `folder` is the
+    folder of the record.
     """
     if record is None:
         RUN.unknown_sources = True

@@ -174,7 +174,10 @@ def _hash_answers(source: reading.Source, header: list[str]) -> dict[str, Hashes
 
 
 def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Hashes]:
-    """Return the hashes of the judgements of a panel; empty judgements are left out."""
+    """Return the hashes of the judgements of a panel; empty judgements are left out.
+
+    A judgement consists of the expert's name, the two questions and the value.
+    """
     others = [name for name in header if name not in (schema.LEFT.name, schema.RIGHT.name)]
     experts = [name for name in others if not schema.ROW_NUMBERS.fullmatch(name)]
     columns = [schema.LEFT, schema.RIGHT, *map(schema.expert_judgement, experts)]
@@ -185,7 +188,7 @@ def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Has
         judgement = table[expert].to_numpy()
         is_judged = ~np.isnan(judgement)
         value = judgement[is_judged].astype(np.int64)
-        # The name of the expert belongs to the row.
+        # Equal rows of two experts must get different hashes.
         kind = f"{_JUDGEMENT} {expert}"
         parts.append(_hash(kind, left[is_judged], right[is_judged], value))
     return {_JUDGEMENT: np.concatenate(parts)} if parts else {}

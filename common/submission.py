@@ -237,12 +237,12 @@ def read_predictions(path: Path, task: int, template: Path, report: Report = sto
 def read_pair_values(source: reading.Source, column: Column, report: Report = stop) -> pd.DataFrame:
     """Read UserId, QuestionId and one further column, from a submission or a file of true answers.
 
-    If the pair of a row is unreadable or a repeat, that is reported, and both ids of the row are
-    -1.
+    `report` is called with each fault of the file; `stop` raises the first. If a row's ids are
+    unreadable, or repeat the pair of an earlier row, both ids of the row are -1.
     """
     pairs = reading.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
     ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
-    # With `stop`, no id is unreadable: the first unreadable one has raised.
+    # `stop` has raised at the first unreadable id, so there is none here.
     if report is not stop:
         is_unreadable = (pairs[ids] == schema.UNKNOWN).any(axis=1)
         pairs.loc[is_unreadable, ids] = schema.UNKNOWN

@@ -67,9 +67,10 @@ N_MAIN_SUBJECTS = 8
 # The official answers are of 2018 to 2020. A date far outside these years is nonsense.
 FIRST_ANSWER = "2015-01-01"
 AFTER_LAST_ANSWER = "2025-01-01"
-# A histogram of whole numbers has one bin for each number if there are at most this many numbers.
+# A histogram of whole numbers has a bin for each number if the largest number exceeds the smallest
+# by at most this much.
 MOST_UNIT_BINS = 30
-# A histogram of more numbers has about this many bins, of increasing width.
+# A histogram over a wider range has about this many bins, of increasing width.
 N_BINS = 24
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 

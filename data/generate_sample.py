@@ -310,10 +310,10 @@ def change_keys(rng: Rng, school: School) -> None:
         question_answers = answers[answers["QuestionId"] == school.question_id[question]]
         start = question_answers["start"]
         early = start.index[start < np.quantile(start, rng.uniform(0.2, 0.4))]
-        # Go 1 to 3 options on from the key, which gives any other option. `key` counts from 0, the
-        # columns count from 1.
+        # Draw one of the three options that are not the key.
         shift = rng.integers(1, N_OPTIONS)
         early_option = (school.questions.key[question] + shift) % N_OPTIONS
+        # `key` numbers the options from 0, the columns from 1.
         early_answer = early_option + 1
         answers.loc[early, "CorrectAnswer"] = early_answer
         is_correct = answers["AnswerValue"][early] == early_answer
@@ -359,7 +359,8 @@ def split_tasks_3_4(rng: Rng, school: School) -> Iterator[TableFile]:
         (f"{TRAIN_FOLDER}/{layout.TRAIN_TASK_3_4}", 0, []),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('public')}", 1, masks),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('private')}", 2, masks),
-        # The official data have the private students in another file too, with one mask.
+        # The official data have the answers of the private students in two files: the one above
+        # with all masks, and this one with a single mask.
         (f"{TEST_FOLDER}/test_private_task_4.csv", 2, ["IsTarget"]),
     ):
         part_answers = answers.loc[answers["part"] == part, OFFICIAL_COLUMNS]
@@ -535,10 +536,11 @@ def judge(rng: Rng, school: School) -> Iterator[TableFile]:
     order = rng.permutation(N_PAIRS)
     # 1 in the table stands for the left question, 2 for the right one.
     table = pd.DataFrame(1 + prefers_right, columns=[*EXPERTS])
-    # As in the official files, this expert has not judged two private pairs. The dtype Int8 allows
-    # missing values, and makes `write_table` write the numbers as in the official file: 1.0, 2.0.
+    # As in the official files, the expert T4_MQ has not judged two private pairs. The dtype Int8
+    # allows missing values. `write_table` writes its numbers as in the official file: 1.0, 2.0.
+    private = order[N_PAIRS // 2 :]
     table["T4_MQ"] = table["T4_MQ"].astype("Int8")
-    table.loc[rng.choice(order[N_PAIRS // 2 :], 2, replace=False), "T4_MQ"] = pd.NA
+    table.loc[rng.choice(private, 2, replace=False), "T4_MQ"] = pd.NA
     # The official files have two columns of row numbers with these names.
     table.insert(0, "", np.arange(N_PAIRS))
     table.insert(1, "Unnamed: 0", np.arange(N_PAIRS))

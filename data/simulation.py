@@ -542,8 +542,8 @@ def _offer_quizzes(
     gets a question only once.
     """
     unfinished = np.flatnonzero(missing)
-    # As the students know many questions already, offer a quiz of ten questions for every five
-    # missing answers, rounded up.
+    # A quiz has ten questions. Suppose that a student has answered half of them before, so that a
+    # quiz yields five of the missing answers.
     n_offered = np.ceil(missing[unfinished] / 5).astype(np.int64)
     student = np.repeat(unfinished, n_offered)
     uniform = rng.random(len(student))
@@ -673,24 +673,34 @@ def draw_questions(rng: Rng, setting: SchoolSetting, topic: Array, counts: Array
     within_topic = rng.standard_normal(n)
     # How much more an option attracts students with a higher ability.
     attraction_slope = rng.normal(0, 0.2, (n, N_OPTIONS))
-    # Topics, and so quizzes, differ in difficulty.
     between_topics = rng.standard_normal(int(topic.max()) + 1)[topic]
-    # Make the mean over all answers 0, so that no seed makes the answers easier in all.
-    between_topics -= np.average(between_topics, weights=counts)
-    standardised_easiness = np.sqrt(1 - TOPIC_VARIANCE_SHARE) * within_topic
-    standardised_easiness += np.sqrt(TOPIC_VARIANCE_SHARE) * between_topics
-    # Questions with many answers are a little easier.
-    log_count = np.log(counts)
-    frequency = (log_count - log_count.mean()) / log_count.std()
-    easiness = setting.easiness + setting.easiness_sd * standardised_easiness + 0.35 * frequency
     return Questions(
         topic=topic,
         discrimination=discrimination.astype(np.float32),
-        easiness=easiness.astype(np.float32),
+        easiness=_easiness(setting, within_topic, between_topics, counts).astype(np.float32),
         key=key,
         attraction=attraction.astype(np.float32),
         attraction_slope=attraction_slope.astype(np.float32),
     )
+
+
+def _easiness(
+    setting: SchoolSetting, within_topic: Array, between_topics: Array, counts: Array
+) -> Array:
+    """Return the easiness of each question, on the scale of the students' abilities.
+
+    `within_topic` and `between_topics` are standard normal: a number of the question's own, and a
+    number that all questions of its topic share. `counts` is the question's number of answers.
+    """
+    # Make the mean over all answers 0, so that no seed makes the answers easier in all.
+    between_topics = between_topics - np.average(between_topics, weights=counts)
+    standardised = np.sqrt(1 - TOPIC_VARIANCE_SHARE) * within_topic
+    standardised += np.sqrt(TOPIC_VARIANCE_SHARE) * between_topics
+    # Questions with many answers are a little easier.
+    log_count = np.log(counts)
+    frequency = (log_count - log_count.mean()) / log_count.std()
+    easiness: Array = setting.easiness + setting.easiness_sd * standardised + 0.35 * frequency
+    return easiness
 
 
 def draw_abilities(rng: Rng, cohort: Array, n_cohorts: int, area_of_topic: Array) -> Array:

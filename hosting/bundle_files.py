@@ -390,6 +390,8 @@ def _is_in_starting_kit(path: Path) -> bool:
         return True
     if any(part in _NOT_THE_KIT or part.startswith(".") for part in inner):
         return False
+    # data/metadata holds data. Its name is not in `_NOT_THE_KIT`, so that a folder of code may be
+    # named metadata.
     if top == "data" and inner[0] == _METADATA:
         return False
     # Every related challenge has its data in a folder of its own.

@@ -108,8 +108,8 @@ def describe(plan: Plan) -> str:
 
 
 def _render(name: str, **facts: Any) -> str:
-    """Fill in a template of hosting/pages/."""
+    """Fill in a template of hosting/pages/, which is a page in Markdown or competition.yaml."""
     environment = pages.environment(HERE / "pages", autoescape=False, keep_trailing_newline=True)
-    # A text in JSON is also valid in YAML, whatever characters it holds.
+    # For texts in competition.yaml. A text in JSON is also valid in YAML, whatever its characters.
     environment.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
     return environment.get_template(name).render(facts)

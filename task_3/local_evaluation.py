@@ -77,7 +77,8 @@ def main() -> None:
     if is_local:
         options.phase = LOCAL
     elif not options.phase:
-        # A panel of the user's own has the default files of the first phase.
+        # With --ref_data, the experts' judgements come from a file of the user's own. By default,
+        # they are compared with the ranking that is submitted in the first phase.
         options.phase = layout.PHASES[0]
     default = TASK_3.submission_path(options.phase)
     submission_dir = options.submission_dir or default.parent

@@ -334,19 +334,32 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
     if noise == 0 or known.sum() < 2:
         return value
 
-    # Estimate mean and variance by the method of moments (DerSimonian & Laird 1986, equations 8 to
-    # 10). Cochran's Q is the sum of the squared distances from the mean, in units of the noise. If
-    # all true values were equal, the expectation of Q would be the number of values minus 1.
     raw = value[known]
     precision = data.n_answers[known] / noise
-    cochran_q = np.sum(precision * (raw - np.average(raw, weights=precision)) ** 2)
-    scale = precision.sum() - np.sum(precision**2) / precision.sum()
-    variance = max(0.0, (cochran_q - (len(raw) - 1)) / scale)
+    variance = _variance_of_true_values(raw, precision)
     # The variance of a value: that of the true values plus that of chance.
     total_variance = variance + 1 / precision
     mean = np.average(raw, weights=1 / total_variance)
     value[known] = mean + variance / total_variance * (raw - mean)
     return value
+
+
+def _variance_of_true_values(value: FloatArray, precision: FloatArray) -> float:
+    """Estimate how much the true values of questions vary, without the variance due to chance.
+
+    Chance gives each value the variance 1 / precision. The method of moments (DerSimonian & Laird
+    1986, equations 8 to 10) starts from Cochran's Q, the sum of precision · (value − mean)². The
+    expectation of Q is
+
+        number of values − 1 + scale · variance,
+
+    where scale = Σ precision − Σ precision² / Σ precision. The estimate is the variance for which
+    this expectation equals Q, or 0 if it is negative.
+    """
+    mean = np.average(value, weights=precision)
+    cochran_q = np.sum(precision * (value - mean) ** 2)
+    scale = precision.sum() - np.sum(precision**2) / precision.sum()
+    return max(0.0, (cochran_q - (len(value) - 1)) / scale)
 
 
 def _estimate_noise(feature: Feature, data: QuestionAnswers, n_students: int, seed: int) -> float:
@@ -410,7 +423,11 @@ def option_point_biserial(data: QuestionAnswers) -> FloatArray:
 
 
 def option_counts_by_ability(data: QuestionAnswers, question: int, n_groups: int = 4) -> IntArray:
-    """Count the options chosen in equal groups of students, weakest first; (groups, options)."""
+    """Count how often students of each ability choose each option of a question.
+
+    The students who have answered the question are divided by ability into groups of equal size.
+    The result has a row for each group, the weakest students first, and a column for each option.
+    """
     answers = _with_rest_score(data).answers
     answers = answers[answers["QuestionId"] == question].sort_values(["rest_score", "UserId"])
     group = np.arange(len(answers)) * n_groups // max(len(answers), 1)

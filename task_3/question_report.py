@@ -57,7 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Read answers and ranking, compute the features, write the pages."""
+    """Read the answers and a submitted ranking; write pages about the questions of the ranking."""
     options = build_parser().parse_args()
     train = options.input_dir / options.train_data
     reading.require_file(train)
@@ -214,7 +214,8 @@ def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:
     value = feature.values(feature.relevant_answers(data))
     shrunk = features.shrink(feature, data)
     table = pd.DataFrame({"value": value, "shrunk": shrunk}, index=data.questions.index)
-    # `rank` gives questions with the same value the mean of their ranks. So half of the other
+    # Without ties, rank − 1 questions are worse. `rank` gives questions with the same value the
+    # mean of their ranks: of three with the ranks 5, 6 and 7, each gets 6. So half of the other
     # questions with the same value count as worse.
     n_worse = (feature.better * table["shrunk"]).rank() - 1
     return table.assign(better_than=n_worse / max(n_worse.count() - 1, 1))

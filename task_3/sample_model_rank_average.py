@@ -44,7 +44,8 @@ def main() -> None:
     ranks = []
     for name in options.features:
         feature = FEATURES[name]
-        # The higher this value, the better the question.
+        # `shrink` computes the feature of all questions in `data`. `feature.better` is -1 if low
+        # values are better, so that now high values are.
         value = pd.Series(feature.better * shrink(feature, data))
         # The best question gets rank 1, equal questions share their mean rank, NaN ranks last.
         ranks.append(value.rank(ascending=False, na_option="bottom"))

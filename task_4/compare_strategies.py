@@ -50,7 +50,7 @@ PUBLISHED = Path(__file__).with_name("published.csv")
 N_SPLITS = 5
 # Number of questions in a test of the challenge.
 _CHALLENGE_LENGTH = 10
-# Numbers of questions after which strategies are compared in pairs.
+# Strategies are compared in pairs after this many questions, once early and once at the end.
 _COMPARED = (5, _CHALLENGE_LENGTH)
 # Longest name of a strategy in the tables on the terminal.
 _NAME_WIDTH = 24

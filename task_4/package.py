@@ -73,6 +73,7 @@ def warn_of_local(package: Path, origin: Provenance) -> None:
     # package, which may be a copy of the one that was run.
     options = {name: value for name, value in origin.options.items() if name != "local"}
     trainer = cli.show((package / Path(origin.script).name).resolve())
+    # `Provenance.command` writes the script and the options as a command line.
     command = replace(origin, script=trainer, options=options).command
     print(
         f"warning: {cli.show(package)}: its model was trained with --local and never saw the "

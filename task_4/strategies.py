@@ -90,8 +90,8 @@ class Posterior:
         self.targets_may_be_asked: bool = known.targets_may_be_asked
         # A seed for each student, different in every round, for strategies that choose at random.
         self.seed = seed
-        # The arrays are parts of the model's own. A strategy that changed them in place would
-        # change the predictions.
+        # The arrays are views of the model's arrays, not copies. A strategy that changed them would
+        # change the predictions, so make them read-only.
         for array in vars(self).values():
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
@@ -168,15 +168,18 @@ def kullback_leibler(posterior: Posterior, askable: BoolArray, hidden: FloatArra
 
         p log(p / p') + (1 − p) log((1 − p) / (1 − p')).
 
-    Its mean over the posterior of the abilities is the index KLP (Chang and Ying 1996). The
-    abilities act only through the logit: it is normal around its mean, with the variance of
-    slopes · ability. So the mean is an integral over one dimension, by Gauss-Hermite quadrature.
+    The question with the largest mean over the other abilities is chosen, where these are drawn
+    from the posterior (the index KLP of Chang and Ying 1996). p' depends on them only through the
+    logit, slopes · ability + intercept, which is normal: its mean is the logit of the estimated
+    abilities. So the mean is an integral over one number, computed by Gauss-Hermite quadrature.
     """
     row, column = np.nonzero(askable)
+    # Mean and standard deviation of the logit, as columns.
     mean = posterior.mean[row, column][:, None]
     deviation = np.sqrt(_ability_variance(posterior)[row, column])[:, None]
     guessing = posterior.guessing
-    # P(right) for the estimated abilities, and for the abilities at each node of the quadrature.
+    # P(right) for the estimated abilities, and for the logit at each node of the quadrature. The
+    # nodes are in units of the standard deviation.
     p = guessing + (1 - guessing) * _sigmoid(mean)
     p_nearby = guessing + (1 - guessing) * _sigmoid(mean + deviation * _NODES)
     divergence = p * np.log(p / p_nearby) + (1 - p) * np.log((1 - p) / (1 - p_nearby))

@@ -96,16 +96,17 @@ def calibrate(answers: pd.DataFrame, n_questions: int) -> Bank:
 def start_posterior(bank: Bank, askable: BoolArray) -> Any:
     """Return the `StudentPosterior` of `item_response/` before any answer, with the abilities.
 
-    The model follows the logits of questions. For each of the k abilities an artificial question is
-    added, whose logit is the ability and which nobody may be asked. So the model follows the
-    abilities too. `askable` says which questions may be asked, shape (students, Q). The posterior
-    has Q + k columns; `strategies.Posterior` separates the questions from the abilities.
+    A `StudentPosterior` holds the distribution of the logits of questions, and not that of the k
+    abilities. So an artificial question is added for each ability: its logit is the ability, and
+    nobody may be asked. `askable` says which questions may be asked, shape (students, Q). The
+    posterior has Q + k columns; `strategies.Posterior` separates the questions from the abilities.
     """
     n_students, q = askable.shape
     k = bank.model.slopes.shape[1]
-    # First cut or pad to q questions, then add k. A bank of more than q questions, if it were
-    # padded in one step, would keep questions of its own in the last k columns.
-    model = bank.model.pad_questions(q).pad_questions(q + k)
+    # The bank may have more than Q questions: first cut it to Q, or add unknown questions up to Q.
+    model = bank.model.pad_questions(q)
+    model = model.pad_questions(q + k)
+    # Slope 1 on one ability, slope 0 on the others, intercept 0: the logit is the ability.
     model.intercept[q:] = 0
     model.slopes[q:] = np.eye(k)
     nobody = np.zeros((n_students, k), bool)

@@ -461,11 +461,11 @@ def prepare(kit: Path) -> None:
         "related_challenges/debiasing/sample_model_popularity.py --local",
     ):
         run_or_fail(command, kit)
-    # See `files_of_task_4`. The copy has no weights.
+    # Make the copy of task_4/numpy whose training `files_of_task_4` runs, without weights.
     ignored = shutil.ignore_patterns("__pycache__", "model_task_4*")
     shutil.copytree(kit / "task_4/numpy", kit / "task_4/trainer", ignore=ignored)
-    # These files record checksums. With them, every changed file would be refused for its checksum,
-    # before its content is read.
+    # Remove the records of checksums. Otherwise the scripts would refuse a file that a test changes
+    # for its checksum, before they read its content.
     for pattern in ("split_*.json", "template_*.json", "folds.json"):
         for record in kit.rglob(pattern):
             record.unlink()

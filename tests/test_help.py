@@ -34,5 +34,8 @@ def test_help_fits_a_screen_and_holds_a_command_to_copy(script: str) -> None:
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS - {"quickstart.py"}))
 def test_every_script_defines_build_parser(script: str) -> None:
-    """Except quickstart.py: an old Python must be able to read it, so its parser is in tools/."""
+    """The only exception is quickstart.py, whose parser is in tools/.
+
+    The reason is that even an old Python must be able to read quickstart.py.
+    """
     assert script_runs._defines_build_parser(ROOT / script)

@@ -341,9 +341,9 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
     kit = copy_kit(tmp_path / "kit")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
     left_over = kit / ".venv/left_over"
-    # Without an index, pip finds no package: every run fails after it has made the environment.
+    # Both runs fail when they install packages, as pip has no index. Before that, the first run
+    # replaces the environment by a new one with pip, and the second run keeps the new one.
     environment = {"PYTHONPATH": "", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
-    # The first run makes a new environment, with pip. The second run keeps this environment.
     for is_made_again in (True, False):
         left_over.touch()
         done = run_process(["quickstart.py"], kit=kit, environment=environment)

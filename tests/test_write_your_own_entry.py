@@ -149,10 +149,11 @@ def add_model_with_quiz_feature(kit: Path) -> None:
 
 
 def check_that_the_rates_do_not_leak(kit: Path) -> None:
-    """Check which rates change if the outcome of one training answer changes.
+    """Check that no answer has a rate that was computed from its own outcome.
 
-    They are the rates of the same student in the same quiz, except those of answers in the same
-    fold.
+    A rate is the share of right answers of a student in a quiz, computed for an answer from the
+    answers in other folds. So if the outcome of a training answer changes, the rates of the same
+    student in the same quiz must change, except in the answer's own fold; no other rate may change.
     """
     split_dir = kit / "data/test_input"
     answers = pd.read_csv(split_dir / layout.TRAIN_TASK_1_2)

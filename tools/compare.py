@@ -484,7 +484,8 @@ def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
 def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
     """Return the result of McNemar's exact test (1947) in words, with a warning.
 
-    The test supposes independent answers. Those of one student are not, so that p may be too small.
+    The test supposes that answers are independent. Answers of one student are not, so p may be too
+    small. The confidence interval resamples whole students and allows for that.
     """
     # SciPy takes a second to load, and only this function needs it.
     from scipy.stats import binomtest
@@ -500,7 +501,8 @@ def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
     # differ.
     p = float(binomtest(n_only_a, n_differing, 0.5).pvalue) if n_differing else 1.0
     shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
-    # With a single unit there is no interval, see `describe`.
+    # `counts` has a column for each unit that is resampled, usually a student. With a single one
+    # there is no interval.
     has_interval = a.counts.shape[1] > 1
     advice = ": trust the interval" if has_interval else ""
     return (

@@ -348,7 +348,10 @@ class Split:
 
 
 def make_splits(answers: pd.DataFrame, task: Task, options: argparse.Namespace) -> Iterator[Split]:
-    """Assign the answers to folds at random, in task 4 by student; yield each fold."""
+    """Assign the answers to folds at random; yield each fold.
+
+    In task 4, all answers of a student come into the same fold.
+    """
     is_entry = task.form is Form.ENTRY
     # Answers of one group come into the same fold.
     group = np.arange(len(answers))

@@ -176,7 +176,7 @@ def make_tables(results: Iterable[Result]) -> list[Table]:
     """
 
     def table_key(result: Result) -> tuple[int, bool, str, int, str, str]:
-        """Return what is equal for all results of a table, and by which the tables are sorted."""
+        """Return a key: results with the same key share a table, and tables are sorted by key."""
         is_related = isinstance(result.task, str)
         phase_index = PHASES.index(result.phase) if result.phase else 0
         return (
@@ -385,8 +385,8 @@ def describe_sources(
 def model_row(name: str, results: Sequence[Result]) -> Row:
     """Return the row of a model. `results` holds one result for each seed."""
     scores = [result.score for result in results]
-    # The scores whose standard deviation is shown: of seeds or, in a cross-validation, of the folds
-    # of all seeds.
+    # The standard deviation is that over seeds. In a cross-validation, it is that over all folds of
+    # all seeds.
     scores_for_deviation = scores
     if results[0].phase == CROSS_VALIDATION:
         fold_scores = [score for result in results for score in result.parts.values()]

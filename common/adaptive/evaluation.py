@@ -87,7 +87,8 @@ def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
     is_own_package = options.submission == package
     is_local_split = setting.reference == TASK_4.answers_path(LOCAL)
     may_train = is_own_package and is_local_split
-    # `setting_played` names the copy, if there is one. The page names the package.
+    # `setting_played` names the entry to play: the copy if there is one, else the entry of
+    # `setting`. The page names the entry of `setting` in both cases.
     with _with_local_weights(setting, may_train) as setting_played:
         examination = _examine(setting_played, options, paths)
     _publish(options, setting, examination, paths)

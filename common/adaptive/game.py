@@ -308,13 +308,16 @@ class GameState:
         return "is a target"
 
     def _check_labels(self, returned: Array | None) -> IntArray:
-        """Return the predictions of the targets, int8, if all are 0 or 1."""
+        """Return the predictions of the targets, int8; raise `EntryError` if one is not 0 or 1."""
         values = self._take_targets(returned)
         self._require_valid(values, np.isin(values, (0, 1)), "0 or 1")
         return values.astype(np.int8)
 
     def _check_probabilities(self, returned: Array | None) -> FloatArray:
-        """Return the probabilities of the targets, float64, if all are from 0 to 1."""
+        """Return the probabilities of the targets, float64.
+
+        Raises `EntryError` if one is not a number from 0 to 1.
+        """
         values = self._take_targets(returned)
         # NaN fails every comparison.
         is_valid = (values >= 0) & (values <= 1)

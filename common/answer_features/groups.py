@@ -194,19 +194,23 @@ def rates(asked: Asked) -> Columns:
 
 @group(need=OPTIONS)
 def distractors(asked: Asked) -> Columns:
-    """Share of each option, and how likely a wrong answer is the most popular wrong option.
+    """How often the question's options are chosen, and which wrong option the student prefers.
 
-    The latter, the column distractor, is the logit of the probability by an item response model of
-    the wrong answers; 0 if there are none.
+    The columns share_0, share_1 and so on are the shares of the known answers that chose the right
+    option, the most popular wrong option and so on. The column distractor is the logit of a
+    probability: that the student, if wrong, chooses the most popular wrong option. An item response
+    model of the known wrong answers estimates this probability. Without wrong answers, the column
+    is 0.
     """
     known = asked.known
     columns = _columns_by_rank("share", known.option_share[asked.question], asked)
-    # The rank of the option chosen in each known answer: 0 is the right option, 1 the most popular
-    # wrong one.
+    # The rank of the option chosen in each known answer: 0 for the right option, 1 for the most
+    # popular wrong one, and so on.
     rank = known.outcome_of_option[known.question, known.option - 1]
     wrong = np.flatnonzero(rank > 0)
     columns["distractor"] = np.zeros(len(asked))
     if len(wrong):
+        # Fit the model to "most popular or not" in place of "right or wrong".
         is_most_popular = rank[wrong] == 1
         fitted = ItemResponse(n_dimensions=1, guessing=0.0, n_steps=_STEPS_OF_DISTRACTORS)
         fitted.fit(known.student[wrong], known.question[wrong], is_most_popular)
@@ -506,8 +510,8 @@ def _mean_in(
 
 
 def _look_up(values: FloatArray, number: IntArray) -> FloatArray:
-    """Return the value of each number, NaN for -1."""
-    # The index -1 reads the last element, which is NaN.
+    """Return values[number], element by element; NaN where the number is -1."""
+    # Append a NaN, since the index -1 reads the last element.
     return np.append(values, np.float32(np.nan))[number]
 
 

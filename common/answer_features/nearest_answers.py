@@ -18,11 +18,12 @@ import numpy as np
 _N_NEAREST = 32
 # Number of nearest answers whose chosen option becomes a feature of its own.
 _N_OPTIONS_SHOWN = 4
-# Means over the nearest answers weight each answer by a power of its similarity. The keys are the
-# powers. The means are shrunk towards 0, as if there were an answer more with the value 0, whose
-# weight is the value here. All were chosen on training answers (tests/benchmarks/README.md).
+# Means over the nearest answers weight each answer by a power of its similarity, and are shrunk
+# towards 0: one more answer is added, with the value 0 and a prior weight. These are the prior
+# weights by power, both chosen on training answers (tests/benchmarks/README.md).
 PRIOR_WEIGHT_BY_POWER = {2: 2.0, 6: 1.0, 15: 0.5}
-# Largest number of elements of each thread's table of students × questions.
+# Each thread looks answers up in a table with a row for each student and a column for each
+# question. This is the largest number of its elements.
 _MAX_CELLS = 16_000_000
 
 
@@ -72,18 +73,23 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
     def summarise(block: IntArray, nearest: IntArray, similarity: FloatArray) -> None:
         """Fill a block of rows of `summary`.
 
-        `nearest` holds the positions in `known` of the nearest answers of each row, -1 where there
-        are no more; `similarity` is then 0. Both have shape (rows of the block, nearest).
+        Row by row, `nearest` holds the positions in `known` of the student's answers to the most
+        similar questions, the most similar first, and `similarity` their similarities. A row with
+        fewer answers is filled up with the position -1 and the similarity 0. Both arrays have the
+        shape (rows of the block, nearest).
         """
-        # The index -1 looks up an arbitrary value, which is replaced by 0.
+        # Where there is no answer, known.residual[-1] is a wrong value: replace it by 0.
         residual = np.where(nearest >= 0, known.residual[nearest], 0)
         if known.has_options:
-            rank_of_option = known.outcome_of_option[question[block]]
-            # Inverse permutation: the position of the right option, the most popular wrong one, ...
-            option_by_rank = np.argsort(rank_of_option, axis=1)
+            # The rank of each position's option in the question asked: 0 for the right option, 1
+            # for the most popular wrong one, and so on.
+            rank_of_position = known.outcome_of_option[question[block]]
+            # The other way round: the position of the option of each rank.
+            position_of_rank = np.argsort(rank_of_position, axis=1)
             excess = _excess_over_share(known, nearest)
             shown = nearest[:, :_N_OPTIONS_SHOWN]
-            rank = np.take_along_axis(rank_of_option, known.option[shown] - 1, 1)
+            chosen_position = known.option[shown] - 1
+            rank = np.take_along_axis(rank_of_position, chosen_position, axis=1)
             summary.outcome[block, : shown.shape[1]] = np.where(shown >= 0, rank, np.nan)
         for power, prior_weight in PRIOR_WEIGHT_BY_POWER.items():
             weight = similarity**power
@@ -96,7 +102,9 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
                 # Sum of weight · excess over the nearest answers, shape (rows of block, options).
                 weighted_excess = (weight[:, None] @ excess)[:, 0]
                 habit = weighted_excess / shrunk_total[:, None]
-                summary.habit[power][block] = np.take_along_axis(habit, option_by_rank, 1)
+                # Sort the columns, which are positions, by the ranks of their options.
+                habit_by_rank = np.take_along_axis(habit, position_of_rank, axis=1)
+                summary.habit[power][block] = habit_by_rank
 
     visit_nearest(
         (known.student, known.question),
@@ -111,11 +119,13 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
 
 
 def _excess_over_share(known: Known, answer: IntArray) -> FloatArray:
-    """Return how much more than usual each option was chosen: 1 or 0, minus its usual share.
+    """Compare each choice with the choices of all students.
 
-    The usual share of an option is that among all known answers to the question. `answer` holds
-    positions in `known`, shape (rows, answers). Returns shape (rows, answers, options), 0 where
-    `answer` is -1.
+    For each answer and each option of its question: 1 if the answer is this option, else 0, minus
+    the share of all known answers to the question that are this option.
+
+    `answer` holds positions in `known`, shape (rows, answers). The result has shape (rows, answers,
+    options), and is 0 where `answer` is -1.
     """
     is_chosen = known.option[answer][:, :, None] == np.arange(1, N_OPTIONS + 1)
     excess = is_chosen - known.option_share[known.question[answer]]

@@ -12,8 +12,8 @@ from common.arrays import FloatArray, IntArray
 import numpy as np
 import pandas as pd
 
-# Names in `Pairs.numbers` of a question's subjects at three levels of the tree, from general to
-# specific. The root is left out, since all questions have it.
+# Keys of `Pairs.numbers`. The values are a question's subjects at three levels of the subject tree,
+# from general to specific. The root is left out, since all questions have it.
 SUBJECT_LEVELS = ("subject_1", "subject_2", "subject_3")
 # A moment says in one integer what an answer belongs to and when it was given:
 # `Pairs.combined_number` · MINUTES_PER_NUMBER + minute. The factor is nearly four years in minutes.

@@ -22,10 +22,10 @@ _MAX_HELD_OUT = 125_000
 # the features are computed from nine tenths of the answers.
 _N_PARTS = 10
 # Smallest number of parts if there are more than `_MAX_HELD_OUT` answers.
-_MIN_PARTS_OF_MANY = 5
-# With more parts than this, only one part is held out, less than 2 % of the answers. The template's
-# features are then computed from the same fit, which leaves this part out: a fit of all answers
-# would hardly differ.
+_MIN_PARTS_OF_MANY_ANSWERS = 5
+# With more parts than this, only one part is held out, less than 2 % of the training answers. Its
+# features come from a fit to the other training answers. The features of the template come from the
+# same fit, to save time: a fit to all training answers would hardly differ.
 _MANY_PARTS = 50
 
 
@@ -58,7 +58,7 @@ def cut_into_parts(n_answers: int, seed: int) -> Split:
     if n_answers <= _MAX_HELD_OUT:
         n_parts = _N_PARTS
     else:
-        n_parts = max(_MIN_PARTS_OF_MANY, n_answers // _MAX_HELD_OUT)
+        n_parts = max(_MIN_PARTS_OF_MANY_ANSWERS, n_answers // _MAX_HELD_OUT)
     part = np.random.default_rng(seed).permutation(n_answers) % n_parts
     # So many parts have at most `_MAX_HELD_OUT` answers in total.
     n_within_limit = _MAX_HELD_OUT * n_parts // max(n_answers, 1)

@@ -188,7 +188,9 @@ class Losses:
 def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
     """Return the questions and the subjects with more wrong predictions than expected.
 
-    `subjects` has a row for each question and subject; None if the subjects are not known.
+    `subjects` has a row for each question and subject; None if the subjects are not known. The
+    column about says more about each row of the result: of a question the names of its most
+    specific subjects, of a subject the name of the subject above.
     """
     is_wrong = ~pairs["right"]
     share_wrong = float(is_wrong.mean())
@@ -197,15 +199,14 @@ def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
     if subjects is None:
         return Losses(questions, None)
 
-    # The most special subjects of each question: those of its deepest level in the subject tree.
+    # The most specific subjects of each question are those at its deepest level in the subject
+    # tree.
     deepest_level = subjects.groupby("QuestionId")["Level"].transform("max")
     deepest = subjects[subjects["Level"] == deepest_level]
     of_questions = deepest[deepest["QuestionId"].isin(questions.index)]
-    # About a question, show the names of these subjects.
     about = of_questions.groupby("QuestionId")["Name"].agg(", ".join)
     questions = questions.assign(about=about.reindex(questions.index, fill_value=""))
 
-    # About a subject, show its parent in the subject tree.
     by_subject = (
         deepest.join(by_question, on="QuestionId")
         .groupby("SubjectId")

@@ -44,7 +44,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class PairFacts:
-    """Facts about the pairs scored."""
+    """Facts about each scored pair of a student and a question, such as the question's subjects."""
 
     # A row for each pair, in the order of the true answers. The column student_code numbers the
     # students from 0. If the facts are known, there are also the column majority, the prediction of
@@ -60,7 +60,9 @@ class PairFacts:
 def read_facts(
     pairs: pd.DataFrame, task: Task, *, reference: Path, train: Path, folder: Path
 ) -> PairFacts:
-    """Read facts about the pairs that are scored.
+    """Read facts about each scored pair of a student and a question, to group the pairs by them.
+
+    Such facts are the number of training answers of the student, and the subjects of the question.
 
     Parameters
     ----------

@@ -191,6 +191,15 @@ def explain(
 def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.DataFrame:
     """Compare a ranking with each expert.
 
+    Parameters
+    ----------
+    judgements
+        A row for each pair of questions, a column for each expert: 1 if the expert finds the first
+        question of the pair better, 2 if the second, NaN without a judgement.
+    agrees
+        Whether the ranking agrees with each judgement: the same rows and columns, 1 or 0, NaN where
+        it does not count.
+
     Returns
     -------
     DataFrame
@@ -210,17 +219,21 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
     low, high = metrics.binomial_interval(agrees.sum().to_numpy(), n_judged.to_numpy())
     table = pd.DataFrame({"share": share, "low": low, "high": high, "n_judged": n_judged})
     concordance = metrics.expert_concordance(judgements)
+    # The mean of each expert's row is the mean agreement with the others.
     table["others"] = pd.DataFrame(concordance).mean(axis=1).to_numpy()
     table = table[n_judged > 0].copy()
+
     # Drop pairs and experts without any judgement, so that every bootstrap sample has judgements.
     judged = agrees.dropna(how="all").dropna(axis=1, how="all")
+    # The share of each expert in each bootstrap sample, shape (samples, experts).
     resampled = metrics.bootstrap_agreement(judged)
     for name, takes_best in (("mean", False), ("best", True)):
-        # The mean or the highest share over the experts, in the data and in each bootstrap sample.
+        # `combine_parts` takes the mean or the highest share over the experts.
         value = float(metrics.combine_parts(share, takes_best=takes_best))
         resampled_values = metrics.combine_parts(resampled, takes_best=takes_best)
         low, high = np.nanpercentile(resampled_values, (2.5, 97.5))
         table.loc[name, ["share", "low", "high"]] = [value, low, high]
+    # The mean agreement over all pairs of experts. That of the best stays NaN.
     table.loc["mean", "others"] = pd.Series(concordance.ravel()).mean()
     return table
 

@@ -251,10 +251,12 @@ def _eliminate_nodes(node_sums: FloatArray, precision: FloatArray) -> Eliminatio
 
 @dataclass(frozen=True)
 class _Totals:
-    """Total effects at nodes of students' trees.
+    """What the answers say about the total effect at each node.
 
-    If the ability of a node's student is known, the total effect at the node is Gaussian with the
-    mean offset − pull · (ability, 1) and the variance `noise`.
+    A node is a context, such as a quiz, in which a student has answers. Its total effect is the sum
+    of the effects of this context and of the larger contexts around it. If the student's ability is
+    known, the total effect is Gaussian with the mean offset − pull · (ability, 1) and the variance
+    `noise`.
     """
 
     # The position of each node's student, shape (nodes,).
@@ -265,7 +267,8 @@ class _Totals:
     pull: FloatArray
     # Shape (nodes,).
     noise: FloatArray
-    # Mean over the posterior of the ability, shape (nodes,).
+    # Posterior mean of the total effect, which is also averaged over the possible abilities; shape
+    # (nodes,).
     mean: FloatArray
 
     def take(self, nodes: IntArray) -> "_Totals":
@@ -327,7 +330,7 @@ def restore(
         student_vector = student_vectors[above.student]
         ability_covariance = students.covariance[above.student]
         totals = _add_own_effects(above, eliminated, student_vector)
-        effects.append(_average_over_abilities(totals, ability_covariance))
+        effects.append(_moments_of_totals(totals, ability_covariance))
 
         own_mean = totals.mean - above.mean
         own_variance = _variance_of_own_effects(totals, above, eliminated, ability_covariance)
@@ -355,14 +358,16 @@ def _add_own_effects(
     return _Totals(student=above.student, offset=offset, pull=pull, noise=noise, mean=mean)
 
 
-def _average_over_abilities(totals: _Totals, ability_covariance: FloatArray) -> FloatArray:
-    """Return mean, variance and covariance with the ability of total effects, shape (nodes, 2 + k).
+def _moments_of_totals(totals: _Totals, ability_covariance: FloatArray) -> FloatArray:
+    """Return posterior moments of the total effect at each node, shape (nodes, 2 + k).
 
-    The moments are those under the posteriors of the abilities, whose covariances are
-    `ability_covariance`, shape (nodes, k, k).
+    A node is a context in which a student has answers. The columns are the mean of its total
+    effect, the variance, and the covariance with each of the student's k abilities.
+    `ability_covariance` holds the posterior covariances of these abilities, shape (nodes, k, k).
     """
     k = ability_covariance.shape[1]
-    # The total depends on the ability by −pull · ability. The 1 in (ability, 1) does not vary.
+    # For known abilities, the mean of the total effect is offset − pull · (ability, 1). The last
+    # element of `pull` is multiplied by 1 and adds nothing to variances: leave it out.
     pull = totals.pull[:, :k]
     with_ability = -np.einsum("nij,nj->ni", ability_covariance, pull)
     variance = totals.noise - np.einsum("ni,ni->n", with_ability, pull)
@@ -372,13 +377,16 @@ def _average_over_abilities(totals: _Totals, ability_covariance: FloatArray) -> 
 def _variance_of_own_effects(
     totals: _Totals, above: _Totals, eliminated: Elimination, ability_covariance: FloatArray
 ) -> FloatArray:
-    """Return the posterior variance of each node's own effect, its total minus the total above."""
-    # The own effect depends on the ability by −pull · ability, where pull is the difference of the
-    # two totals' pulls.
+    """Return the posterior variance of each node's own effect, its total minus the total above.
+
+    The arguments are as in `_add_own_effects` and `_moments_of_totals`.
+    """
     k = ability_covariance.shape[1]
+    # For known abilities, the mean of a total effect is offset − pull · (ability, 1). So the mean
+    # of the own effect changes with the abilities by the difference of the two pulls.
     pull = (totals.pull - above.pull)[:, :k]
     variance: FloatArray = np.einsum("ni,nij,nj->n", pull, ability_covariance, pull, optimize=True)
-    # For a known ability: the own effect is (gain − 1) · (total above) plus independent noise.
+    # For known abilities, the own effect is (gain − 1) · (total above) plus independent noise.
     variance += (1 - eliminated.gain) ** 2 * above.noise + eliminated.noise
     return variance
 
@@ -467,20 +475,34 @@ class SharedEffects(NamedTuple):
 
 
 def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
-    """Return the posteriors and the prior variance of the effects that students share.
+    """Return the posteriors and the prior variances of the effects that all students share.
 
-    `sums` has a row for each effect and two columns: what the answers add to the posterior's
-    precision, and to its precision · mean. `old` are the effects before.
+    Each context, such as a quiz, has one such effect on the logits of its answers; with several
+    stages (see `make_label`), one in each stage. Its prior is Gaussian with the mean 0 and a
+    variance that all effects of the stage have in common.
+
+    Parameters
+    ----------
+    sums
+        Shape (effects, 2). The answers add the first column to the precision of an effect, which is
+        1 / variance, and the second column to precision · mean.
+    old
+        The effects before the step.
     """
     added_precision = sums[:, 0]
-    added_linear = sums[:, 1]
+    added_precision_times_mean = sums[:, 1]
     stage = stage_of_label(np.arange(len(sums)), n_stages=len(old.prior))
-    variance = 1 / (1 / old.prior[stage] + added_precision)
-    mean = variance * added_linear
+    # The prior adds 1 / (prior variance) to the precision, and nothing to precision · mean.
+    precision = 1 / old.prior[stage] + added_precision
+    variance = 1 / precision
+    mean = variance * added_precision_times_mean
+
+    # Only effects with answers tell something about the prior variances.
     has_answers = added_precision > 0
-    effect_sums = _sum_effects(
+    sums_by_stage = _sum_effects(
         stage[has_answers], mean[has_answers], variance[has_answers], old.prior
     )
-    prior = estimate_variance(effect_sums, old.prior)
+    prior = estimate_variance(sums_by_stage, old.prior)
+    # Effects without answers have the new prior variance.
     variance = np.where(has_answers, variance, prior[stage])
     return SharedEffects(mean.astype(np.float32), variance.astype(np.float32), prior)

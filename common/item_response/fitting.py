@@ -242,8 +242,9 @@ def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) ->
         data.observations, data.n_stages, settings.n_dimensions, student_order, settings.seed
     )
     levels = data.observations.levels
-    # The posterior of the total effect at each leaf: mean, variance, and covariance with the
-    # ability. It is the sum of one effect for each level, each with mean 0 and `START_VARIANCE`.
+    # A leaf is a context of the last level, in which the contexts are smallest, together with a
+    # student who has answers there. Its total effect is the sum of one effect for each level, each
+    # with the mean 0 and `START_VARIANCE`. Columns: mean, variance, covariances with the ability.
     n_leaves = len(levels[-1].label) if levels else 0
     leaf_effects = np.zeros((n_leaves, 2 + settings.n_dimensions), np.float32)
     leaf_effects[:, EFFECT_VARIANCE] = len(levels) * START_VARIANCE
@@ -277,21 +278,26 @@ def _continue(
 
     Only for right and wrong answers. Students, questions and contexts that `start` does not know
     are taken to be average. `context` has the labels of each row of `Answers`, shape (answers,
-    levels).
+    levels). A leaf is a context of the last level, in which the contexts are smallest, together
+    with a student who has answers there.
     """
     # For an unknown id, `find_ids` returns the number of ids. In `start`, this is the position of
     # the average student, question or context.
     student_position = find_ids(start.student_ids, data.student_ids)
     question_position = find_ids(start.question_ids, data.question_ids)
+    # The last item stands for unknown questions, in `start` and in the result.
     average_question = len(start.question_ids)
+    item_position = np.append(question_position, average_question)
     levels = data.observations.levels
     shared = start.shared
     if levels:
-        # The total effect of each leaf's student in the leaf's contexts.
+        # Each student's own effects in a leaf: the sum of the effects of its context and of the
+        # larger contexts around it, as known from `start`.
         leaf_effects, _ = find_effects(
             start, student_position[data.leaf_student], context[data.leaf_row]
         )
-        # The effects that students share in the contexts of these answers, and in unknown contexts.
+        # The effects that all students share, one for each context of the last level. As with the
+        # items, the last effect stands for unknown contexts.
         context_position = find_ids(start.context_ids[-1], data.context_ids[-1])
         average_context = len(start.context_ids[-1])
         shared_position = np.append(context_position, average_context)
@@ -302,7 +308,7 @@ def _continue(
         leaf_effects = np.zeros((0, 2 + settings.n_dimensions), np.float32)
     return Posterior(
         students=start.students.take(student_position),
-        items=start.items.take(np.append(question_position, average_question)),
+        items=start.items.take(item_position),
         prior=start.prior,
         guessing=_guessing_by_item(data, settings.guessing),
         student_ids=data.student_ids,

@@ -210,9 +210,9 @@ def store_outer_products(left: FloatArray, right: FloatArray) -> FloatArray:
 def _stored_triangle(d: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Return row, column and factor of each stored element of a symmetric d × d matrix.
 
-    The stored elements are the lower triangle, the last of them (d − 1, d − 1). An element off the
-    diagonal occurs twice in the matrix. The factor √2 makes it count twice in a scalar product of
-    two stored triangles.
+    The stored elements are the lower triangle, row by row. `steps.run_step` reads the last of them,
+    (d − 1, d − 1). An element off the diagonal occurs twice in the matrix. The factor √2 makes it
+    count twice in a scalar product of two stored triangles.
     """
     row, column = np.tril_indices(d)
     return row, column, np.where(row == column, 1, math.sqrt(2)).astype(np.float32)

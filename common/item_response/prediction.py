@@ -44,9 +44,9 @@ def predict_stages(
         for stage in range(posterior.n_stages):
             effects = None
             if posterior.levels:
-                effects, shared = find_effects(posterior, student_of_pair, context[pairs], stage)
-                effects[:, EFFECT_MEAN_AND_VARIANCE] += shared
-            # The posterior has all items of the first stage, then all of the second, and so on.
+                effects = _effects_on_logits(posterior, student_of_pair, context[pairs], stage)
+            # An item is a question in one stage. The posterior has all items of the first stage,
+            # then all of the second, and so on.
             of_stage = slice(stage * n_questions, (stage + 1) * n_questions)
             items = posterior.items.take(of_stage)
             guessing = posterior.guessing[of_stage][question_of_pair]
@@ -64,6 +64,22 @@ def predict_stages(
     for _ in in_threads(predict_pairs, np.array_split(order, n_parts)):
         pass
     return passing
+
+
+def _effects_on_logits(
+    posterior: Posterior, student_position: IntArray, context: IntArray, stage: int
+) -> FloatArray:
+    """Return how the contexts of pairs change their logits, shape (pairs, 2 + k).
+
+    The change is the sum of the student's own effects and of the effect that all students share.
+    The columns are its mean, its variance and its covariances with the k abilities. The parameters
+    are those of `find_effects`.
+    """
+    effects, shared = find_effects(posterior, student_position, context, stage)
+    # The shared effect is independent of the student: means and variances add up, and the
+    # covariances with the student's abilities do not change.
+    effects[:, EFFECT_MEAN_AND_VARIANCE] += shared
+    return effects
 
 
 def outcome_probability(passing: FloatArray) -> FloatArray:
@@ -167,15 +183,18 @@ def find_effects(
         context_number = find_ids(ids, context[:, level])
         labels.append(make_label(context_number, np.int32(stage), posterior.n_stages))
     nodes = find_nodes(posterior.levels, student_position, labels)
-    # From the coarsest level to the finest. The total effect at a node includes the levels above,
-    # so it replaces what has been found before.
+    # From the level with the largest contexts to that with the smallest. The effects stored for a
+    # context include those of the larger contexts around it, so they replace what was found before.
     for node, level_effects, prior in zip(
         nodes, posterior.effects, posterior.variance, strict=True
     ):
         has_answers = node >= 0
         effects[has_answers] = level_effects[node[has_answers]]
         effects[~has_answers, EFFECT_VARIANCE] += np.float32(prior[stage])
-    # The effects that students share are numbered by the labels of the last level.
-    label = labels[-1]
-    shared = np.stack([posterior.shared.mean[label], posterior.shared.variance[label]], axis=1)
+    # All students share an effect in each context of the last level, in which the contexts are
+    # smallest. The context's label is the position of this effect in `posterior.shared`.
+    shared_position = labels[-1]
+    shared = np.stack(
+        [posterior.shared.mean[shared_position], posterior.shared.variance[shared_position]], axis=1
+    )
     return effects, shared

@@ -186,18 +186,19 @@ def _merge(similarity: Any) -> Iterator[IntArray]:
     n_items = similarity.shape[0]
     cluster = np.arange(n_items, dtype=np.int32)
     size = np.ones(n_items)
-    # For each two clusters, the sum of the similarities of their questions. At first, each question
-    # is a cluster.
+    # For each two clusters, the sum of the similarities over all pairs of a question in the one and
+    # a question in the other. At first, each question is a cluster.
     total = similarity
     for cut in _CUTS:
         while True:
             first, second = _nearest_pairs(total, size, cut)
             if not len(first):
                 break
-            merged = np.arange(len(size))
-            merged[second] = first
+            # The second cluster of each pair becomes a part of the first.
+            merged_into = np.arange(len(size))
+            merged_into[second] = first
             # Number the remaining clusters without gaps.
-            new_number = np.unique(merged, return_inverse=True)[1].astype(np.int32)
+            new_number = np.unique(merged_into, return_inverse=True)[1].astype(np.int32)
             cluster = new_number[cluster]
             size = np.bincount(new_number, size)
             total = _merge_rows_and_columns(total, new_number)
@@ -225,8 +226,9 @@ def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, 
     Parameters
     ----------
     total
-        For each two clusters, the sum of the similarities of their questions, a symmetric sparse
-        matrix (CSR). The similarity of two clusters is the mean over these pairs of questions.
+        For each two clusters, the sum of the similarities over all pairs of a question in the one
+        and a question in the other: a symmetric sparse matrix (CSR). The similarity of two clusters
+        is the mean over these pairs of questions.
     size
         Number of questions in each cluster.
     cut

@@ -57,14 +57,14 @@ class State:
     # Probability that a student who does not know the answer passes the item, shape (items,),
     # float32.
     guessing: FloatArray
-    # For each level of contexts, the coarsest first, the posteriors of the total effects at its
-    # nodes: mean, variance, covariance with the ability; shape (nodes, 2 + k), float32. At the
+    # For each level of contexts, the largest contexts first, the posteriors of the total effects at
+    # its nodes: mean, variance, covariance with each ability; shape (nodes, 2 + k), float32. At the
     # start of a fit, a tuple with those of the last level alone, since a step reads no others.
     effects: tuple[FloatArray, ...] = ()
     # Prior variance of the nodes' own effects, shape (levels, stages).
     variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
-    # Further effects on the logits, which all students share in a context of the last level. A
-    # placeholder if the answers have no contexts.
+    # Further effects on the logits: one for each context of the last level (the smallest contexts),
+    # which all students share. A placeholder if the answers have no contexts.
     shared: SharedEffects = field(
         default_factory=lambda: SharedEffects(np.zeros(1), np.zeros(1), np.zeros(1))
     )
@@ -160,9 +160,9 @@ class _ChunkSums:
     # For each item, the sums from which its posterior is computed (see `model.weighted_sums`),
     # shape (items, d + d(d + 1)/2) for d = k + 1.
     items: FloatArray
-    # The sums from which `context.estimate_variance` computes the variances of the effects: the
-    # number of effects and three sums over effects, shape (levels, stages, 4). None without
-    # contexts.
+    # The sums from which `context.estimate_variance` computes the prior variances of the students'
+    # own effects: the number of effects and three sums over effects, shape (levels, stages, 4).
+    # None without contexts.
     variance: FloatArray | None = None
     # For each effect that students share, its precision and precision · mean from the answers of
     # the chunk, shape (shared effects, 2). None without contexts.
@@ -174,8 +174,11 @@ class _ChunkUpdate:
     """The new posteriors of a chunk of students and of their contexts, and its sums."""
 
     students: Gaussians
-    # For each level of contexts, the total effects at the chunk's nodes: mean, variance, covariance
-    # with the ability; shape (nodes of the chunk, 2 + k).
+    # The students' own effects on their logits. Contexts are nested in levels, for instance quizzes
+    # in groups of quizzes. Each array belongs to a level and has a row for each context in which a
+    # student of the chunk has answers, shape (rows, 2 + k). The row describes the sum of the
+    # effects of this context and of the larger ones around it: its mean, its variance, and its
+    # covariances with the k abilities.
     effects: list[FloatArray]
     sums: _ChunkSums
 

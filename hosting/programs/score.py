@@ -231,7 +231,9 @@ def _judge_games(
 
     Without `answers`, only check the record, and return None.
     """
-    record = played.read(Path(), reference_dir)
+    # This program runs in the folder of the submission's files.
+    submission_dir = Path()
+    record = played.read(submission_dir, reference_dir)
     if answers is None:
         return None
     setting = Setting(
@@ -240,7 +242,8 @@ def _judge_games(
         train=None,
         metadata_dir=reference_dir,
     )
-    # A column for each mask (a choice of the answers to predict), in the order of the masks.
+    # Task 4 is played several times. Each time another mask chooses which answers are to be
+    # predicted. The leaderboard has a column for the accuracy with each mask.
     columns = {f"mask_{index}": value for index, value in enumerate(record["masks"].values())}
     explain = partial(games_page.describe, setting, record, phase=phase)
     return ScoredSubmission(games_page.score_of(record), "games.html", explain, columns)

@@ -107,7 +107,7 @@ def group_scores(reference: pd.DataFrame, scores: FloatArray) -> list[tuple[str,
 
 
 def group_row(name: str, scores: FloatArray) -> tuple[str, ...]:
-    """Return the row of a group in the table with the header `HEADER`."""
+    """Return the row of a group of queries: name, number, mean score and share with the score 1."""
     return name, f"{len(scores):,}", f"{scores.mean():.4f}", f"{np.mean(scores == 1):.1%}"
 
 

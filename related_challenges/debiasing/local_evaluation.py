@@ -62,7 +62,9 @@ def main() -> None:
 
 
 def read_counted_answers(options: argparse.Namespace) -> pd.DataFrame:
-    """Read the clicks to predict, from those phases that count.
+    """Read the clicks to predict, from the phases whose scores are added up.
+
+    `clicks.phases_that_count` chooses these phases by the flag --phase.
 
     Raises
     ------

@@ -78,8 +78,8 @@ def count_terms(texts: Iterable[Iterable[str]]) -> tuple[csr_array, list[str]]:
         All terms, sorted.
     """
     vectorizer = CountVectorizer(analyzer=list, dtype=np.float64)
-    # A further text with the empty term, since the vectorizer refuses an empty vocabulary. The
-    # text's row is dropped; the column of the empty term stays and holds zeros.
+    # The vectorizer refuses an empty vocabulary, so add a text that has the empty term. Its row is
+    # dropped; the column of the empty term stays and holds zeros.
     counts = csr_array(vectorizer.fit_transform([*texts, [""]]))[:-1]
     return counts, list(vectorizer.get_feature_names_out())
 
@@ -345,7 +345,8 @@ class Matches:
         """
         # 1 where a text has a content word, shape (texts, words).
         content = self._words.content
-        # How similar the most similar content word of a text is to each word of the vocabulary.
+        # For each word of the vocabulary, its similarity to the most similar content word of the
+        # answer or of the reference, shape (pairs, words).
         nearest_in_answer = self._words.nearest_content[pair_answer]
         nearest_in_reference = self._words.nearest_content[pair_reference]
         # All content words count the same.
@@ -478,7 +479,7 @@ class Matches:
         return pd.concat(parts, axis=1)
 
     def _mean_over_references(self, pairs: pd.DataFrame) -> pd.DataFrame:
-        """Return the mean of the features of each answer's pairs."""
+        """Return for each answer the mean features over its pairs, one pair for each reference."""
         # In row-major memory NumPy adds up row by row, so rounding is the same on every machine.
         # pandas does not promise this.
         values = np.ascontiguousarray(pairs)

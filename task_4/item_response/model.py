@@ -138,9 +138,9 @@ def _pad_square(array: FloatArray, n_questions: int) -> FloatArray:
 
 
 class Population(NamedTuple):
-    """How the students who are asked differ from the training students."""
+    """How the students of the test, who are asked questions, differ from the training students."""
 
-    # Logarithm of the variance of the abilities.
+    # Logarithm of the variance of the abilities. The training students have the variance 1.
     log_variance: float = 0.0
     # The mean logits are those of the training students, times exp(log_stretch), plus shift.
     log_stretch: float = 0.0
@@ -245,7 +245,8 @@ class StudentPosterior:
         self.n_answers[student] += 1
         # The answer is known now and need not be predicted.
         self.target_weight[student, question] = 0
-        # All students are asked together, so the largest number of answers counts the rounds.
+        # In each round every student is asked one question. So the student with the most answers
+        # has one for each round.
         n_rounds = int(self.n_answers.max())
         if n_rounds not in _ADAPT_AFTER:
             self._update(student, question, is_right)

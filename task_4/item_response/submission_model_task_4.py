@@ -56,15 +56,18 @@ class Submission:
     ) -> StudentPosterior:
         """Return the posterior, after learning from the answers revealed since the last call.
 
-        The posterior starts from the answered mask: which answers are revealed or may be asked. The
-        mask is unknown until the first call with `can_query`; that call starts the posterior anew.
+        Which questions a student has answered tells something about the student. The evaluator
+        tells this through `can_query`, which `predict` does not get. The posterior begins without
+        this knowledge if the first call has no `can_query`. It begins anew with the first call that
+        has it.
         """
         revealed = self._find_revealed(masked_data, masked_binary_data, can_query)
         is_first_mask = self.askable is None and can_query is not None
         if self.posterior is None or is_first_mask:
-            # An empty mask stands for an unknown one.
+            # All False stands for unknown.
             answered_mask = np.zeros(revealed.shape, bool)
             if can_query is not None:
+                # The answered questions are those already asked and those that may be asked.
                 self.askable = revealed | (can_query == 1)
                 answered_mask = self.askable
             self.observed = np.zeros(revealed.shape, bool)

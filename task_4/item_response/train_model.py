@@ -59,11 +59,11 @@ def main() -> None:
 
 
 def fit(answers: pd.DataFrame, n_questions: int) -> Model:
-    """Fit the item response model, and what the answered mask tells about a student.
+    """Fit the item response model, and two regressions on which questions a student has answered.
 
-    The answered mask says which questions a student has answered. Two regressions on it are fitted:
-    one predicts abilities (`mask_mean` and `mask_weights`), the other one hidden answers
-    (`completion`).
+    Which questions these are tells something about the student. One regression predicts the
+    abilities from them (`mask_mean` and `mask_weights`). The other one predicts which further
+    questions the student has answered, if only some are shown (`completion`).
 
     Parameters
     ----------

@@ -35,7 +35,8 @@ def main() -> None:
     model.fit(answers["QuestionId"].to_numpy(), answers["IsCorrect"].to_numpy(), n_questions)
     # ---- End of the model. --------------------------------------------------------------------
 
-    # The UserIds are recorded, so that the evaluation refuses to examine these students.
+    # Save the UserIds too. The model knows these students' answers, so the evaluation refuses to
+    # score it on them.
     with training.replace_weights(PACKAGE, answers["UserId"].to_numpy()) as folder:
         model.save(folder)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")

@@ -22,7 +22,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Play and score the package."""
+    """Let this folder's package ask the students; score its predictions of their other answers."""
     evaluation.evaluate(build_parser().parse_args(), PACKAGE)
 
 

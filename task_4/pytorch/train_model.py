@@ -52,7 +52,8 @@ N_STEPS = 300
 BATCH_SIZE = 256
 # The highest rate of the one-cycle schedule.
 LEARNING_RATE = 0.02
-# The encoder sees between 0 and about this many answers of most students, drawn at random.
+# In training, the encoder sees some of each student's answers, as in a test. The number is drawn at
+# random, at most about this many answers.
 MAX_SHOWN = 12
 # The encoder sees nearly all answers of this share of the students.
 SHARE_SHOWING_ALL = 0.2
@@ -137,8 +138,8 @@ def factorise(covariance: FloatArray, n_factors: int) -> FloatArray:
     """Approximate a covariance (questions, questions) by F Fᵀ; return F (questions, factors).
 
     Pivoted Cholesky decomposition: each factor explains the question whose variance is explained
-    least so far, and the questions like it. In effect, a factor is a quiz. There are at most
-    `n_factors`.
+    least so far, and the questions that vary with it, which are those of the same quiz. There are
+    at most `n_factors`.
     """
     factors = np.zeros((len(covariance), 0), np.float32)
     # The variance of each question that the factors do not explain.

@@ -58,7 +58,7 @@ def save_arrays(data_dir: Path, path: Path) -> None:
 def measure(path: Path, task: int, n_dimensions: int) -> dict[str, float]:
     """Fit and predict with the settings of the sample model; return accuracy, time and memory.
 
-    The peak memory is that of the whole process, so that it must measure nothing else.
+    The peak memory is that of the whole process, so a process must call this function only once.
     """
     # The module exists on Unix only.
     import resource

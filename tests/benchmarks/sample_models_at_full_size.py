@@ -22,6 +22,7 @@ from common.submission import find_pairs, read_pair_values
 from common.tasks import TASKS
 
 import numpy as np
+import pandas as pd
 from running import Cost, median_cost, metadata_flags, run_script, short_name
 
 PHASE = "public"
@@ -42,16 +43,8 @@ def main() -> None:
     )
     for percent in options.percents:
         with tempfile.TemporaryDirectory() as folder:
-            train = options.data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2
-            table = read_answers(train, ids=True)
-            if percent < 100:
-                # Keep a share of the students, by the last two digits of their ids.
-                table = table[table["UserId"] % 100 < percent]
-                train = Path(folder) / layout.TRAIN_TASK_1_2
-                writing.write_files({train: table})
-            n_answers = len(table)
-            # Leave the memory to the scripts.
-            del table
+            train, n_answers = take_share(options.data_dir, percent, Path(folder))
+            # For each run of a script: the accuracy, and time and memory.
             runs: dict[Path, list[tuple[float, Cost]]] = {script: [] for script in scripts}
             for _ in range(options.repeats):
                 for script, results in runs.items():
@@ -60,13 +53,32 @@ def main() -> None:
             print_row(script, n_answers, results)
 
 
+def is_kept(student: "pd.Series[int]", percent: int) -> "pd.Series[bool]":
+    """Return whether each student is in the share: the last two digits of the id are small."""
+    return student % 100 < percent
+
+
+def take_share(data_dir: Path, percent: int, folder: Path) -> tuple[Path, int]:
+    """Return a training file with the answers of a share of the students, and their number.
+
+    A share of 100 percent is the file in `data_dir`; a smaller one is written to `folder`.
+    """
+    train = data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2
+    table = read_answers(train, ids=True)
+    if percent < 100:
+        table = table[is_kept(table["UserId"], percent)]
+        train = folder / layout.TRAIN_TASK_1_2
+        writing.write_files({train: table})
+    return train, len(table)
+
+
 def measure(
     script: Path, train: Path, data_dir: Path, *, percent: int, flags: Sequence[str] = ()
 ) -> tuple[float, Cost]:
     """Run a sample model; return its accuracy on the public test, and its cost.
 
-    `train` may hold only a share of the students: those whose ids end with two digits below
-    `percent`. The accuracy is that on the same students.
+    `train` is a file of `take_share` with the same `percent`. The accuracy is that on the answers
+    of the same share of the students.
     """
     task = int(script.resolve().parent.name.removeprefix("task_"))
     metadata = metadata_flags(script, data_dir / layout.METADATA_DIR.name)
@@ -80,9 +92,11 @@ def measure(
         predicted = read_pair_values(source, column)
     answers = data_dir / layout.TEST_DIR.name / TASKS[task].answers_name(PHASE)
     truth = read_pair_values(reading.file_source(answers), column)
+    # The rows of the submission in the order of the true answers.
     rows, _ = find_pairs(source.name, predicted, truth, answers)
     is_right = predicted[column.name].to_numpy()[rows] == truth[column.name]
-    return float(is_right[truth["UserId"] % 100 < percent].mean()), cost
+    accuracy = is_right[is_kept(truth["UserId"], percent)].mean()
+    return float(accuracy), cost
 
 
 def print_row(script: Path, n_answers: int, results: list[tuple[float, Cost]]) -> None:

@@ -91,7 +91,11 @@ def main() -> None:
 
 
 def forget_answered_mask(model: Any) -> Any:
-    """Return a model that does not use which questions a student has answered."""
+    """Return a model that does not use which questions a student has answered.
+
+    Two regressions use this: `mask_weights` predicts abilities, and `completion` predicts which
+    further questions the student has answered. Zeros switch both off.
+    """
     return replace(model, mask_weights=0 * model.mask_weights, completion=0 * model.completion)
 
 

@@ -21,16 +21,19 @@ ALL_KNOWN = np.ones(N_PAIRS, bool)
 def simulate_pairs() -> pd.DataFrame:
     """Simulate which students answer which questions, in which quizzes and classes.
 
-    A block is five questions that the same students answer. Each of 64 students answers 6 of 20
-    blocks. A quiz has questions of different blocks, so that quizzes differ from the clusters of
-    questions, which are the blocks. Each of seven classes takes every quiz.
+    There are 64 students in seven classes, and 100 questions. Five questions in a row make a block:
+    a student answers all of them or none. Each student answers 6 of the 20 blocks. Questions are
+    dealt to ten quizzes without regard to blocks, so that quizzes differ from clusters of
+    questions, which are the blocks. Every class takes every quiz.
     """
     rng = np.random.default_rng(0)
+    # Row by row, a random choice of 6 blocks.
     takes_block = rng.permuted(np.tile(np.arange(20) < 6, (64, 1)), axis=1)
     takes_question = np.repeat(takes_block, 5, axis=1)
+    # The pairs of student and question in random order.
     student, question = rng.permutation(np.argwhere(takes_question)).T
     block = question // 5
-    # Numbers from 0 to 9, which do not increase with the block.
+    # The five questions of a block are in five different quizzes.
     quiz = question * 3 % 10
     school_class = (student + 50) % 7
     columns = {

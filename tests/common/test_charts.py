@@ -250,10 +250,11 @@ def test_a_chart_of_curves_shows_its_names(curves: tuple[str, Drawing]) -> None:
 def read_legend(svg: str) -> list[tuple[str, str]]:
     """Return the colour and the path of the marker of each of the ten curves in the legend.
 
-    The legend is the last part of the SVG. Each curve has two lines in the legend, which contain:
+    The legend is the last part of the SVG. It describes each curve by two lines of SVG text, such
+    as (with M 3 4 for the position of the marker)
 
-        stroke: COLOUR; …
-        <path d="M 3 4 m MARKER"
+        … stroke: COLOUR; …
+        <path d="M 3 4 m PATH OF THE MARKER"
     """
     entries: list[tuple[str, str]] = re.findall(
         r'stroke: ([^;]*).*\n<path d="M \S+ \S+ (m [^"]*)"', svg

@@ -41,8 +41,9 @@ for number in range(300):
 
 
 def test_writers_at_once_leave_whole_lines(tmp_path: Path) -> None:
-    """A line that an earlier process has left unfinished does not run into the next line either."""
+    """Two processes append 300 lines each to a file that ends with an unfinished line."""
     path = tmp_path / "results.jsonl"
+    # An earlier process was killed while it wrote this line.
     path.write_text('{"sco', encoding="utf-8")
 
     command = [sys.executable, "-c", WRITER, path]

@@ -18,8 +18,8 @@ USED = {
     "task_1/entry.py": "import numpy, helper\nfrom common import (  # Why.\n    a as z,\n)\n",
     "task_1/helper.py": "def f():\n    from common.deep import c\n",
 }
-# Files of the kit that the entry does not import. Its `import numpy` imports the library, not the
-# folder task_1/numpy, which is no package.
+# Files of the kit that the entry does not import. In task_1/entry.py, `import numpy` imports the
+# library, not the folder task_1/numpy, which is no package.
 UNUSED = {"common/unused.py": "y = 1\n", "task_1/other.py": "", "task_1/numpy/model.py": ""}
 
 

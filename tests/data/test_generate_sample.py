@@ -161,7 +161,8 @@ def test_tasks_1_and_2_test_the_same_answers(tree: Path, phase: str) -> None:
     first, second = (read(tree, name) for name in names)
     assert len(first) == 1_600
     assert first[IDS].equals(second[IDS])
-    # Both files agree on the right option that the training file shows.
+    # The file of task 1 says which answers are right. The option chosen, from the file of task 2,
+    # must be the right option of the training file in exactly these answers.
     assert (first.IsCorrect == (second.AnswerValue == second.QuestionId.map(key))).all()
 
 
@@ -324,8 +325,8 @@ def test_seed_and_number_of_questions_change_the_files_and_going_back_restores_t
     assert json.loads(changed[layout.SIMULATED_MARKER_NAME])["seed"] == 5
     assert set(fingerprints.simulated_files(data)) >= set((data / "train_data").iterdir())
 
-    # Only the number of questions of tasks 3/4 changes. The numbers of questions of tasks 1/2 and
-    # of training answers stay those of the size "tiny".
+    # --questions changes only the number of questions of tasks 3/4, to 130. As without the flag,
+    # tasks 1/2 have 100 questions, and the training files have 12,800 and 12,000 answers.
     questions = [read(data, f"metadata/question_metadata_task_{group}.csv") for group in GROUPS]
     assert [sorted(table.QuestionId) for table in questions] == [[*range(100)], [*range(130)]]
     assert [len(read(data, TRAIN[group])) for group in GROUPS] == [12_800, 12_000]

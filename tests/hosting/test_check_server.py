@@ -53,12 +53,29 @@ CLOSED: dict[str, Any] = {
 }
 
 
+def status_and_body(answer: Any) -> tuple[int, bytes]:
+    """Return the HTTP status and the body that stand for an answer of a server.
+
+    - Bytes are a file or a page.
+    - An int is a status, such as 404 for a path that does not exist.
+    - A str is the path to which the server redirects.
+    - Any other object is sent as JSON.
+    """
+    if isinstance(answer, bytes):
+        return 200, answer
+    body = json.dumps(answer).encode()
+    if isinstance(answer, int):
+        return answer, body
+    if isinstance(answer, str):
+        return 302, body
+    return 200, body
+
+
 @contextmanager
 def serving(answers: dict[str, Any]) -> Iterator[str]:
     """Run a server that sends these answers, by path; yield the address of its competition.
 
-    An answer is a status (an int), a path to redirect to (a str), bytes, or an object to send as
-    JSON.
+    `status_and_body` says how an answer is sent.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -69,17 +86,12 @@ def serving(answers: dict[str, Any]) -> Iterator[str]:
             assert "Authorization" not in self.headers
 
             answer = answers.get(self.path, 404)
-            if isinstance(answer, int):
-                status = answer
-            elif isinstance(answer, str):
-                status = 302
-            else:
-                status = 200
-            body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+            status, body = status_and_body(answer)
 
             self.send_response(status)
             if status == 302:
                 self.send_header("Location", answer)
+            # The script takes an HTML page for a refusal. All other types are equal for the script.
             is_page = body.startswith(b"<")
             self.send_header("Content-Type", "text/html" if is_page else "application/zip")
             self.send_header("Content-Length", str(len(body)))

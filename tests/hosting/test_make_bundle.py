@@ -597,8 +597,8 @@ def test_the_platform_reads_title_phases_and_columns(secret: Path, tmp_path: Pat
         ("2027-02-01 00:00:00", "2027-03-24 23:59:59"),
         ("2027-03-25 00:00:00", "2027-03-31 23:59:59"),
     ]
-    # The best score comes first, then the smallest error. Only a bundle of task 4 alone has columns
-    # of masks.
+    # The best score comes first, then the smallest error. A bundle of task 4 alone would also have
+    # a column for the accuracy with each mask, which is a choice of the answers to predict.
     assert [(column.key, column.sorting, column.precision) for column in bundle.columns] == [
         ("score", "desc", 4),
         ("standard_error", "asc", 4),

@@ -64,7 +64,11 @@ def make(
 
 
 def read_own_ids(data: Path, name: str) -> list[str]:
-    """Return the organiser's own ids: position i holds that of student or question i."""
+    """Return the ids in the organiser's own file of the students or questions with these new ids.
+
+    `name` is students.csv or questions.csv. The new ids count from 0: the result holds the own id
+    of the student or question 0, then of 1, and so on.
+    """
     own_ids = pd.read_csv(data / "organiser" / name, dtype=str, index_col=0).iloc[:, 0]
     assert own_ids.index.tolist() == [str(number) for number in range(len(own_ids))]
     # A spreadsheet would take text that begins so for a formula.

@@ -71,14 +71,16 @@ class PlatformRun:
         self.base = bundle.parent / f"run_{len(list(bundle.parent.iterdir()))}"
         self.bundle = bundle
         self.phase = phase
-        # How the programs ended, as the platform writes it: exit codes, None for "did not run".
-        # "exitCode" is that of a program that the submission brings.
+        # The exit codes of two programs, as the platform records them; None for "did not run".
+        # "exitCode" belongs to a program that a submission may bring, "ingestionExitCode" to the
+        # ingestion program.
         self.status: dict[str, Any] = {"exitCode": None, "ingestionExitCode": None}
         # What the ingestion program has printed on stderr.
         self.ingestion_error = ""
         shutil.copytree(bundle / f"reference_data/task_{task}_{phase}", self.base / "input/ref")
-        # The platform copies the submission to the folder that the scoring program reads. The
-        # ingestion program adds its record there.
+        # As on the platform, the files of the submission lie in two folders. The ingestion program
+        # reads the one; the scoring program reads the other, to which the ingestion program adds
+        # its record of the games.
         for folder in (self.submitted, self.result):
             folder.mkdir()
             for name, text in files.items():

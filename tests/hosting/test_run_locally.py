@@ -171,8 +171,11 @@ score(0.9)
 def test_a_program_that_takes_too_long_ends_with_what_it_started(
     bundle: Bundle, tmp_path: Path, parent: Parent
 ) -> None:
-    """At the time limit, both the program of a submission and its child process are ended."""
-    # The program sleeps after it has started the child process.
+    """At the time limit, both the program of a submission and its child process are ended.
+
+    `parent` is the program.
+    """
+    # The program starts the child process and then sleeps for ten minutes.
     members = {FIRST: f"{parent.source}time.sleep(600)"}
     # On a busy machine, a second may be too short to start the child process: try longer limits.
     for limit in (1, 4, 16, 64):

@@ -22,7 +22,7 @@ class Expected:
     metric: str
     # A row of the first table on the page.
     row: list[str]
-    # A part of the check's output.
+    # A part of what check_submission.py prints.
     checked: str
 
 
@@ -325,11 +325,12 @@ def test_every_fault_of_a_submission_gets_a_message(
     assert len(lines) == len(faulty.messages)
     for line, message in zip(lines, faulty.messages, strict=True):
         assert line.startswith(f"error: {submission}: {message}")
+    first_fault = lines[0].removeprefix("error: ")
 
     older_scores = [write(f"scores_{challenge}.{suffix}", "older") for suffix in ("txt", "html")]
     output_flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
-    line = fails([f"{folder}/local_evaluation.py", *input_flags, *output_flags])
-    assert line == lines[0].removeprefix("error: ")
+    # `fails` returns the only line on stderr, without "error: ".
+    assert fails([f"{folder}/local_evaluation.py", *input_flags, *output_flags]) == first_fault
     assert not any(path.exists() for path in older_scores)
     assert not (tmp_path / "results.jsonl").exists()
 

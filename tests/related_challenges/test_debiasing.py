@@ -291,13 +291,18 @@ QUERY_TIMES_OF_PHASE_2 = "1,0.40\n2,0.45\n"
 
 
 def test_clicks_of_earlier_phases_are_read_if_they_come_before_the_phase(write: Write) -> None:
-    """Phase 2 is read from the files of three phases.
+    """Phase 2 is read from the files of phases 2, 1 and 0, whose times overlap.
 
-    - Phase 2: all known clicks, from 0.41 to 0.61. One click to predict is older, at 0.40.
-    - Phase 1: clicks before 0.40, the oldest click of phase 2. They begin at 0.37.
-    - Phase 0: clicks before 0.37, the oldest click of phase 1. Clicks before 0.21 are not read:
-      phase 2 lasts 0.20, and no click may be older than its beginning by more than this.
+    - From the files of phase 2, all clicks are read. Known clicks have times from 0.41 to 0.61. The
+      oldest click of all is one to predict, at 0.40.
+    - From the files of phase 1, clicks before 0.40 are read. The oldest of them is at 0.37.
+    - From the files of phase 0, clicks before 0.37 are read, but none before 0.21: the known clicks
+      of phase 2 span 0.20, and no click is read that is older than the first one by more than this.
+
+    `CLICKS_AROUND_PHASE_2` has all clicks, and for each whether it is read or why not.
     """
+    first_time = 0.41
+    time_span = 0.20
     lines_by_file: dict[str, str] = {"test_qtime-2": QUERY_TIMES_OF_PHASE_2}
     for name, user, item, time, _ in CLICKS_AROUND_PHASE_2:
         lines_by_file[name] = lines_by_file.get(name, "") + f"{user},{item},{time}\n"
@@ -306,19 +311,22 @@ def test_clicks_of_earlier_phases_are_read_if_they_come_before_the_phase(write: 
 
     phase = recommend.read_phase(folder, folder, 2)
 
+    # The users who have a click that is read. `phase` numbers them from 0.
     user_ids = [0, 1, 2, 5, 6]
     assert phase.item_ids.tolist() == [7, 8, 9]
     assert phase.n_users == len(user_ids)
     assert phase.test_user.tolist() == [user_ids.index(1), user_ids.index(2)]
-    # The known clicks of the phase last from time 0 to time 1. Clicks are sorted by user and time.
+    # Times are scaled: the known clicks of the phase span the times 0 to 1. Clicks are sorted by
+    # user and time.
     expected = sorted(
-        (user_ids.index(user), (time - 0.41) / 0.2, item)
+        (user_ids.index(user), (time - first_time) / time_span, item)
         for _, user, item, time, reason in CLICKS_AROUND_PHASE_2
         if reason == READ
     )
     read = np.transpose([phase.user, phase.time, phase.item_ids[phase.item]])
     np.testing.assert_allclose(read, expected, atol=1e-12)
-    np.testing.assert_allclose(phase.query_time, [-0.01 / 0.2, 0.04 / 0.2], atol=1e-12)
+    scaled_query_times = (np.array([0.40, 0.45]) - first_time) / time_span
+    np.testing.assert_allclose(phase.query_time, scaled_query_times, atol=1e-12)
 
 
 @pytest.mark.parametrize("part", [0, 1])

@@ -221,11 +221,13 @@ def test_an_unknown_student_is_predicted_to_answer_like_the_majority(fit: Fit) -
     If only the question is unknown, the prediction depends on the student's ability.
     """
     column = TRAIN[COLUMN[fit.task]]
-    # Both are sorted by QuestionId: the most frequent answers, and the shares in increasing order.
+    # The most frequent answer to each question, by QuestionId.
     most_frequent = planted.most_common(fit.task)
-    shares = np.sort(pd.crosstab(TRAIN.QuestionId, column, normalize="index").to_numpy(), axis=1)
+    # How often each answer is given: a row for each question, in the same order.
+    shares = pd.crosstab(TRAIN.QuestionId, column, normalize="index").to_numpy()
     # How far the most frequent answer leads, as a share of the answers to the question.
-    lead = shares[:, -1] - shares[:, -2]
+    *_, second_largest, largest = np.sort(shares, axis=1).T
+    lead = largest - second_largest
     predicted = fit.of_unknown[planted.UNKNOWN_STUDENT]
     if fit.name == "gradient_boosting":
         # The trees of this model may merge similar questions. A question has 140 answers, so that
@@ -400,15 +402,16 @@ def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -
 
 
 def find_known_questions(name: str, kit: Path, answers: pd.DataFrame) -> set[int]:
-    """Return the questions of the template of which a sample model of task 3 knows something.
+    """Return the questions whose quality a sample model of task 3 can estimate.
 
-    `answers` are the training answers that the model reads.
+    The model ranks all other questions of the template last. `answers` are the training answers
+    that the model reads.
     """
     if name == "random":
-        # This model reads no answers, and ranks all questions at random.
+        # This model needs no answers: the quality of every question is a random number.
         return {*pd.read_csv(kit / "submission_templates/submission_task_3.csv").QuestionId}
     if name == "confidence":
-        # This model knows only the questions with a stated confidence.
+        # The quality comes from the confidence that students have stated about their answers.
         metadata = pd.read_csv(kit / "data/metadata/answer_metadata_task_3_4.csv")
         stated = metadata.dropna(subset="Confidence")
         return {*answers.QuestionId[answers.AnswerId.isin(stated.AnswerId)]}

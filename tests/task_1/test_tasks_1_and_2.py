@@ -116,7 +116,11 @@ def find_private_rows(submitted: Submitted) -> "pd.Series[bool]":
 
 
 def test_rows_of_the_other_phase_may_be_missing(submitted: Submitted) -> None:
-    """The output says how many of them an upload would have to hold in addition."""
+    """A file is scored in the private phase although it lacks rows of the public phase.
+
+    An upload to the challenge must hold the rows of both phases. So the output says how many rows
+    of the public phase are missing: first all of them, then a single one.
+    """
     rows = submitted.read()
     is_private = find_private_rows(submitted)
     n_public = int((~is_private).sum())

@@ -168,10 +168,12 @@ def test_a_function_added_to_strategies_py_is_compared(
     flags = ["--questions", 3, "--masks", 1, "--strategies", "first_column", "random", "no_text"]
     printed, page = compare(*flags, kit=own_kit)
 
-    # Three strategies, and two numbers of questions: 1 and 3.
+    # A row for each of three strategies; columns for the accuracy after 1 and after 3 questions.
     assert figures(page, "Accuracy").shape == (3, 2)
-    assert page.tables[-2].row("first_column")[1] == "The first question of all."
-    # The kit's own strategy is not among them, so no strategy is compared with it.
+    # The last table but one describes the strategies.
+    descriptions = page.tables[-2]
+    assert descriptions.row("first_column")[1] == "The first question of all."
+    # The output says how far the kit's own strategy is ahead of others. Here it is not played.
     assert "ahead" not in printed
 
 

@@ -145,10 +145,10 @@ class ModelPackage(NamedTuple):
     """A package in task_4/ and how it is tested."""
 
     module: Any
-    # Makes a model from a number of questions and from `completion`: how many hidden answers the
-    # model suspects outside the answered mask.
+    # Makes a model of a number of questions. The second argument is `completion`. If it is above 0,
+    # the model expects that a student has answered more questions than it is told.
     make_model: Callable[[int, float], Any]
-    # Converts a NumPy array for the model.
+    # Turns a NumPy array into an array of the model's library, NumPy or PyTorch.
     convert: Callable[[Any], Any]
 
 
@@ -257,12 +257,14 @@ def reward_terms(posterior: Any, weight: Any, row: int, question: int) -> tuple[
     `weight` says how likely each question is a target, shape (students, questions).
     """
     mean, variance = (array[row].numpy().astype(float) for array in posterior.logits())
-    # A logit counts more if it is close to the boundary, the logit at which P(right) = 1/2: by the
-    # density of a normal variable. Its variance is half the logit's variance plus 0.05, as set in
-    # model.py. With the guessing probability 0.2, P(right) is 0.2 + 0.8 · sigmoid(logit).
+    # The prediction changes between wrong and right at the boundary, the logit at which P(right) is
+    # 1/2. With the guessing probability 0.2, P(right) is 0.2 + 0.8 · sigmoid(logit).
     boundary = np.log(0.3 / 0.5)
-    spread = 0.5 * variance + 0.05
-    density = np.exp(-((mean - boundary) ** 2) / (2 * spread)) / spread**0.5
+    # The movement of a logit counts more near the boundary: it is weighted by a normal density
+    # around the boundary, up to a constant. The variance of this density is that of model.py.
+    density_variance = 0.5 * variance + 0.05
+    squared_distance = (mean - boundary) ** 2
+    density = np.exp(-squared_distance / (2 * density_variance)) / density_variance**0.5
 
     p = float(posterior.predict()[row, question])
     half_movement = 0.0

@@ -102,7 +102,8 @@ def test_a_test_that_ends_by_precision_is_the_beginning_of_a_longer_one() -> Non
 
         beginning = whole[row].steps[: len(session.steps)]
         pd.testing.assert_frame_equal(session.steps, beginning)
-        # The probabilities of the questions are those after the last answer.
+        # `share` is the mean probability of a right answer to all questions, after each answer. The
+        # single probabilities must be those after the last answer.
         assert session.probability.mean() == pytest.approx(session.steps.share.iloc[-1])
 
 
@@ -206,9 +207,10 @@ class Report:
 
 @pytest.fixture(scope="module")
 def report(kit: Path, played: Any, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """Write the pages on two students, then one of them again; return the report on that student.
+    """Return the report on one student.
 
-    The page must be the same, whether or not another student is reported too.
+    The page of the student is written twice: together with the page of another student, then alone.
+    It must be the same both times.
     """
     bank, sessions = played
     student = list(sessions)[1]
@@ -362,7 +364,10 @@ def test_the_page_tells_which_topics_were_asked_about_and_least_is_known_about(
 
 
 def test_flags_set_the_phase_the_mask_and_the_length_of_the_test(kit: Path, tmp_path: Path) -> None:
-    """The folder holds a file of answers alone, without metadata."""
+    """The report is on a student of the private phase, with the mask IsTarget_4.
+
+    The answers are copied to a folder without metadata, so the page knows no subjects.
+    """
     name = "test_private_task_4_more_splits.csv"
     shutil.copy(kit / f"data/test_data/{name}", tmp_path)
     private = pd.read_csv(tmp_path / name)
@@ -377,8 +382,10 @@ def test_flags_set_the_phase_the_mask_and_the_length_of_the_test(kit: Path, tmp_
     assert f"{len(targets)} further answers" in page.text
     assert page.table("The questions").column("subject") == ["unknown"] * 6
     assert "there are no metadata of the questions" in page.text
-    # The answers are known by their rows, wherever the file lies.
+    # Simulated answers are recognised by their rows, wherever the file lies.
     assert "From simulated answers" in page.text
+
+    # A test that ends by precision.
     printed = succeeds([*flags, "--stop_at_error", 0.97], kit=kit)
     # The standard error begins at 1, so 0.97 is soon reached. After how many questions exactly,
     # depends on the trained model.
@@ -390,18 +397,19 @@ def test_flags_set_the_phase_the_mask_and_the_length_of_the_test(kit: Path, tmp_
 def test_faults_of_the_flags_are_refused_in_one_line(kit: Path, tmp_path: Path) -> None:
     first = int(pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.min())
     examples = rf"expected UserIds of .*valid_task_4.csv, such as {first}, "
-    command = [REPORT, "--output_dir", tmp_path / "output"]
+    student = ["--student", first]
 
     def expect(pattern: str, *flags: object) -> None:
-        """Run the script with these flags; it must fail with this message."""
-        message = fails([*command, *flags], kit=kit)
+        """Run the script with these flags; it must fail with a message that matches the pattern."""
+        message = fails([REPORT, "--output_dir", tmp_path / "output", *flags], kit=kit)
         assert re.search(pattern, message), message
 
     expect(rf"^--student: names nobody, {examples}")
-    command += ["--student", first]
-    expect(rf"--student 99999: no such student, {examples}", "--student", first, 99999)
-    expect("^--mask IsTarget_3: is not a mask of ", "--mask", "IsTarget_3")
-    expect(rf"UserId {first} has \d+ answers that may be .* at least 500", "--questions", 500)
+    # 99999 is a second student.
+    expect(rf"--student 99999: no such student, {examples}", *student, 99999)
+    expect("^--mask IsTarget_3: is not a mask of ", *student, "--mask", "IsTarget_3")
+    too_few = rf"UserId {first} has \d+ answers that may be .* at least 500"
+    expect(too_few, *student, "--questions", 500)
     assert not (tmp_path / "output").exists()
 
 

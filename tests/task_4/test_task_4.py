@@ -346,18 +346,25 @@ def test_the_score_of_a_phase_is_the_mean_over_its_ten_masks(
 def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
     kit: Path, evaluate: Evaluate, write: Write, tmp_path: Path
 ) -> None:
-    """The entry calls its first method by another name, and expects 0 where nothing is revealed."""
-    # The entry fails if an answer that is not revealed is -1.
+    """Entries written for the evaluator that the organisers published in 2020 run unchanged.
+
+    That evaluator calls the entry's first method select_feature, the kit calls it select_questions.
+    Where no answer is revealed, that evaluator passes 0 to the entry, the kit passes -1, or 0 with
+    the flag --unobserved 0.
+    """
+    # The method update_model of this entry fails if it sees a -1.
     source = toy_bundle.entry(update="assert seen.min() >= 0")[ENTRY_FILE]
     source = source.replace("select_questions", "select_feature")
     entry = write(f"entry/{ENTRY_FILE}", source).parent
 
     printed, score, page = evaluate("--submission", entry, "--unobserved", "0")
+    # The last row has the accuracies after the last question.
     _, of_entry, of_random = page.table("Accuracy after each question").rows[-1]
     assert f"with questions chosen at random {of_random}\n" in printed
     assert of_entry == f"{score:.4f}"
     assert of_entry != of_random
 
+    # Packing plays the entry. Without the flag, the entry meets a -1.
     pack = ["task_4/package.py", entry, "--output_dir", tmp_path]
     assert "round 1, update_model: raised AssertionError" in fails(pack, kit=kit)
     assert "submission_task_4.zip" in succeeds([*pack, "--unobserved", "0"], kit=kit)

@@ -323,9 +323,10 @@ def test_planted_weights_are_recovered(weights: list[float], n_categories: int) 
 
     assert min(learned) >= 0
     if min(weights) >= 0:
-        # The Fisher information of an answer about a weight is the variance of the log
-        # probabilities, at least 0.1. So the standard error of a weight is at most
-        # 1 / √(100,000 · 0.1) = 0.01. The tolerance is three standard errors.
+        # The weights are learned by maximum likelihood, so the standard error of a weight is
+        # 1 / √(number of answers · information of an answer about the weight). The information
+        # (Fisher's) is the variance over the categories of the file's log probabilities, at least
+        # 0.1. So the standard error is at most 1 / √(100,000 · 0.1) = 0.01. Three are allowed.
         assert learned == pytest.approx(weights, abs=0.03)
 
 

@@ -236,8 +236,19 @@ def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
     submit: Submit, tmp_path: Path
 ) -> None:
     """The challenge's scorer ignores such rows, too; only the checker refuses them."""
-    # Add a blank line, a row for student 7 and question 98, and one for student 9 and question 99.
-    content = GOOD[1].replace("2,10,1\n", "\n7,98,0\n2,10,1\n") + "9,99,1\n"
+    # Rows are numbered by the lines of the file: the blank line is row 4, and the first row that
+    # was not asked for, of student 7, is row 5. The last row is the second such row.
+    content = """UserId,QuestionId,IsCorrect
+1,10,1
+1,11,0
+
+7,98,0
+2,10,1
+2,12,0
+3,11,0
+3,12,1
+9,99,1
+"""
     code, out, errors = submit("evaluation", 1, "submission_task_1.csv", content)
     # Of the six pairs asked for, five are predicted right. With so few students, the score is shown
     # with an interval, but without a standard error.

@@ -34,13 +34,16 @@ def compare(scored_kit: Path) -> Compare:
 
 @needs_blocks("task_1/sample_model_majority.py", "task_1/sample_model_matrix_factorization.py")
 def test_all_ways_to_name_a_score_give_the_same_comparison(compare: Compare) -> None:
+    """A is the model majority, and B is matrix_factorization."""
+    # Each of the two is named by its number in the record, its script, its name or its submission.
     ways = [
         "1 2",
         "task_1/sample_model_majority.py matrix_factorization",
         "task_1/sample_model_majority.py 1_matrix_factorization.csv",
         "1_majority.csv matrix_factorization --phase local",
     ]
-    # The first lines name A and B in each way. The text after them is the same.
+    # The output repeats the names of A and B, which differ, and then begins the comparison with the
+    # words "task 1, local split".
     texts = {compare(words).partition("task 1, local split")[2] for words in ways}
     assert len(texts) == 1
     output = texts.pop()
@@ -173,13 +176,14 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
             outcomes=outcomes.write(tmp_path / "outcomes", outcome),
         )
 
+    # The scores in the record are numbered from 1, here like their days. Numbers 3 and 4 are to be
+    # compared: number 5 is later than 3, but the other entry has no score on the same answers.
     path = write_record(
         tmp_path / "results.jsonl",
         scored("idea", [0, 0, 0, 0], day=1),
         scored("other", [1, 0, 0, 0], day=2),
         scored("idea", [1, 1, 0, 0], day=3),
         scored("other", [1, 1, 1, 0], day=4),
-        # The other entry has no score on these answers.
         scored("idea", [1, 1, 1, 1], day=5, first_question=10),
     )
     output = succeeds([*COMPARE, "idea", "other", "--results", path])

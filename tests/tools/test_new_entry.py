@@ -99,14 +99,19 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
     (folder / "local_data_split.py").touch()
     model = script.stem.removeprefix("sample_model_")
     name = f"my_{model}"
+
     copy = new_entry.copy_model(folder, model, name)
+
     assert copy.read_text().count(script.stem) == 1
     listed = "\n".join(command for command, _ in new_entry.commands(task, copy))
     for called in (f"python {task}/{name}.py", f"python {task}/local_evaluation.py"):
         assert f"\n{called}" in f"\n{listed}"
-    is_related = task in new_entry.find_challenges()
-    assert listed.count("local_data_split.py") == (1 if is_related else 0)
-    # Commands have no optional flags in brackets.
+    # The folder has a script that splits the data. Only in a related challenge do the commands
+    # begin with it.
+    is_related_challenge = task in new_entry.find_challenges()
+    assert listed.count("local_data_split.py") == (1 if is_related_challenge else 0)
+    # The docstring of a sample model shows optional flags as [--flag]. In a command to copy, the
+    # brackets would be wrong.
     assert "[" not in listed
 
 

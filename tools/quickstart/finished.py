@@ -33,7 +33,8 @@ def fingerprint_of(step: Step) -> str:
     """Return a text that changes with the commands, the code they run, or the data they read."""
     scripts = [ROOT / command[0] for command in step.commands]
     if step.package:
-        # The copy of the package does not exist before the first run: read the package itself.
+        # The commands run a copy of the package, which the first run makes. It may not exist yet,
+        # so read the code of the package itself.
         evaluation = scripts[-1]
         scripts = [*step.package.rglob("*.py"), evaluation]
     digest = hashlib.sha256(f"{step.commands} {source_code.fingerprint(*scripts)}".encode())

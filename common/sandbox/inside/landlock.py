@@ -55,12 +55,12 @@ _FILE_RIGHTS = {
     5: _IOCTL_DEV,
     9: _RESOLVE_UNIX,
 }
-# By version: the rights to networks that it added. Version 4 added binding and connecting TCP
-# sockets (bits 0 and 1), and version 10 the same for UDP sockets (bits 2 and 3).
+# The rights to networks that each version of Landlock has added. Version 4 added binding and
+# connecting TCP sockets (bits 0 and 1), and version 10 the same for UDP sockets (bits 2 and 3).
 _NETWORK_RIGHTS = {4: 0b0011, 10: 0b1100}
-# By version: the scopes that it added. Version 6 added a scope of abstract UNIX sockets (bit 0) and
-# one of signals (bit 1): the process can connect and send signals only to processes that are
-# restricted with it.
+# The scopes that each version of Landlock has added. Version 6 added a scope of abstract UNIX
+# sockets (bit 0) and a scope of signals (bit 1): the process can connect and send signals only to
+# processes that are restricted with it.
 _SCOPES = {6: 0b11}
 
 

@@ -32,7 +32,8 @@ _OFFSET_OF_ARCHITECTURE = 4
 _OFFSET_OF_ARGUMENTS = 16
 _SIZE_OF_ARGUMENT = 8
 
-# prctl(PR_SET_SECCOMP, …): the filter is a BPF program.
+# An argument of prctl(PR_SET_SECCOMP, …): a program in the kernel's language BPF decides on each
+# system call.
 _SECCOMP_MODE_FILTER = 2
 # Return values of a program (linux/seccomp.h). The lower 16 bits of SECCOMP_RET_ERRNO are the error
 # number.

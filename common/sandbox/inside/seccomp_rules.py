@@ -138,7 +138,8 @@ _FILE_ATTRIBUTES = (
 def rules(has_root: bool) -> tuple[Rule, ...]:
     """Return the rules for an entry with or without a root file system of its own."""
     if has_root:
-        # Modes, owners and times of files need no rules: everything outside the entry's own folders
-        # is mounted for reading only, and its own folders are removed after the game.
+        # `_FILE_ATTRIBUTES` is not needed: changing modes, owners and times of files does no harm.
+        # Everything outside the entry's own folders is mounted for reading only, and the entry's
+        # own folders are removed after the game.
         return (*_ALWAYS, *_BY_ARGUMENT, _NO_NETWORK)
     return (*_ALWAYS, *_BY_ARGUMENT, _NO_SOCKETS, *_FILE_ATTRIBUTES)

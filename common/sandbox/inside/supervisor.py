@@ -79,15 +79,17 @@ def _fork_namespace_init() -> int:
 def _wait_for_entry(entry: int) -> int | None:
     """Wait until the process with the id `entry` has ended, and return its status as of waitpid(2).
 
-    Returns None if the entry still runs and must be ended: the evaluator has ended, or has sent
-    SIGTERM.
+    Returns None if the entry still runs and must be ended: the evaluator, which has started this
+    process, has ended or has sent SIGTERM.
     """
-    # Stdin is a pipe from the evaluator. It hangs up when the evaluator ends, which `poll` reports
-    # whatever events are asked for. Watch a duplicate, since `_release_pipes` replaces stdin.
+    # Stdin is a pipe from the evaluator, which hangs up when the evaluator ends. Watch a duplicate:
+    # `_release_pipes` makes stdin, stdout and stderr of this process lead nowhere. `poll` reports a
+    # pipe that hangs up even if it is asked for no events.
     stdin_poll = select.poll()
-    no_other_events = 0
-    stdin_poll.register(os.dup(0), no_other_events)
+    no_events = 0
+    stdin_poll.register(os.dup(0), no_events)
     _release_pipes()
+    # `poll` returns an empty list as long as the evaluator runs.
     while not stdin_poll.poll(0):
         arrived = signal.sigtimedwait(_AWAITED_SIGNALS, 0.1)
         if arrived is not None and arrived.si_signo == signal.SIGTERM:

@@ -131,8 +131,10 @@ def test_rates_of_questions_by_hand(few_answers: tuple[Pairs, Known]) -> None:
     """
     rates = template_features(*few_answers, "rates")
 
-    # Question 11 has one answer, a wrong one; question 13 has none.
-    assert rates["question_rate"].tolist() == pytest.approx([2.5 / 6, 0.5])
+    # Question 11 has one answer, a wrong one. Shrinking adds five answers with the overall share.
+    rate_of_question_11 = (0 + 5 * 0.5) / (1 + 5)
+    # Question 13 has no answer, so its rate is the overall share.
+    assert rates["question_rate"].tolist() == pytest.approx([rate_of_question_11, 0.5])
     assert rates["question_count"].tolist() == [1, 0]
 
 
@@ -323,11 +325,12 @@ def test_places_of_options_are_told(two_quizzes: TwoQuizzes) -> None:
 def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
     two_quizzes: TwoQuizzes, power: int, shrinkage: float
 ) -> None:
-    """The feature nearness_p is the sum of weights, and near_p is the shrunk mean.
+    """The feature nearness_2 is a sum of weights, near_2 a mean residual; so with powers 6 and 15.
 
-    The weight of an answer is wᵢ = sᵢᵖ, the power p of the similarity between its question and the
-    question asked. With its residual rᵢ, nearness_p = Σ wᵢ and near_p = Σ wᵢ rᵢ / (Σ wᵢ +
-    shrinkage).
+    For the power p, the weight of an answer is the p-th power of the similarity between its
+    question and the question asked. Then
+
+        nearness_p = Σ weight    and    near_p = Σ weight · residual / (Σ weight + shrinkage).
     """
     pairs = two_quizzes.pairs
     known = two_quizzes.known

@@ -42,8 +42,9 @@ def test_intervals_are_wider_if_answers_of_a_student_are_alike(
 
 
 def test_answers_that_are_all_right_are_not_certain() -> None:
-    # The last of six students has no answers. The other five give a t distribution with four
-    # degrees of freedom, whose quantile, 2.7764, makes the interval.
+    # Answers that are all right have no variance, yet the interval must not be empty. Its width
+    # comes from the number of students with answers: five, since the last of six has none. They
+    # give a t distribution with four degrees of freedom, and its 97.5 % quantile is 2.7764.
     all_right = np.array([[3, 3, 3, 3, 3, 0]])
     n_answers = all_right
     low, high = clustered_intervals(all_right, n_answers)

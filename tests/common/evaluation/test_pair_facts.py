@@ -86,7 +86,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def read(folder: Path, task: int) -> PairFacts:
-    """Return the facts about the pairs in valid.csv."""
+    """Return the facts about each pair of a student and a question that valid.csv holds."""
     reference = folder / "data/valid.csv"
     return read_facts(
         read_pair_values(file_source(reference), TASKS[task].column),

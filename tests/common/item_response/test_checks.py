@@ -116,7 +116,7 @@ def test_the_integer_type_of_ids_changes_no_prediction(dtype: Any) -> None:
     small_id_of = {0: 0, 3: 1, 7: 2, high: 3}
 
     def with_small_ids(ids: np.ndarray) -> list[int]:
-        """Return Python integers from 0 to 3, in the same order as the ids."""
+        """Replace each id by an integer from 0 to 3; a larger id gets a larger integer."""
         return [small_id_of[int(one_id)] for one_id in ids]
 
     small_student = with_small_ids(student)

@@ -220,8 +220,9 @@ def test_contexts_without_effect_make_predictions_hardly_worse(contexts: str) ->
 def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     """Students have effects either in groups of quizzes (level 0) or in single quizzes (level 1).
 
-    If the quiz of a pair is unknown, the pair is predicted with the effect of its group alone. If
-    the group is unknown, the pair is predicted without any effect.
+    The test also predicts pairs of a student and a question whose group or quiz is hidden from the
+    model. If the quiz is unknown, the effect of the group is used alone. If the group is unknown,
+    no effect is used.
     """
     if level == 0:
         answers = simulate_answers(quiz_variance=0.0, group_variance=1.0)
@@ -236,22 +237,24 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     # 4,100 of groups, a variance has a standard error of about 0.05. Four of these are allowed.
     assert model.context_variance_[level] == pytest.approx(1, abs=0.2)
     assert model.context_variance_[1 - level] < 0.2
-    # Classes have no effects here. If the effect of the student in the context is unknown, the best
-    # prediction is the mean probability over all effects, which have the variance 1.
-    known_logit = test.ability + test.easiness_and_class
-    p_without_effects = mean_probability(known_logit.to_numpy(), 1)
-    p_with_known_group = test.p_right if level == 0 else p_without_effects
-    group_labels, quiz_labels = groups(test).T
+
+    # The best prediction with all effects known is the true probability, `p_right`. If the effect
+    # is unknown, it is the mean probability over all effects, which have the variance 1.
+    logit_without_effect = test.ability + test.easiness_and_class
+    p_without_effect = mean_probability(logit_without_effect.to_numpy(), 1)
+    # A known group tells the effect if groups have the effects.
+    p_by_group = test.p_right if level == 0 else p_without_effect
+    group, quiz = groups(test).T
     unknown = np.full(len(test), UNKNOWN)
-    for labels, p_right in (
-        ((group_labels, quiz_labels), test.p_right),
-        ((group_labels, unknown), p_with_known_group),
-        ((unknown, unknown), p_without_effects),
+    for known_group, known_quiz, best in (
+        (group, quiz, test.p_right),
+        (group, unknown, p_by_group),
+        (unknown, unknown, p_without_effect),
         # A label of a quiz means something only within its group.
-        ((unknown, quiz_labels), p_without_effects),
+        (unknown, quiz, p_without_effect),
     ):
-        p = predict(model, test, np.column_stack(labels))
-        assert_calibrated(p, p_right, by=0.03, n_bins=8)
+        p = predict(model, test, np.column_stack([known_group, known_quiz]))
+        assert_calibrated(p, best, by=0.03, n_bins=8)
 
 
 @dataclass(frozen=True)

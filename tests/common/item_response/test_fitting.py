@@ -49,15 +49,18 @@ def test_each_step_is_logged_with_its_score() -> None:
 def test_many_answers_are_fitted_in_fewer_steps_and_equally_well(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    as_few = fit(TRAIN, n_dimensions=6)
-    # From now on, the same answers count as many.
+    """The same answers are fitted as if they were few, and as if they were many."""
+    fitted_as_few = fit(TRAIN, n_dimensions=6)
+    # Any number of answers above 0 counts as many now.
     monkeypatch.setattr(fitting, "_MANY_ANSWERS", 0)
-    as_many = fit(TRAIN, n_dimensions=6)
-    assert len(as_many.history_) < len(as_few.history_)
+    fitted_as_many = fit(TRAIN, n_dimensions=6)
+
+    # The history has an entry for each step.
+    assert len(fitted_as_many.history_) < len(fitted_as_few.history_)
     # The losses compare predictions with the true probabilities, `p_right`, instead of random
     # outcomes. They therefore have no sampling error.
-    loss_as_few = loss(predict(as_few, TEST), TEST.p_right)
-    assert loss(predict(as_many, TEST), TEST.p_right) < loss_as_few + 5e-4
+    loss_as_few = loss(predict(fitted_as_few, TEST), TEST.p_right)
+    assert loss(predict(fitted_as_many, TEST), TEST.p_right) < loss_as_few + 5e-4
 
 
 def test_in_the_end_the_fit_learns_from_held_out_answers_too() -> None:

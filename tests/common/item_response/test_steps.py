@@ -126,7 +126,8 @@ def expand(observations: Observations, state: State) -> Gaussians:
         # Row i of the diagonal matrix has a slope for the effect in context i alone.
         slopes_on_effects.append(np.diag(deviation)[context_of_answer])
 
-    # Students share effects in contexts of the last level. Such an effect adds to the intercept.
+    # In each of the smallest contexts, which are those of the last level, all students share one
+    # more effect. So it adds to the intercepts of the answers in this context.
     shared_mean = np.zeros(len(items.mean))
     shared_variance = np.zeros(len(items.mean))
     if observations.levels:

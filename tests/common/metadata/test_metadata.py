@@ -36,6 +36,7 @@ def is_dates(values: pd.Series, expected: list[str]) -> bool:
 
 @READERS
 def test_circumstances_of_answers_are_joined_by_id(write: Write) -> None:
+    """Circumstances are the metadata of an answer: its date, quiz and class, for instance."""
     # The file holds ids that float32 cannot represent, rows without an id, and missing values.
     path = write(
         "metadata.csv",

@@ -152,7 +152,8 @@ def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Ou
     This also writes the answers in all formats that the attempts read.
     """
     outcomes = Outcomes()
-    # The second run finds the messages that the first one leaves.
+    # An entry could leave a message for a later run, for instance in a file. So the first run
+    # leaves messages in several places, and the second looks for them.
     tables_by_run = {
         "unisolated": (*READ_ANSWERS, "DAMAGE", "LEAVE_MESSAGE"),
         "next": ("FIND_MESSAGE",),
@@ -410,17 +411,20 @@ def test_the_description_says_that_nothing_stays_open_with_all_walls() -> None:
 def test_an_entry_may_read_what_an_interpreter_needs_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Python imports modules from two folders here. The first one contains the answers, so that it
-    # must not be readable.
-    monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "search")])
-    # Folders of libraries may be relative, and may have dots or a slash at the end.
+    """The entry may read the folders of modules and of libraries, unless they hold the answers."""
+    answers = tmp_path / "answers"
+    modules = tmp_path / "modules"
+    # Python looks for modules in both folders. The first one holds the answers.
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(modules)])
+    # Two folders of libraries: a relative path, and a path with dots and a slash at the end.
     monkeypatch.setenv("LD_LIBRARY_PATH", f"lib:{tmp_path}/a/../libraries/:")
 
-    readable = {*readable_paths.readable_paths([str(tmp_path / "answers")])}
+    readable = {*readable_paths.readable_paths([str(answers)])}
 
-    assert f"{tmp_path}/search" in readable
+    assert str(modules) in readable
     assert f"{tmp_path}/libraries" in readable
     assert str(Path("lib").absolute()) in readable
+    # Python itself and its standard library.
     assert sys.executable in readable
     assert str(Path(os.__file__).parent) in readable
     too_much = {str(tmp_path), "/", "/etc", "/opt", "/usr", "/usr/share", "/var", "/home"}
