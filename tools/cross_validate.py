@@ -83,8 +83,8 @@ class EntryCode:
     script: Path
     # The script that every fold runs: a copy if `kit_copy` is one, else `script` itself.
     frozen_script: Path
-    # A temporary copy of the kit, in which `frozen_script` lies. None if the entry lies outside of the
-    # kit: then it is not copied.
+    # A temporary copy of the kit, in which `frozen_script` lies. None for an entry outside of the
+    # kit, which is not copied.
     kit_copy: Path | None
 
 
