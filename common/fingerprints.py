@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import file_digest, sha256
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
 
 from common import layout
 
@@ -34,7 +35,7 @@ def fingerprint(path: Path) -> Fingerprint:
         return fingerprint_open(file, path.stat().st_size)
 
 
-def open_unnoticed(path: Path) -> BinaryIO:
+def open_unnoticed(path: Path) -> BufferedReader:
     """Open a file to fingerprint it, which does not make it a source of what a script writes.
 
     `provenance.watching_reads` notes files that `open` opens, but not those that `os.open` opens.
