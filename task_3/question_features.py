@@ -359,7 +359,7 @@ def _variance_of_true_values(value: FloatArray, precision: FloatArray) -> float:
     mean = np.average(value, weights=precision)
     cochran_q = np.sum(precision * (value - mean) ** 2)
     scale = precision.sum() - np.sum(precision**2) / precision.sum()
-    return max(0.0, (cochran_q - (len(value) - 1)) / scale)
+    return max(0.0, float((cochran_q - (len(value) - 1)) / scale))
 
 
 def _estimate_noise(feature: Feature, data: QuestionAnswers, n_students: int, seed: int) -> float:

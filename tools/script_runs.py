@@ -138,7 +138,10 @@ def run_script(
         If the script fails. The message ends with the last line that the script printed.
     """
     words = [str(word) for word in command]
-    code, lines = run_to_end([sys.executable, *words])
+    # A package of task 4 that is copied to another folder finds the kit on Python's path.
+    search_path = [str(kit_copy or layout.ROOT), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path))}
+    code, lines = run_to_end([sys.executable, *words], env=environment)
     if code == 0:
         return lines
     last_line = name_in_kit(lines[-1] if lines else "it printed nothing", kit_copy)

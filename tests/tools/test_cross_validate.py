@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 from conftest import fails, succeeds
 from recorded import made_by
+from run_scripts import run_process
 
 VALIDATE = ["-m", "tools.cross_validate"]
 TRAIN = "data/train_data/train_task_1_2.csv"
@@ -459,3 +460,11 @@ def test_a_fault_of_build_parser_names_the_entry_in_the_kit(doubtful_kit: Path) 
     line = fails([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
     assert " task_1/no_flags.py: ended with exit code 1 on asking for its flags: " in line
     assert line.endswith("ValueError: task_1/no_flags.py")
+
+
+def test_a_package_finds_the_kit_in_a_plain_clone(split_kit: Path, tmp_path: Path) -> None:
+    """No kit is installed, and PYTHONPATH names none: the trainer runs in a temporary folder."""
+    kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
+    command = [*VALIDATE, "task_4/numpy", "--folds", "2"]
+    done = run_process(command, kit=kit, cwd=kit, environment={"PYTHONPATH": ""})
+    assert (done.returncode, done.stderr) == (0, "")
