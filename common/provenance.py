@@ -69,7 +69,7 @@ RUN = ThisRun()
 # Holds True if the audit hook of `watching_reads` has been added.
 _has_hook: list[bool] = []
 # Endings of the names of files of data.
-_DATA = (".csv", ".txt", ".xml", ".npy", ".npz")
+_DATA = (".csv", ".txt", ".xml")
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ def note_origin(record: Provenance | None, folder: Path) -> None:
 
 @contextmanager
 def watching_reads() -> Iterator[None]:
-    """Note every file of data that Python opens for reading, also with pandas or NumPy."""
+    """Note every file of data that Python opens for reading, also with pandas."""
     # Python cannot remove an audit hook. So the hook is added once, and watches only in this block.
     if not _has_hook:
         sys.addaudithook(_note_opened)
