@@ -282,7 +282,8 @@ def files_of_code(script: Path) -> Iterator[Path]:
     yield from layout.ROOT.glob("*.py")
     for folder in layout.ROOT.iterdir():
         is_environment = (folder / "pyvenv.cfg").is_file()
-        if folder.is_dir() and not folder.name.startswith(".") and not is_environment:
+        is_of_code = folder.is_dir() and not is_environment and folder != layout.DATA_DIR
+        if is_of_code and not folder.name.startswith("."):
             yield from folder.rglob("*.py")
 
 
