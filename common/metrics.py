@@ -13,6 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+# A score of fewer students is shown without standard error.
+_FEW_STUDENTS = 10
+
 
 @dataclass(frozen=True)
 class Score:
@@ -23,6 +26,13 @@ class Score:
     error: float | None = None
     # Number of answers, targets or pairs of questions; None if it is not known.
     n: int | None = None
+    # Number of students whose answers are scored; None if it is not known.
+    n_students: int | None = None
+
+    @property
+    def has_few_students(self) -> bool:
+        """Whether so few students are scored that a standard error says little."""
+        return self.n_students is not None and self.n_students < _FEW_STUDENTS
 
 
 # ---- Accuracy (tasks 1, 2 and 4) -----------------------------------------------------------------
@@ -51,10 +61,11 @@ def accuracy(truth: Array, prediction: Array, student: IntArray | None = None) -
         raise ValueError("there are no predictions to score")
     is_right = truth == prediction
     value = float(share_right(np.count_nonzero(is_right), is_right.size))
-    error = None if student is None else clustered_standard_error(is_right, student)
-    if error is not None and np.isnan(error):
-        error = None
-    return Score(value, error, is_right.size)
+    if student is None:
+        return Score(value, n=is_right.size)
+    error = clustered_standard_error(is_right, student)
+    n_students = len(np.unique(student))
+    return Score(value, None if np.isnan(error) else error, is_right.size, n_students)
 
 
 def share_right(n_right: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:

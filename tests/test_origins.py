@@ -258,6 +258,21 @@ def test_a_submission_is_not_scored_if_its_training_answers_have_changed(
     assert f"`python {make[0]}` makes it again" in error
 
 
+def test_guesses_of_a_related_challenge_are_not_scored_on_other_queries(kit: Path) -> None:
+    folder = "related_challenges/cloze"
+    evaluate = [f"{folder}/local_evaluation.py"]
+    succeeds([f"{folder}/generate_sample.py"], kit=kit)
+    succeeds([f"{folder}/local_data_split.py"], kit=kit)
+    succeeds([f"{folder}/sample_model_frequent.py", "--local"], kit=kit)
+    succeeds(evaluate, kit=kit)
+    # The queries of another seed have the same ids.
+    succeeds([f"{folder}/generate_sample.py", "--seed", "1"], kit=kit)
+
+    error = fails(evaluate, kit=kit)
+
+    assert "was made from other data than now lie in related_challenges/cloze/data/" in error
+
+
 # ---- Code that has changed -----------------------------------------------------------------------
 
 

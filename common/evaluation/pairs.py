@@ -40,9 +40,6 @@ from common.tasks import LOCAL, Task
 import numpy as np
 import pandas as pd
 
-# A score of fewer students is shown without standard error, on the terminal and on the page.
-_FEW_STUDENTS = 10
-
 
 @dataclass(frozen=True)
 class Matched:
@@ -215,7 +212,7 @@ def _page_fields(
     return {
         "comparison": _draw_comparison(evaluation.score, total, best_possible),
         "total": total,
-        "shows_error": total["n_students"] >= _FEW_STUDENTS,
+        "shows_error": not evaluation.score.has_few_students,
         "majority": majority,
         "has_best": best_possible is not None,
         "confusion": score_files.confusion_table(confusion, task.value_names),
@@ -447,10 +444,9 @@ def _describe_score(score: Score, total: Mapping[Hashable, Any]) -> str:
     pairs = f"accuracy on {score.n:,} pairs"
     if score.error is None:
         return f"score {score.value:.4f} ({pairs} of one student)"
-    n_students = total["n_students"]
-    if n_students < _FEW_STUDENTS:
+    if score.has_few_students:
         interval = f"95 % interval {total['low']:.4f} to {total['high']:.4f}"
-        return f"score {score.value:.4f}, {interval} ({pairs} of {n_students} students)"
+        return f"score {score.value:.4f}, {interval} ({pairs} of {score.n_students} students)"
     return f"score {score.value:.4f} ± {score.error:.4f} (standard error; {pairs})"
 
 

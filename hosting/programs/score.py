@@ -135,7 +135,9 @@ def _require_begun(starts: str) -> None:
 
 def _publish(output_dir: Path, task: Task, phase: str, judged: ScoredSubmission) -> None:
     """Print the score, and write the page that explains it."""
-    error = "" if judged.score.error is None else f" ± {judged.score.error:.4f} standard error"
+    error = ""
+    if judged.score.error is not None and not judged.score.has_few_students:
+        error = f" ± {judged.score.error:.4f} standard error"
     line = f"score {judged.score.value:.4f}{error} (task {task.number}, {phase})"
     print(line)
     try:
