@@ -149,16 +149,22 @@ def _why_missing(path: Path) -> str:
     advice = where_to_get(path)
     if path.parent.is_dir():
         if not advice:
-            # Show the files with the suffix of the missing file.
-            suffix = path.suffix or ".csv"
-            present = sorted(
-                entry.name for entry in path.parent.iterdir() if entry.suffix == suffix
-            )
-            advice = f"the folder holds {', '.join(present[:8]) or f'no {suffix} file'}"
+            advice = f"the folder holds {_names_like(path)}"
     elif not advice or not path.is_relative_to(ROOT):
         # No command makes a folder outside the kit, so the user has probably mistyped its name.
         advice = f"the folder {path.parent} does not exist"
     return f"file not found; {advice}"
+
+
+def _names_like(path: Path) -> str:
+    """Return names beside a missing path: of files with its suffix, or of folders if it has none."""
+    entries = sorted(path.parent.iterdir())
+    if path.suffix:
+        names = [entry.name for entry in entries if entry.suffix == path.suffix]
+    else:
+        names = [entry.name for entry in entries if entry.is_dir() and entry.name[0] not in "._"]
+    kind = f"{path.suffix} file" if path.suffix else "folder"
+    return ", ".join(names[:8]) or f"no {kind}"
 
 
 # ---- The header ----------------------------------------------------------------------------------

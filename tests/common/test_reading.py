@@ -126,6 +126,7 @@ MADE_BY_SPLIT = "file not found; `python task_1/local_data_split.py` makes it"
         ("pipe.csv", "is a pipe or a device, expected a file"),
         ("", "is a folder, expected a file"),
         ("slip.csv", "file not found; the folder holds circle.csv, link.csv, pipe.csv"),
+        ("slip", "file not found; the folder holds numpy, pytorch"),
         ("valid_task_1_2.csv", MADE_BY_SPLIT),
         ("no/valid_task_1_2.csv", "file not found; the folder {tmp}/no does not exist"),
         # Inside the kit, a missing folder of data is no fault of the user: a new clone has none.
@@ -138,6 +139,8 @@ def test_a_path_that_leads_to_no_file_is_refused_with_the_reason(
     (tmp_path / "circle.csv").symlink_to("circle.csv")
     (tmp_path / "link.csv").symlink_to("nowhere.csv")
     os.mkfifo(tmp_path / "pipe.csv")
+    for folder in ("numpy", "pytorch", "__pycache__", ".hidden"):
+        (tmp_path / folder).mkdir()
     with pytest.raises(InputError) as raised:
         file_source(tmp_path / name)
     assert str(raised.value) == f"{tmp_path / name}: {fault.format(tmp=tmp_path)}"
