@@ -47,7 +47,7 @@ _STARTED = time.perf_counter()
 
 @dataclass
 class ThisRun:
-    """What has happened so far while the script runs."""
+    """The files that the running script has read so far, and what else its record will say."""
 
     # Fingerprints of the files of data that were read. The record of a file that the script writes
     # names them as the sources of this file.

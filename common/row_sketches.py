@@ -48,7 +48,7 @@ _MIN_SHARE = 0.9
 # The upper 40 bits of a hash are kept: two of 16 million rows share them once in 70,000.
 _N_BYTES = 5
 _DROPPED_BITS = 64 - 8 * _N_BYTES
-# Of a larger file 64 samples are read, 256 KiB in all: about 12,000 rows, of which at least 90 have
+# A larger file is read in 64 samples, 256 KiB in all: about 12,000 rows, of which at least 90 have
 # a hash to compare.
 _N_SAMPLES = 64
 _SAMPLE_SIZE = 1 << 12

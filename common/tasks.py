@@ -78,9 +78,9 @@ class Task:
     scores_best_part: bool = False
     # The lowest possible score: -1 for a correlation.
     lowest_score: int = 0
-    # What is predicted right or wrong, in the plural, as messages and pages name it.
+    # Name of the things that are predicted right or wrong, in the plural, for messages and pages.
     scored_items: str = "answers"
-    # What a bootstrap resamples, in the plural, as messages and pages name it.
+    # Name of the things that a bootstrap resamples, in the plural, for messages and pages.
     drawn_units: str = "students"
 
     # ---- Its files ----

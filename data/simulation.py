@@ -632,7 +632,7 @@ def _draw_replacements(rng: Rng, answers: pd.DataFrame, counts: Array, least: in
     # More candidates than needed, as not every answer can be given up.
     n_candidates = 4 * int(n_missing.sum()) + 1000
     candidates = answers.iloc[rng.permutation(len(answers))[:n_candidates]]
-    # Of each question, only the first candidates can be spared.
+    # A question can spare only its first candidates: it must keep `least` answers.
     rank = candidates.groupby("question").cumcount()
     n_to_spare = counts[candidates["question"]] - least
     given_up = candidates[rank < n_to_spare].drop_duplicates("student")

@@ -446,7 +446,7 @@ def read_predictions(
     # The row of each id in the file, -1 for a missing id.
     row_of_id = match_ids(source, folds.ID.name, file_ids, ids, source_of_ids, report)
     values: list[Any] = []
-    # What is wrong with the cell of a row, such as "is 'F'".
+    # The fault of each row whose cell is faulty, such as "is 'F'".
     faults: dict[int, str] = {}
     for row, cell in enumerate(table[column]):
         try:

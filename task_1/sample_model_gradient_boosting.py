@@ -133,8 +133,8 @@ def main() -> None:
     answers = read_answers(paths.train, ids=True)
     require_right_and_wrong(answers, paths.train)
     progress.announce((len(answers) + len(template)) / ROWS_PER_SECOND)
-    # All that is known before an answer is given: a row for each training answer, followed by a row
-    # for each template row.
+    # The facts that are known before an answer is given: a row for each training answer, followed
+    # by a row for each template row.
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     # Save memory: `pairs` holds these ids too.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")

@@ -41,7 +41,7 @@ _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 
 
 class Posterior:
-    """What is known of S students: their logits of Q questions and their k abilities.
+    """The posterior of S students: their logits of Q questions and their k abilities.
 
     Parameters
     ----------

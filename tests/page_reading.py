@@ -43,7 +43,7 @@ class Chart:
     """An SVG chart."""
 
     heading: str
-    # What is written in the chart.
+    # The texts in the chart.
     texts: list[str]
     # The tooltips of its marks.
     titles: list[str]

@@ -38,7 +38,7 @@ def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
         "guessing": np.array(0),
         # The effects of quizzes.
         "quiz_covariance": np.zeros((n_questions, n_questions)),
-        # What the answered mask tells about the abilities, and about hidden answers.
+        # The model learns nothing about abilities and hidden answers from the answered mask.
         "mask_mean": np.zeros(n_questions),
         "mask_weights": np.zeros((n_questions, n_dimensions)),
         "completion": np.zeros((n_questions, n_questions)),

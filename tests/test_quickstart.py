@@ -289,7 +289,7 @@ def test_a_model_that_fails_stops_no_other_and_its_last_lines_are_shown(quick_ki
 
 
 def test_an_evaluation_that_fails_is_named_with_only_its_own_output(quick_kit: Path) -> None:
-    """What the model printed before is not shown."""
+    """The output of the model, which ran before, is not shown."""
     model = quick_kit / "task_1/sample_model_majority.py"
     model.write_text("print('trained')\n")
     evaluation = quick_kit / "task_1/local_evaluation.py"

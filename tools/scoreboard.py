@@ -63,7 +63,7 @@ Sources = tuple[tuple[str, str], ...]
 
 
 class Model(NamedTuple):
-    """What makes two results scores of one model, with different seeds."""
+    """The key of a model: equal for two results that differ in their seeds alone."""
 
     # The model's name with its options.
     name: str
@@ -78,7 +78,7 @@ class Model(NamedTuple):
 
 
 class RowKey(NamedTuple):
-    """What makes two results parts of one row: scores of one model and version of its code."""
+    """The key of a row: equal for two results of one model and one version of its code."""
 
     model: Model
     # Fingerprint of the code.

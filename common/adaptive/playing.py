@@ -41,7 +41,7 @@ class Played:
 
     # The games by mask, in the order in which they were played.
     games: dict[str, Game]
-    # What the processes have printed to stdout and stderr, joined; of each process only the end.
+    # The output of all processes (stdout and stderr), joined; only the end of each is kept.
     output: str
     # Names of the arguments that the entry has changed, by method. Changes have no effect.
     changed: dict[str, set[str]]

@@ -1,4 +1,4 @@
-"""What is known of how an entry was made: may it be scored, and what makes its score doubtful?
+"""Find out how an entry was made: may it be scored, and is there reason to doubt its score?
 
 A score means what people think only if the entry has not learned from the answers that it is scored
 on, if it was made from the data that are there now, and if its code is the code that made it. The

@@ -155,7 +155,7 @@ class Level:
 
 
 class Elimination(NamedTuple):
-    """What is known about the effects of a level's nodes once they are integrated out.
+    """The distribution of the effects at a level's nodes, once they are integrated out.
 
     If the student's ability and the total effect above a node are known, the total effect at the
     node is Gaussian. Its mean is gain · (total above) + offset − pull · (ability, 1), its variance
@@ -214,8 +214,8 @@ def eliminate(
         eliminated = _eliminate_nodes(node_sums, precision)
         eliminations.append(eliminated)
 
-        # What is to be subtracted: noise · Σ linear · item_sum, and noise · item_sum item_sumᵀ,
-        # where item_sum is Σ weight · E[item vector].
+        # Integrating the effects out subtracts noise · Σ linear · item_sum from the first sums, and
+        # noise · item_sum item_sumᵀ from the second ones; item_sum is Σ weight · E[item vector].
         item_sum = node_sums[:, 2:]
         correction[:, :d] += eliminated.offset[:, None] * item_sum
         correction[:, d:] += store_outer_products(item_sum, eliminated.pull)
@@ -251,7 +251,7 @@ def _eliminate_nodes(node_sums: FloatArray, precision: FloatArray) -> Eliminatio
 
 @dataclass(frozen=True)
 class _Totals:
-    """What the answers say about the total effect at each node.
+    """The distribution of the total effect at each node, given the answers.
 
     A node is a context, such as a quiz, in which a student has answers. Its total effect is the sum
     of the effects of this context and of the larger contexts around it. If the student's ability is

@@ -351,7 +351,7 @@ def _read_answer_file(path: Path, columns: Sequence[Column], **constants: int) -
     """
     answers = _read(path, columns, once_per_user=True).assign(**constants)
     wrong = answers[answers["user_id"] % USER_MODULUS != answers["phase_id"]]
-    # What is wrong with the user in a row.
+    # The fault of each row whose user is of another phase.
     faults = {}
     for row, user, phase in zip(wrong.index, wrong["user_id"], wrong["phase_id"], strict=True):
         faults[row] = f"is {user}, who is no test user of phase {phase}"

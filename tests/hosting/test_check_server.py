@@ -1,4 +1,4 @@
-"""What a stranger can fetch from a competition's server; a small server here stands in for it."""
+"""check_server.py finds what a stranger can fetch; a small server stands in for the real one."""
 
 import json
 import threading
@@ -31,7 +31,7 @@ COMPETITION = {
     ],
 }
 FILE_ADDRESS = {"data_file": "http://127.0.0.1/a.zip"}
-# What a server sends for each path: JSON (a dict or list), a status, bytes, or the path to which
+# The answer of a server to each path: JSON (a dict or list), a status, bytes, or the path to which
 # it redirects (a str). This server gives everything to strangers.
 OPEN: dict[str, Any] = {
     "/api/competitions/1/": COMPETITION,

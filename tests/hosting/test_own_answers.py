@@ -95,7 +95,7 @@ class SplitClass:
     n_later_attempts: int
     # The folder of the files made from the answers.
     data: Path
-    # What `make_data_folder` tells the organiser.
+    # The notes that `make_data_folder` prints for the organiser.
     notes: list[str]
     # The training and test files by name.
     parts: dict[str, pd.DataFrame]

@@ -75,7 +75,7 @@ class PlatformRun:
         # "exitCode" belongs to a program that a submission may bring, "ingestionExitCode" to the
         # ingestion program.
         self.status: dict[str, Any] = {"exitCode": None, "ingestionExitCode": None}
-        # What the ingestion program has printed on stderr.
+        # The stderr of the ingestion program.
         self.ingestion_error = ""
         shutil.copytree(bundle / f"reference_data/task_{task}_{phase}", self.base / "input/ref")
         # As on the platform, the files of the submission lie in two folders. The ingestion program

@@ -268,7 +268,7 @@ def test_one_seed_gives_the_same_bytes_and_another_seed_a_similar_model(
 
 @pytest.mark.parametrize("script", each_script(SCRIPTS))
 def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> None:
-    """All that can be known is that option 3 is chosen most and that most answers are wrong."""
+    """A model can learn only that option 3 is chosen most and that most answers are wrong."""
     rng = np.random.default_rng(0)
     task = task_number(script)
     # All 300 students answer all 60 questions. 8,500 of the 18,000 answers are for training, the

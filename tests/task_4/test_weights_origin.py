@@ -50,7 +50,7 @@ for name in ("most_popular", "num_answers"):
 
 @dataclass(frozen=True)
 class Scored:
-    """What an evaluation leaves: its output, the facts on its page, its line of the record."""
+    """The results of an evaluation: its output, the facts on its page, its line of the record."""
 
     output: str
     facts: list[list[str]]

@@ -202,7 +202,7 @@ def test_well_formed_submissions_are_scored_and_a_malformed_one_removes_the_scor
         hint = f"to upload: a zip that holds it as submission_task_{task}.csv"
         assert (hint in out) == (name == "mine.csv")
         code, out, errors = submit("evaluation", task, name, content)
-        # Of the predictions of tasks 1 and 2, five of six are right.
+        # Five of the six predictions of tasks 1 and 2 are right.
         score = 1 if task == 3 else 5 / 6
         assert (code, errors) == (0, []) and f"score {score:.4f}" in out
         written = sorted(path.name for path in (tmp_path / "scores").glob("scores_*"))
@@ -250,7 +250,7 @@ def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
 9,99,1
 """
     code, out, errors = submit("evaluation", 1, "submission_task_1.csv", content)
-    # Of the six pairs asked for, five are predicted right. With so few students, the score is shown
+    # Five of the six pairs asked for are predicted right. With so few students, the score is shown
     # with an interval, but without a standard error.
     score = "score 0.8333, 95 % interval 0.1487 to 0.9931 (accuracy on 6 pairs of 3 students)"
     assert (code, errors, score in out) == (0, [], True)

@@ -240,8 +240,8 @@ def test_the_interval_covers_a_known_difference_in_95_percent_of_cases() -> None
         n_covered += low <= 0.03 <= high
         error = metrics.clustered_standard_error(b.right.astype(float) - a.right, student)
         half_widths.append((high - low) / 2 / error)
-    # Of 40 intervals, 38 are expected to cover the difference. If 95 % do so in truth, the
-    # probability of fewer than 35 is 1.4 %.
+    # If an interval covers the difference with a probability of 95 %, 38 of 40 are expected to do
+    # so, and the probability of fewer than 35 is 1.4 %.
     assert 35 <= n_covered <= 40
     # Half the width of an interval, in standard errors.
     assert np.mean(half_widths) == pytest.approx(1.96, rel=0.03)

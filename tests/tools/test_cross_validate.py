@@ -132,9 +132,9 @@ class Validated:
     """A kit in which all `CASES` were run, one after the other."""
 
     kit: Path
-    # What each case has printed.
+    # The output of each case.
     outputs: list[str]
-    # What each case has recorded.
+    # The line of the record of each case.
     results: list[Result]
     # Files that the runs have left in the kit and in the folder of temporary files.
     new_files: set[str]
@@ -404,7 +404,7 @@ def test_the_frozen_copy_has_the_metadata_but_no_answers(doubtful_kit: Path) -> 
     )
     entry = write_entry(kit, kit / "task_1", "looks.py", ("def main():\n", look))
     assert "fold 2: " in succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
-    # What the copy links to stays when the copy is removed.
+    # The folder that the copy links to stays when the copy is removed.
     assert (kit / "data/metadata" / layout.QUESTION_METADATA_TASK_1_2).is_file()
 
 

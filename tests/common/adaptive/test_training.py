@@ -1,4 +1,4 @@
-"""What a trainer of task 4 reads, and that its weights are saved whole or not at all."""
+"""A trainer of task 4 reads the answers it is given; its weights are saved whole or not at all."""
 
 import contextlib
 import itertools

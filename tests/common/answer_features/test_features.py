@@ -155,7 +155,7 @@ def test_options_of_a_question_without_answers_are_ranked_by_their_popularity(
     few_answers: tuple[Pairs, Known],
 ) -> None:
     _, known = few_answers
-    # Of all answers, two chose option 1, two option 4, and none option 2 or 3. Options that were
+    # Two answers chose option 1, two option 4, and none option 2 or 3. Options that were
     # chosen equally often keep their order.
     number_of_question_13 = 3
     assert known.outcome_of_option[number_of_question_13].tolist() == [0, 2, 3, 1]

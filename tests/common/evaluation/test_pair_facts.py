@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 QUIZ_FILE = "metadata/answer_metadata_task_1_2.csv"
-# Of all 13 training answers, nine are right; option 1 is chosen four times, and so is option 4.
+# Nine of the 13 training answers are right; option 1 is chosen four times, and so is option 4.
 # Question 20: three of five training answers are right. Question 30: two of four are right, and
 # option 4 was chosen as often as option 3. Questions 50 to 53 occur only in the training answers,
 # and question 40 only in valid.csv. In quiz 11, student 5 gave training answer 3 and answer 101. In

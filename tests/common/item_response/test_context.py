@@ -53,7 +53,7 @@ def test_the_slope_in_a_shared_effect_is_the_own_effect_over_its_variance(seed: 
     levels = make_levels(rng)
     _, quizzes = levels
     n_quizzes = len(quizzes.label)
-    # What `eliminate` needs to know about the answers in each quiz: the sum of their weights (the
+    # The sums over the answers in each quiz that `eliminate` takes: the sum of their weights (the
     # first column, positive), the sum of their residuals (the second one), and the weighted sum of
     # the K slopes and the intercept of their questions (the others). Any numbers will do.
     sums = rng.normal(0, 1, (n_quizzes, 1 + 1 + K + 1)).astype(np.float32)

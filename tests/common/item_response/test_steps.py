@@ -163,8 +163,8 @@ class TwoFits:
     expanded: State
     # For each answer, `model.weighted_sums` over this answer alone in the expanded fit.
     answer_sums: np.ndarray
-    # What effects add to the parameters of an answer's item: expanded item minus item, shape
-    # (answers, parameters of an expanded item).
+    # The change that effects make to the parameters of an answer's item, shape (answers, parameters
+    # of an expanded item): expanded item minus item.
     added_by_effects: np.ndarray
 
     @property

@@ -49,7 +49,7 @@ class Attempt:
 
     # The Python expression that tries it.
     expression: str
-    # What the expression needs to work even without isolation, and what a machine may lack.
+    # A facility that the expression needs even without isolation, and that a machine may lack.
     needs: str = ""
     # The first version of Landlock that refuses the expression; None if no version does.
     landlock: int | None = 1

@@ -12,7 +12,7 @@ from common.sandbox.inside.seccomp_rules import rules
 
 import pytest
 
-# What the filter returns (seccomp(2)). A pretended call returns 0 and does nothing.
+# The values that the filter returns (seccomp(2)). A pretended call returns 0 and does nothing.
 ALLOWED = 0x7FFF0000
 REFUSED = 0x00050000 | errno.EPERM
 PRETENDED = 0x00050000
