@@ -157,7 +157,7 @@ def _why_missing(path: Path) -> str:
 
 
 def _names_like(path: Path) -> str:
-    """Return names beside a missing path: of files with its suffix, or of folders if it has none."""
+    """Return names beside a missing path: files with its suffix, or folders if it has none."""
     entries = sorted(path.parent.iterdir())
     if path.suffix:
         names = [entry.name for entry in entries if entry.suffix == path.suffix]
