@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from common import reading
+from common import layout, provenance, reading
 from common.answers import require_distinct
 from common.arrays import IntArray
 from common.errors import InputError, Report, stop
@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 N_RECOMMENDED = 50
-PHASES = range(10)
+PHASES = layout.DEBIASING_PHASES
 # The challenge's final stage: from phase 7 on, only these phases count.
 FINAL_PHASES = range(7, 10)
 USER_MODULUS = 11
@@ -34,10 +34,10 @@ TEST_CLICKS = "underexpose_test_click-{}.csv"
 # Test users, with the time of the click to predict.
 QUERY_TIMES = "underexpose_test_qtime-{}.csv"
 # Test users, with the click to predict. A local split writes this file.
-TRUE_CLICKS = "underexpose_test_qtime_with_answer-{}.csv"
+TRUE_CLICKS = layout.DEBIASING_TRUE_CLICKS
 
 # The clicks to predict in all phases, with the number of known clicks on the item (its degree).
-ANSWERS = "debias_track_answer.csv"
+ANSWERS = layout.DEBIASING_ANSWERS
 # "full" is over all users, "half" over the users whose item is among the rarer ones.
 METRICS = ("NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half")
 
@@ -139,6 +139,18 @@ def split_latest(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return latest, table.drop(latest.index)
 
 
+def answer_files(path: Path) -> list[Path]:
+    """Return the files that hold the clicks to predict.
+
+    This is the file at `path`. If it is missing and has the default name `ANSWERS`, it is all files
+    `TRUE_CLICKS` in its folder, if there are any.
+    """
+    if reading.is_there(path) or path.name != ANSWERS:
+        return [path]
+    paths = [path.with_name(TRUE_CLICKS.format(phase)) for phase in PHASES]
+    return [each for each in paths if reading.is_there(each)] or [path]
+
+
 def read_answers(path: Path) -> pd.DataFrame:
     """Read the clicks to predict of all phases.
 
@@ -154,12 +166,13 @@ def read_answers(path: Path) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If a file is missing or faulty, or if a user belongs to another phase.
+        If a file is missing or faulty, if a user belongs to another phase, or if the published
+        clicks have changed since the local split.
     """
     folder = path.parent
-    has_true_clicks = any(folder.glob(TRUE_CLICKS.format("*")))
-    can_be_computed = path.name == ANSWERS and has_true_clicks
-    if reading.is_there(path) or not can_be_computed:
+    paths = answer_files(path)
+    provenance.require_current(paths)
+    if paths == [path]:
         return _read_answer_file(path, _ANSWER_COLUMNS)
     # A local split has a folder of its own, without the training clicks.
     has_train_clicks = any(folder.glob(TRAIN_CLICKS.format("*")))

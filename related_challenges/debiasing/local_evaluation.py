@@ -16,7 +16,7 @@ phases 0 to 6, for everybody. --official_sum adds these 7.
 import argparse
 from pathlib import Path
 
-from common import cli, layout, pages, provenance, reading
+from common import cli, pages, reading
 from common.errors import InputError
 from related_challenges import challenge
 
@@ -45,7 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     """Compare the submission with the clicks to predict, and write its score."""
-    options = challenge.start_evaluation(build_parser())
+    options = challenge.start_evaluation(build_parser(), clicks.answer_files)
     if options.final_stage:
         options.phase = max(clicks.PHASES)
         options.official_sum = True
@@ -69,11 +69,10 @@ def read_counted_answers(options: argparse.Namespace) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If the submission's model has read these clicks, or if a phase is missing.
+        If the files of the answers are missing or faulty, or if a phase is missing.
     """
     answers = clicks.read_answers(options.reference)
     available = sorted(answers["phase_id"].unique().tolist())
-    require_answers_unseen(options.submission, options.reference.parent, available[0])
     phases = clicks.phases_that_count(options.phase, available, options.reference)
     return answers[answers["phase_id"].isin(phases)]
 
@@ -125,9 +124,6 @@ def write_scores(
             ("Users scored", f"{len(answers):,}"),
             ("Users of rare items (half)", f"{clicks.is_rare(answers).sum():,}"),
         ],
-        # The files from which the answers were split. If these files are simulated, the score is
-        # shown as simulated.
-        made_from=sorted((reference.parent.parent / challenge.TRAIN_FOLDER).glob("*")),
         rules=describe_rules(options, added_text),
         parts={
             f"{metric}, {name}": float(table.loc[name, metric])
@@ -146,43 +142,6 @@ def describe_rules(options: argparse.Namespace, added_text: str) -> str:
     if options.phase == max(clicks.PHASES) and options.official_sum:
         return "final stage"
     return f"phase {options.phase}{added_text}"
-
-
-def require_answers_unseen(submission: Path, answer_dir: Path, phase: int) -> None:
-    """Raise `InputError` if the model of a submission has read the answers of the local split.
-
-    The answers are published clicks that the split has masked. Without --local or --test_dir, a
-    sample model reads all published clicks, and so the answers, too.
-
-    Parameters
-    ----------
-    submission : Path
-        The submission.
-    answer_dir : Path
-        Folder of the answers.
-    phase : int
-        Any phase whose files are in this folder.
-    """
-    # A local split has test clicks only; the training clicks stay in their folder.
-    has_test_clicks = reading.is_there(answer_dir / clicks.TEST_CLICKS.format(phase))
-    has_train_clicks = reading.is_there(answer_dir / clicks.TRAIN_CLICKS.format(phase))
-    is_local_split = has_test_clicks and not has_train_clicks
-    if not is_local_split:
-        return
-    origin = provenance.read(submission)
-    # Without a record, the kit did not make the submission.
-    if origin is None:
-        return
-    # With --local, the model has read the masked clicks of the split. With --test_dir, the user has
-    # chosen the clicks that the model reads.
-    if {"local", "test_dir"} & set(origin.options):
-        return
-    # Only for the scripts in this folder do these two flags tell which clicks were read.
-    if (layout.ROOT / origin.script).resolve().parent == Path(__file__).resolve().parent:
-        raise InputError(
-            f"{submission}: was made by `{origin.command}`, which reads the clicks to predict; "
-            "make it again with --local or --test_dir"
-        )
 
 
 if __name__ == "__main__":
