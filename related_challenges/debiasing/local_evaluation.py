@@ -9,24 +9,21 @@ Writes:  data/test_output/scores_debiasing.txt and .html, and a line in results.
 The score is NDCG@50 over all users, summed over the phases. scores_debiasing.txt holds the sums
 over the phases of all four metrics, named as on the challenge's leaderboard. Rows of users who are
 not scored are ignored. --phase T scores as at phase T of the challenge: phases 0 to T count, or 7
-to T if T is 7 or more. From phase 7 on, the organisers' sum included a score of 1 for each of the
-phases 0 to 6, for everybody. --official_sum adds these 7.
+to T if T is 7 or more. --time takes the phase from the challenge's schedule. From phase 7 on, the
+organisers' sum included a score of 1 for each of the phases 0 to 6, for everybody. --official_sum
+adds these 7.
 """
 
 import argparse
-from pathlib import Path
 
 from common import cli, pages, reading
 from common.errors import InputError
 from related_challenges import challenge
 
 import clicks
-import numpy as np
 import pandas as pd
+from submission import read_recommendations, select_users
 
-# Number of phases before the final ones. The organisers' sums over the final phases include a score
-# of 1 for each earlier phase.
-N_EARLIER_PHASES = clicks.FINAL_PHASES[0] - clicks.PHASES[0]
 NAMES_ON_LEADERBOARD = ("ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half")
 
 
@@ -35,11 +32,11 @@ def build_parser() -> argparse.ArgumentParser:
     parser = challenge.evaluation_parser(
         __doc__, __file__, input_dir=challenge.TEST_INPUT_FOLDER, ref_data=clicks.ANSWERS
     )
-    clicks.add_phase(parser)
+    phase_flags = clicks.add_phase(parser)
     help_text = "from phase 7 on, add 7 to each sum"
     parser.add_argument("--official_sum", action="store_true", help=help_text)
     help_text = "short for --phase 9 --official_sum, the rules of the final ranking"
-    parser.add_argument("--final_stage", action="store_true", help=help_text)
+    phase_flags.add_argument("--final_stage", action="store_true", help=help_text)
     return parser
 
 
@@ -53,28 +50,13 @@ def main() -> None:
         raise InputError(
             "--official_sum needs --phase 7, 8 or 9: in earlier phases nothing was added"
         )
-    answers = read_counted_answers(options)
-    recommended = clicks.read_recommendations(options.submission)
-    items = clicks.select_users(options.submission, recommended, answers["user_id"].to_numpy())
+    all_answers = clicks.read_answers(options.reference)
+    answers = clicks.answers_that_count(options.phase, all_answers, options.reference)
+    recommended = read_recommendations(options.submission)
+    items = select_users(options.submission, recommended, answers["user_id"].to_numpy())
     scores = clicks.score(items, answers)
-    added_to_sums = N_EARLIER_PHASES if options.official_sum else 0
+    added_to_sums = clicks.N_EARLIER_PHASES if options.official_sum else 0
     write_scores(options, answers, scores, added_to_sums)
-
-
-def read_counted_answers(options: argparse.Namespace) -> pd.DataFrame:
-    """Read the clicks to predict, from the phases whose scores are added up.
-
-    `clicks.phases_that_count` chooses these phases by the flag --phase.
-
-    Raises
-    ------
-    InputError
-        If the files of the answers are missing or faulty, or if a phase is missing.
-    """
-    answers = clicks.read_answers(options.reference)
-    available = sorted(answers["phase_id"].unique().tolist())
-    phases = clicks.phases_that_count(options.phase, available, options.reference)
-    return answers[answers["phase_id"].isin(phases)]
 
 
 def write_scores(
@@ -93,12 +75,9 @@ def write_scores(
     added : int
         A number that is added to each sum over the phases.
     """
-    # With rows one after the other in memory, NumPy adds up phase by phase on every machine, so
-    # that rounding is the same.
-    values = np.ascontiguousarray(scores)
-    sums = values.sum(axis=0) + added
+    sums = clicks.sum_over_phases(scores) + added
     table = scores.rename(index="phase {}".format)
-    table.loc["mean"] = values.mean(axis=0)
+    table.loc["mean"] = clicks.sum_over_phases(scores) / len(scores)
     table.loc[f"sum + {added}" if added else "sum"] = sums
     rows = [[name, *map("{:.4f}".format, row)] for name, *row in table.itertuples()]
 

@@ -145,7 +145,7 @@ def test_flags_choose_the_phases_of_the_sum(
 def test_the_final_stage_needs_the_answers_of_its_phases(write: Write, evaluated: Path) -> None:
     write("debias_track_answer.csv", ANSWERS_BEFORE_PHASE_9)
     line = fails(evaluation("debiasing", evaluated, "--final_stage"))
-    assert "holds the phases 0, 7, 8; --phase 9 needs 7, 8, 9" in line
+    assert "holds the phases 0, 7, 8; phase 9 needs 7, 8, 9" in line
 
 
 def test_the_official_sum_is_refused_for_a_phase_before_the_final_stage(evaluated: Path) -> None:
