@@ -87,7 +87,9 @@ def official_sums(content: bytes, answers: list[list[int]], time: int) -> list[f
         degrees = sorted(degree for _, _, degree in cases)
         median = degrees[len(degrees) // 2]
         full = [official_gains(rows[user], item) for user, item, _ in cases]
-        half = [official_gains(rows[user], item) for user, item, degree in cases if degree <= median]
+        half = [
+            official_gains(rows[user], item) for user, item, degree in cases if degree <= median
+        ]
         (ndcg_full, hit_full), (ndcg_half, hit_half) = np.mean(full, axis=0), np.mean(half, axis=0)
         sums += np.array([ndcg_full, ndcg_half, hit_full, hit_half], np.float32)
     return [float(value) for value in sums]
