@@ -3,7 +3,8 @@
 Run:     python related_challenges/debiasing/check_submission.py FILE
 or:      python -m tools.check_submission FILE --challenge debiasing
 Reads:   the submission, and the test users in data/train_data/underexpose_test_qtime-T.csv: of all
-         phases T in the folder, or with --phase of the phases that count. No answers are read.
+         phases T in the folder, or with --phase or --time of the phases that count. No answers are
+         read.
 """
 
 import argparse

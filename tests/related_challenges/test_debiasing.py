@@ -3,6 +3,7 @@
 import dataclasses
 import shutil
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -458,6 +459,23 @@ def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_pa
     assert [scores["ndcg_50_full"], scores["ndcg_50_half"]] == pytest.approx(
         [0.0580, 0.0423], abs=1e-3
     )
+
+
+def test_successive_phases_of_the_sample_share_two_thirds_of_their_clicks(
+    challenge_kit: Kits,
+) -> None:
+    """Their times overlap by two thirds. Clicks are not spread evenly over the time.
+
+    With the seeds 0 to 3, the share is 0.677 to 0.681.
+    """
+    folder = challenge_kit("debiasing") / FOLDER / "data/train_data"
+    clicks_of_phases = []
+    for phase in range(10):
+        paths = [folder / name.format(phase) for name in (clicks.TRAIN_CLICKS, clicks.TEST_CLICKS)]
+        clicks_of_phases.append(set(clicks.read_clicks(*paths).itertuples(index=False)))
+    n_shared = sum(len(one & following) for one, following in pairwise(clicks_of_phases))
+    n_clicks = sum(map(len, clicks_of_phases[:-1]))
+    assert n_shared / n_clicks == pytest.approx(2 / 3, abs=0.03)
 
 
 @pytest.mark.parametrize("is_one_file", [True, False])
