@@ -41,6 +41,11 @@ VALID_TASK_3 = "valid_task_3.csv"
 TRAIN_TASK_4 = "train_task_4.csv"
 VALID_TASK_4 = "valid_task_4.csv"
 FOLDS = "folds.csv"
+# The local split of the debiasing challenge writes the answers of all phases, and those of each
+# phase; {} is the number of the phase.
+DEBIASING_ANSWERS = "debias_track_answer.csv"
+DEBIASING_TRUE_CLICKS = "underexpose_test_qtime_with_answer-{}.csv"
+DEBIASING_PHASES = range(10)
 
 # Submission templates in TEMPLATE_DIR.
 TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
@@ -55,6 +60,10 @@ _FILES_OF_RECORD = {
     "template_task_1_2.json": (TEMPLATE_TASK_1_2,),
     "template_task_3.json": (TEMPLATE_TASK_3,),
     "folds.json": (FOLDS,),
+    "split_debiasing.json": (
+        DEBIASING_ANSWERS,
+        *map(DEBIASING_TRUE_CLICKS.format, DEBIASING_PHASES),
+    ),
 }
 # The name of the record of each of these files.
 RECORD_OF_FILE = {name: record for record, names in _FILES_OF_RECORD.items() for name in names}

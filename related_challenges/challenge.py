@@ -286,7 +286,10 @@ def evaluation_parser(
     return parser(doc, script, **defaults, submit_data=SUBMISSION, **files)
 
 
-def start_evaluation(parser: argparse.ArgumentParser) -> argparse.Namespace:
+def start_evaluation(
+    parser: argparse.ArgumentParser,
+    find_answer_files: Callable[[Path], Sequence[Path]] | None = None,
+) -> argparse.Namespace:
     """Parse the flags of a `local_evaluation.py`, and delete the score files of an earlier run.
 
     If this run fails, no score files are left that could be taken for its own.
@@ -295,6 +298,9 @@ def start_evaluation(parser: argparse.ArgumentParser) -> argparse.Namespace:
     ----------
     parser : ArgumentParser
         Parser of `evaluation_parser`.
+    find_answer_files : callable, optional
+        Takes the file or folder of true answers, and returns the files that hold the answers. By
+        default these are the file itself, or all files in the folder.
 
     Returns
     -------
@@ -323,14 +329,16 @@ def start_evaluation(parser: argparse.ArgumentParser) -> argparse.Namespace:
         # Files that a score file must not replace.
         inputs=(options.submission, options.reference),
     )
-    if options.reference.is_dir():
-        paths = sorted(options.reference.rglob("*"))
-    else:
-        paths = [options.reference]
-    # A single file may be missing: debiasing can compute it from other files.
+    paths = (find_answer_files or _files_in)(options.reference)
+    # A missing file gets its message when the evaluation reads it.
     true_answers = [path for path in paths if path.is_file()]
     options.doubts = entry_origin.find_origin(options.submission, true_answers).doubts
     return options
+
+
+def _files_in(path: Path) -> list[Path]:
+    """Return a file itself, or all files in a folder."""
+    return sorted(path.rglob("*")) if path.is_dir() else [path]
 
 
 def write_scores(

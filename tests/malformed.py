@@ -139,7 +139,18 @@ def bad_cells(input_column: InputColumn) -> dict[str, bytes]:
         cells["above the range"] = str(column.high + 1).encode()
     if column.low > 0:
         cells["below the range"] = str(column.low - 1).encode()
+    if input_column.is_read_by_int:
+        cells = {name: cell for name, cell in cells.items() if not _is_read_by_int(cell)}
     return cells
+
+
+def _is_read_by_int(cell: bytes) -> bool:
+    """Return whether Python's `int` reads a cell."""
+    try:
+        int(cell.decode("utf-8", "surrogateescape"))
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,8 @@ class InputColumn:
     may_hold_any_text: bool = False
     # Whether the column may have any name.
     may_have_any_name: bool = False
+    # Whether a valid cell is whatever Python's `int` reads, such as -1 or 1_0.
+    is_read_by_int: bool = False
 
 
 def required(*columns: Column) -> tuple[InputColumn, ...]:
@@ -127,7 +129,7 @@ CLICKING_USER = Column("user_id", high=9_999_999)
 CLICKED_ITEM = Column("item_id", high=9_999_999)
 CLICK_TIME = Column("time", "float64", 0, 1, whole=False)
 CLICK = required(CLICKING_USER, CLICKED_ITEM, CLICK_TIME)
-FIFTY_ITEMS = required(*(Column(f"item_{rank}", high=9_999_999) for rank in range(1, 51)))
+FIFTY_ITEMS = [Column(f"item_{rank}", high=9_999_999) for rank in range(1, 51)]
 FOLD_OF_ID = ids_or_labels("id") + required(Column("fold", high=9_999))
 EXAM_QUESTION = any_text("id", "prompt", *"ABCDE")
 
@@ -400,7 +402,9 @@ def files_of_debiasing() -> list[InputFile]:
     model = f"{folder}/sample_model_popularity.py"
     evaluation = f"{folder}/local_evaluation.py"
     submission = f"{folder}/data/test_output/submission.csv"
-    recommended = required(CLICKING_USER) + FIFTY_ITEMS
+    recommended = tuple(
+        InputColumn(column, is_read_by_int=True) for column in (CLICKING_USER, *FIFTY_ITEMS)
+    )
     phase, degree = Column("phase_id", high=9), Column("item_degree")
     return [
         InputFile(

@@ -90,7 +90,10 @@ NAMES = {
         "generate_sample.py",
         "local_*.py",
         "recommend.py",
+        "replay.py",
         "sample_model_*.py",
+        "submission.py",
+        "unpack.py",
     ),
     "related_challenges/science_exam": (
         "README.md",

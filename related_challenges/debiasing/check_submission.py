@@ -3,7 +3,8 @@
 Run:     python related_challenges/debiasing/check_submission.py FILE
 or:      python -m tools.check_submission FILE --challenge debiasing
 Reads:   the submission, and the test users in data/train_data/underexpose_test_qtime-T.csv: of all
-         phases T in the folder, or with --phase of the phases that count. No answers are read.
+         phases T in the folder, or with --phase or --time of the phases that count. No answers are
+         read.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from related_challenges import challenge
 
 import clicks
 import numpy as np
+from submission import N_RECOMMENDED, read_recommendations, select_users
 
 
 def check(options: argparse.Namespace, report: Report) -> list[str]:
@@ -22,14 +24,15 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     phases = clicks.phases_that_count(options.phase, clicks.find_phases(folder), folder)
     paths = [folder / clicks.QUERY_TIMES.format(phase) for phase in phases]
     test_users = np.concatenate([clicks.read_queries(path)["user_id"] for path in paths])
-    recommended = clicks.read_recommendations(options.file, report)
+    recommended = read_recommendations(options.file, report)
     # Reports missing users.
-    clicks.select_users(options.file, recommended, test_users, report)
-    n_other_users = len(np.setdiff1d(recommended.index, test_users))
+    select_users(options.file, recommended, test_users, report)
+    n_other_users = len(recommended.keys() - set(test_users.tolist()))
+    different_items = {item for items in recommended.values() for item in items}
     summary = [
         f"{len(recommended):,} rows: every test user of the phases {', '.join(map(str, phases))} "
-        f"in {cli.show(folder)} once, {clicks.N_RECOMMENDED} different items each",
-        f"different items recommended: {len(np.unique(recommended)):,}",
+        f"in {cli.show(folder)} once, {N_RECOMMENDED} different items each",
+        f"different items recommended: {len(different_items):,}",
     ]
     if n_other_users:
         summary.append(f"{n_other_users} rows of other users are ignored")

@@ -10,9 +10,9 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from common import reading
+from common import layout, provenance, reading
 from common.answers import require_distinct
-from common.arrays import IntArray
+from common.arrays import FloatArray, IntArray
 from common.errors import InputError, Report, stop
 from common.schema import FLOAT64, Column
 from related_challenges import challenge
@@ -20,11 +20,26 @@ from related_challenges import challenge
 import numpy as np
 import pandas as pd
 
-N_RECOMMENDED = 50
-PHASES = range(10)
+PHASES = layout.DEBIASING_PHASES
 # The challenge's final stage: from phase 7 on, only these phases count.
 FINAL_PHASES = range(7, 10)
+# Number of phases before the final ones. The organisers' sums over the final phases include a score
+# of 1 for each earlier phase.
+N_EARLIER_PHASES = FINAL_PHASES[0] - PHASES[0]
 USER_MODULUS = 11
+# When each phase starts in the challenge's schedule of 2020, in Unix time.
+PHASE_STARTS = (
+    0,
+    1_586_534_399,
+    1_587_139_199,
+    1_587_743_999,
+    1_588_348_799,
+    1_588_953_599,
+    1_589_558_399,
+    1_591_315_200,
+    1_591_315_200,
+    1_591_315_200,
+)
 
 # File names of a phase; {} is the number of the phase.
 # Clicks of the training users.
@@ -34,10 +49,10 @@ TEST_CLICKS = "underexpose_test_click-{}.csv"
 # Test users, with the time of the click to predict.
 QUERY_TIMES = "underexpose_test_qtime-{}.csv"
 # Test users, with the click to predict. A local split writes this file.
-TRUE_CLICKS = "underexpose_test_qtime_with_answer-{}.csv"
+TRUE_CLICKS = layout.DEBIASING_TRUE_CLICKS
 
 # The clicks to predict in all phases, with the number of known clicks on the item (its degree).
-ANSWERS = "debias_track_answer.csv"
+ANSWERS = layout.DEBIASING_ANSWERS
 # "full" is over all users, "half" over the users whose item is among the rarer ones.
 METRICS = ("NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half")
 
@@ -46,7 +61,6 @@ _USER = Column("user_id", high=9_999_999)
 _ITEM = Column("item_id", high=9_999_999)
 _TIME = Column("time", FLOAT64, 0, 1, whole=False)
 _ANSWER_COLUMNS = (Column("phase_id", high=max(PHASES)), _USER, _ITEM, Column("item_degree"))
-_ITEM_COLUMNS = [Column(f"item_{n}", high=_ITEM.high) for n in range(1, N_RECOMMENDED + 1)]
 
 
 # ---- Phases ----------------------------------------------------------------------------------
@@ -67,13 +81,35 @@ def find_phases(folder: Path) -> list[int]:
     return phases
 
 
-def add_phase(p: argparse.ArgumentParser) -> None:
-    """Add the flag --phase: the phase during which the submission would be scored."""
+def phase_at(time: int) -> int:
+    """Return the phase of the challenge at a Unix time.
+
+    A phase has begun when the time is greater than its start. Phase 0 has always begun.
+    """
+    return max(phase for phase in PHASES if phase == 0 or time > PHASE_STARTS[phase])
+
+
+def add_phase(p: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """Add the flags --phase and --time, which both give the phase; return the group of the two."""
+
+    def phase_of_text(text: str) -> int:
+        """Return the phase at the Unix time that a text holds."""
+        try:
+            return phase_at(int(text))
+        except ValueError:
+            raise argparse.ArgumentTypeError(
+                f"{text} is no Unix time, expected whole seconds such as {PHASE_STARTS[-1]}"
+            ) from None
+
+    group = p.add_mutually_exclusive_group()
     help_text = (
         "score as at phase T of the challenge: phases 0 to T count, or 7 to T if T is 7 or more "
         "(default: all phases found)"
     )
-    p.add_argument("--phase", type=int, choices=PHASES, metavar="T", help=help_text)
+    group.add_argument("--phase", type=int, choices=PHASES, metavar="T", help=help_text)
+    help_text = "the phase at this Unix time in the challenge's schedule"
+    group.add_argument("--time", type=phase_of_text, metavar="UNIX", dest="phase", help=help_text)
+    return group
 
 
 def phases_that_count(phase: int | None, available: Sequence[int], path: Path) -> list[int]:
@@ -100,8 +136,15 @@ def phases_that_count(phase: int | None, available: Sequence[int], path: Path) -
     if not set(counted) <= set(available):
         shown = ", ".join(map(str, available))
         expected = ", ".join(map(str, counted))
-        raise InputError(f"{path}: holds the phases {shown}; --phase {phase} needs {expected}")
+        raise InputError(f"{path}: holds the phases {shown}; phase {phase} needs {expected}")
     return counted
+
+
+def answers_that_count(phase: int | None, answers: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return the answers of the phases that count during a phase; see `phases_that_count`."""
+    available = sorted(answers["phase_id"].unique().tolist())
+    phases = phases_that_count(phase, available, path)
+    return answers[answers["phase_id"].isin(phases)]
 
 
 # ---- Clicks ----------------------------------------------------------------------------------
@@ -139,6 +182,18 @@ def split_latest(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return latest, table.drop(latest.index)
 
 
+def answer_files(path: Path) -> list[Path]:
+    """Return the files that hold the clicks to predict.
+
+    This is the file at `path`. If it is missing and has the default name `ANSWERS`, it is all files
+    `TRUE_CLICKS` in its folder, if there are any.
+    """
+    if reading.is_there(path) or path.name != ANSWERS:
+        return [path]
+    paths = [path.with_name(TRUE_CLICKS.format(phase)) for phase in PHASES]
+    return [each for each in paths if reading.is_there(each)] or [path]
+
+
 def read_answers(path: Path) -> pd.DataFrame:
     """Read the clicks to predict of all phases.
 
@@ -154,12 +209,13 @@ def read_answers(path: Path) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If a file is missing or faulty, or if a user belongs to another phase.
+        If a file is missing or faulty, if a user belongs to another phase, or if the published
+        clicks have changed since the local split.
     """
     folder = path.parent
-    has_true_clicks = any(folder.glob(TRUE_CLICKS.format("*")))
-    can_be_computed = path.name == ANSWERS and has_true_clicks
-    if reading.is_there(path) or not can_be_computed:
+    paths = answer_files(path)
+    provenance.require_current(paths)
+    if paths == [path]:
         return _read_answer_file(path, _ANSWER_COLUMNS)
     # A local split has a folder of its own, without the training clicks.
     has_train_clicks = any(folder.glob(TRAIN_CLICKS.format("*")))
@@ -203,75 +259,7 @@ def add_degrees(parts: Iterable[tuple[int, pd.DataFrame, pd.DataFrame]]) -> pd.D
     return pd.concat(tables, ignore_index=True)[[column.name for column in _ANSWER_COLUMNS]]
 
 
-# ---- Recommendations -------------------------------------------------------------------------
-
-
-def read_recommendations(path: Path, report: Report = stop) -> pd.DataFrame:
-    """Read and check a submission.
-
-    Parameters
-    ----------
-    path : Path
-        The submission.
-    report : callable
-        Called with the message about each fault; by default it raises `InputError`.
-
-    Returns
-    -------
-    DataFrame
-        A row for each user in the file's order, indexed by user_id, with 50 columns of item ids.
-    """
-    columns = (_USER, *_ITEM_COLUMNS)
-    source = _source(path, columns)
-    recommended = _read(path, columns, report, once_per_user=True).set_index(_USER.name)
-    # In a sorted row, repeated items are side by side. A faulty cell, which has been reported, is
-    # negative.
-    sorted_items = np.sort(recommended, axis=1)
-    is_equal = sorted_items[:, 1:] == sorted_items[:, :-1]
-    is_repeated = is_equal & (sorted_items[:, 1:] >= 0)
-    is_faulty = is_repeated.any(axis=1)
-    if is_faulty.any():
-        row = int(is_faulty.argmax())
-        n_different = recommended.iloc[row].nunique()
-        report(
-            f"{path}: row {source.row_number(row)}: user {recommended.index[row]} has only "
-            f"{n_different} different items, expected {N_RECOMMENDED} "
-            f"({is_faulty.sum()} rows have repeated items)"
-        )
-    return recommended
-
-
-def select_users(
-    path: Path, recommended: pd.DataFrame, wanted: IntArray, report: Report = stop
-) -> IntArray:
-    """Return the items recommended to some users; rows of other users are ignored.
-
-    Parameters
-    ----------
-    path : Path
-        The submission, for messages.
-    recommended : DataFrame
-        Items by user; see `read_recommendations`.
-    wanted : ndarray of int64, shape (users,)
-        Ids of the users.
-    report : callable
-        Called with the message about missing users; by default it raises `InputError`.
-
-    Returns
-    -------
-    ndarray of int64, shape (users, 50)
-        Ids of items, -1 for a missing user.
-    """
-    missing = np.setdiff1d(wanted, recommended.index)
-    if len(missing):
-        shown = ", ".join(map(str, missing[: reading.SHOWN]))
-        report(
-            f"{path}: {len(missing)} of {len(wanted)} test users are missing, the first with "
-            f"user_id {shown}, expected a row for each"
-        )
-    # `read_recommendations` has reported users with several rows. Their first row counts.
-    first_rows = recommended[~recommended.index.duplicated()]
-    return first_rows.reindex(wanted, fill_value=-1).to_numpy()
+# ---- Scores ------------------------------------------------------------------------------------
 
 
 def is_rare(answers: pd.DataFrame) -> pd.Series:
@@ -317,6 +305,14 @@ def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
             users_of_rare_items["hit"].mean(),
         ]
     return pd.DataFrame(scores, METRICS).T
+
+
+def sum_over_phases(scores: pd.DataFrame) -> FloatArray:
+    """Return the sum of each metric over the phases, in the order of `METRICS`."""
+    # With rows one after the other in memory, NumPy adds up phase by phase on every machine, so
+    # that rounding is the same.
+    sums: FloatArray = np.ascontiguousarray(scores).sum(axis=0)
+    return sums
 
 
 # ---- Reading ---------------------------------------------------------------------------------

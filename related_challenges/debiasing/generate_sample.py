@@ -7,8 +7,8 @@ Writes:  related_challenges/debiasing/data/train_data/underexpose_train_click-T.
 Items belong to themes, and their popularity follows a power law. Each item has a few successors of
 the same theme. A user is active for a while and starts at a popular item. From each item the user
 mostly goes on to a successor, and sometimes to a popular item of any theme. A phase shares two
-thirds of its time with the next phase; in the real files it is three quarters. As in the real
-files, rows are not in order of time.
+thirds of its time with the next phase, and so roughly two thirds of its clicks, as the organisers'
+FAQ says of the real files. As in the real files, rows are not in order of time.
 """
 
 import argparse

@@ -8,6 +8,7 @@ Writes to data/test_input, for every phase T:
          underexpose_test_qtime_with_answer-T.csv  user_id, item_id and time of the latest click
 and for all phases together:
          debias_track_answer.csv                   phase_id, user_id, item_id, item_degree
+         split_debiasing.json                      how the answers were made
 
 The degree of an item is the number of its clicks in the files of all phases up to the answer's
 phase, without the masked clicks.
@@ -15,7 +16,7 @@ phase, without the masked clicks.
 
 import argparse
 
-from common import cli, writing
+from common import cli, layout, writing
 from common.errors import InputError
 from related_challenges import challenge
 
@@ -39,17 +40,27 @@ def main() -> None:
         raise InputError(f"{target}: holds the files to be split, expected another --output_dir")
     known_and_masked = []
     tables = {}
+    test_paths = []
     for phase in clicks.find_phases(source):
         train = clicks.read_clicks(source / clicks.TRAIN_CLICKS.format(phase))
-        test = clicks.read_clicks(source / clicks.TEST_CLICKS.format(phase))
+        test_path = source / clicks.TEST_CLICKS.format(phase)
+        test_paths.append(test_path)
+        test = clicks.read_clicks(test_path)
         masked, rest = clicks.split_latest(test)
         known_and_masked.append((phase, pd.concat([train, rest]), masked))
         tables[clicks.TEST_CLICKS.format(phase)] = rest
         tables[clicks.QUERY_TIMES.format(phase)] = masked[["user_id", "time"]]
         tables[clicks.TRUE_CLICKS.format(phase)] = masked
     tables[clicks.ANSWERS] = clicks.add_degrees(known_and_masked)
-    writing.write_files({target / name: table for name, table in tables.items()}, header=False)
     path = target / clicks.ANSWERS
+    # The published test clicks hold the answers. The record names them, so that the evaluation
+    # refuses a submission whose model has read them. The training clicks are for every model.
+    writing.write_files(
+        {target / name: table for name, table in tables.items()},
+        header=False,
+        record=target / layout.RECORD_OF_FILE[clicks.ANSWERS],
+        made_from=test_paths,
+    )
     print(
         f"written: {cli.show(path)} and the test files of {len(known_and_masked)} phases beside it"
     )

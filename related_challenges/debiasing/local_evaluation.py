@@ -9,24 +9,21 @@ Writes:  data/test_output/scores_debiasing.txt and .html, and a line in results.
 The score is NDCG@50 over all users, summed over the phases. scores_debiasing.txt holds the sums
 over the phases of all four metrics, named as on the challenge's leaderboard. Rows of users who are
 not scored are ignored. --phase T scores as at phase T of the challenge: phases 0 to T count, or 7
-to T if T is 7 or more. From phase 7 on, the organisers' sum included a score of 1 for each of the
-phases 0 to 6, for everybody. --official_sum adds these 7.
+to T if T is 7 or more. --time takes the phase from the challenge's schedule. From phase 7 on, the
+organisers' sum included a score of 1 for each of the phases 0 to 6, for everybody. --official_sum
+adds these 7.
 """
 
 import argparse
-from pathlib import Path
 
-from common import cli, layout, pages, provenance, reading
+from common import cli, pages, reading
 from common.errors import InputError
 from related_challenges import challenge
 
 import clicks
-import numpy as np
 import pandas as pd
+from submission import read_recommendations, select_users
 
-# Number of phases before the final ones. The organisers' sums over the final phases include a score
-# of 1 for each earlier phase.
-N_EARLIER_PHASES = clicks.FINAL_PHASES[0] - clicks.PHASES[0]
 NAMES_ON_LEADERBOARD = ("ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half")
 
 
@@ -35,17 +32,17 @@ def build_parser() -> argparse.ArgumentParser:
     parser = challenge.evaluation_parser(
         __doc__, __file__, input_dir=challenge.TEST_INPUT_FOLDER, ref_data=clicks.ANSWERS
     )
-    clicks.add_phase(parser)
+    phase_flags = clicks.add_phase(parser)
     help_text = "from phase 7 on, add 7 to each sum"
     parser.add_argument("--official_sum", action="store_true", help=help_text)
     help_text = "short for --phase 9 --official_sum, the rules of the final ranking"
-    parser.add_argument("--final_stage", action="store_true", help=help_text)
+    phase_flags.add_argument("--final_stage", action="store_true", help=help_text)
     return parser
 
 
 def main() -> None:
     """Compare the submission with the clicks to predict, and write its score."""
-    options = challenge.start_evaluation(build_parser())
+    options = challenge.start_evaluation(build_parser(), clicks.answer_files)
     if options.final_stage:
         options.phase = max(clicks.PHASES)
         options.official_sum = True
@@ -53,29 +50,13 @@ def main() -> None:
         raise InputError(
             "--official_sum needs --phase 7, 8 or 9: in earlier phases nothing was added"
         )
-    answers = read_counted_answers(options)
-    recommended = clicks.read_recommendations(options.submission)
-    items = clicks.select_users(options.submission, recommended, answers["user_id"].to_numpy())
+    all_answers = clicks.read_answers(options.reference)
+    answers = clicks.answers_that_count(options.phase, all_answers, options.reference)
+    recommended = read_recommendations(options.submission)
+    items = select_users(options.submission, recommended, answers["user_id"].to_numpy())
     scores = clicks.score(items, answers)
-    added_to_sums = N_EARLIER_PHASES if options.official_sum else 0
+    added_to_sums = clicks.N_EARLIER_PHASES if options.official_sum else 0
     write_scores(options, answers, scores, added_to_sums)
-
-
-def read_counted_answers(options: argparse.Namespace) -> pd.DataFrame:
-    """Read the clicks to predict, from the phases whose scores are added up.
-
-    `clicks.phases_that_count` chooses these phases by the flag --phase.
-
-    Raises
-    ------
-    InputError
-        If the submission's model has read these clicks, or if a phase is missing.
-    """
-    answers = clicks.read_answers(options.reference)
-    available = sorted(answers["phase_id"].unique().tolist())
-    require_answers_unseen(options.submission, options.reference.parent, available[0])
-    phases = clicks.phases_that_count(options.phase, available, options.reference)
-    return answers[answers["phase_id"].isin(phases)]
 
 
 def write_scores(
@@ -94,12 +75,9 @@ def write_scores(
     added : int
         A number that is added to each sum over the phases.
     """
-    # With rows one after the other in memory, NumPy adds up phase by phase on every machine, so
-    # that rounding is the same.
-    values = np.ascontiguousarray(scores)
-    sums = values.sum(axis=0) + added
+    sums = clicks.sum_over_phases(scores) + added
     table = scores.rename(index="phase {}".format)
-    table.loc["mean"] = values.mean(axis=0)
+    table.loc["mean"] = clicks.sum_over_phases(scores) / len(scores)
     table.loc[f"sum + {added}" if added else "sum"] = sums
     rows = [[name, *map("{:.4f}".format, row)] for name, *row in table.itertuples()]
 
@@ -125,9 +103,6 @@ def write_scores(
             ("Users scored", f"{len(answers):,}"),
             ("Users of rare items (half)", f"{clicks.is_rare(answers).sum():,}"),
         ],
-        # The files from which the answers were split. If these files are simulated, the score is
-        # shown as simulated.
-        made_from=sorted((reference.parent.parent / challenge.TRAIN_FOLDER).glob("*")),
         rules=describe_rules(options, added_text),
         parts={
             f"{metric}, {name}": float(table.loc[name, metric])
@@ -146,43 +121,6 @@ def describe_rules(options: argparse.Namespace, added_text: str) -> str:
     if options.phase == max(clicks.PHASES) and options.official_sum:
         return "final stage"
     return f"phase {options.phase}{added_text}"
-
-
-def require_answers_unseen(submission: Path, answer_dir: Path, phase: int) -> None:
-    """Raise `InputError` if the model of a submission has read the answers of the local split.
-
-    The answers are published clicks that the split has masked. Without --local or --test_dir, a
-    sample model reads all published clicks, and so the answers, too.
-
-    Parameters
-    ----------
-    submission : Path
-        The submission.
-    answer_dir : Path
-        Folder of the answers.
-    phase : int
-        Any phase whose files are in this folder.
-    """
-    # A local split has test clicks only; the training clicks stay in their folder.
-    has_test_clicks = reading.is_there(answer_dir / clicks.TEST_CLICKS.format(phase))
-    has_train_clicks = reading.is_there(answer_dir / clicks.TRAIN_CLICKS.format(phase))
-    is_local_split = has_test_clicks and not has_train_clicks
-    if not is_local_split:
-        return
-    origin = provenance.read(submission)
-    # Without a record, the kit did not make the submission.
-    if origin is None:
-        return
-    # With --local, the model has read the masked clicks of the split. With --test_dir, the user has
-    # chosen the clicks that the model reads.
-    if {"local", "test_dir"} & set(origin.options):
-        return
-    # Only for the scripts in this folder do these two flags tell which clicks were read.
-    if (layout.ROOT / origin.script).resolve().parent == Path(__file__).resolve().parent:
-        raise InputError(
-            f"{submission}: was made by `{origin.command}`, which reads the clicks to predict; "
-            "make it again with --local or --test_dir"
-        )
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import clicks
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
+from submission import N_RECOMMENDED
 from tqdm import tqdm
 
 # Sparse scores are made dense for this many users at a time: 21 MB for 41,000 items.
@@ -201,19 +202,19 @@ def best_items(phase: Phase, scores: csr_array) -> IntArray:
     # Number of stored values in the fullest row.
     most_seen = np.diff(seen.indptr).max(initial=0)
     n_unseen = len(phase.item_ids) - most_seen
-    if n_unseen < clicks.N_RECOMMENDED:
+    if n_unseen < N_RECOMMENDED:
         raise InputError(
             f"{phase.name} holds only {n_unseen} items that its most active test user has not "
-            f"clicked, expected at least {clicks.N_RECOMMENDED}"
+            f"clicked, expected at least {N_RECOMMENDED}"
         )
     # An empty part, for a phase without test users.
-    best = [np.empty((0, clicks.N_RECOMMENDED), phase.item_ids.dtype)]
+    best = [np.empty((0, N_RECOMMENDED), phase.item_ids.dtype)]
     for start in range(0, len(phase.test_user), N_USERS_PER_BLOCK):
         rows = slice(start, start + N_USERS_PER_BLOCK)
         block = scores[rows].toarray()
         block = np.where(block > 0, block, popularity)
         block[seen[rows].nonzero()] = -np.inf
-        best.append(phase.item_ids[largest_columns(block, clicks.N_RECOMMENDED)])
+        best.append(phase.item_ids[largest_columns(block, N_RECOMMENDED)])
     return np.concatenate(best)
 
 

@@ -3,8 +3,11 @@
 import dataclasses
 import shutil
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+from common import writing
 
 import numpy as np
 import pandas as pd
@@ -143,7 +146,7 @@ def test_flags_choose_the_phases_of_the_sum(
 def test_the_final_stage_needs_the_answers_of_its_phases(write: Write, evaluated: Path) -> None:
     write("debias_track_answer.csv", ANSWERS_BEFORE_PHASE_9)
     line = fails(evaluation("debiasing", evaluated, "--final_stage"))
-    assert "holds the phases 0, 7, 8; --phase 9 needs 7, 8, 9" in line
+    assert "holds the phases 0, 7, 8; phase 9 needs 7, 8, 9" in line
 
 
 def test_the_official_sum_is_refused_for_a_phase_before_the_final_stage(evaluated: Path) -> None:
@@ -216,12 +219,14 @@ def test_split_masks_the_latest_click_and_counts_degrees(split_folders: tuple[Pa
 def files_of_phases(split_folders: tuple[Path, Path], tmp_path: Path) -> Path:
     """Return a folder with all files of the phases, laid out like the organisers' folder.
 
-    It has the files of a split and the training clicks, but no debias_track_answer.csv.
+    It has the files of a split and the training clicks, but no debias_track_answer.csv, and no
+    record of a split.
     """
     source, split = split_folders
     folder = tmp_path / "all"
     shutil.copytree(split, folder)
     (folder / "debias_track_answer.csv").unlink()
+    (folder / "split_debiasing.json").unlink()
     for path in source.glob("underexpose_train_click-*"):
         shutil.copy(path, folder)
     return folder
@@ -456,18 +461,69 @@ def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_pa
     )
 
 
-def test_a_model_that_reads_the_answers_gets_no_score(challenge_kit: Kits, tmp_path: Path) -> None:
-    """Without --local, a model reads the original clicks, which hold the clicks to predict."""
+def test_successive_phases_of_the_sample_share_two_thirds_of_their_clicks(
+    challenge_kit: Kits,
+) -> None:
+    """Their times overlap by two thirds. Clicks are not spread evenly over the time.
+
+    With the seeds 0 to 3, the share is 0.677 to 0.681.
+    """
+    folder = challenge_kit("debiasing") / FOLDER / "data/train_data"
+    clicks_of_phases = []
+    for phase in range(10):
+        paths = [folder / name.format(phase) for name in (clicks.TRAIN_CLICKS, clicks.TEST_CLICKS)]
+        clicks_of_phases.append(set(clicks.read_clicks(*paths).itertuples(index=False)))
+    n_shared = sum(len(one & following) for one, following in pairwise(clicks_of_phases))
+    n_clicks = sum(map(len, clicks_of_phases[:-1]))
+    assert n_shared / n_clicks == pytest.approx(2 / 3, abs=0.03)
+
+
+@pytest.mark.parametrize("is_one_file", [True, False])
+def test_a_model_that_reads_the_answers_gets_no_score(
+    is_one_file: bool, challenge_kit: Kits, tmp_path: Path
+) -> None:
+    """Without --local, a model reads the original clicks, which hold the clicks to predict.
+
+    This is noticed with debias_track_answer.csv, and also without it, if the clicks to predict are
+    read from the files of the phases.
+    """
     kit = challenge_kit("debiasing")
     model = [f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"]
     succeeds([*model, "--output_dir", tmp_path], kit=kit)
+    data = shutil.copytree(kit / FOLDER / "data", tmp_path / "data")
+    split = data / "test_input"
+    if not is_one_file:
+        (split / "debias_track_answer.csv").unlink()
 
     scored = ["--submit_data", "test.csv", "--submission_dir", tmp_path, "--output_dir", tmp_path]
-    line = fails([f"{FOLDER}/local_evaluation.py", *scored], kit=kit)
+    line = fails([f"{FOLDER}/local_evaluation.py", "--input_dir", split, *scored], kit=kit)
 
     assert "sample_model_popularity.py --output_file test.csv" in line
-    assert "which reads the clicks to predict; make it again with --local or" in line
+    assert "test.csv: was made from underexpose_test_click-0.csv, which holds the answers" in line
+    assert line.endswith("for the local split one made with --local")
     assert not (tmp_path / "scores_debiasing.txt").exists()
+
+
+def test_a_submission_made_from_the_files_of_answers_gets_no_score(
+    files_of_phases: Path, tmp_path: Path
+) -> None:
+    """The organisers' own files have no record, but the answers themselves are recognised."""
+    path = tmp_path / "submission.csv"
+    answers = files_of_phases / "underexpose_test_qtime_with_answer-1.csv"
+    rows = "".join(map(submission_row, (0, 11, 12)))
+    writing.write_files({path: rows}, record=path.with_suffix(".json"), made_from=[answers])
+    line = fails(evaluation("debiasing", tmp_path, "--input_dir", files_of_phases))
+    assert f"was made from {answers.name}, which holds the answers that it is scored on" in line
+
+
+def test_a_split_of_other_clicks_is_refused(
+    split_folders: tuple[Path, Path], write: Write, tmp_path: Path
+) -> None:
+    source, split = split_folders
+    write("submission.csv", "".join(map(submission_row, (0, 11, 12))))
+    (source / "underexpose_test_click-1.csv").write_text("12,8,0.6\n12,7,0.5\n")
+    line = fails(evaluation("debiasing", tmp_path, "--input_dir", split))
+    assert "debias_track_answer.csv: was made from other data than now lie in" in line
 
 
 def test_the_check_ignores_other_users(challenge_kit: Kits, write: Write) -> None:

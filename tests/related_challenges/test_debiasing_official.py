@@ -1,0 +1,316 @@
+"""Debiasing: the kit and the organisers' script agree on 200 submissions, faulty ones included.
+
+The script is written anew here, from its description.
+"""
+
+import io
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Write, fails, run, succeeds
+from question_files import evaluation, scores_in
+
+clicks = import_module("clicks")
+
+FOLDER = "related_challenges/debiasing"
+FINAL_STAGE = 1_591_315_201
+# Times in all phases that a time can give. At the exact start of a phase, the phase before it still
+# runs.
+TIMES = (
+    0,
+    1_586_534_399,
+    1_586_534_400,
+    1_587_139_200,
+    1_587_744_000,
+    1_588_348_800,
+    1_588_953_600,
+    1_589_558_400,
+    1_591_315_200,
+    FINAL_STAGE,
+)
+N_ITEMS = 250
+N_USERS_OF_PHASE = 8
+
+# ---- The organisers' script ----------------------------------------------------------------------
+
+
+def official_phase(time: int) -> int:
+    """Return the phase at a Unix time: a phase has begun when the time is greater than its start.
+
+    The starts are those of the phases 1 to 9.
+    """
+    weekly = [1_586_534_399 + week * 604_800 for week in range(6)]
+    starts = [*weekly, 1_591_315_200, 1_591_315_200, 1_591_315_200]
+    return sum(time > start for start in starts)
+
+
+def official_rows(content: bytes) -> dict[int, list[int]] | None:
+    """Return the items of each user, or None if the script finds a fault in a row.
+
+    Each line that is not blank is split at its commas, and each cell is read with `int`.
+    """
+    rows: dict[int, list[int]] = {}
+    try:
+        for line in io.TextIOWrapper(io.BytesIO(content), "utf-8"):
+            if not line.strip():
+                continue
+            user, *items = map(int, line.strip().split(","))
+            if user in rows or len(items) != 50 or len(set(items)) != 50:
+                return None
+            rows[user] = items
+    # Text that is not UTF-8, and a cell that is no whole number.
+    except ValueError:
+        return None
+    return rows
+
+
+def official_sums(content: bytes, answers: list[list[int]], time: int) -> list[float] | None:
+    """Return the four sums of a submission, or None if the script refuses it.
+
+    `answers` holds the phase, the user, the item and its degree. The script adds up in single
+    precision. From phase 7 on it adds 7, and only the phases from 7 on count.
+    """
+    rows = official_rows(content)
+    if rows is None:
+        return None
+    now = official_phase(time)
+    sums = np.full(4, 7 if now >= 7 else 0, np.float32)
+    for phase in range(7 if now >= 7 else 0, now + 1):
+        cases = [(user, item, degree) for each, user, item, degree in answers if each == phase]
+        if any(user not in rows for user, _, _ in cases):
+            return None
+        degrees = sorted(degree for _, _, degree in cases)
+        median = degrees[len(degrees) // 2]
+        full = [official_gains(rows[user], item) for user, item, _ in cases]
+        half = [
+            official_gains(rows[user], item) for user, item, degree in cases if degree <= median
+        ]
+        (ndcg_full, hit_full), (ndcg_half, hit_half) = np.mean(full, axis=0), np.mean(half, axis=0)
+        sums += np.array([ndcg_full, ndcg_half, hit_full, hit_half], np.float32)
+    return [float(value) for value in sums]
+
+
+def official_gains(items: list[int], answer: int) -> tuple[float, float]:
+    """Return what a user adds to NDCG and to the hit rate."""
+    if answer not in items:
+        return 0.0, 0.0
+    return 1 / np.log2(items.index(answer) + 2), 1.0
+
+
+# ---- Submissions ---------------------------------------------------------------------------------
+
+# A cell in place of another; {} is the id that is there.
+CELLS = (
+    *("{}", " {}", "{}\t", "+{}", "000{}", "-{}", "{}00000000", "{}" + "0" * 30, "1_{}", "\xa0{}"),
+    *("{}.0", '"{}"', "{}e0", "1e2", "\ufeff{}", "", " ", "x", "nan", "True", "0x1f", "{} 1"),
+    *("_{}", "1__{}", "--{}", "{}\0", "9" * 5000, "١{}", "１{}", "²", "#{}", "{};1", "{}\udcff"),
+    *("{}\n", "{}\r", "{}\x0c", "\x1c{}", "{}\u2028"),
+)
+Rows = list[list[str]]
+# Changes the rows of a submission.
+ChangeRows = Callable[[Rows, random.Random], object]
+# Changes the text of a submission.
+ChangeText = Callable[[str], str]
+
+
+def change_cell(cell: str) -> ChangeRows:
+    """Return a function that replaces a random cell."""
+
+    def change(rows: Rows, rng: random.Random) -> None:
+        row = rng.choice(rows)
+        position = rng.randrange(len(row))
+        row[position] = cell.format(row[position])
+
+    return change
+
+
+def repeat_item(rows: Rows, rng: random.Random) -> None:
+    """Let an item occur twice in a row, the second time perhaps in another spelling."""
+    row = rng.choice(rows)
+    row[7] = rng.choice(("{}", "+{}", "0{}", " {}")).format(row[3])
+
+
+CHANGES_OF_ROWS: tuple[ChangeRows, ...] = (
+    lambda rows, rng: rows,
+    repeat_item,
+    lambda rows, rng: rng.choice(rows).pop(),
+    lambda rows, rng: rng.choice(rows).append("999"),
+    lambda rows, rng: rng.choice(rows).append(""),
+    lambda rows, rng: rows.append(list(rng.choice(rows))),
+    lambda rows, rng: rows.append([f"+{rows[0][0]}", *rows[1][1:]]),
+    lambda rows, rng: rows.remove(rng.choice(rows)),
+    lambda rows, rng: rows.remove(rng.choice(rows)),
+    lambda rows, rng: rows.append(["-3", *rows[0][1:]]),
+    lambda rows, rng: rows.append(["12345678", *rows[0][1:]]),
+    lambda rows, rng: rng.shuffle(rows),
+    lambda rows, rng: rows.insert(rng.randrange(len(rows)), [""]),
+    lambda rows, rng: rows.insert(rng.randrange(len(rows)), [" \t"]),
+    lambda rows, rng: rows.insert(0, ["# recommendations"]),
+    lambda rows, rng: rows.insert(0, ["user_id", *(f"item_{n}" for n in range(1, 51))]),
+)
+CHANGES_OF_TEXT: tuple[ChangeText, ...] = (
+    lambda text: text.replace("\n", "\r\n"),
+    lambda text: text.replace("\n", "\r"),
+    lambda text: text.removesuffix("\n"),
+    lambda text: text + "\n\n \n",
+    lambda text: "\ufeff" + text,
+    lambda text: "",
+    lambda text: "\n \n",
+    lambda text: text.replace(",", ";"),
+    lambda text: text.replace(",", ", "),
+    lambda text: text.replace("\n", ",\n"),
+    lambda text: text.replace("\n", " \n"),
+    lambda text: text.replace("\n", "\x0c"),
+    lambda text: '"' + text.replace(",", '","').replace("\n", '"\n"'),
+    lambda text: text + "\udcff\n",
+    lambda text: text[:-90],
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A submission, and when it comes."""
+
+    content: bytes
+    time: int
+
+
+def make_cases(answers: list[list[int]]) -> list[Case]:
+    """Return 200 submissions: a valid one with one change, each change several times."""
+    changes_of_rows = [*map(change_cell, CELLS), *CHANGES_OF_ROWS]
+    n_changes = len(changes_of_rows) + len(CHANGES_OF_TEXT)
+    cases = []
+    for number in range(200):
+        rng = random.Random(number)
+        rows = []
+        for _, user, _, _ in answers:
+            items = rng.sample(range(1, N_ITEMS + 1), 50)
+            rows.append([str(user), *map(str, items)])
+        change = number % n_changes
+        if change < len(changes_of_rows):
+            changes_of_rows[change](rows, rng)
+        text = "".join(",".join(row) + "\n" for row in rows)
+        if change >= len(changes_of_rows):
+            text = CHANGES_OF_TEXT[change - len(changes_of_rows)](text)
+        content = text.encode("utf-8", "surrogateescape")
+        cases.append(Case(content, rng.choice(TIMES)))
+    return cases
+
+
+def make_answers() -> list[list[int]]:
+    """Return the phase, the user, the item and the item's degree of some test users."""
+    rng = random.Random(0)
+    return [
+        [phase, phase + 11 * number, rng.randint(1, N_ITEMS), rng.randint(1, 9)]
+        for phase in range(10)
+        for number in range(N_USERS_OF_PHASE)
+    ]
+
+
+ANSWERS = make_answers()
+CASES = make_cases(ANSWERS)
+EXPECTED = [official_sums(case.content, ANSWERS, case.time) for case in CASES]
+
+# ---- Tests ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(write: Write) -> Path:
+    """Return a folder with the answers and the test users of all phases."""
+    for phase in range(10):
+        write(f"underexpose_train_click-{phase}.csv", "10,1,0.5\n")
+        users = [user for each, user, _, _ in ANSWERS if each == phase]
+        queries = "".join(f"{user},0.5\n" for user in users)
+        write(f"underexpose_test_qtime-{phase}.csv", queries)
+    lines = "".join(",".join(map(str, row)) + "\n" for row in ANSWERS)
+    return write("debias_track_answer.csv", lines).parent
+
+
+def test_many_of_the_submissions_are_accepted_and_many_refused() -> None:
+    n_accepted = sum(sums is not None for sums in EXPECTED)
+    assert 60 <= n_accepted <= 140
+    assert len({tuple(sums) for sums in EXPECTED if sums is not None}) > 50
+
+
+@pytest.mark.parametrize("start", range(0, len(CASES), 20))
+def test_the_kit_accepts_and_scores_as_the_official_script(start: int, folder: Path) -> None:
+    """The check, and the evaluation of what it accepts, are run on twenty submissions.
+
+    In single precision, an addition errs by at most 2.4e-7 if the sum is below 8. The script adds
+    up three phases from 7 on, or up to seven phases from 0 on, which gives smaller sums.
+    """
+    for number in range(start, start + 20):
+        case = CASES[number]
+        expected = EXPECTED[number]
+        path = folder / "submission.csv"
+        path.write_bytes(case.content)
+        flags = ["--time", case.time]
+
+        done = run([f"{FOLDER}/check_submission.py", path, "--input_dir", folder, *flags])
+
+        is_accepted = done.returncode == 0
+        assert is_accepted == (expected is not None), (number, done.stdout + done.stderr)
+        if expected is None:
+            continue
+        if case.time == FINAL_STAGE:
+            flags.append("--official_sum")
+        succeeds(evaluation("debiasing", folder, *flags))
+        score, *sums = scores_in(folder).values()
+        assert sums == pytest.approx(expected, abs=1e-6, rel=0), number
+        assert score == sums[0]
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ("55.0", "'55.0'"),
+        ('"55"', "'\"55\"'"),
+        ("1e2", "'1e2'"),
+        ("\ufeff55", r"'\ufeff55'"),
+        ("", "empty"),
+        ("5\udcff", r"'5\udcff'"),
+    ],
+)
+def test_a_cell_that_is_no_whole_number_is_named(
+    cell: str, shown: str, folder: Path, write: Write
+) -> None:
+    items = ",".join(map(str, range(1, 50)))
+    row = f"0,{items},{cell}\n".encode("utf-8", "surrogateescape")
+    path = write("submission.csv", b"\n" + row)
+    line = fails(evaluation("debiasing", folder, "--phase", "0"))
+    expected = "expected a whole number such as 55, without .0, quotation marks or byte order mark"
+    assert line == f"{path}: column 'item_50': row 2 is {shown}, {expected}"
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_the_schedule_is_the_official_one(time: int) -> None:
+    assert clicks.phase_at(time) == official_phase(time)
+
+
+def test_a_time_stands_for_its_phase(folder: Path, write: Write) -> None:
+    items = ",".join(map(str, range(1, 51)))
+    write("submission.csv", "".join(f"{user},{items}\n" for _, user, _, _ in ANSWERS))
+    for time, phase in ((1_586_534_400, 1), (FINAL_STAGE, 9)):
+        succeeds(evaluation("debiasing", folder, "--time", time))
+        by_time = scores_in(folder)
+        succeeds(evaluation("debiasing", folder, "--phase", phase))
+        assert scores_in(folder) == by_time
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--time soon", "argument --time: soon is no Unix time, expected whole seconds such as"),
+        ("--time 5 --phase 1", "argument --phase: not allowed with argument --time"),
+        ("--phase 1 --final_stage", "argument --final_stage: not allowed with argument --phase"),
+    ],
+)
+def test_a_wrong_time_or_two_phases_are_refused(flags: str, message: str, folder: Path) -> None:
+    done = run(evaluation("debiasing", folder, *flags.split()))
+    assert done.returncode == 2
+    assert message in done.stderr

@@ -1,0 +1,206 @@
+"""Debiasing: a season is replayed by the challenge's rules."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from conftest import Write, fails, succeeds
+
+replay = import_module("replay")
+
+SCRIPT = "related_challenges/debiasing/replay.py"
+# In phase 0, the day before phase 1 begins, at 23:00 in Beijing.
+EARLY = 1_586_444_400
+HOUR = 3600
+# In the final stage, on 6 June 2020 at 08:00 in Beijing.
+LATE = 1_591_401_600
+# Each phase has three test users. Two of them clicked item 1, which is rare, the third one item 2.
+USERS = [user for phase in range(10) for user in (phase, phase + 11, phase + 22)]
+ANSWERS = "".join(
+    f"{user % 11},{user},2,9\n" if user >= 22 else f"{user % 11},{user},1,3\n" for user in USERS
+)
+OTHERS = list(range(100, 150))
+
+
+def recommend(rare: int | None, popular: int | None) -> str:
+    """Return a submission in which items 1 and 2 have these places, from 0, among the fifty.
+
+    All users get the same items. None leaves an item out.
+    """
+    items = list(OTHERS)
+    if rare is not None:
+        items[rare] = 1
+    if popular is not None:
+        items[popular] = 2
+    return "".join(f"{user},{','.join(map(str, items))}\n" for user in USERS)
+
+
+# NDCG@50 is 1 for place 0, 1 / log2(2 + 2) = 1/2 for place 2, and 1/3 for place 6. "half" is that
+# of item 1, and "full" is two thirds of it and one third of that of item 2.
+RARE_FIRST = recommend(0, None)
+POPULAR_FIRST = recommend(None, 0)
+BOTH = recommend(0, 2)
+POPULAR_BEFORE_RARE = recommend(2, 0)
+BOTH_LOW = recommend(2, 6)
+
+
+@pytest.fixture
+def season(write: Write) -> Path:
+    """Return an empty season, beside the answers."""
+    folder = write("answers/debias_track_answer.csv", ANSWERS).parent.parent / "season"
+    folder.mkdir()
+    return folder
+
+
+def run_replay(season: Path) -> list[str]:
+    """Replay a season, and return the printed lines with single blanks between words."""
+    printed = succeeds([SCRIPT, season, "--input_dir", season.parent / "answers"])
+    return [" ".join(line.split()) for line in printed.splitlines()]
+
+
+def submit(season: Path, team: str, time: int, content: str) -> Path:
+    """Write a submission of a team."""
+    path = season / team / f"{time}.csv"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content)
+    return path
+
+
+def test_a_season_by_hand(season: Path) -> None:
+    """Three teams submit.
+
+    In the final stage, 7 and the scores of the phases 7 to 9 are added up.
+
+    - red: 2/3 in phase 0; then 7 + 3 · 2/3 = 9, with half 7 + 3 · 1 = 10
+    - green: 2/3 + 1/6 in phase 0; then 7 + 3 · (1/3 + 1/3) = 9, with half 7 + 3 · 1/2 = 8.5
+    - blue: 7 + 3 · (1/3 + 1/9) = 8 1/3, with half 7 + 3 · 1/2 = 8.5
+
+    At equal scores, the earlier submission has the better rank.
+    """
+    submit(season, "red", EARLY, RARE_FIRST)
+    submit(season, "green", EARLY + 1, BOTH)
+    submit(season, "green", EARLY + 2, POPULAR_FIRST)
+    submit(season, "red", LATE, RARE_FIRST)
+    submit(season, "green", LATE - 1, POPULAR_BEFORE_RARE)
+    submit(season, "blue", LATE, BOTH_LOW)
+    assert run_replay(season) == [
+        "6 of 6 submissions scored",
+        "",
+        "phases 0 to 6 rank full half time",
+        f"green 1 0.8333 1.0000 {EARLY + 1}",
+        f"red 2 0.6667 1.0000 {EARLY}",
+        "",
+        "phases 7 to 9 rank full half time",
+        f"green 1 9.0000 8.5000 {LATE - 1}",
+        f"red 2 9.0000 10.0000 {LATE}",
+        f"blue 3 8.3333 8.5000 {LATE}",
+        "",
+        "qualified by NDCG@50 full: 3 of 3 teams",
+        "winner by NDCG@50 half: red (10.0000)",
+    ]
+
+
+def test_the_leaderboard_shows_the_submission_of_highest_full_score(season: Path) -> None:
+    """A later submission replaces an earlier one only if it is better by full."""
+    tomorrow = LATE + 24 * HOUR
+    submit(season, "red", LATE, RARE_FIRST)
+    submit(season, "red", tomorrow, BOTH)
+    submit(season, "green", LATE, POPULAR_BEFORE_RARE)
+    # Better by half: 1 / log2(1 + 2) = 0.63 in place of 1/2. Worse by full: 0.42 in place of 2/3.
+    submit(season, "green", tomorrow, recommend(1, None))
+    lines = run_replay(season)
+    assert f"red 1 9.5000 10.0000 {tomorrow}" in lines
+    assert f"green 2 9.0000 8.5000 {LATE}" in lines
+
+
+@pytest.mark.parametrize(("first", "most"), [(EARLY, 3), (LATE, 1)])
+def test_a_team_has_some_submissions_a_day(season: Path, first: int, most: int) -> None:
+    """The day ends at midnight in Beijing. Another team, and the next day, do not count."""
+    day_start = (first + 8 * HOUR) // (24 * HOUR) * 24 * HOUR - 8 * HOUR
+    day_end = day_start + 24 * HOUR - 1
+    last_times = [day_end - 3 + number for number in range(4)]
+    paths = [submit(season, "red", time, RARE_FIRST) for time in last_times]
+    submit(season, "red", day_end + 1, BOTH)
+    submit(season, "green", day_end, BOTH)
+    lines = run_replay(season)
+    assert lines[0] == f"{most + 2} of 6 submissions scored"
+    assert [line for line in lines if line.startswith("refused")] == [
+        f"refused: {path}: comes after {most} of the same day" for path in paths[most:]
+    ]
+
+
+def test_the_two_stages_are_counted_apart(season: Path) -> None:
+    """The final stage begins on 5 June at 08:00 in Beijing."""
+    submit(season, "red", 1_591_315_200, RARE_FIRST)
+    submit(season, "red", 1_591_315_201, RARE_FIRST)
+    assert run_replay(season)[0] == "2 of 2 submissions scored"
+
+
+def test_a_faulty_submission_is_named_and_counts(season: Path) -> None:
+    """It is the only one of its day, so that the next one is refused."""
+    faulty = submit(season, "red", LATE, f"7.0{RARE_FIRST}")
+    submit(season, "red", LATE + 1, RARE_FIRST)
+    lines = run_replay(season)
+    assert lines[0] == "0 of 2 submissions scored"
+    assert f"refused: {faulty}: column 'user_id': row 1 is '7.00', expected a whole" in lines[1]
+    assert lines[-1] == "no winner: no team has a score in the final stage"
+
+
+@pytest.mark.parametrize(
+    ("n_teams", "expected"),
+    [(1, 1), (9, 9), (10, 10), (11, 10), (109, 10), (110, 11), (119, 11), (650, 65)],
+)
+def test_ten_teams_or_the_top_tenth_qualify(n_teams: int, expected: int) -> None:
+    """Scores fall from team to team."""
+    leaderboard = [scored(f"team {n}", full=-n, half=0) for n in range(n_teams)]
+    assert replay.qualify(leaderboard) == leaderboard[:expected]
+
+
+def test_teams_with_the_score_of_the_last_qualified_team_qualify() -> None:
+    leaderboard = [scored(f"team {n}", full=-min(n, 8), half=0) for n in range(20)]
+    assert len(replay.qualify(leaderboard)) == 20
+    leaderboard = [scored(f"team {n}", full=-(n // 4), half=0) for n in range(20)]
+    assert len(replay.qualify(leaderboard)) == 12
+
+
+def scored(team: str, full: float, half: float) -> object:
+    """Return a submission that has some scores."""
+    return replay.Scored(replay.Submission(team, LATE, Path(f"{team}.csv")), full, half)
+
+
+def test_the_best_by_half_does_not_win_if_it_is_not_qualified(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The last of eleven teams by full is the best by half. Two qualified teams share the victory.
+
+    A team's lower score by full does not count, even if it is better by half.
+    """
+    teams = [scored(f"team_{number}", full=9 - number / 10, half=8) for number in range(8)]
+    teams += [scored("red", full=9, half=8.5), scored("green", full=8.9, half=8.5)]
+    teams += [scored("rare", full=7, half=9.5), scored("team_0", full=7.5, half=9.9)]
+    replay.print_season(teams)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2] == "qualified by NDCG@50 full: 10 of 11 teams"
+    assert lines[-1] == "winner by NDCG@50 half: red, green (8.5000)"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("red/first.csv", "is named 'first', expected the Unix time of the submission, such as"),
+        ("1591401600.csv", "holds no submissions, expected season/TEAM/UNIX.csv"),
+    ],
+)
+def test_a_submission_without_a_time_or_a_team_is_refused(
+    path: str, message: str, season: Path, write: Write
+) -> None:
+    write(f"season/{path}", RARE_FIRST)
+    line = fails([SCRIPT, season, "--input_dir", season.parent / "answers"])
+    assert message in line
+
+
+def test_the_answers_of_all_phases_that_had_begun_are_needed(season: Path, write: Write) -> None:
+    write("answers/debias_track_answer.csv", ANSWERS[: ANSWERS.index("9,9,")])
+    submit(season, "red", LATE, RARE_FIRST)
+    line = fails([SCRIPT, season, "--input_dir", season.parent / "answers"])
+    assert line.endswith("holds the phases 0, 1, 2, 3, 4, 5, 6, 7, 8; phase 9 needs 7, 8, 9")
