@@ -158,8 +158,8 @@ class Session:
     # Row n describes the student after n questions. The columns about the last question are
     # QuestionId, is_right, and expected: P(right) just before the answer. They are -1, -1 and NaN
     # in row 0. The columns about the student are ability (the overall ability), error (its standard
-    # error), and share: how many of the bank's questions the student is expected to answer
-    # correctly, as a share.
+    # error), and share: the share of the bank's questions that the student is expected to answer
+    # correctly.
     steps: pd.DataFrame
     # P(right) of each question of the bank after the last answer, shape (Q,).
     probability: FloatArray
