@@ -1,13 +1,12 @@
 """Task 3: rank the questions by how much an answer tells about its student, by factorisation.
 
-The model is that of task 1, logistic matrix factorisation: student s answers question q correctly
-with probability
+The model is that of task 1: student s answers question q correctly with probability
 
     sigmoid(easiness[q] + ability[s] · loading[q])
 
-where ability and loading are short vectors. The abilities are distributed N(0, I) over the
-students. Quadratic penalties (Gaussian priors) keep first loadings near 1 and all other loadings
-near 0, unless many answers say otherwise.
+where ability and loading are short vectors. Abilities are distributed N(0, I) over the students.
+Quadratic penalties (Gaussian priors) keep first loadings near 1 and all other loadings near 0,
+unless many answers say otherwise.
 
 The quality of a question is the information that its answer is expected to give about the
 abilities, in bits. With H(p) = -p log2 p - (1 - p) log2 (1 - p) it is
