@@ -36,6 +36,7 @@ from scipy.sparse import csc_matrix, csr_matrix
 from scipy.special import entr, expit
 
 TASK = 3
+# How often students and questions are updated.
 N_ITERATIONS = 20
 # Penalties of task 1, chosen there on answers held out of the training data. Abilities have the
 # penalty 1, which fixes the scale of abilities and loadings.

@@ -28,11 +28,13 @@ PACKAGE = Path(__file__).parent
 # The settings were chosen by cross-validation over training students.
 # Length of the vectors.
 N_DIMENSIONS = 4
+# Steps of expectation maximisation.
 N_STEPS = 30
 # Prior mean of the first loading of a question. All first loadings are near it, so that the first
 # ability raises the probabilities of all questions.
 FIRST_LOADING = 0.2
-# The prior counts as many answers as this.
+# Penalty of the questions' ridge regressions: the prior mean of an intercept counts like this many
+# answers.
 PENALTY = 5.0
 
 
