@@ -165,8 +165,8 @@ def main() -> None:
     answers = read_answers(paths.train, options=True, ids=True)
     require_right_and_wrong(answers, paths.train)
     progress.announce((len(answers) + len(template)) / ROWS_PER_SECOND)
-    # The facts that are known before an answer is given: a row for each training answer, followed
-    # by a row for each template row.
+    # The facts that are known before an answer is given: who is asked which question, and when.
+    # There is a row for each training answer, followed by a row for each template row.
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     # Save memory: `pairs` holds these ids too.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
@@ -179,10 +179,10 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `pairs`, `groups`. Out, for each template row: `prediction`, `p_option`.
-    # Every part but the last holds some of the training answers. Its features are computed from the
-    # training answers outside the part. The last part is the template. Up to 125,000 training
-    # answers are all in one of ten parts. If there are more, about 125,000 of them are in a part,
-    # and the trees learn from these alone.
+    # Each of `train_parts` holds some training answers with their features. The features are
+    # computed from the training answers outside the part, so that no answer is among its own
+    # features. The trees learn from all training answers if there are at most 125,000 of them, else
+    # from about 125,000. The last part is the template.
     *train_parts, template_part = answer_features.tables(pairs, answers, groups, options.seed)
     features = pd.concat([part.table for part in train_parts]).to_numpy()
     # The rank of the option of each answer. An answer must not influence its own rank: the options

@@ -32,16 +32,17 @@ N_SLOPE_STEPS = 20
 class QuestionAnswers(NamedTuple):
     """Answers to questions, and what is known besides the answers."""
 
-    # A row for each answer, with the columns of the file, `question_code` (position of the question
-    # in `questions`) and `student_code` (position of the student in sorted UserIds). Metadata of
-    # the answers add Confidence, 0 to 100, NaN where the student stated none, and GroupId and
-    # QuizId, -1 where missing.
+    # A row for each answer, with the columns of the file and two more. `question_code` is the row
+    # of the question in `questions`, `student_code` the position of the student in sorted UserIds.
+    # Three columns come from the metadata of the answers, if they are read: Confidence, 0 to 100 or
+    # NaN if the student stated none, and GroupId and QuizId, -1 where missing.
     answers: pd.DataFrame
-    # A row for each QuestionId, increasing, answered or not. CorrectAnswer is the right option that
-    # most answers to the question give, 0 if the question has no answers. Metadata of the questions
-    # add n_subjects, NaN for a question that is not in the metadata.
+    # A row for each QuestionId in increasing order, answered or not. CorrectAnswer is the number of
+    # the right option, 0 if the question has no answers. If answers contradict each other about it,
+    # it is the number that most of them give. The metadata of the questions add n_subjects, NaN for
+    # a question that is not in the metadata.
     questions: pd.DataFrame
-    # The largest number of options of any question.
+    # The number of options of the question that has most.
     n_options: int
 
     @property
@@ -132,8 +133,8 @@ class Feature(NamedTuple):
     why: str
     # Name of the metadata file that the feature needs; "" for none.
     metadata_file: str = ""
-    # Whether `shrink` shrinks the values of this feature. False if chance has no influence on the
-    # values, or if the function that computes the values shrinks them itself.
+    # Whether `shrink` shrinks the values of this feature. False if the values do not depend on
+    # chance, or if the function that computes them has shrunk them already.
     is_shrunk: bool = True
     # The feature uses only the answers that have a value in this column; "" for all answers.
     required_column: str = ""

@@ -1,8 +1,9 @@
 """Task 3: write pages on single questions, or on the best and the worst questions of a ranking.
 
-A question's page shows the question's subjects, which options the students chose, from the weakest
-to the ablest quarter, and all features. The ranking's page shows the ten best and the ten worst
-questions. Bars that rest on fewer than 20 answers are grey.
+A question's page shows the question's subjects, all its features, and which options the students
+chose. The students are divided by ability into quarters, each with a bar for every option; bars
+that rest on fewer than 20 answers are grey. The ranking's page shows the ten best and the ten worst
+questions.
 
 Run:     python task_3/question_report.py --question 21 34    pages on these questions
          python task_3/question_report.py          a page on the ranking, and on each question there
@@ -129,7 +130,7 @@ def ranking_page(
     Parameters
     ----------
     questions
-        All questions, as in `find_ends`.
+        The table of all questions that `describe` returns, with the column ``ranking``.
     ends
         The best and the worst questions, as `find_ends` returns them.
     submitted
@@ -207,16 +208,17 @@ def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each question: ``value``, ``shrunk`` (the value shrunk towards the mean, the more
-        the fewer answers there are), and ``better_than``, the share of the other questions that are
-        worse, 0 to 1. NaN where the answers do not determine the feature.
+        A row for each question. ``value`` is the feature. ``shrunk`` is the value, shrunk towards
+        the mean of all questions; values that rest on few answers are shrunk most. ``better_than``
+        is the share of the other questions that are worse, 0 to 1. All three are NaN where the
+        answers do not determine the feature.
     """
     value = feature.values(feature.relevant_answers(data))
     shrunk = features.shrink(feature, data)
     table = pd.DataFrame({"value": value, "shrunk": shrunk}, index=data.questions.index)
     # Without ties, rank − 1 questions are worse. `rank` gives questions with the same value the
-    # mean of their ranks: of three with the ranks 5, 6 and 7, each gets 6. So half of the other
-    # questions with the same value count as worse.
+    # mean of their ranks. If the ranks 5, 6 and 7 are tied, each becomes 6, so half of the other
+    # tied questions count as worse.
     n_worse = (feature.better * table["shrunk"]).rank() - 1
     return table.assign(better_than=n_worse / max(n_worse.count() - 1, 1))
 

@@ -80,9 +80,9 @@ class Bank:
         # The variance of the mean of the logits is the mean of all entries of their covariance
         # matrix.
         prior_variance = posterior.covariance[in_bank, in_bank].mean(dtype=np.float64)
-        # The posterior has a factor for each answer, a vector over the questions. The answer
-        # subtracts the factor's outer product with itself from the covariance matrix. The mean of
-        # the entries of the outer product is the squared mean of the factor.
+        # The posterior has a factor f for each answer, a vector over the questions. The answer
+        # subtracts f fᵀ from the covariance matrix. The mean of all entries of f fᵀ is the square
+        # of the mean of f.
         is_in_bank = (np.arange(posterior.factors.shape[2]) < self.n_questions).astype(np.float32)
         mean_factor = posterior.factors @ is_in_bank / np.float64(self.n_questions)
         variance = np.maximum(prior_variance - (mean_factor**2).sum(axis=1), 0)
@@ -155,10 +155,10 @@ class Session:
     The student has h hidden answers; the bank has Q questions.
     """
 
-    # A row for each number of questions, from 0 on. Three columns are about the last question:
-    # QuestionId, is_right, and expected (P(right) just before the answer). In the first row, they
-    # are -1, -1 and NaN. Three columns are about the student: the overall ability, its standard
-    # error (error), and the share of the bank's questions that are expected to be answered
+    # Row n describes the student after n questions. The columns about the last question are
+    # QuestionId, is_right, and expected: P(right) just before the answer. They are -1, -1 and NaN
+    # in row 0. The columns about the student are ability (the overall ability), error (its standard
+    # error), and share: the share of the bank's questions that the student is expected to answer
     # correctly.
     steps: pd.DataFrame
     # P(right) of each question of the bank after the last answer, shape (Q,).
@@ -198,7 +198,8 @@ def ask(
         The largest number of questions.
     stop_at_error
         A student's session ends as soon as the standard error of the overall ability is at most
-        this; with 0, it never ends early. The student is still asked afterwards, like all others.
+        this. With 0, no session ends early. The student is still asked afterwards, like all others,
+        but the session does not show it.
 
     Returns
     -------
@@ -251,7 +252,7 @@ def _describe_step(
     """
     everybody = np.arange(len(question))
     is_asked = question >= 0
-    # For a student who was not asked, -1 picks the last column, and `np.where` discards the value.
+    # For a student who was not asked, the column -1 is the last one. `np.where` discards its value.
     is_right = np.where(is_asked, reference.is_correct[everybody, question], -1)
     expected = np.where(is_asked, before[everybody, question], np.nan)
     ability, error = bank.overall_ability(posterior)
@@ -317,8 +318,8 @@ def _draw(posterior: Any, row: int, n_questions: int) -> FloatArray:
     The seed is fixed. The shape is (N_DRAWS, n_questions). `StudentPosterior` has no such method,
     because an entry does not need one.
     """
-    # Every answer has a factor, a vector over the questions. The covariance of the logits is their
-    # covariance before any answer minus the sum of the factors' outer products with themselves.
+    # Every answer has a factor f, a vector over the questions. The covariance of the logits is
+    # their covariance before any answer minus the sum of f fᵀ over the answers.
     factors = posterior.factors[row, :, :n_questions].astype(np.float64)
     covariance = posterior.covariance[:n_questions, :n_questions] - factors.T @ factors
     # Take a matrix root with root @ root.T = covariance. Rounding may make the smallest eigenvalues

@@ -10,9 +10,9 @@ The arguments are
 
     posterior   what is known of the students, see `Posterior`
     askable     which questions may be asked, shape (students, questions); at least one in each row
-    hidden      probability that an answer will have to be predicted, same shape, float32; 0 for
-                questions that have been asked. It is not normalised: only the ratios within a
-                student count
+    hidden      probability that the answer is hidden and will have to be predicted, same shape,
+                float32. It is 0 for questions that have been asked. Only the ratios between the
+                questions of one student count
 
 The strategy returns the column to ask for every student, int64, shape (students,).
 
@@ -31,7 +31,7 @@ import numpy as np
 _N_ROUNDS = 10
 # Share of a logit's variance that ten answers are expected to remove.
 _RESOLUTION = 0.7
-# The least variance by which the mean of a logit is assumed to move until the last round.
+# The mean of a logit is assumed to move by at least this variance until the last round.
 _MIN_SPREAD = 0.05
 # If targets may be asked: how much the uncertainty of a question's own answer counts.
 _OWN_UNCERTAINTY = 20.0
@@ -63,15 +63,15 @@ class Posterior:
         self.variance: FloatArray = known.variance[:, :q]
         # Covariance of a student's logits before any answer, (Q, Q).
         self.prior_covariance: FloatArray = known.covariance[:q, :q]
-        # A factor for each answer, (S, answers, Q). The covariance after the answers is
-        # `prior_covariance` minus the sum of the outer products of the factors with themselves.
+        # A factor f for each answer, (S, answers, Q). The covariance after the answers is
+        # `prior_covariance` minus the sum of f fᵀ over the student's answers.
         self.factors: FloatArray = known.factors[:, :, :q]
 
         # The rows of the abilities in the same covariance after the answers, (S, k, Q + k).
         ability_factors = known.factors[:, :, q:].transpose(0, 2, 1)
         ability_rows = known.covariance[q:] - ability_factors @ known.factors
-        # Mean and covariance of the abilities, (S, k) and (S, k, k). The model adds the shift of
-        # the population to the mean of every column, but only logits are shifted, not abilities.
+        # Mean and covariance of the abilities, (S, k) and (S, k, k). The model adds a shift to the
+        # mean of every column. Abilities have no shift, so it is subtracted.
         self.ability_mean: FloatArray = known.mean[:, q:] - np.float32(known.population.shift)
         self.ability_covariance: FloatArray = ability_rows[:, :, q:]
         # Covariance of logits and abilities, (S, Q, k).
@@ -90,8 +90,8 @@ class Posterior:
         self.targets_may_be_asked: bool = known.targets_may_be_asked
         # A seed for each student, different in every round, for strategies that choose at random.
         self.seed = seed
-        # The arrays are views of the model's arrays, not copies. A strategy that changed them would
-        # change the predictions, so make them read-only.
+        # These arrays share their memory with those of the model. They are read-only, because a
+        # strategy that changed them would change the model's predictions.
         for array in vars(self).values():
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False

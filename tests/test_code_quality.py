@@ -73,7 +73,7 @@ SCRIPTS = scripts("data/*", "hosting/*", "task_*/**/*", "related_challenges/*/*"
 
 def test_every_folder_of_scripts_has_the_same_file_that_finds_the_kit() -> None:
     folders = {path.parent for path in SCRIPTS}
-    assert len(folders) == 13
+    assert len(folders) == 14
     assert len({(folder / "common.py").read_text(encoding="utf-8") for folder in folders}) == 1
 
 

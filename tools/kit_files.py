@@ -68,6 +68,7 @@ NAMES = {
         "student_report.py",
     ),
     "task_4/item_response": ("*.py",),
+    "task_4/matrix_factorization": ("*.py",),
     "task_4/numpy": ("*.py",),
     "task_4/pytorch": ("*.py",),
     "related_challenges": ("README.md", "challenge.py", "folds.py"),

@@ -1,4 +1,4 @@
-"""Most popular: ask the question that most students have answered, predict the usual outcome.
+"""Majority: ask the question that most students have answered, predict the more frequent outcome.
 
 The predictions are the same for every student, so any model of students should score higher.
 

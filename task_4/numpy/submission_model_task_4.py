@@ -1,4 +1,4 @@
-"""Task 4 baseline: ask the most answered question, predict each question's usual outcome."""
+"""Task 4, majority model: ask the most answered question, predict its more frequent outcome."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,7 @@
-"""Task 4 baseline: train the most popular model, which counts the answers to each question.
+"""Task 4, majority model: count the answers to each question.
+
+Questions are asked by how many students answered them, and answers are predicted by the majority.
+The folder has the name that the challenge's guide gives to this model.
 
 Run:     python task_4/numpy/train_model.py --local     learn from the local split
          python task_4/numpy/local_evaluation.py        score that

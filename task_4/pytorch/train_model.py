@@ -1,5 +1,7 @@
 """Task 4, partial VAE: learn to predict a student's answers from a few of them.
 
+The folder has the name that the challenge's guide gives to this model.
+
 Run:     python task_4/pytorch/train_model.py --local     learn from the local split
          python task_4/pytorch/local_evaluation.py        score that
          python task_4/pytorch/train_model.py             learn from all training students

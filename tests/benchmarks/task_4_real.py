@@ -1,6 +1,7 @@
 """Score the models of task 4 on real answers: by cross-validation, or on the public test set.
 
 Run:     KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py item_response
+         KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py matrix_factorization
          KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py pytorch
          KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py item_response --few_answers
          KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py item_response --public
@@ -37,6 +38,8 @@ import pandas as pd
 from real_answers import real_data_dir
 from running import load_module
 
+# Folders in task_4/.
+PACKAGES = ("item_response", "matrix_factorization", "pytorch")
 N_QUESTIONS = 948
 N_FOLDS = 5
 N_MASKS = 4
@@ -50,7 +53,7 @@ FEW_ANSWERS = 250
 def main() -> None:
     """Score every configuration; print a row for each."""
     p = cli.parser(__doc__)
-    p.add_argument("package", choices=("item_response", "pytorch"), help="folder in task_4/")
+    p.add_argument("package", choices=PACKAGES, help="folder in task_4/")
     group = p.add_mutually_exclusive_group()
     group.add_argument("--public", action="store_true", help="score the public test set, once")
     group.add_argument(
@@ -75,12 +78,15 @@ def main() -> None:
     started = time.perf_counter()
     fits = [train.fit(train_answers, N_QUESTIONS) for train_answers, _ in games]
     print(f"{len(fits)} fits in {time.perf_counter() - started:.1f} s")
-    fits_without_mask = [forget_answered_mask(model) for model in fits]
+    # The matrix factorisation never uses which questions a student has answered.
+    variants = {"not used": fits}
+    if options.package != "matrix_factorization":
+        variants = {"used": fits, "not used": [forget_answered_mask(model) for model in fits]}
     print("| rule | choice | answered mask | accuracy | deviation | seconds per mask |")
     print("|---|---|---|---|---|---|")
     for rules in (Rules(), Rules(targets_queryable=True)):
         for choice in ("adaptive", "random"):
-            for answered_mask_is, models in (("used", fits), ("not used", fits_without_mask)):
+            for answered_mask_is, models in variants.items():
                 scores, seconds = score(models, games, rules, choice, submission)
                 rule = "targets may be asked" if rules.targets_queryable else "strict"
                 print(

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from ability import load_module
 from conftest import Write, answers_frame, fails, succeeds
 from page_reading import Page, read_page
 from run_scripts import ROOT
@@ -120,8 +121,16 @@ def test_the_rank_average_puts_a_question_last_whose_feature_is_nan(
     assert sorted(ranking.loc[range(1, 6)]) == [1, 2, 3, 4, 5]
 
 
-@needs_blocks("task_3/sample_model_partial_vae.py")
-def test_partial_vae_finds_the_questions_that_depend_on_ability(rank: Rank, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(model, marks=needs_blocks(f"task_3/sample_model_{model}.py"))
+        for model in ("matrix_factorization", "partial_vae")
+    ],
+)
+def test_the_questions_that_depend_on_ability_rank_first(
+    rank: Rank, tmp_path: Path, model: str
+) -> None:
     # Whether answers to questions 0 to 5 are right depends on the student's ability, which is 0 on
     # average. For questions 6 to 11 chance decides. About half of the answers to any question are
     # right.
@@ -132,8 +141,28 @@ def test_partial_vae_finds_the_questions_that_depend_on_ability(rank: Rank, tmp_
     option = np.where(right, 1, rng.integers(2, 5, len(student)))
     table = answers_frame(student, question, right.astype(int), option, 1)
     table.to_csv(tmp_path / "train.csv", index=False)
-    ranking = rank("partial_vae", "--input_dir", tmp_path, "--train_data", "train.csv")
+    ranking = rank(model, "--input_dir", tmp_path, "--train_data", "train.csv")
     assert sorted(ranking[:6]) == list(range(1, 7))
+
+
+@needs_blocks("task_3/sample_model_matrix_factorization.py")
+def test_an_answer_tells_most_if_half_the_students_are_right_and_abilities_decide() -> None:
+    """The sum over many simulated students gives the expected information, too."""
+    script = ROOT / "task_3/sample_model_matrix_factorization.py"
+    model = load_module(script, "task_3_matrix_factorization")
+    # Easiness and two loadings of each question.
+    vectors = np.array([[0, 0, 0], [0, 0.6, 0.8], [0, 1.2, 1.6], [2, 1.2, 1.6], [9, 0.6, 0.8]])
+    nothing, some, most, less, almost_nothing = model.expected_information(vectors)
+
+    ability = np.random.default_rng(0).standard_normal((100_000, 2))
+    p = 1 / (1 + np.exp(-vectors[2, 0] - ability @ vectors[2, 1:]))
+    bits = -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
+    # Half of the answers are right: without the abilities, an answer has an entropy of one bit. The
+    # entropy given the abilities has a standard deviation below 0.35, so its mean over the students
+    # has a standard error of 0.001.
+    assert most == pytest.approx(1 - bits.mean(), abs=0.004)
+    assert nothing == pytest.approx(0, abs=1e-12)
+    assert nothing < almost_nothing < some < less < most
 
 
 @pytest.mark.parametrize(

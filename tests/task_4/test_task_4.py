@@ -34,6 +34,7 @@ TRAIN = "task_4/numpy/train_model.py"
 PACKAGES = {
     "numpy": {"model_task_4_most_popular.npy", "model_task_4_num_answers.npy"},
     "item_response": {"model_task_4_item_response.npz"},
+    "matrix_factorization": {"model_task_4_matrix_factorization.npz"},
     "pytorch": {"model_task_4.pt"},
 }
 CODE = {"local_evaluation.py", "model.py", "submission_model_task_4.py", "train_model.py"}
@@ -546,7 +547,7 @@ def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
 def test_learned_packages_beat_the_most_popular_answer(kit: Path) -> None:
     """The packages play the 50 students of both phases, whom no package has seen."""
     popular, students = play_phases(kit, "numpy")
-    for name in ("item_response", "pytorch"):
+    for name in ("item_response", "matrix_factorization", "pytorch"):
         hits, _ = play_phases(kit, name)
         # The difference is paired: all packages predict the same answers. The answers of one
         # student are correlated. Over 50 students the gain is 0.08, with a standard error of 0.017.
@@ -605,7 +606,7 @@ def test_training_on_one_file_and_on_two(kit: Path, tmp_path: Path, name: str) -
         return printed, [(package / weights).read_bytes() for weights in sorted(PACKAGES[name])]
 
     _, weights = train()
-    if name == "pytorch":
+    if name in ("matrix_factorization", "pytorch"):
         assert train("--seed", 1)[1] != weights
 
     # Train on both files.
@@ -628,10 +629,10 @@ def test_training_on_one_file_and_on_two(kit: Path, tmp_path: Path, name: str) -
     assert re.search(f"second.csv: .*{known}", message)
 
 
-@needs_blocks("task_4/item_response/train_model.py", "task_4/pytorch/train_model.py")
+@needs_blocks(*(f"task_4/{name}/train_model.py" for name in PACKAGES))
 @pytest.mark.usefixtures("scores")
 @pytest.mark.parametrize("targets_queryable", [False, True])
-@pytest.mark.parametrize("name", ["item_response", "pytorch"])
+@pytest.mark.parametrize("name", ["item_response", "matrix_factorization", "pytorch"])
 def test_both_values_of_unobserved_answers_lead_to_the_same_games(
     kit: Path, name: str, targets_queryable: bool
 ) -> None:

@@ -1,0 +1,151 @@
+"""Matrix factorisation: ask what tells most about a student's abilities, then predict the answers.
+
+Every student has a short vector of abilities, and every question a vector of loadings. An answer, 1
+if right and 0 if wrong, is taken as a measurement with noise,
+
+    answer = intercept + loading · ability + noise.
+
+Abilities are normally distributed, N(0, I), before any answer, and the noise of all answers has the
+same variance. The abilities then stay normal after any answers. Their mean and covariance have a
+closed form, that of a ridge regression (Salakhutdinov and Mnih 2008, "Probabilistic matrix
+factorization").
+
+This file needs NumPy only, and no other file of the kit, because it goes into the zip to upload.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.floating[Any]]
+IntArray = npt.NDArray[np.integer[Any]]
+
+WEIGHTS = "model_task_4_matrix_factorization.npz"
+# The model may compute a probability below 0 or above 1. Predictions are kept this far from both.
+_MIN_PROBABILITY = 0.01
+
+
+@dataclass(frozen=True)
+class Model:
+    """The learned parameters: float32, for Q questions and k abilities."""
+
+    # Probability that a student with average abilities answers each question correctly, shape (Q,).
+    intercept: FloatArray
+    # Shape (Q, k).
+    loading: FloatArray
+    # Variance of the noise, shape ().
+    noise: FloatArray
+
+    def save(self, folder: Path) -> None:
+        """Write the weights to a folder."""
+        np.savez(folder / WEIGHTS, **asdict(self))
+
+    @staticmethod
+    def load(folder: Path) -> "Model":
+        """Read the weights from a folder."""
+        with np.load(folder / WEIGHTS) as weights:
+            return Model(**weights)
+
+    def pad_questions(self, n_questions: int) -> "Model":
+        """Return the model for another number of questions.
+
+        Questions beyond that number are cut off. A new question has the mean intercept and the
+        loadings 0, so its answer tells nothing about other questions.
+        """
+        n_new = max(0, n_questions - len(self.intercept))
+        intercept = np.pad(self.intercept[:n_questions], (0, n_new))
+        intercept[len(self.intercept) :] = self.intercept.mean()
+        loading = np.pad(self.loading[:n_questions], [(0, n_new), (0, 0)])
+        return replace(self, intercept=intercept, loading=loading)
+
+
+def fit_abilities(model: Model, answered: Any, is_right: Any) -> tuple[FloatArray, FloatArray]:
+    """Return mean and covariance of students' abilities, given answers.
+
+    Each student's precision (inverse covariance) is I + Σ loading loadingᵀ / noise. The mean is the
+    covariance times Σ loading (answer - intercept) / noise. Both sums are over the student's
+    answers.
+
+    Parameters
+    ----------
+    model
+        A model of Q questions and k abilities.
+    answered
+        1 where a student has answered a question, else 0, float32, shape (students, Q). An array or
+        a sparse matrix.
+    is_right
+        1 where the answer is right, else 0, of the same kind.
+
+    Returns
+    -------
+    mean : array, shape (students, k)
+    covariance : array, shape (students, k, k)
+    """
+    n_questions, k = model.loading.shape
+    squares = model.loading[:, :, None] * model.loading[:, None, :]
+    square_sums = (answered @ squares.reshape(n_questions, k * k)).reshape(-1, k, k)
+    covariance = np.linalg.inv(np.eye(k, dtype=np.float32) + square_sums / model.noise)
+    # The sum of loading · answer, less that of loading · intercept.
+    weighted = is_right @ model.loading - answered @ (model.loading * model.intercept[:, None])
+    mean = (covariance @ (weighted / model.noise)[:, :, None])[:, :, 0]
+    return mean, covariance
+
+
+class Students:
+    """The abilities of S students, as far as their revealed answers tell.
+
+    Parameters
+    ----------
+    model
+        The model, of Q questions.
+    revealed
+        Which answers are revealed, shape (S, Q).
+    is_right
+        1 for a right and 0 for a wrong answer, shape (S, Q). Other answers may have any value.
+    """
+
+    def __init__(self, model: Model, revealed: BoolArray, is_right: IntArray) -> None:
+        self.model = model
+        self.revealed = revealed
+        self.is_right = is_right
+        right = revealed & (is_right == 1)
+        self.mean, self.covariance = fit_abilities(
+            model, revealed.astype(np.float32), right.astype(np.float32)
+        )
+
+    def predict(self) -> FloatArray:
+        """Return P(right), shape (S, Q), with 1 (right) or 0 (wrong) for revealed answers."""
+        expected = self.model.intercept + self.mean @ self.model.loading.T
+        probability = expected.clip(_MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
+        return np.where(self.revealed, self.is_right, probability)
+
+    def select(self, askable: BoolArray) -> IntArray:
+        """Select for each student the question whose expected answer is most uncertain.
+
+        Parameters
+        ----------
+        askable
+            Which questions may be asked, shape (S, Q).
+
+        Returns
+        -------
+        array of int64, shape (S,)
+            A column for each student, 0 for students who may not be asked anything.
+
+        Notes
+        -----
+        The expected answer of a question, intercept + loading · ability, has the variance
+        loadingᵀ covariance loading. The answer multiplies the determinant of the covariance of the
+        abilities by noise / (noise + variance). So the answer with the largest variance tells most
+        about the abilities. The covariance depends on which questions have been asked, but not on
+        whether the answers are right.
+        """
+        loading = self.model.loading
+        # Covariance of each expected answer with the abilities, shape (S, Q, k).
+        with_abilities = loading @ self.covariance
+        variance = (with_abilities * loading).sum(axis=2)
+        return np.asarray(np.where(askable, variance, -1).argmax(axis=1))

@@ -1,0 +1,67 @@
+"""Task 4, matrix factorisation: ask what tells most about the student's abilities."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from model import Model, Students
+
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.integer[Any]]
+
+
+class Submission:
+    """The entry; `submission_templates/submission_model_task_4.py` documents every method."""
+
+    def __init__(self, model: Model | None = None) -> None:
+        # Only cross-validation passes a model. The evaluator calls Submission(), which loads the
+        # weights beside this file.
+        self.model = model or Model.load(Path(__file__).parent)
+        # Which questions could be asked before the first round, shape (students, questions). None
+        # until a method gets `can_query`, which `predict` never does.
+        self.askable: BoolArray | None = None
+        # Which answers have been revealed, in the same shape.
+        self.revealed: BoolArray | None = None
+
+    def select_questions(
+        self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
+    ) -> IntArray:
+        """Choose the next question for every student."""
+        self.update_model(masked_data, masked_binary_data, can_query)
+        return self._students(masked_data, masked_binary_data).select(can_query == 1)
+
+    # The evaluators that the organisers published call the method by this name.
+    select_feature = select_questions
+
+    def update_model(
+        self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
+    ) -> None:
+        """Note which answers have been revealed; the abilities are computed anew when needed."""
+        if self.askable is None:
+            self.askable = can_query == 1
+        # Some evaluators show 0 for an answer that is not revealed, as for a wrong one. A question
+        # that could be asked at first, and cannot be asked now, has been asked.
+        self.revealed = self.askable & (can_query != 1)
+
+    def predict(self, masked_data: IntArray, masked_binary_data: IntArray) -> IntArray:
+        """Predict right (1) or wrong (0) for every student and question."""
+        return (self.predict_probabilities(masked_data, masked_binary_data) > 0.5).astype(np.int64)
+
+    def predict_probabilities(
+        self, masked_data: IntArray, masked_binary_data: IntArray
+    ) -> npt.NDArray[np.floating[Any]]:
+        """Return P(right) for every student and question."""
+        return self._students(masked_data, masked_binary_data).predict()
+
+    def _students(self, masked_data: IntArray, masked_binary_data: IntArray) -> Students:
+        """Return the students' abilities, given the answers revealed so far."""
+        if (masked_binary_data == -1).any():
+            revealed = masked_binary_data >= 0
+        else:
+            revealed = (masked_data > 0) | (masked_binary_data == 1)
+        if self.revealed is not None:
+            revealed = revealed | self.revealed
+        model = self.model.pad_questions(revealed.shape[1])
+        return Students(model, revealed, masked_binary_data)
