@@ -71,7 +71,8 @@ class IsolatedEntry:
     EntryError
         On entering and by every call, if the entry fails or exceeds its limits.
     InputError
-        On entering, if the entry cannot be kept from the answers, or `write_files` raises it.
+        On entering, if the entry cannot be kept from the answers, there is no space for its files,
+        or `write_files` raises it.
     """
 
     def __init__(
