@@ -1,10 +1,11 @@
 """`IsolatedEntry`: start an entry in isolation, and call its methods."""
 
+import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,8 @@ _MAX_FAULT = 1000
 # shell sets "_" to the path of the program that it starts.
 _WORKING_FOLDER_VARIABLES = ("PWD", "OLDPWD", "_")
 _TEMPORARY_FOLDER_VARIABLES = ("TMPDIR", "TEMP", "TMP")
+# The disk is full, or the user's share of it is. Windows has no EDQUOT.
+_ERRORS_OF_FULL_DISK = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class IsolatedEntry:
     EntryError
         On entering and by every call, if the entry fails or exceeds its limits.
     InputError
-        On entering, if the entry cannot be kept from the answers, or `write_files` raises it.
+        On entering, if the entry cannot be kept from the answers, there is no space for its files,
+        or `write_files` raises it.
     """
 
     def __init__(
@@ -90,11 +94,9 @@ class IsolatedEntry:
     def __enter__(self) -> "IsolatedEntry":
         """Start the process, and make an instance of the entry's class in it."""
         with ExitStack() as stack:
-            temporary = tempfile.TemporaryDirectory(
-                prefix="task_4_entry_", ignore_cleanup_errors=True
-            )
-            folder = Path(stack.enter_context(temporary)).resolve()
-            process = self._start(folder)
+            folder = Path(stack.enter_context(_temporary_folder())).resolve()
+            with _naming_full_folder(folder):
+                process = self._start(folder)
             self._process = process
             stack.callback(process.end)
             self._isolate(process)
@@ -184,3 +186,31 @@ class IsolatedEntry:
         # The evaluator decodes the output as UTF-8.
         environment["PYTHONIOENCODING"] = "utf-8"
         return environment
+
+
+def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
+    """Make a temporary folder; `InputError` names TMPDIR if there is no place for one."""
+    try:
+        return tempfile.TemporaryDirectory(prefix="task_4_entry_", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise InputError(
+            f"no folder can be made for the entry's files ({error.strerror or error}); let the "
+            "environment variable TMPDIR name a folder that can be written to"
+        ) from None
+
+
+@contextmanager
+def _naming_full_folder(folder: Path) -> Iterator[None]:
+    """Let `InputError` name TMPDIR if files do not fit in a temporary folder.
+
+    The system's error would name the file that was copied, which is not at fault.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _ERRORS_OF_FULL_DISK:
+            raise
+        raise InputError(
+            f"{folder.parent}: {error.strerror}, expected the entry's files to fit in it; let the "
+            "environment variable TMPDIR name a folder with more space"
+        ) from None

@@ -20,10 +20,13 @@ from .namespaces import enter_namespaces
 from .protections import Protections
 from .python_guard import guard_files
 from .readable_paths import readable_paths
-from .root_folder import SHARED_MEMORY, enter_root
+from .root_folder import SHARED_MEMORY, TEMPORARY_FILES, enter_root
 from .seccomp import filter_system_calls
 from .supervisor import end_with_parent, supervise
 from .system_calls import PR_SET_NO_NEW_PRIVS, try_call
+
+# Environment variables that name the folder for temporary files.
+_TEMPORARY_FOLDER_VARIABLES = ("TMPDIR", "TEMP", "TMP")
 
 # Version 3 of the structures of capset(2), the system call that sets a process's capabilities.
 _LINUX_CAPABILITY_VERSION_3 = 0x20080522
@@ -83,10 +86,11 @@ def _use_protections_of_linux(
     """
     has_namespaces = wanted.namespaces and enter_namespaces()
     supervise(folder, has_namespaces)
-    has_root = False
+    new_root = None
     # A new root can be mounted only within new namespaces.
     if has_namespaces and wanted.root:
-        has_root = enter_root(folder, readable)
+        new_root = enter_root(folder, readable)
+    has_root = new_root is not None
     _give_up_privileges()
     writable = [f"{folder}/entry", f"{folder}/tmp"]
     if has_root:
@@ -94,6 +98,12 @@ def _use_protections_of_linux(
         # may not: files in the machine's /dev/shm outlive the process, and an entry could read in
         # the next game what it wrote in this one.
         writable.append(SHARED_MEMORY)
+        for name in _TEMPORARY_FOLDER_VARIABLES:
+            os.environ[name] = TEMPORARY_FILES
+    if new_root is not None and new_root.has_own_proc:
+        # Processes that the entry starts may read their own /proc/self too. Landlock has no rule
+        # for a process that does not exist yet, only one for all of /proc.
+        readable = [*readable, "/proc"]
     landlock_version = restrict([str(folder), *readable], writable, wanted.landlock)
     has_filter = wanted.seccomp and filter_system_calls(has_root)
     return Protections(

@@ -8,6 +8,8 @@ from .submission import InvalidEntryError
 
 # Packages of the kit. An entry cannot import them, neither here nor in the challenge.
 KIT_PACKAGES = ("common", "tools")
+# Files of Python and of joblib that make locks and memory which processes share.
+_SHARING_MODULES = ("synchronize.py", "shared_memory.py")
 # Characters of an exception's message that are shown.
 _MAX_TEXT = 300
 
@@ -21,10 +23,21 @@ def describe_fault(error: BaseException, folder: Path) -> str:
         return f"ran out of memory{line}"
     if isinstance(error, SystemExit):
         return f"ended the program with exit code {error.code}{line}"
+    if isinstance(error, PermissionError) and _was_sharing(error):
+        return (
+            "was refused a lock or memory that processes share, as this system (a container?) "
+            "cannot give an entry a /dev/shm of its own; expected threads or a single process, "
+            f"such as n_jobs=1, num_workers=0{line}"
+        )
+    if _was_executing(error, folder) and _is_noexec(folder):
+        return (
+            f"was refused to run a file of its own{line}, as its folder lies where nothing may be "
+            "executed (mounted noexec); let the environment variable TMPDIR name another folder"
+        )
     if isinstance(error, PermissionError | FileNotFoundError) and error.filename is not None:
         # Outside of the entry's folder, the isolation is the likely cause; it also makes files look
         # missing. Inside, the isolation allows everything, so the entry itself is the cause.
-        path = Path(os.path.realpath(os.fsdecode(error.filename)))
+        path = _real_path(error.filename)
         if not path.is_relative_to(folder):
             return (
                 f"was denied {path}, which is neither in the zip nor given by the challenge; "
@@ -38,6 +51,33 @@ def describe_fault(error: BaseException, folder: Path) -> str:
     text = " ".join(str(error).split())[:_MAX_TEXT]
     colon = ": " if text else ""
     return f"raised {type(error).__name__}{colon}{text}{line}"
+
+
+def _was_sharing(error: BaseException) -> bool:
+    """Return whether an error comes from making a lock or memory that processes share."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return any(Path(frame.filename).name in _SHARING_MODULES for frame in frames)
+
+
+def _was_executing(error: BaseException, folder: Path) -> bool:
+    """Return whether an error may come from executing a file in a folder, or loading a library."""
+    # The loader of libraries gives a text only, and no error number.
+    if "failed to map segment" in str(error):
+        return True
+    if not isinstance(error, PermissionError) or error.filename is None:
+        return False
+    return _real_path(error.filename).is_relative_to(folder)
+
+
+def _is_noexec(folder: Path) -> bool:
+    """Return whether no file in a folder may be executed, by an option of the mount (Linux)."""
+    # Windows has no statvfs, and macOS no ST_NOEXEC.
+    flag: int = getattr(os, "ST_NOEXEC", 0)
+    return flag != 0 and os.statvfs(folder).f_flag & flag != 0
+
+
+def _real_path(filename: str | bytes) -> Path:
+    return Path(os.path.realpath(os.fsdecode(filename)))
 
 
 def _find_line(error: BaseException, folder: Path) -> str:

@@ -2,7 +2,8 @@
 
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 from .readable_paths import devices
@@ -11,6 +12,12 @@ from .system_calls import call
 # The folder of POSIX shared memory. The new root gets an empty one, which vanishes with the
 # process.
 SHARED_MEMORY = "/dev/shm"
+
+# A second path of the folder `tmp`. A path of a local socket has at most 107 bytes, and
+# `multiprocessing` makes sockets in the folder for temporary files, which may have a long path.
+TEMPORARY_FILES = "/tmp_of_entry"
+# Symlinks by which programs name their open files.
+_LINKS_TO_DESCRIPTORS = ("/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr")
 
 # unshare(2)
 _CLONE_NEWNS = 0x00020000
@@ -27,15 +34,29 @@ _AT_RECURSIVE = 0x8000
 _MOUNT_ATTR_RDONLY = 1
 # umount2(2)
 _MNT_DETACH = 2
+# proc(5): show a process only the processes that it may trace. A process in Landlock, or without
+# capabilities, may trace none that runs without Landlock, or with capabilities.
+_ONLY_OWN_PROCESSES = "hidepid=ptraceable"
 
 
-def enter_root(folder: Path, readable: Iterable[str]) -> bool:
-    """Make a new root file system the root of this process; return False if the system refuses.
+@dataclass(frozen=True)
+class NewRoot:
+    """The root file system that `enter_root` has made."""
+
+    # Whether /proc holds only the entry's own processes and the readable facts about the machine.
+    # Otherwise it is the /proc of the system, with other processes.
+    has_own_proc: bool
+
+
+def enter_root(folder: Path, readable: Collection[str]) -> NewRoot | None:
+    """Make a new root file system the root of this process; return None if the system refuses.
 
     All of the new root is for reading only, except for the folders `entry` and `tmp` in `folder`
-    and an empty /dev/shm. The process must be in namespaces of its own.
+    and an empty /dev/shm. `folder` and readable paths may lie in /dev/shm. `TEMPORARY_FILES` is
+    another path of `tmp`. The process must be in namespaces of its own.
     """
     root = f"{folder}/root"
+    not_recursive = 0
     try:
         call("unshare", _CLONE_NEWNS)
         # Mounts from now on are not visible outside of this process. Of the arguments of mount(2),
@@ -43,54 +64,120 @@ def enter_root(folder: Path, readable: Iterable[str]) -> bool:
         _mount("none", "/", _MS_REC | _MS_SLAVE)
         os.mkdir(root)
         _mount("tmpfs", root, _MS_NOSUID | _MS_NODEV, "tmpfs")
-        _fill(root, folder, readable)
-        _make_read_only(root)
+        has_own_proc = _fill(root, folder, readable)
+        _set_attributes(root, _AT_RECURSIVE, set_bits=_MOUNT_ATTR_RDONLY)
+        # The mounts in /dev/shm stay read-only.
+        _set_attributes(root + SHARED_MEMORY, not_recursive, clear_bits=_MOUNT_ATTR_RDONLY)
         for name in ("entry", "tmp"):
             _mount(f"{folder}/{name}", f"{root}{folder}/{name}", _MS_BIND)
-        _mount("tmpfs", root + SHARED_MEMORY, _MS_NOSUID | _MS_NODEV, "tmpfs")
+        _mount(f"{folder}/tmp", root + TEMPORARY_FILES, _MS_BIND)
         os.chdir(root)
         # pivot_root(2) makes its first path the root, and mounts the old root at its second path.
         # With the same path twice, the old root lies over the new one until it is unmounted.
         call("pivot_root", b".", b".")
         call("umount2", b".", _MNT_DETACH)
-        return True
+        return NewRoot(has_own_proc)
     except (OSError, AttributeError):
         # AttributeError: the C library lacks one of the functions.
-        return False
+        return None
     finally:
         os.chdir(folder / "entry")
 
 
-def _fill(root: str, folder: Path, readable: Iterable[str]) -> None:
-    """Mount /proc, the entry's `folder`, devices and everything readable in the new root."""
-    for path in ("/proc", SHARED_MEMORY, str(folder)):
-        os.makedirs(root + path)
+def _fill(root: str, folder: Path, readable: Collection[str]) -> bool:
+    """Mount /proc, /dev/shm, the entry's `folder`, devices and everything readable in the new root.
+
+    Returns whether the new root has a /proc of its own.
+    """
+    os.makedirs(f"{root}/proc")
+    os.makedirs(root + SHARED_MEMORY)
+    os.makedirs(root + TEMPORARY_FILES)
+    has_own_proc = _mount_proc(root)
+    # The paths that are mounted already; `_expose` adds to them.
+    mounted = {"/proc", str(folder)}
+    if has_own_proc:
+        mounted = {str(folder), *_cover_proc(root, readable)}
+    # Mount /dev/shm before everything that may lie in it.
+    _mount("tmpfs", root + SHARED_MEMORY, _MS_NOSUID | _MS_NODEV, "tmpfs")
+    os.makedirs(root + str(folder), exist_ok=True)
+    _mount(str(folder), root + str(folder), _MS_BIND)
+    for path in (*devices(), *_LINKS_TO_DESCRIPTORS, *readable):
+        _expose(path, root, mounted)
+    return has_own_proc
+
+
+def _mount_proc(root: str) -> bool:
+    """Mount a new /proc in the new root; if the system refuses, mount its own /proc there.
+
+    Returns whether /proc is a new one.
+    """
+    target = f"{root}/proc"
     try:
-        _mount("proc", f"{root}/proc", _MS_NOSUID | _MS_NODEV, "proc")
+        _mount("proc", target, _MS_NOSUID | _MS_NODEV, "proc", _ONLY_OWN_PROCESSES)
+        return True
     except OSError:
         # Some containers cover parts of /proc and refuse a new /proc. The container's /proc shows
         # that other processes exist, but gives no access to them.
-        _mount("/proc", f"{root}/proc", _MS_BIND | _MS_REC)
-    _mount(str(folder), root + str(folder), _MS_BIND)
-    # The paths that are mounted already; `_expose` adds to them.
-    mounted = {"/proc", str(folder)}
-    for path in (*devices(), "/dev/fd", *readable):
-        _expose(path, root, mounted)
+        _mount("/proc", target, _MS_BIND | _MS_REC)
+        return False
 
 
-def _make_read_only(root: str) -> None:
-    """Make the new root and every mount in it read-only."""
+def _cover_proc(root: str, readable: Collection[str]) -> set[str]:
+    """Cover all in the new root's own /proc that is neither a process nor readable.
+
+    /proc also holds counters of the machine, by which a game could tell the next one something. A
+    file is covered by /dev/null and a folder by an empty one, as container runtimes do it; only
+    /proc/stat keeps its constant part. Returns the paths that stay.
+    """
+    kept = set()
+    for name in os.listdir(f"{root}/proc"):
+        path = f"/proc/{name}"
+        is_link = os.path.islink(root + path)
+        # The links lead into the folder of the process that follows them.
+        if name.isdecimal() or is_link or path in readable:
+            kept.add(path)
+        elif name == "stat":
+            constant = Path(f"{root}/proc_stat")
+            constant.write_text(_constant_part(Path(root + path).read_text("utf-8")), "utf-8")
+            _mount(str(constant), root + path, _MS_BIND)
+        elif os.path.isdir(root + path):
+            _mount("tmpfs", root + path, _MS_NOSUID | _MS_NODEV, "tmpfs")
+        else:
+            _mount(os.devnull, root + path, _MS_BIND)
+    return kept
+
+
+def _constant_part(stat: str) -> str:
+    """Return the content of /proc/stat with the times of processors as 0, and without counters.
+
+    psutil computes when a process began from the machine's start (`btime`), and joblib asks psutil
+    before it ends its worker processes.
+    """
+    lines = []
+    for line in stat.splitlines():
+        name, *values = line.split()
+        if name.startswith("cpu"):
+            values = ["0"] * len(values)
+        if name.startswith("cpu") or name == "btime":
+            lines.append(" ".join([name, *values]) + "\n")
+    return "".join(lines)
+
+
+def _set_attributes(path: str, flags: int, set_bits: int = 0, clear_bits: int = 0) -> None:
+    """Set and clear attributes of the mount at a path."""
     # struct mount_attr: attributes to set, attributes to clear, propagation, user namespace.
-    attributes = struct.pack("=QQQQ", _MOUNT_ATTR_RDONLY, 0, 0, 0)
+    attributes = struct.pack("=QQQQ", set_bits, clear_bits, 0, 0)
     call(
-        "syscall", _SYS_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(root), _AT_RECURSIVE,
+        "syscall", _SYS_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(path), flags,
         attributes, len(attributes),
     )  # fmt: skip
 
 
-def _mount(source: str, target: str, flags: int, file_system: str | None = None) -> None:
+def _mount(
+    source: str, target: str, flags: int, file_system: str | None = None, options: str = ""
+) -> None:
     kind = None if file_system is None else os.fsencode(file_system)
-    call("mount", os.fsencode(source), os.fsencode(target), kind, flags, None)
+    call("mount", os.fsencode(source), os.fsencode(target), kind, flags, os.fsencode(options))
 
 
 def _expose(path: str, root: str, mounted: set[str]) -> None:

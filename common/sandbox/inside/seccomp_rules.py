@@ -102,7 +102,6 @@ _ALWAYS = (
 # or a hint of a file, which an entry could read in the next game. The comments say what the refused
 # calls would do.
 _BY_ARGUMENT = (
-    _allow_only_if("sched_setaffinity", 203, 122, 0, _SELF),  # chooses processors of others
     _allow_only_if("sched_setscheduler", 144, 119, 0, _SELF),  # changes how others are scheduled
     _allow_only_if("sched_setparam", 142, 118, 0, _SELF),  # the same
     _allow_only_if("sched_setattr", 314, 274, 0, _SELF),  # the same
@@ -110,6 +109,10 @@ _BY_ARGUMENT = (
     _refuse_if("ioctl", 16, 29, 1, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR),  # sets flags of a file
     _refuse_if("fcntl", 72, 25, 1, _F_SET_RW_HINT, _F_SET_FILE_RW_HINT),  # sets a hint of a file
 )
+# A choice of processors for a thread or process other than the calling thread does nothing.
+# Refusing it would end an entry: OpenMP with OMP_PROC_BIND makes this call for each thread that it
+# starts, and stops the program at an error.
+_AFFINITY = Rule("sched_setaffinity", 203, 122, Action.ALLOW, 0, (_SELF,), otherwise=Action.PRETEND)
 # Without a root of its own, an entry could reach local sockets of other programs by their paths. So
 # the entry may open no socket. socketpair(2) stays allowed: its two sockets reach only each other.
 _NO_SOCKETS = Rule("socket", 41, 198)
@@ -141,5 +144,5 @@ def rules(has_root: bool) -> tuple[Rule, ...]:
         # `_FILE_ATTRIBUTES` is not needed: changing modes, owners and times of files does no harm.
         # Everything outside the entry's own folders is mounted for reading only, and the entry's
         # own folders are removed after the game.
-        return (*_ALWAYS, *_BY_ARGUMENT, _NO_NETWORK)
-    return (*_ALWAYS, *_BY_ARGUMENT, _NO_SOCKETS, *_FILE_ATTRIBUTES)
+        return (*_ALWAYS, *_BY_ARGUMENT, _AFFINITY, _NO_NETWORK)
+    return (*_ALWAYS, *_BY_ARGUMENT, _AFFINITY, _NO_SOCKETS, *_FILE_ATTRIBUTES)

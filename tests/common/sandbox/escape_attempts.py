@@ -38,7 +38,7 @@ MARK = "outcomes of the attempts: "
 #   number       number of shared memory, a queue or a semaphore for the same purpose
 OUTSIDE = {}
 # Modules that expressions use beside those imported above.
-MODULES = ["fcntl", "io", "mmap", "pkgutil", "resource", "shutil", "signal"]
+MODULES = ["fcntl", "io", "mmap", "pkgutil", "resource", "shutil", "signal", "threading"]
 # These take long to import. They are imported only if the attempts to read the answers are made.
 LIBRARIES = ["numpy", "pandas", "pyarrow", "torch"]
 
@@ -262,6 +262,11 @@ READ_BY_SYSTEM = [
     Attempt('run("cat", "answers.csv", cwd=folder)'),
     Attempt('copied(run("ln", file, OWN))'),
     Attempt('run("grep", "-r", SECRET[:6], folder)'),
+    # A child of the entry looks at other processes than itself.
+    Attempt('run("cat", f"/proc/{process}/environ")'),
+    Attempt('run("cat", f"/proc/{process}/cwd/answers.csv")'),
+    Attempt('run("cat", f"/proc/{process}/root{file}")'),
+    Attempt('run("sh", "-c", f"cat /proc/[0-9]*/environ 2> /dev/null | grep -ao {SECRET}")'),
     Attempt('run(sys.executable, "-c", f"print(open({file!r}).read())")'),
     Attempt('by_multiprocessing("spawn", file)'),
     Attempt('by_multiprocessing("forkserver", file)'),
@@ -493,6 +498,7 @@ ALLOWED = [
     Allowed('run(sys.executable, "-c", "import numpy")'),
     Allowed('run("sh", "-c", "ls / | wc -l")'),
     Allowed("os.sched_setaffinity(0, os.sched_getaffinity(0))"),
+    Allowed("os.sched_setaffinity(threading.get_native_id(), os.sched_getaffinity(0))"),
     Allowed("resource.setrlimit(resource.RLIMIT_CORE, (0, 0))"),
 ]
 

@@ -17,7 +17,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,6 +26,7 @@ from common.sandbox.inside import landlock, protections, readable_paths, system_
 from common.sandbox.inside.protections import Protections
 
 import pytest
+from isolated_entries import ALL_PROTECTIONS, LANDLOCK, isolate, limit_protections
 from platforms import on_linux, on_unix
 from run_scripts import run_process
 
@@ -46,10 +46,6 @@ class Submission:
 # For the expression of each attempt: "succeeded", or "blocked: " and the error that has stopped it.
 Outcomes = dict[str, str]
 
-LANDLOCK = landlock.landlock_version()
-# All protections of the operating system except Landlock, which has versions.
-ALL_PROTECTIONS = ("namespaces", "root", "seccomp")
-TRY_NAMESPACES = ["unshare", "-Urmnip", "true"]
 linux = on_linux("namespaces, Landlock, and attempts to escape them")
 
 
@@ -188,25 +184,6 @@ def test_there_are_as_many_attempts_as_the_readme_says() -> None:
 # ---- Isolated entries --------------------------------------------------------------------------
 
 
-def limit_protections(
-    monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], landlock_version: int
-) -> Protections:
-    """Let the isolation use only some of its protections, as on a system that lacks the others.
-
-    Returns these protections. The test is skipped if this system lacks one of them.
-    """
-    if landlock_version > LANDLOCK:
-        pytest.skip(f"this kernel has version {LANDLOCK}")
-    # Many containers allow no namespaces.
-    if "namespaces" in names and subprocess.run(TRY_NAMESPACES, capture_output=True).returncode:
-        pytest.skip("this system allows no namespaces")
-    allowed = Protections(
-        **{name: name in names for name in ALL_PROTECTIONS}, landlock=landlock_version
-    )
-    monkeypatch.setattr(protections, "ALL", allowed)
-    return allowed
-
-
 def find_not_refused(names: tuple[str, ...], landlock_version: int) -> set[str]:
     """Return the expressions that some protections do not refuse.
 
@@ -229,12 +206,6 @@ def find_not_refused(names: tuple[str, ...], landlock_version: int) -> set[str]:
         if not action.only_with or action.only_with in names:
             not_refused.add(action.expression)
     return not_refused
-
-
-def isolate(package: Path, answers: Path, limits: Limits) -> IsolatedEntry:
-    """Return an isolated entry that runs a copy of the files in a folder."""
-    copy_files = partial(shutil.copytree, package, dirs_exist_ok=True)
-    return IsolatedEntry(copy_files, answers, limits)
 
 
 def try_in_entry(outside: Outside, folder: Path, run: str, *tables: str) -> IsolatedEntry:

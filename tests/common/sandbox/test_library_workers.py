@@ -1,0 +1,173 @@
+"""Processes and threads that libraries start work in an isolated entry, and see no other process.
+
+`library_workers.py` beside this file holds the work. An entry with a file system root of its own
+has a /proc of its own too, in which each process finds itself.
+"""
+
+import json
+import os
+import runpy
+import shutil
+from pathlib import Path
+from typing import Any
+
+from common.sandbox import EntryError, Limits
+
+import pytest
+from isolated_entries import (
+    ALL_PROTECTIONS,
+    LANDLOCK,
+    isolate,
+    limit_protections,
+    require_new_proc,
+)
+from platforms import on_linux
+
+WORKERS_FILE = Path(__file__).with_name("library_workers.py")
+MARK = runpy.run_path(str(WORKERS_FILE))["MARK"]
+ENTRY = """
+class Submission:
+    select_questions = update_model = predict = None
+
+    def __init__(self):
+        BODY
+"""
+linux = on_linux("protections that might hinder workers")
+with_and_without_landlock = pytest.mark.parametrize("landlock_version", [LANDLOCK, 0])
+
+
+def run_entry(folder: Path, body: str) -> str:
+    """Run an entry whose `__init__` has the given body; return what it prints."""
+    code = ENTRY.replace("BODY", body.strip().replace("\n", "\n        "))
+    (folder / "submission_model_task_4.py").write_text(code)
+    with isolate(folder, folder / "answers/answers.csv", Limits(300)) as entry:
+        pass
+    return entry.output
+
+
+@linux
+@pytest.mark.slow
+def test_workers_of_libraries_do_their_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit_protections(monkeypatch, ALL_PROTECTIONS, LANDLOCK)
+    require_new_proc()
+    shutil.copy(WORKERS_FILE, tmp_path)
+
+    output = run_entry(tmp_path, "import library_workers; library_workers.do_all()")
+
+    (line,) = [line for line in output.splitlines() if line.startswith(MARK)]
+    results = json.loads(line.removeprefix(MARK))
+    assert len(results) > 5
+    assert {name: result for name, result in results.items() if result is not True} == {}
+
+
+@linux
+@pytest.mark.parametrize("code", ["multiprocessing.Lock()", "multiprocessing.Pool(1)"])
+def test_without_namespaces_the_fault_says_that_nothing_can_be_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    """In such a container, the entry may not write to the container's /dev/shm."""
+    limit_protections(monkeypatch, ("seccomp",), LANDLOCK)
+    with pytest.raises(EntryError, match=r"processes share.*n_jobs=1.*\(submission_model_.*line"):
+        run_entry(tmp_path, f"import multiprocessing; {code}")
+
+
+# ---- What a child process finds in /proc ---------------------------------------------------------
+
+# This code prints what lies in /proc, and the texts of the files in it.
+PRINT_PROC = """
+import json, os
+texts = {}
+for name in os.listdir("/proc"):
+    path = f"/proc/{name}"
+    if os.path.isdir(path):
+        texts[name] = " ".join(os.listdir(path))
+    else:
+        with open(path) as file:
+            texts[name] = file.read()
+print(json.dumps([os.getpid(), os.getppid(), texts]))
+"""
+# Links into the folder of the process that looks, which the entry could always read.
+LINKS = {"self", "thread-self", "mounts", "net"}
+# Files and folders about the machine that an entry may read. The last three are for GPUs.
+MACHINE = {"cpuinfo", "filesystems", "meminfo", "stat", "sys", "version"}
+MACHINE |= {"devices", "driver", "modules"}
+
+
+def look_at_proc(folder: Path) -> tuple[set[int], dict[str, str]]:
+    """Let a child process of an isolated entry look at /proc.
+
+    Returns the ids of the entry and of the child, and by name what a file or folder in /proc holds.
+    """
+    (folder / "print_proc.py").write_text(PRINT_PROC)
+    body = "import subprocess, sys; subprocess.run([sys.executable, 'print_proc.py'], check=True)"
+    printed: list[Any] = json.loads(run_entry(folder, body))
+    child, entry, texts = printed
+    return {child, entry}, texts
+
+
+@linux
+@with_and_without_landlock
+def test_a_child_finds_the_processes_of_the_entry_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, landlock_version: int
+) -> None:
+    """The first process of the namespace, which the entry has not started, is hidden as well."""
+    limit_protections(monkeypatch, ALL_PROTECTIONS, landlock_version)
+    require_new_proc()
+    own_processes, texts = look_at_proc(tmp_path)
+    assert {int(name) for name in texts if name.isdecimal()} == own_processes
+    assert 1 not in own_processes
+
+
+@linux
+@with_and_without_landlock
+def test_proc_tells_constant_facts_of_the_machine_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, landlock_version: int
+) -> None:
+    """An entry could change a counter in one game and read it in the next."""
+    limit_protections(monkeypatch, ALL_PROTECTIONS, landlock_version)
+    require_new_proc()
+    _, texts = look_at_proc(tmp_path)
+    told = {name for name, text in texts.items() if text and not name.isdecimal()}
+    assert told - LINKS <= MACHINE
+    assert {*texts["sys"].split()} == {"kernel", "vm"}
+
+
+@linux
+def test_proc_tells_when_the_machine_has_started_and_no_times_of_its_processors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The counters `intr`, `ctxt` and `processes` are missing in /proc/stat."""
+    limit_protections(monkeypatch, ALL_PROTECTIONS, LANDLOCK)
+    require_new_proc()
+    _, texts = look_at_proc(tmp_path)
+    for line in texts["stat"].splitlines():
+        name, *values = line.split()
+        if name == "btime":
+            assert line in Path("/proc/stat").read_text().splitlines()
+        else:
+            assert name.startswith("cpu")
+            assert {*values} == {"0"}
+
+
+# This code prints the exit codes of three commands that look at /proc.
+RUN_COMMANDS = """
+import subprocess
+codes = []
+for command in ("ls /proc", "cat /proc/self/statm", "cat /proc/PID/cmdline"):
+    codes.append(subprocess.run(command.split(), capture_output=True).returncode)
+print(codes)
+"""
+
+
+@linux
+def test_without_a_root_a_child_finds_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There, /proc is that of the system. Landlock lets the entry see only its first process."""
+    if LANDLOCK == 0:
+        pytest.skip("this kernel has no Landlock")
+    limit_protections(monkeypatch, ("seccomp",), LANDLOCK)
+    output = run_entry(tmp_path, RUN_COMMANDS.replace("PID", str(os.getpid())))
+    assert 0 not in json.loads(output)
