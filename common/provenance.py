@@ -262,11 +262,16 @@ def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
     if not isinstance(path, str | os.PathLike) or not is_read:
         return
     name = os.fspath(path)
-    if not isinstance(name, str) or not name.lower().endswith(_DATA) or "site-packages" in name:
+    if not isinstance(name, str) or not name.lower().endswith(_DATA) or _is_of_library(name):
         return
     # Opening the file will raise an error where the script can handle it.
     with suppress(OSError):
         note_source(Path(name))
+
+
+def _is_of_library(path: str) -> bool:
+    """Return whether a file belongs to an installed library, which may lie in the kit's `.venv`."""
+    return "site-packages" in path
 
 
 def fingerprint_of_source(path: Path) -> Fingerprint:
@@ -278,8 +283,10 @@ def note_code() -> None:
     """Note the state of the code that is loaded, to tell later whether it has changed."""
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if file is not None and Path(file).absolute().is_relative_to(layout.ROOT):
-            path = Path(file).absolute()
+        if file is None or _is_of_library(file):
+            continue
+        path = Path(file).absolute()
+        if path.is_relative_to(layout.ROOT):
             RUN.code_at_start[path] = _digest_or_empty(path)
 
 
