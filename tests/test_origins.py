@@ -4,6 +4,7 @@ Each test follows a user who changes flags, moves files, edits code, or makes th
 then scores what was made before. Task 4 has tests of its own in tests/task_4.
 """
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -292,6 +293,29 @@ def test_a_score_of_edited_code_is_marked_until_the_entry_runs_again(kit: Path) 
 
     succeeds([script, "--local"], kit=kit)
     assert "note: " not in succeeds(SCORE, kit=kit)
+
+
+@pytest.mark.parametrize("change", ["edited", "deleted"])
+def test_a_score_is_marked_if_a_helper_outside_the_kit_has_changed(
+    kit: Path, tmp_path: Path, change: str
+) -> None:
+    script = add_to_model(kit, "idea", "    import helper\n\n    assert helper\n")
+    folder = tmp_path / "task_1"
+    folder.mkdir()
+    entry = Path(shutil.move(kit / script, folder))
+    helper = folder / "helper.py"
+    helper.touch()
+    succeeds([entry, "--local"], kit=kit)
+    assert "note: " not in succeeds(SCORE, kit=kit)
+    # Contents count, not times: a file may be restored or synchronised with an old time.
+    record = kit / f"{SUBMISSION}.json"
+    fields = json.loads(record.read_text())
+    record.write_text(json.dumps({**fields, "time": "2100-01-01T00:00:00+00:00"}))
+    if change == "edited":
+        helper.write_text("# An edit.\n")
+    else:
+        helper.unlink()
+    assert f"note: {entry} or a file that it imports has changed" in succeeds(SCORE, kit=kit)
 
 
 def test_a_score_of_code_that_changed_while_it_ran_is_marked(kit: Path) -> None:

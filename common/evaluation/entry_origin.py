@@ -7,9 +7,8 @@ record of an entry's command, see `common.provenance`, tells all of that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from common import cli, fingerprints, layout, provenance, reading, schema, source_code
@@ -266,32 +265,7 @@ def has_code_changed_since(script: Path, record: Provenance) -> bool:
     """Return whether a script, or a file of the kit that it imports, differs from the record."""
     if not script.is_file() or not record.code:
         return False
-    # The fingerprint takes 50 ms, because it searches all files for imports. It is not needed if no
-    # file that may be imported has been written, moved or copied since the record.
-    # Records of earlier versions hold no time.
-    if record.time:
-        written = datetime.fromisoformat(record.time).timestamp()
-        if all(time_of_change(path) < written for path in files_of_code(script)):
-            return False
     return source_code.fingerprint(script) != record.code
-
-
-def files_of_code(script: Path) -> Iterator[Path]:
-    """Yield a script, and all Python files that it may import from the kit's folder."""
-    yield script
-    yield from layout.ROOT.glob("*.py")
-    for folder in layout.ROOT.iterdir():
-        is_environment = (folder / "pyvenv.cfg").is_file()
-        is_of_code = folder.is_dir() and not is_environment and folder != layout.DATA_DIR
-        if is_of_code and not folder.name.startswith("."):
-            yield from folder.rglob("*.py")
-
-
-def time_of_change(path: Path) -> float:
-    """Return when a file was last written, moved or copied, in seconds since 1970."""
-    state = path.stat()
-    # Windows has the time of creation in place of the time of the last change.
-    return max(state.st_mtime, state.st_ctime)
 
 
 def require_same_run(path: Path, record: Provenance | None, submission: Path) -> None:
