@@ -19,12 +19,10 @@ import base64
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 from common import fingerprints, reading, schema
 from common.errors import InputError
-from common.schema import Column
 
 import numpy as np
 import numpy.typing as npt
@@ -165,7 +163,8 @@ def _hash_answers(source: reading.Source, header: list[str]) -> dict[str, Hashes
     outcomes = [column for column in _OUTCOMES if column.name in header]
     if not outcomes:
         return {}
-    table = _read_valid(source, [schema.USER_ID, schema.QUESTION_ID, *outcomes])
+    columns = [schema.USER_ID, schema.QUESTION_ID, *outcomes]
+    table = reading.read_valid_rows(source, columns)
     student, question = table[schema.USER_ID.name], table[schema.QUESTION_ID.name]
     return {
         column.name: _hash(column.name, student, question, table[column.name])
@@ -181,7 +180,7 @@ def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Has
     others = [name for name in header if name not in (schema.LEFT.name, schema.RIGHT.name)]
     experts = [name for name in others if not schema.ROW_NUMBERS.fullmatch(name)]
     columns = [schema.LEFT, schema.RIGHT, *map(schema.expert_judgement, experts)]
-    table = reading.read_table(source, columns, report=_ignore)
+    table = reading.read_valid_rows(source, columns)
     left, right = (table[side.name].to_numpy() for side in (schema.LEFT, schema.RIGHT))
     parts = []
     for expert in experts:
@@ -192,17 +191,6 @@ def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Has
         kind = f"{_JUDGEMENT} {expert}"
         parts.append(_hash(kind, left[is_judged], right[is_judged], value))
     return {_JUDGEMENT: np.concatenate(parts)} if parts else {}
-
-
-def _read_valid(source: reading.Source, columns: list[Column]) -> dict[str, Any]:
-    """Return the columns of a file as arrays, without rows that have a faulty value."""
-    table = reading.read_table(source, columns, report=_ignore)
-    is_valid = (table != schema.UNKNOWN).all(axis=1).to_numpy()
-    return {column.name: table[column.name].to_numpy()[is_valid] for column in columns}
-
-
-def _ignore(fault: str) -> None:
-    """Pass over a fault in a file: whoever reads the file in earnest reports it."""
 
 
 def _read_sample(path: Path) -> bytes:

@@ -127,6 +127,17 @@ def test_an_entry_that_has_learned_from_a_part_of_all_answers_gets_no_score(kit:
     assert re.search(r"was made from part\.csv, which holds \d+ of the 2,560 answers", error)
 
 
+def test_one_faulty_line_does_not_hide_answers_that_an_entry_has_seen(
+    kit: Path, tmp_path: Path
+) -> None:
+    lines = (kit / "data/train_data/train_task_1_2.csv").read_text().splitlines(keepends=True)
+    copy = tmp_path / "copy.csv"
+    copy.write_text("".join([*lines[:100], "faulty\n", *lines[100:]]))
+    read_copy = f"    import pandas as pd\n    pd.read_csv({str(copy)!r})\n"
+    succeeds([add_to_model(kit, "reads_copy", read_copy), "--local"], kit=kit)
+    assert "which holds 2,560 of the 2,560 answers that it is scored on" in fails(SCORE, kit=kit)
+
+
 def test_an_entry_may_learn_from_other_answers_that_are_not_scored(kit: Path) -> None:
     """These are the answers of the students of tasks 3 and 4, to other questions."""
     others = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")

@@ -143,11 +143,13 @@ def key_columns(path: Path) -> tuple[Column, Column] | None:
 
 
 def read_rows(path: Path, columns: tuple[Column, Column]) -> Rows:
-    """Read the two columns that identify a row, and encode each row as one number."""
+    """Read the two columns that identify a row, and encode each row as one number.
+
+    Faulty rows are left out. The result is empty for a file that is no CSV file.
+    """
     try:
-        table = reading.read_table(reading.unnoticed_source(path), columns)
+        table = reading.read_valid_rows(reading.unnoticed_source(path), columns)
     except InputError:
-        # Nothing can be learned from a malformed file with the kit.
         return np.empty(0, np.int64)
     first, second = (table[column.name].to_numpy(np.int64) for column in columns)
     if columns[0] is schema.LEFT:
