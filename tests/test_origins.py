@@ -173,6 +173,20 @@ def test_a_copy_of_the_true_answers_elsewhere_changes_nothing(
     assert "was made from data/train_data/train_task_1_2.csv, which holds 2," in error
 
 
+def test_a_test_of_one_s_own_is_compared_with_the_training_answers_in_its_folder(
+    kit: Path, tmp_path: Path
+) -> None:
+    """Only the kit's own splits are known to share no answers with their training file."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    shutil.copy(kit / "data/train_data/train_task_1_2.csv", folder)
+    valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
+    valid.sample(100, random_state=0).to_csv(folder / "own.csv", index=False)
+    succeeds([MAJORITY, "--local", "--input_dir", folder], kit=kit)
+    flags = ["--input_dir", folder, "--ref_data", "own.csv", "--output_dir", tmp_path]
+    assert "which holds 100 of the 100 answers" in fails([*SCORE, *flags], kit=kit)
+
+
 def test_a_ranking_that_has_learned_from_a_copy_of_the_panel_gets_no_score(kit: Path) -> None:
     panel = pd.read_csv(kit / "data/test_data/quality_response_remapped_public.csv")
     panel.sort_values("left").to_csv(kit / "panel.csv", index=False)

@@ -35,7 +35,7 @@ from common.evaluation.record import Evaluation
 from common.metrics import ProbabilityScores, Score
 from common.origin import Origin
 from common.probabilities import read_probabilities
-from common.tasks import LOCAL, Task
+from common.tasks import LOCAL, OWN, Task
 
 import numpy as np
 import pandas as pd
@@ -302,7 +302,9 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     score_files.remove_scores(options.output_dir, task.number, scored_phase, inputs)
     provenance.require_current([files.reference])
     templates = entry_origin.templates_of(task)
-    entry = entry_origin.find_origin(files.submission, [files.reference], templates, files.train)
+    # In a test of one's own, a file of training answers may hold the answers that are scored.
+    train = None if scored_phase == OWN else files.train
+    entry = entry_origin.find_origin(files.submission, [files.reference], templates, train)
 
     started = time.perf_counter()
     matched = match(task, files.submission, files.reference, scored_phase)
