@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -55,6 +56,9 @@ class ThisRun:
     # Fingerprints of the files that predictions which the script blends were made from. These files
     # need not exist any more.
     sources_of_parts: dict[Path, Fingerprint] = field(default_factory=dict)
+    # For each script that has made predictions which the running script blends: the fingerprints of
+    # its code, see `Provenance.code_of_parts`.
+    code_of_parts: dict[str, list[str]] = field(default_factory=dict)
     # Whether every file of data that Python opens for reading is noted as a source.
     is_watching: bool = False
     # The SHA-256 of each file of code that was loaded at the start; "" for a missing file.
@@ -106,6 +110,9 @@ class Provenance:
     name: str = ""
     # Whether the files were also made from a file of which nobody knows what it was made from.
     unknown_sources: bool = False
+    # For each script that has made predictions which the files blend: the fingerprints of its code
+    # at that time. "" stands for code that changed while the script ran.
+    code_of_parts: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def model(self) -> str:
@@ -222,11 +229,16 @@ def note_source(path: Path) -> None:
 
 
 def note_origin(record: Provenance | None, folder: Path) -> None:
-    """Add the sources of a file that this process reads to the sources of what the process writes.
+    """Note how predictions were made that this process blends: what it writes is made from them.
 
-    For instance, blended predictions are made from the sources of each file of predictions.
-    `record` says what the sources of the file are; None if the file has no record. `folder` is the
-    folder of the record.
+    So the blend has their sources, and the reasons to doubt them.
+
+    Parameters
+    ----------
+    record
+        The record of the predictions; None if they have none.
+    folder
+        The folder of the record.
     """
     if record is None:
         RUN.unknown_sources = True
@@ -235,6 +247,11 @@ def note_origin(record: Provenance | None, folder: Path) -> None:
     RUN.interrupted |= record.interrupted
     for name, known in record.made_from.items():
         RUN.sources_of_parts[(folder / name).absolute()] = known
+    for script, codes in record.code_of_parts.items():
+        RUN.code_of_parts.setdefault(script, []).extend(codes)
+    if record.code:
+        code = "" if record.code_changed else record.code
+        RUN.code_of_parts.setdefault(record.script, []).append(code)
 
 
 @contextmanager
@@ -367,6 +384,7 @@ def this_process(
         interrupted=RUN.interrupted,
         code_changed=_has_code_changed(),
         unknown_sources=RUN.unknown_sources,
+        code_of_parts=RUN.code_of_parts,
     )
 
 
@@ -424,7 +442,8 @@ def _is_valid(record: Provenance) -> bool:
     `seconds` is not checked here, since `parse` converts it.
     """
     texts = [record.script, record.split, record.name, *flags_of(record.options)]
-    texts += [*record.files, *record.made_from]
+    texts += [*record.files, *record.made_from, *record.code_of_parts]
+    all_codes = [record.code, *chain.from_iterable(record.code_of_parts.values())]
     if record.time:
         # Another text than a time raises ValueError.
         datetime.fromisoformat(record.time)
@@ -435,10 +454,11 @@ def _is_valid(record: Provenance) -> bool:
         # `isinstance` would accept True and False too.
         and (record.memory is None or type(record.memory) is int)
         # Hexadecimal digits, or nothing.
-        and re.fullmatch(r"[0-9a-f]*", record.code) is not None
+        and all(re.fullmatch(r"[0-9a-f]*", code) for code in all_codes)
         and isinstance(record.interrupted, bool)
         and isinstance(record.code_changed, bool)
         and isinstance(record.unknown_sources, bool)
+        and all(isinstance(codes, list) for codes in record.code_of_parts.values())
         and isinstance(record.files, dict)
         and isinstance(record.made_from, dict)
     )

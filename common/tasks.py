@@ -110,6 +110,17 @@ class Task:
         return tuple(range(self.column.low, self.column.high + 1))
 
     @property
+    def template_names(self) -> tuple[str, ...]:
+        """The names of the templates: of the upload, and of the local split if it has one."""
+        return tuple(name for name in (self.template, self.local_template) if name is not None)
+
+    def train_path(self, phase: str) -> Path:
+        """Return the path of the training answers for a phase, or else for the local split."""
+        if phase in layout.PHASES:
+            return layout.TRAIN_DIR / self.data.train
+        return layout.TEST_INPUT_DIR / self.local_train
+
+    @property
     def local_submission(self) -> str:
         """Name on disk of a submission for the local split.
 

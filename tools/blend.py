@@ -85,7 +85,7 @@ def main() -> None:
     for file in files:
         if file.origin is not None:
             entry_origin.require_same_sources(file.path, file.origin, file.path.parent)
-        # The blend has learned from all that its parts have learned from.
+        # The blend has learned from all that its parts have learned from, and has their doubts.
         provenance.note_origin(file.origin, file.path.parent)
     task = files[0].task
     paths = sample_models.paths(options, task)

@@ -290,15 +290,11 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
         phase = layout.PHASES[0]
     reference = task.answers_path(phase)
     provenance.require_current([reference])
-    train = None
-    if task is not TASK_3:
-        is_local = phase == LOCAL
-        train = (
-            reference.with_name(task.local_train)
-            if is_local
-            else layout.TRAIN_DIR / task.data.train
-        )
-    entry = entry_origin.find_origin(path, [reference], entry_origin.templates_of(task), train)
+    if task is TASK_3:
+        doubts = entry_origin.judge_submission(path, [reference])
+    else:
+        train = task.train_path(phase)
+        doubts = entry_origin.judge_submission(path, [reference], task.template_names, train)
     if task is TASK_3:
         template = layout.TEMPLATE_DIR / str(task.template)
         kept = ranking.match(path, reference, template, phase).outcomes
@@ -307,7 +303,7 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
     where = describe_test(phase, "", provenance.origin_of(reference))
     test = AnswerSet(phase, "", record.fingerprint_of(reference))
     name = score_files.describe_entry(path)
-    marks = [doubt.mark for doubt in entry.doubts]
+    marks = [doubt.mark for doubt in doubts]
     return Candidate(", ".join([name, *marks]), 0, task, where, lambda: kept, test)
 
 

@@ -21,7 +21,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -53,7 +53,7 @@ from common.answers import read_answers
 from common.arrays import BoolArray
 from common.errors import InputError, quote
 from common.evaluation import entry_origin, outcomes, pairs, record
-from common.evaluation.doubt import Doubt
+from common.evaluation.doubt import Doubt, keep_first_of_each_mark
 from common.evaluation.entry_origin import UNKNOWN_SOURCES, require_unseen
 from common.metrics import Score
 from common.provenance import Provenance
@@ -252,17 +252,7 @@ def doubt_changes(code: EntryCode, fingerprint_before: str, runs: Sequence[FoldR
     # The code of a package of task 4 is more than its trainer.
     if not has_changed and len({run.origin.code for run in runs}) == 1:
         return []
-    script = provenance.show_path(code.script)
-    changed = Provenance(script, options={}, seconds=float("nan"), code_changed=True)
-    return entry_origin.find_doubts(changed)
-
-
-def keep_first_of_each_mark(doubts: Iterable[Doubt]) -> list[Doubt]:
-    """Return the doubts without those whose mark an earlier doubt has: folds share most doubts."""
-    by_mark: dict[str, Doubt] = {}
-    for doubt in doubts:
-        by_mark.setdefault(doubt.mark, doubt)
-    return list(by_mark.values())
+    return [entry_origin.code_changed_doubt(provenance.show_path(code.script))]
 
 
 def run_folds(
@@ -403,17 +393,16 @@ def doubt_record(known: Provenance | None, script: Path, template: Path) -> list
     script
         The entry's script, to be named.
     template
-        The template of the submission. An entry that has read nothing else through the kit has
-        learned from answers that nobody knows.
+        The template of the submission.
     """
     if known is None:
         return [UNKNOWN_SOURCES]
-    source_names = {Path(source).name for source in known.made_from}
-    is_unknown = known.unknown_sources or source_names <= {template.name}
-    # Without `code`, `find_doubts` does not compare the code, which is that of the frozen copy.
-    shown_record = replace(known, script=provenance.show_path(script), code="")
-    doubts = entry_origin.find_doubts(shown_record)
-    return [UNKNOWN_SOURCES, *doubts] if is_unknown else doubts
+    # The code need not be compared: it is that of the frozen copy.
+    shown_record = replace(known, script=provenance.show_path(script))
+    return [
+        *entry_origin.doubt_sources(known, [template.name]),
+        *entry_origin.doubts_of_run(shown_record),
+    ]
 
 
 def play_fold(

@@ -184,8 +184,7 @@ def find_training_doubts(entry: Path, record: Provenance) -> list[Doubt]:
     """Return the doubts that the record of the training of an entry's weights raises by itself."""
     trainer = _find_trainer(entry, record)
     shown_trainer = provenance.show_path(trainer)
-    # Without `code`, `find_doubts` does not compare the code: its sentence is about submissions.
-    doubts = entry_origin.find_doubts(replace(record, script=shown_trainer, code=""))
+    doubts = entry_origin.doubts_of_run(replace(record, script=shown_trainer))
     is_comparable = record.code and trainer.is_file() and not record.code_changed
     if is_comparable and source_code.fingerprint(trainer) != record.code:
         sentence = (

@@ -7,8 +7,7 @@ record of an entry's command, see `common.provenance`, tells all of that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from common import cli, fingerprints, layout, provenance, reading, schema, source_code
@@ -19,22 +18,11 @@ from common.evaluation.doubt import EARLIER_CODE, INTERRUPTED, Doubt
 from common.fingerprints import Fingerprint, fingerprint
 from common.provenance import NOTEBOOK, Provenance
 from common.schema import Column
-from common.tasks import Task
 
 import numpy as np
 import numpy.typing as npt
 
 Rows = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class EntryOrigin:
-    """How an entry was made, as far as it is known."""
-
-    # None if it is not recorded.
-    record: Provenance | None
-    doubts: tuple[Doubt, ...] = ()
-
 
 UNKNOWN_SOURCES = Doubt(
     mark="may have seen these answers",
@@ -42,13 +30,13 @@ UNKNOWN_SOURCES = Doubt(
 )
 
 
-def find_origin(
+def judge_submission(
     submission: Path,
     references: Sequence[Path],
-    templates: Iterable[Path] = (),
+    template_names: Collection[str] = (),
     train: Path | None = None,
-) -> EntryOrigin:
-    """Return how the submission at a path was made.
+) -> list[Doubt]:
+    """Return the doubts that the record of a submission raises about its score.
 
     Parameters
     ----------
@@ -56,9 +44,8 @@ def find_origin(
         The file, beside which its record lies if there is one.
     references
         The files of true answers that it is scored on.
-    templates
-        Files without answers. If an entry has read no other file, then nobody knows which answers
-        it has learned from.
+    template_names
+        Names of files without answers, see `doubt_sources`.
     train
         The training answers that belong to the references, and hold none of the true answers. If an
         entry has learned from other files, their rows are compared with those of the references.
@@ -70,16 +57,32 @@ def find_origin(
         was made from has changed since.
     """
     record = provenance.read(submission)
-    origin = judge(submission, record, submission.parent, references, templates)
-    if record is not None:
-        for reference in references:
-            require_no_shared_rows(submission, record, submission.parent, reference, train)
-    return origin
+    if record is None:
+        return [UNKNOWN_SOURCES]
+    folder = submission.parent
+    # With folds, each prediction is that of a model that has not learned from its fold.
+    if not record.split:
+        require_unseen(submission, record, references)
+    require_same_sources(submission, record, folder)
+    for reference in references:
+        require_no_shared_rows(submission, record, folder, reference, train)
+    sources = [folder / name for name in record.made_from]
+    doubts_of_metadata = joined_metadata.find_doubts(
+        [*references, *sources], sources, "what the entry has learned from them may mean nothing"
+    )
+    return [*doubt_sources(record, template_names), *doubts_of_metadata, *find_doubts(record)]
 
 
-def templates_of(task: Task) -> list[Path]:
-    """Return the names of a task's templates."""
-    return [Path(name) for name in (task.template, task.local_template) if name is not None]
+def doubt_sources(record: Provenance, template_names: Collection[str]) -> list[Doubt]:
+    """Return a doubt if a record does not say which answers an entry has learned from.
+
+    An entry that has read only templates through the kit has learned from answers that nobody
+    knows.
+    """
+    source_names = {Path(source).name for source in record.made_from}
+    if record.unknown_sources or source_names.issubset(template_names):
+        return [UNKNOWN_SOURCES]
+    return []
 
 
 def require_no_shared_rows(
@@ -166,35 +169,6 @@ def was_split_from(path: Path, expected: Fingerprint | None) -> bool:
     return split is not None and expected in split.made_from.values()
 
 
-def judge(
-    entry: Path,
-    record: Provenance | None,
-    folder: Path,
-    references: Sequence[Path],
-    templates: Iterable[Path] = (),
-) -> EntryOrigin:
-    """Return what the record of an entry means for its score; see `find_origin`.
-
-    The source files in the record are relative to `folder`.
-    """
-    if record is None:
-        return EntryOrigin(None, (UNKNOWN_SOURCES,))
-    # With folds, each prediction is that of a model that has not learned from its fold.
-    if not record.split:
-        require_unseen(entry, record, references)
-    require_same_sources(entry, record, folder)
-    doubts = []
-    template_names = {path.name for path in templates}
-    names = [Path(source).name for source in record.made_from]
-    if record.unknown_sources or template_names.issuperset(names):
-        doubts.append(UNKNOWN_SOURCES)
-    sources = [folder / name for name in record.made_from]
-    doubts += joined_metadata.find_doubts(
-        [*references, *sources], sources, "what the entry has learned from them may mean nothing"
-    )
-    return EntryOrigin(record, (*doubts, *find_doubts(record)))
-
-
 def require_unseen(entry: Path, record: Provenance, references: Sequence[Path]) -> None:
     """Raise `InputError` if an entry has learned from the answers that it is scored on.
 
@@ -234,25 +208,18 @@ def _how_to_repeat(record: Provenance) -> str:
 
 
 def find_doubts(record: Provenance) -> list[Doubt]:
-    """Return the doubts about an entry's score that its record raises by itself."""
+    """Return the doubts about an entry's score that its record and the kit's code raise."""
+    doubts = doubts_of_run(record)
+    if not record.code_changed:
+        doubts += doubt_code(record)
+    return doubts
+
+
+def doubts_of_run(record: Provenance) -> list[Doubt]:
+    """Return the doubts that come from the run itself: code that changed, an interrupted fit."""
     doubts = []
-    script = layout.ROOT / record.script
     if record.code_changed:
-        doubts.append(
-            Doubt(
-                mark="its code changed while it ran",
-                sentence=f"{record.script} or a file that it imports changed while it ran: run it "
-                "again to score the code as it is",
-            )
-        )
-    elif has_code_changed_since(script, record):
-        doubts.append(
-            Doubt(
-                mark=EARLIER_CODE,
-                sentence=f"{record.script} or a file that it imports has changed since: this is "
-                "the score of the earlier code, run it again to score the code as it is",
-            )
-        )
+        doubts.append(code_changed_doubt(record.script))
     if record.interrupted:
         doubts.append(
             Doubt(
@@ -263,11 +230,45 @@ def find_doubts(record: Provenance) -> list[Doubt]:
     return doubts
 
 
-def has_code_changed_since(script: Path, record: Provenance) -> bool:
-    """Return whether a script, or a file of the kit that it imports, differs from the record."""
-    if not script.is_file() or not record.code:
-        return False
-    return source_code.fingerprint(script) != record.code
+def code_changed_doubt(script: str) -> Doubt:
+    """Return the doubt about an entry whose code changed while its script ran."""
+    return Doubt(
+        mark="its code changed while it ran",
+        sentence=f"{script} or a file that it imports changed while it ran: run it again to score "
+        "the code as it is",
+    )
+
+
+def doubt_code(record: Provenance) -> list[Doubt]:
+    """Return a doubt if an entry's code, or that of a part of a blend, has changed since it ran."""
+    if record.code and has_code_changed(record.script, record.code):
+        return [
+            Doubt(
+                mark=EARLIER_CODE,
+                sentence=f"{record.script} or a file that it imports has changed since: this is "
+                "the score of the earlier code, run it again to score the code as it is",
+            )
+        ]
+    for script, codes in record.code_of_parts.items():
+        if any(has_code_changed(script, code) for code in codes):
+            return [
+                Doubt(
+                    mark=EARLIER_CODE,
+                    sentence=f"{printable(script)} or a file that it imports has changed since it "
+                    "made a part of the blend: run it and the blend again to score the code as it "
+                    "is",
+                )
+            ]
+    return []
+
+
+def has_code_changed(script: str, code: str) -> bool:
+    """Return whether a script, or a file of the kit that it imports, has changed.
+
+    `code` is the earlier fingerprint. A script that is not there any more counts as unchanged.
+    """
+    path = layout.ROOT / script
+    return path.is_file() and source_code.fingerprint(path) != code
 
 
 def require_same_run(path: Path, record: Provenance | None, submission: Path) -> None:

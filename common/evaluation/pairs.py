@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from common.answers import number_ids, pair_keys, require_distinct_pairs
 from common.arrays import BoolArray, IntArray
 from common.errors import InputError
 from common.evaluation import breakdown, entry_origin, joined_metadata, outcomes, score_files
-from common.evaluation.doubt import Doubt
+from common.evaluation.doubt import Doubt, keep_first_of_each_mark
 from common.evaluation.groupings import OF_STUDENTS
 from common.evaluation.pair_facts import PairFacts, read_facts
 from common.evaluation.record import Evaluation
@@ -301,10 +301,11 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     scored_phase = task.phase_of(phase, options.ref_data)
     score_files.remove_scores(options.output_dir, task.number, scored_phase, inputs)
     provenance.require_current([files.reference])
-    templates = entry_origin.templates_of(task)
     # In a test of one's own, a file of training answers may hold the answers that are scored.
     train = None if scored_phase == OWN else files.train
-    entry = entry_origin.find_origin(files.submission, [files.reference], templates, train)
+    doubts = entry_origin.judge_submission(
+        files.submission, [files.reference], task.template_names, train
+    )
 
     started = time.perf_counter()
     matched = match(task, files.submission, files.reference, scored_phase)
@@ -324,23 +325,19 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
 
     time_taken = ("Time", f"{seconds:.1f} s")
     shown = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
-    doubts = list(entry.doubts) + _doubt_metadata(files, entry.doubts)
+    # Metadata that the entry has used too are named once.
+    doubts = keep_first_of_each_mark([*doubts, *_doubt_metadata(files)])
     evaluation = replace(evaluation, facts=shown, doubts=doubts)
     lines = _lines(matched, accuracy, page, probability_scores, facts)
     score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)
 
 
-def _doubt_metadata(files: _Files, doubts: Sequence[Doubt]) -> list[Doubt]:
-    """Return a doubt if the page's metadata are of other data than the answers.
-
-    `doubts` are those about the entry: metadata that it used too are named once.
-    """
+def _doubt_metadata(files: _Files) -> list[Doubt]:
+    """Return a doubt if the page's metadata are of other data than the answers."""
     read = [path for path in provenance.RUN.sources if path.parent == files.metadata.absolute()]
-    found = joined_metadata.find_doubts(
+    return joined_metadata.find_doubts(
         [files.reference], read, "the page's groups by them may mean nothing"
     )
-    marks = [doubt.mark for doubt in doubts]
-    return [doubt for doubt in found if doubt.mark not in marks]
 
 
 def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:

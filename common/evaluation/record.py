@@ -20,7 +20,7 @@ from common.tasks import TASK_4, TASKS
 # tell one model from another. Results that differ only in these options have the same name.
 _NOT_IN_NAME = ("local", "seed", "device", "checkpoint")
 # Names of the templates of all tasks. They hold no answers, so no model learns from them.
-_TEMPLATES = {name for task in TASKS.values() for name in (task.template, task.local_template)}
+_TEMPLATES = {name for task in TASKS.values() for name in task.template_names}
 
 
 @dataclass(frozen=True, kw_only=True)
