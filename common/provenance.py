@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -70,8 +71,6 @@ class ThisRun:
 
 
 RUN = ThisRun()
-# Holds True if the audit hook of `watching_reads` has been added.
-_has_hook: list[bool] = []
 # Endings of the names of files of data.
 _DATA = (".csv", ".txt", ".xml")
 
@@ -228,7 +227,7 @@ def note_source(path: Path) -> None:
         RUN.sources[key] = fingerprint(path)
 
 
-def note_origin(record: Provenance | None, folder: Path) -> None:
+def note_part(record: Provenance | None, folder: Path) -> None:
     """Note how predictions were made that this process blends: what it writes is made from them.
 
     So the blend has their sources, and the reasons to doubt them.
@@ -257,16 +256,19 @@ def note_origin(record: Provenance | None, folder: Path) -> None:
 @contextmanager
 def watching_reads() -> Iterator[None]:
     """Note every file of data that Python opens for reading, also with pandas."""
-    # Python cannot remove an audit hook. So the hook is added once, and watches only in this block.
-    if not _has_hook:
-        sys.addaudithook(_note_opened)
-        _has_hook.append(True)
+    _add_hook()
     run = RUN
     run.is_watching = True
     try:
         yield
     finally:
         run.is_watching = False
+
+
+@cache
+def _add_hook() -> None:
+    """Add the audit hook `_note_opened`, at the first call only: Python cannot remove a hook."""
+    sys.addaudithook(_note_opened)
 
 
 def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
@@ -315,6 +317,11 @@ def note_interrupt() -> None:
 def now() -> str:
     """Return the current time as text, in UTC and to the second: ``2020-10-31T23:59:00+00:00``."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def to_minute(time: str) -> str:
+    """Return a time that `now` has given as people read it: "2020-10-31 23:59 UTC"."""
+    return f"{time[:16].replace('T', ' ')} UTC"
 
 
 def _digest_or_empty(path: Path) -> str:

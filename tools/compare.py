@@ -31,8 +31,18 @@ from common.evaluation import entry_origin, outcomes, pairs, ranking, record, sc
 from common.evaluation.outcomes import Outcomes
 from common.evaluation.record import Result
 from common.origin import Origin
-from common.tasks import LOCAL, OWN, TASK_3, TASKS, Form, Task, title_of
-from tools.results import CROSS_VALIDATION, PHASES, name_of_phase, read_results
+from common.tasks import (
+    CROSS_VALIDATION,
+    LOCAL,
+    OWN,
+    TASK_3,
+    TASKS,
+    Form,
+    Task,
+    name_of_phase,
+    title_of,
+)
+from tools.results import PHASES, read_results
 from tools.which_task import task_of
 
 import numpy as np
@@ -311,7 +321,7 @@ def describe_result(result: Result) -> str:
     """Return model, seed, version of the code, time and doubts of a result, in words."""
     seed = "no seed" if result.seed is None else f"seed {result.seed}"
     code = f", code {result.code}" if result.code else ""
-    scored = f"scored on {result.time[:16].replace('T', ' ')} UTC"
+    scored = f"scored on {provenance.to_minute(result.time)}"
     script = layout.ROOT / result.script
     is_outdated = (
         bool(result.code)

@@ -23,8 +23,8 @@ from common import charts, cli, layout, pages, provenance, reading, writing
 from common.evaluation.doubt import EARLIER_CODE, INTERRUPTED
 from common.evaluation.record import Result
 from common.origin import Origin
-from common.tasks import TASKS, title_of
-from tools.results import CROSS_VALIDATION, PHASES, name_of_phase, read_results
+from common.tasks import CROSS_VALIDATION, TASKS, name_of_phase, title_of
+from tools.results import PHASES, read_results
 
 REPORT = "challenge report, PMLR 133 (2021)"
 ARRAYS = "computed from the organisers' published arrays"
@@ -308,7 +308,7 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
         doubts = latest_of_row[key].doubts if is_current else key.model.doubts
         details = [*doubts, *details_by_model[key.model]]
         if key.position is not None and n_rows[key.model] > 1:
-            details.append(minute_of(latest_of_row[key]))
+            details.append(provenance.to_minute(latest_of_row[key].time))
         label = f"{key.model.name} ({'; '.join(details)})" if details else key.model.name
         row = model_row(label, list(by_seed.values()))
         if is_current:
@@ -330,13 +330,8 @@ def model_of(result: Result) -> Model:
         script=result.script,
         learned_from=None if sources is None else tuple(sorted(sources.items())),
         doubts=tuple(mark for mark in result.doubts if mark != EARLIER_CODE),
-        run=minute_of(result) if is_unnamed else "",
+        run=provenance.to_minute(result.time) if is_unnamed else "",
     )
-
-
-def minute_of(result: Result) -> str:
-    """Return when a result was scored, to the minute: "2020-10-31 23:59 UTC"."""
-    return f"{result.time[:16].replace('T', ' ')} UTC"
 
 
 def tell_apart(models: Iterable[Model]) -> dict[Model, list[str]]:

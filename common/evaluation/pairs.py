@@ -133,7 +133,7 @@ def score_probabilities(matched: Matched, path: Path) -> ProbabilityScores:
     """Score the probabilities for the pairs in the file at `path`."""
     task = matched.task
     probabilities = read_probabilities(path, task.number)
-    entry_origin.require_same_run(path, probabilities.origin, matched.submission)
+    entry_origin.require_same_run(path, probabilities.record, matched.submission)
     probability = probabilities.at(matched.pairs, matched.reference)
     # Categories count from 0.
     categories = matched.pairs[["truth", "predicted"]].to_numpy() - task.column.low
@@ -420,17 +420,17 @@ def _find_files(options: argparse.Namespace, task: Task, phase: str) -> _Files:
 
 def _describe_entry(submission_path: Path) -> list[tuple[str, str]]:
     """Say how a submission was made, for the top of the page."""
-    origin = provenance.read(submission_path)
-    if origin is None:
+    record = provenance.read(submission_path)
+    if record is None:
         unknown = "not known: no record of the command that made it lies beside the submission"
         return [("Entry", unknown)]
-    seed = "the script's default" if origin.seed is None else str(origin.seed)
-    memory = "not known" if origin.memory is None else f"{origin.memory / 1e9:.2f} GB"
+    seed = "the script's default" if record.seed is None else str(record.seed)
+    memory = "not known" if record.memory is None else f"{record.memory / 1e9:.2f} GB"
     return [
-        ("Entry", origin.model),
-        ("Made by", origin.command),
+        ("Entry", record.model),
+        ("Made by", record.command),
         ("Seed", seed),
-        ("Fit and predict", f"{origin.seconds:,.1f} s, memory {memory}"),
+        ("Fit and predict", f"{record.seconds:,.1f} s, memory {memory}"),
     ]
 
 

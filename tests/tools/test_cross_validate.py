@@ -399,7 +399,8 @@ def test_the_frozen_copy_has_the_metadata_but_no_answers(doubtful_kit: Path) -> 
         "from common import layout\n\n"
         "assert layout.ROOT == Path(__file__).parents[1] and 'frozen_' in str(layout.ROOT)\n"
         "assert (layout.METADATA_DIR / layout.QUESTION_METADATA_TASK_1_2).is_file()\n"
-        "assert not layout.TRAIN_DIR.exists()\n\n"
+        "assert not layout.TRAIN_DIR.exists()\n"
+        "assert not [*layout.ROOT.rglob('__pycache__')]\n\n"
         "def main():\n"
     )
     entry = write_entry(kit, kit / "task_1", "looks.py", ("def main():\n", look))
