@@ -1,7 +1,7 @@
 """No figure without its origin: honest mistakes are refused, or named beside the score.
 
 Each test follows a user who changes flags, moves files, edits code, or makes the data anew, and
-then scores what was made before. Task 4 has tests of its own in tests/task_4.
+then scores what was made before. For task 4, see tests/task_4/test_refused_and_doubted_weights.py.
 """
 
 import json
@@ -9,7 +9,6 @@ import re
 import shutil
 from pathlib import Path
 
-from common import source_code
 from tools.results import read_results
 
 import pandas as pd
@@ -68,24 +67,6 @@ def test_a_model_that_has_learned_from_all_answers_gets_no_score_on_the_local_sp
         *[kit / f"data/test_output/test_submission_task_{task}.csv"] * 2,
     ]
     assert SEEN in fails(compared, kit=kit)
-
-
-def test_an_entry_that_reads_the_training_file_by_its_name_cannot_be_cross_validated(
-    kit: Path,
-) -> None:
-    """It would have learned from the answers of every fold."""
-    read_all = "    read_answers(layout.TRAIN_DIR / layout.TRAIN_TASK_1_2)\n"
-    script = add_to_model(kit, "reads_all", read_all)
-    text = (kit / script).read_text(encoding="utf-8")
-    text = text.replace("from common import cli,", "from common import cli, layout,")
-    (kit / script).write_text(text, encoding="utf-8")
-    # Outside of a cross-validation, the entry runs.
-    succeeds([script], kit=kit)
-
-    error = fails(["-m", "tools.cross_validate", kit / script, "--folds", "2"], kit=kit)
-
-    # The frozen copy of the entry has no data.
-    assert "train_task_1_2.csv: " in error
 
 
 def test_an_entry_that_reads_a_copy_of_all_answers_cannot_be_cross_validated(
@@ -351,21 +332,6 @@ def test_a_score_of_code_that_changed_while_it_ran_is_marked(kit: Path) -> None:
         SCORE, kit=kit
     )
     assert read_last_doubts(kit) == ["its code changed while it ran"]
-
-
-def test_all_folds_of_a_cross_validation_run_the_code_as_it_was_at_the_start(kit: Path) -> None:
-    """The entry edits its own file in the kit, as a user might in an editor meanwhile."""
-    target = kit / "task_1/frozen.py"
-    edit = f"    from pathlib import Path\n    Path({str(target)!r}).write_text('1 / 0')\n"
-    script = add_to_model(kit, "frozen", edit)
-    before = (kit / script).read_bytes()
-    printed = succeeds(["-m", "tools.cross_validate", kit / script, "--folds", "3"], kit=kit)
-    assert target.read_text() == "1 / 0"
-    assert "fold 3: " in printed
-
-    target.write_bytes(before)
-    result = read_results(kit / "data/test_output/results.jsonl")[-1]
-    assert result.code == source_code.fingerprint(target)
 
 
 def test_the_first_line_says_what_is_scored_and_who_made_it_when(kit: Path) -> None:
