@@ -154,17 +154,18 @@ def test_a_copy_of_the_true_answers_elsewhere_changes_nothing(
     assert "was made from data/train_data/train_task_1_2.csv, which holds 2," in error
 
 
+@pytest.mark.parametrize("name", ["own.csv", "valid_task_1_2.csv"])
 def test_a_test_of_one_s_own_is_compared_with_the_training_answers_in_its_folder(
-    kit: Path, tmp_path: Path
+    kit: Path, tmp_path: Path, name: str
 ) -> None:
     """Only the kit's own splits are known to share no answers with their training file."""
     folder = tmp_path / "mine"
     folder.mkdir()
     shutil.copy(kit / "data/train_data/train_task_1_2.csv", folder)
     valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
-    valid.sample(100, random_state=0).to_csv(folder / "own.csv", index=False)
+    valid.sample(100, random_state=0).to_csv(folder / name, index=False)
     succeeds([MAJORITY, "--local", "--input_dir", folder], kit=kit)
-    flags = ["--input_dir", folder, "--ref_data", "own.csv", "--output_dir", tmp_path]
+    flags = ["--input_dir", folder, "--ref_data", name, "--output_dir", tmp_path]
     assert "which holds 100 of the 100 answers" in fails([*SCORE, *flags], kit=kit)
 
 

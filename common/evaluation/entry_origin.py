@@ -161,6 +161,12 @@ def read_rows(path: Path, columns: tuple[Column, Column]) -> Rows:
     return pair_keys(first, second)
 
 
+def are_of_one_split(train: Path, reference: Path) -> bool:
+    """Return whether two files were written by one split, so that they share no rows."""
+    split = provenance.read(reference)
+    return split is not None and split == provenance.read(train)
+
+
 def was_split_from(path: Path, expected: Fingerprint | None) -> bool:
     """Return whether a file is a part of a split of the file with a fingerprint."""
     if expected is None:
@@ -211,7 +217,7 @@ def find_doubts(record: Provenance) -> list[Doubt]:
     """Return the doubts about an entry's score that its record and the kit's code raise."""
     doubts = doubts_of_run(record)
     if not record.code_changed:
-        doubts += doubt_code(record)
+        doubts += earlier_code_doubts(record)
     return doubts
 
 
@@ -239,7 +245,7 @@ def code_changed_doubt(script: str) -> Doubt:
     )
 
 
-def doubt_code(record: Provenance) -> list[Doubt]:
+def earlier_code_doubts(record: Provenance) -> list[Doubt]:
     """Return a doubt if an entry's code, or that of a part of a blend, has changed since it ran."""
     if record.code and has_code_changed(record.script, record.code):
         return [
@@ -274,7 +280,7 @@ def has_code_changed(script: str, code: str) -> bool:
 def require_same_run(path: Path, record: Provenance | None, submission: Path) -> None:
     """Raise `InputError` if a file was made in another way than the submission that it belongs to.
 
-    Where one of the two has no record, nothing can be said. `record` is that of the file `path`.
+    If one of the two has no record, they are not compared. `record` is that of the file `path`.
     """
     of_submission = provenance.read(submission)
     if record is None or of_submission is None:
@@ -289,7 +295,7 @@ def require_same_run(path: Path, record: Provenance | None, submission: Path) ->
 def _what_determines(record: Provenance) -> tuple[object, ...]:
     """Return what determines the predictions of a run: script, code, options, contents of files.
 
-    Of a notebook, nothing of it is known but that it was one.
+    A notebook's record knows none of these.
     """
     if record.script == NOTEBOOK:
         return (NOTEBOOK,)

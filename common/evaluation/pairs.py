@@ -35,7 +35,7 @@ from common.evaluation.record import Evaluation
 from common.metrics import ProbabilityScores, Score
 from common.origin import Origin
 from common.probabilities import read_probabilities
-from common.tasks import LOCAL, OWN, Task
+from common.tasks import LOCAL, Task
 
 import numpy as np
 import pandas as pd
@@ -301,8 +301,11 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     scored_phase = task.phase_of(phase, options.ref_data)
     score_files.remove_scores(options.output_dir, task.number, scored_phase, inputs)
     provenance.require_current([files.reference])
-    # In a test of one's own, a file of training answers may hold the answers that are scored.
-    train = None if scored_phase == OWN else files.train
+    # Other training answers than those of a phase or a split may hold the answers that are scored.
+    is_apart = scored_phase in layout.PHASES or entry_origin.are_of_one_split(
+        files.train, files.reference
+    )
+    train = files.train if is_apart else None
     doubts = entry_origin.judge_submission(
         files.submission, [files.reference], task.template_names, train
     )
