@@ -180,7 +180,8 @@ def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
     part = "edited.parquet"
     for _ in range(2):
         succeeds([*BLEND, FILES[1], part, *weights], kit=kit, cwd=kit)
-        assert f"{note} made a part of the blend" in succeeds(["task_1/local_evaluation.py"], kit=kit)
+        evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)
+        assert f"{note} made a part of the blend" in evaluation
         line = read_results(kit / "data/test_output/results.jsonl")[-1]
         assert line.doubts == ["made by earlier code"]
         part = "blended.parquet"
