@@ -62,7 +62,7 @@ def made_by(result: Result) -> str:
 
 
 def recorded_doubts(kit: Path) -> list[str]:
-    """Return the doubts about all scores of a kit, which must have some; a page raises no doubts."""
+    """Return the doubts about all recorded scores of a kit; there must be scores."""
     results = read_results(kit / "data/test_output/results.jsonl")
     assert results
     return [doubt for result in results for doubt in result.doubts]
