@@ -29,7 +29,7 @@ _probability_column = partial(Column, dtype=schema.FLOAT32, low=0, high=1, whole
 # by about 1e-7.
 _SUM_TOLERANCE = 1e-3
 # The attribute of the Parquet table that holds the record of how the file was made.
-_ORIGIN = "origin"
+_RECORD = "origin"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Probabilities:
     # Shape (rows, categories): P(wrong) and P(right), or the probabilities of options 1 to 4.
     value: FloatArray
     # The record of how the file was made; None if the file does not say.
-    origin: provenance.Provenance | None
+    record: provenance.Provenance | None
 
     def at(self, wanted: pd.DataFrame, wanted_in: Path) -> FloatArray:
         """Return the probabilities of wanted pairs, shape (wanted pairs, categories).
@@ -98,7 +98,7 @@ def write_probabilities(
         reading.require_valid(path, _probability_column(name), values, verb="would be")
     _require_sum(path, names, value)
     table = keys.assign(**dict(zip(names, value.T, strict=True)))
-    table.attrs = {_ORIGIN: provenance.this_process(path.parent).as_json().decode()}
+    table.attrs = {_RECORD: provenance.this_process(path.parent).as_json().decode()}
     with writing.atomic_write(path) as (file,):
         table.to_parquet(
             file, engine="pyarrow", compression="zstd", index=False, write_page_checksum=True
@@ -158,9 +158,9 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
         )
     if len(names) == 1:
         value = np.column_stack([1 - value, value])
-    origin = provenance.parse(table.attrs.get(_ORIGIN, ""))
+    record = provenance.parse(table.attrs.get(_RECORD, ""))
     pairs = pd.DataFrame({"UserId": student, "QuestionId": question})
-    return Probabilities(path, task, pairs, value, origin)
+    return Probabilities(path, task, pairs, value, record)
 
 
 def _read_column(path: Path, cells: pd.Series, column: Column) -> Array:

@@ -17,6 +17,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -55,6 +57,9 @@ class ThisRun:
     # Fingerprints of the files that predictions which the script blends were made from. These files
     # need not exist any more.
     sources_of_parts: dict[Path, Fingerprint] = field(default_factory=dict)
+    # For each script that has made predictions which the running script blends: the fingerprints of
+    # its code, see `Provenance.code_of_parts`.
+    code_of_parts: dict[str, list[str]] = field(default_factory=dict)
     # Whether every file of data that Python opens for reading is noted as a source.
     is_watching: bool = False
     # The SHA-256 of each file of code that was loaded at the start; "" for a missing file.
@@ -66,8 +71,6 @@ class ThisRun:
 
 
 RUN = ThisRun()
-# Holds True if the audit hook of `watching_reads` has been added.
-_has_hook: list[bool] = []
 # Endings of the names of files of data.
 _DATA = (".csv", ".txt", ".xml")
 
@@ -106,6 +109,9 @@ class Provenance:
     name: str = ""
     # Whether the files were also made from a file of which nobody knows what it was made from.
     unknown_sources: bool = False
+    # For each script that has made predictions which the files blend: the fingerprints of its code
+    # at that time. "" stands for code that changed while the script ran.
+    code_of_parts: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def model(self) -> str:
@@ -221,12 +227,17 @@ def note_source(path: Path) -> None:
         RUN.sources[key] = fingerprint(path)
 
 
-def note_origin(record: Provenance | None, folder: Path) -> None:
-    """Add the sources of a file that this process reads to the sources of what the process writes.
+def note_part(record: Provenance | None, folder: Path) -> None:
+    """Note how predictions were made that this process blends: what it writes is made from them.
 
-    For instance, blended predictions are made from the sources of each file of predictions.
-    `record` says what the sources of the file are; None if the file has no record. `folder` is the
-    folder of the record.
+    So the blend has their sources, and the reasons to doubt them.
+
+    Parameters
+    ----------
+    record
+        The record of the predictions; None if they have none.
+    folder
+        The folder of the record.
     """
     if record is None:
         RUN.unknown_sources = True
@@ -235,21 +246,29 @@ def note_origin(record: Provenance | None, folder: Path) -> None:
     RUN.interrupted |= record.interrupted
     for name, known in record.made_from.items():
         RUN.sources_of_parts[(folder / name).absolute()] = known
+    for script, codes in record.code_of_parts.items():
+        RUN.code_of_parts.setdefault(script, []).extend(codes)
+    if record.code:
+        code = "" if record.code_changed else record.code
+        RUN.code_of_parts.setdefault(record.script, []).append(code)
 
 
 @contextmanager
 def watching_reads() -> Iterator[None]:
     """Note every file of data that Python opens for reading, also with pandas."""
-    # Python cannot remove an audit hook. So the hook is added once, and watches only in this block.
-    if not _has_hook:
-        sys.addaudithook(_note_opened)
-        _has_hook.append(True)
+    _add_hook()
     run = RUN
     run.is_watching = True
     try:
         yield
     finally:
         run.is_watching = False
+
+
+@cache
+def _add_hook() -> None:
+    """Add the audit hook `_note_opened`, at the first call only: Python cannot remove a hook."""
+    sys.addaudithook(_note_opened)
 
 
 def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
@@ -262,11 +281,16 @@ def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
     if not isinstance(path, str | os.PathLike) or not is_read:
         return
     name = os.fspath(path)
-    if not isinstance(name, str) or not name.lower().endswith(_DATA) or "site-packages" in name:
+    if not isinstance(name, str) or not name.lower().endswith(_DATA) or _is_of_library(name):
         return
     # Opening the file will raise an error where the script can handle it.
     with suppress(OSError):
         note_source(Path(name))
+
+
+def _is_of_library(path: str) -> bool:
+    """Return whether a file belongs to an installed library, which may lie in the kit's `.venv`."""
+    return "site-packages" in path
 
 
 def fingerprint_of_source(path: Path) -> Fingerprint:
@@ -278,8 +302,10 @@ def note_code() -> None:
     """Note the state of the code that is loaded, to tell later whether it has changed."""
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if file is not None and Path(file).absolute().is_relative_to(layout.ROOT):
-            path = Path(file).absolute()
+        if file is None or _is_of_library(file):
+            continue
+        path = Path(file).absolute()
+        if path.is_relative_to(layout.ROOT):
             RUN.code_at_start[path] = _digest_or_empty(path)
 
 
@@ -291,6 +317,11 @@ def note_interrupt() -> None:
 def now() -> str:
     """Return the current time as text, in UTC and to the second: ``2020-10-31T23:59:00+00:00``."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def to_minute(time: str) -> str:
+    """Return a time that `now` has given as people read it: "2020-10-31 23:59 UTC"."""
+    return f"{time[:16].replace('T', ' ')} UTC"
 
 
 def _digest_or_empty(path: Path) -> str:
@@ -360,6 +391,7 @@ def this_process(
         interrupted=RUN.interrupted,
         code_changed=_has_code_changed(),
         unknown_sources=RUN.unknown_sources,
+        code_of_parts=RUN.code_of_parts,
     )
 
 
@@ -417,7 +449,8 @@ def _is_valid(record: Provenance) -> bool:
     `seconds` is not checked here, since `parse` converts it.
     """
     texts = [record.script, record.split, record.name, *flags_of(record.options)]
-    texts += [*record.files, *record.made_from]
+    texts += [*record.files, *record.made_from, *record.code_of_parts]
+    all_codes = [record.code, *chain.from_iterable(record.code_of_parts.values())]
     if record.time:
         # Another text than a time raises ValueError.
         datetime.fromisoformat(record.time)
@@ -428,10 +461,11 @@ def _is_valid(record: Provenance) -> bool:
         # `isinstance` would accept True and False too.
         and (record.memory is None or type(record.memory) is int)
         # Hexadecimal digits, or nothing.
-        and re.fullmatch(r"[0-9a-f]*", record.code) is not None
+        and all(re.fullmatch(r"[0-9a-f]*", code) for code in all_codes)
         and isinstance(record.interrupted, bool)
         and isinstance(record.code_changed, bool)
         and isinstance(record.unknown_sources, bool)
+        and all(isinstance(codes, list) for codes in record.code_of_parts.values())
         and isinstance(record.files, dict)
         and isinstance(record.made_from, dict)
     )

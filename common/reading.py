@@ -29,7 +29,7 @@ from common.arrays import Array
 from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT
 from common.missing_files import where_to_get
-from common.schema import DATE, FLOAT64, INT8, INT32, TEXT, Column
+from common.schema import DATE, FLOAT64, INT8, INT32, TEXT, UNKNOWN, Column
 
 import numpy as np
 import pandas as pd
@@ -274,6 +274,30 @@ def read_table(
             # The header lacks the column, which has been reported.
             data[column.name] = _missing_values(column, n_rows)
     return pd.DataFrame({name: data[name] for name in by_name}, copy=False)
+
+
+def read_valid_rows(source: Source, columns: Sequence[Column]) -> pd.DataFrame:
+    """Read columns of whole numbers, without the rows that hold a faulty value.
+
+    Parameters
+    ----------
+    source
+        The CSV file, which another function reads and reports the faults of.
+    columns
+        The columns to read. A column of judgements, where NaN is a valid value, may be among them.
+
+    Raises
+    ------
+    InputError
+        If the file is no CSV file, or holds no rows.
+    """
+
+    def ignore(fault: str) -> None:
+        """Pass over a fault: the row gets `UNKNOWN` in place of the value."""
+
+    table = read_table(source, columns, report=ignore)
+    is_valid = (table != UNKNOWN).all(axis=1)
+    return table if is_valid.all() else table[is_valid]
 
 
 def _missing_values(column: Column, n_rows: int) -> pd.Series:

@@ -19,12 +19,10 @@ import base64
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 from common import fingerprints, reading, schema
 from common.errors import InputError
-from common.schema import Column
 
 import numpy as np
 import numpy.typing as npt
@@ -38,18 +36,19 @@ Sketch = Mapping[str, str]
 # default, and among 1,024 of 16 million.
 _N_KEPT = 8192
 _KEPT_SHARE = 1 / 128
-# A file is recognised by at least this many rows, of which at least this share is in the sketch.
-# Other answers of the same numbers of students and questions share rows by chance: a third of all
-# pairs are answered (in tasks 3 and 4), and half of these with the same outcome. That eight or nine
-# rows are all shared happens once in 1.7 million files, as (1/3 · 1/2)^8 is 6e-7; more rows are
-# shared to 90 % still more rarely. A tenth of the rows may have been edited.
+# A file is recognised by at least this many rows, of which at least this share is in the sketch: a
+# tenth of the rows may have been edited. Another simulation with the same numbers of students and
+# questions shares rows by chance, each with probability 1/6: a third of all pairs are answered (in
+# tasks 3 and 4), half of these with the same outcome. The binomial distribution then gives 8 of 8
+# shared rows for 6e-7 of all files, and 9 of 10 for 8.4e-7; any other number is rarer.
 _MIN_ROWS = 8
 _MIN_SHARE = 0.9
-# The upper 40 bits of a hash are kept: two of 16 million rows share them once in 70,000.
+# The upper 40 bits of a hash are kept. One row in 70,000 then has the same bits as another of 16
+# million rows.
 _N_BYTES = 5
 _DROPPED_BITS = 64 - 8 * _N_BYTES
-# A larger file is read in 64 samples, 256 KiB in all: about 12,000 rows, of which at least 90 have
-# a hash to compare.
+# A larger file is read in 64 samples, 256 KiB in all: about 10,000 rows, of which about 75 or more
+# have a hash to compare.
 _N_SAMPLES = 64
 _SAMPLE_SIZE = 1 << 12
 # Rows that are hashed at once, which bounds the memory.
@@ -165,7 +164,8 @@ def _hash_answers(source: reading.Source, header: list[str]) -> dict[str, Hashes
     outcomes = [column for column in _OUTCOMES if column.name in header]
     if not outcomes:
         return {}
-    table = _read_valid(source, [schema.USER_ID, schema.QUESTION_ID, *outcomes])
+    columns = [schema.USER_ID, schema.QUESTION_ID, *outcomes]
+    table = reading.read_valid_rows(source, columns)
     student, question = table[schema.USER_ID.name], table[schema.QUESTION_ID.name]
     return {
         column.name: _hash(column.name, student, question, table[column.name])
@@ -181,7 +181,7 @@ def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Has
     others = [name for name in header if name not in (schema.LEFT.name, schema.RIGHT.name)]
     experts = [name for name in others if not schema.ROW_NUMBERS.fullmatch(name)]
     columns = [schema.LEFT, schema.RIGHT, *map(schema.expert_judgement, experts)]
-    table = reading.read_table(source, columns, report=_ignore)
+    table = reading.read_valid_rows(source, columns)
     left, right = (table[side.name].to_numpy() for side in (schema.LEFT, schema.RIGHT))
     parts = []
     for expert in experts:
@@ -192,17 +192,6 @@ def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Has
         kind = f"{_JUDGEMENT} {expert}"
         parts.append(_hash(kind, left[is_judged], right[is_judged], value))
     return {_JUDGEMENT: np.concatenate(parts)} if parts else {}
-
-
-def _read_valid(source: reading.Source, columns: list[Column]) -> dict[str, Any]:
-    """Return the columns of a file as arrays, without rows that have a faulty value."""
-    table = reading.read_table(source, columns, report=_ignore)
-    is_valid = (table != schema.UNKNOWN).all(axis=1).to_numpy()
-    return {column.name: table[column.name].to_numpy()[is_valid] for column in columns}
-
-
-def _ignore(fault: str) -> None:
-    """Pass over a fault in a file: whoever reads the file in earnest reports it."""
 
 
 def _read_sample(path: Path) -> bytes:

@@ -14,6 +14,9 @@ _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 def files_of(*scripts: Path) -> dict[Path, bytes]:
     """Return the contents of scripts and of all kit files that they import, sorted by path."""
+    # Files may have been added or removed since the last call.
+    _modules.cache_clear()
+    _is_folder.cache_clear()
     contents: dict[Path, bytes] = {}
     waiting = [script.resolve() for script in scripts]
     while waiting:
@@ -24,23 +27,17 @@ def files_of(*scripts: Path) -> dict[Path, bytes]:
     return dict(sorted(contents.items()))
 
 
-# Cached, because the quickstart calls this for many scripts, which import mostly the same files.
-@cache
 def _imports_of(path: Path, content: bytes) -> set[Path]:
     """Return the files that the file `path` imports, from its own folder or from the kit.
 
-    `content` is the content of the file. A file that is not valid Python imports nothing.
+    `content` is the content of the file.
     """
-    try:
-        tree = ast.parse(content)
-    except (SyntaxError, ValueError):
-        return set()
     files: set[Path] = set()
-    for statement in _statements(tree.body):
+    for statement in _import_statements(content):
         if isinstance(statement, ast.Import):
             names = [alias.name for alias in statement.names]
             folders = [path.parent, layout.ROOT]
-        elif isinstance(statement, ast.ImportFrom):
+        else:
             # In "from . import name", no module is named.
             module = statement.module or ""
             dotted_module = f"{module}." if module else ""
@@ -54,12 +51,25 @@ def _imports_of(path: Path, content: bytes) -> set[Path]:
                 folders = [path.parents[statement.level - 1]]
             else:
                 folders = [path.parent, layout.ROOT]
-        else:
-            continue
         for folder in folders:
             for name in names:
                 files.update(_modules(folder, name))
     return files
+
+
+# Cached, because the quickstart asks for many scripts, which import mostly the same files.
+@cache
+def _import_statements(content: bytes) -> list[ast.Import | ast.ImportFrom]:
+    """Return the import statements of a file by its content; none if it is not valid Python."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return []
+    return [
+        statement
+        for statement in _statements(tree.body)
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+    ]
 
 
 def _statements(block: Sequence[ast.AST]) -> Iterator[ast.AST]:

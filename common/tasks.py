@@ -12,6 +12,8 @@ from common.schema import Column
 # Stands for the local split where a phase is expected. The phases of the official test data are
 # `layout.PHASES`.
 LOCAL = "local"
+# Stands for a cross-validation, where a phase is expected.
+CROSS_VALIDATION = "cross-validation"
 # Stands for a test on answers of one's own, where a phase is expected.
 OWN = "own"
 
@@ -108,6 +110,17 @@ class Task:
     def values(self) -> tuple[int, ...]:
         """The values of `column`, in increasing order; tasks 1, 2 and 4."""
         return tuple(range(self.column.low, self.column.high + 1))
+
+    @property
+    def template_names(self) -> tuple[str, ...]:
+        """The names of the templates: of the upload, and of the local split if it has one."""
+        return tuple(name for name in (self.template, self.local_template) if name is not None)
+
+    def train_path(self, phase: str) -> Path:
+        """Return the path of the training answers for a phase, or else for the local split."""
+        if phase in layout.PHASES:
+            return layout.TRAIN_DIR / self.data.train
+        return layout.TEST_INPUT_DIR / self.local_train
 
     @property
     def local_submission(self) -> str:
@@ -252,6 +265,20 @@ TASK_4 = Task(
 )
 # The tasks by number.
 TASKS = {task.number: task for task in (TASK_1, TASK_2, TASK_3, TASK_4)}
+
+
+def name_of_phase(phase: str) -> str:
+    """Return a phase's name in words, such as "local split" or "public test".
+
+    The name is empty for a challenge without phases.
+    """
+    names = {
+        "": "",
+        LOCAL: "local split",
+        CROSS_VALIDATION: CROSS_VALIDATION,
+        OWN: "test of your own",
+    }
+    return names.get(phase, f"{phase} test")
 
 
 def title_of(task: int | str) -> str:

@@ -25,6 +25,7 @@ from common import charts, cli, layout, metadata, pages, provenance, reading, sc
 from common.answers import read_answers
 from common.charts import Dot, Panel
 from common.errors import InputError
+from common.evaluation import joined_metadata
 from common.origin import Origin
 from common.schema import OPTIONS
 
@@ -147,8 +148,7 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
     """Find the files for the part of a page about tasks ``1/2`` or ``3/4``.
 
     Returns None if there are no training answers. In the result, `absent` names the metadata files
-    that are not there. `foreign` names those that are simulated although the answers are not, or
-    not although the answers are.
+    that are not there. `foreign` names those that belong to other data than the answers.
     """
     ending = f"task_{tasks.replace('/', '_')}.csv"
     train = folder / layout.TRAIN_DIR.name / f"train_{ending}"
@@ -156,26 +156,26 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
         return None
     reading.require_file(train)
     origin = provenance.origin_of(train)
-    simulated = origin is Origin.SIMULATED
-    paths: dict[str, Path] = {"train": train}
+    metadata_paths: dict[str, Path] = {}
     absent = []
-    foreign = []
     for kind in ("question", "student", "answer", "subject"):
         name = layout.SUBJECT_METADATA if kind == "subject" else f"{kind}_metadata_{ending}"
         path = metadata.find(folder / layout.METADATA_DIR.name, name)
         if path is None:
             absent.append(name)
-        elif (provenance.origin_of(path) is Origin.SIMULATED) != simulated:
-            foreign.append(name)
         else:
-            paths[kind] = path
+            metadata_paths[kind] = path
+    # A broken symlink is kept: its reader reports it.
+    there = [path for path in metadata_paths.values() if path.is_file()]
+    foreign = joined_metadata.find_foreign(train, there)
+    used = {kind: path for kind, path in metadata_paths.items() if path not in foreign}
     return {
         "tasks": tasks,
         "origin": origin,
-        "simulated": simulated,
+        "simulated": origin is Origin.SIMULATED,
         "absent": absent,
-        "foreign": foreign,
-        "paths": paths,
+        "foreign": [path.name for path in foreign],
+        "paths": {"train": train, **used},
     }
 
 

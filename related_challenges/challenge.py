@@ -332,7 +332,7 @@ def start_evaluation(
     paths = (find_answer_files or _files_in)(options.reference)
     # A missing file gets its message when the evaluation reads it.
     true_answers = [path for path in paths if path.is_file()]
-    options.doubts = entry_origin.find_origin(options.submission, true_answers).doubts
+    options.doubts = entry_origin.judge_submission(options.submission, true_answers)
     return options
 
 

@@ -100,10 +100,10 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     inputs = submitted, reference, template
     phase = TASK_3.phase_of(options.phase, options.ref_data)
     score_files.remove_scores(options.output_dir, TASK_3.number, phase, inputs)
-    entry = entry_origin.find_origin(submitted, [reference])
+    doubts = entry_origin.judge_submission(submitted, [reference])
     matched = ranking.match(submitted, reference, template, phase, options.missing)
     evaluation, page_values = ranking.explain(matched, ranking.score(matched))
-    evaluation = replace(evaluation, doubts=entry.doubts)
+    evaluation = replace(evaluation, doubts=doubts)
     lines = describe_agreement(page_values["agreement"], page_values["experts"])
     # A sentence on how well random rankings agree with their best experts.
     random_rankings = dict(evaluation.facts)[ranking.LUCK]

@@ -62,9 +62,9 @@ def made_by(result: Result) -> str:
 
 
 def recorded_doubts(kit: Path) -> list[str]:
-    """Return the doubts about all recorded scores of a kit; whoever follows a page has none."""
-    path = kit / "data/test_output/results.jsonl"
-    results = read_results(path) if path.is_file() else []
+    """Return the doubts about all recorded scores of a kit; there must be scores."""
+    results = read_results(kit / "data/test_output/results.jsonl")
+    assert results
     return [doubt for result in results for doubt in result.doubts]
 
 

@@ -13,6 +13,7 @@ WITH_COMMANDS = [page for page in PAGES if "WRITE" not in page.name and commands
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=str)
 def test_commands_run_in_order(page: Path, tiny_kit: Path) -> None:
+    has_scored = False
     for program, *arguments in commands(ROOT / page):
         assert program in ("python", "python3")
         if arguments[0] == "quickstart.py":
@@ -20,7 +21,9 @@ def test_commands_run_in_order(page: Path, tiny_kit: Path) -> None:
             continue
         done = run_page_command(page, arguments, tiny_kit)
         assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
-    assert recorded_doubts(tiny_kit) == []
+        has_scored |= arguments[0].endswith("local_evaluation.py")
+    if has_scored:
+        assert recorded_doubts(tiny_kit) == []
 
 
 @pytest.mark.files

@@ -83,10 +83,10 @@ def main() -> None:
     files = [read_probabilities(path) for path in options.files]
     require_one_task(files)
     for file in files:
-        if file.origin is not None:
-            entry_origin.require_same_sources(file.path, file.origin, file.path.parent)
-        # The blend has learned from all that its parts have learned from.
-        provenance.note_origin(file.origin, file.path.parent)
+        if file.record is not None:
+            entry_origin.require_same_sources(file.path, file.record, file.path.parent)
+        # The blend has learned from all that its parts have learned from, and has their doubts.
+        provenance.note_part(file.record, file.path.parent)
     task = files[0].task
     paths = sample_models.paths(options, task)
     probabilities_path = paths.output.with_suffix(".parquet")
@@ -158,24 +158,24 @@ def command_to_repeat(file: Probabilities, train: Path) -> tuple[Path, list[str]
     unknown or cannot be repeated, or if the script has learned from other training answers.
     """
     or_else = " (or give --weights: then no command runs)"
-    origin = file.origin
-    if origin is None:
+    record = file.record
+    if record is None:
         raise InputError(
             f"{file.path}: does not say which command made it, expected one of task "
             f"{file.task}{or_else}"
         )
-    script, flags = script_runs.command_to_repeat(origin, TASKS[file.task], file.path, or_else)
+    script, flags = script_runs.command_to_repeat(record, TASKS[file.task], file.path, or_else)
     # A script that has learned from other training answers may have seen answers to be predicted.
-    if fingerprints.fingerprint(train) not in origin.made_from.values():
+    if fingerprints.fingerprint(train) not in record.made_from.values():
         learned_from = "unknown answers"
-        if origin.made_from:
-            learned_from = cli.show(file.path.parent / next(iter(origin.made_from)))
+        if record.made_from:
+            learned_from = cli.show(file.path.parent / next(iter(record.made_from)))
         raise InputError(
             f"{file.path}: was learned from {learned_from}, and the blend's "
             f"weights from {cli.show(train)}, expected the same training answers (--local, "
             "--input_dir)"
         )
-    if origin.code != source_code.fingerprint(script):
+    if record.code != source_code.fingerprint(script):
         print(
             f"note: the code of {cli.show(script)} has changed since it made {cli.show(file.path)}"
         )

@@ -31,8 +31,18 @@ from common.evaluation import entry_origin, outcomes, pairs, ranking, record, sc
 from common.evaluation.outcomes import Outcomes
 from common.evaluation.record import Result
 from common.origin import Origin
-from common.tasks import LOCAL, OWN, TASK_3, TASKS, Form, Task, title_of
-from tools.results import CROSS_VALIDATION, PHASES, name_of_phase, read_results
+from common.tasks import (
+    CROSS_VALIDATION,
+    LOCAL,
+    OWN,
+    TASK_3,
+    TASKS,
+    Form,
+    Task,
+    name_of_phase,
+    title_of,
+)
+from tools.results import PHASES, read_results
 from tools.which_task import task_of
 
 import numpy as np
@@ -290,15 +300,11 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
         phase = layout.PHASES[0]
     reference = task.answers_path(phase)
     provenance.require_current([reference])
-    train = None
-    if task is not TASK_3:
-        is_local = phase == LOCAL
-        train = (
-            reference.with_name(task.local_train)
-            if is_local
-            else layout.TRAIN_DIR / task.data.train
-        )
-    entry = entry_origin.find_origin(path, [reference], entry_origin.templates_of(task), train)
+    if task is TASK_3:
+        doubts = entry_origin.judge_submission(path, [reference])
+    else:
+        train = task.train_path(phase)
+        doubts = entry_origin.judge_submission(path, [reference], task.template_names, train)
     if task is TASK_3:
         template = layout.TEMPLATE_DIR / str(task.template)
         kept = ranking.match(path, reference, template, phase).outcomes
@@ -307,7 +313,7 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
     where = describe_test(phase, "", provenance.origin_of(reference))
     test = AnswerSet(phase, "", record.fingerprint_of(reference))
     name = score_files.describe_entry(path)
-    marks = [doubt.mark for doubt in entry.doubts]
+    marks = [doubt.mark for doubt in doubts]
     return Candidate(", ".join([name, *marks]), 0, task, where, lambda: kept, test)
 
 
@@ -315,7 +321,7 @@ def describe_result(result: Result) -> str:
     """Return model, seed, version of the code, time and doubts of a result, in words."""
     seed = "no seed" if result.seed is None else f"seed {result.seed}"
     code = f", code {result.code}" if result.code else ""
-    scored = f"scored on {result.time[:16].replace('T', ' ')} UTC"
+    scored = f"scored on {provenance.to_minute(result.time)}"
     script = layout.ROOT / result.script
     is_outdated = (
         bool(result.code)

@@ -21,7 +21,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,21 +47,20 @@ from common.adaptive.setting import (
     read_rules,
     read_students,
 )
-from common.adaptive.weights import WEIGHTS, copy_package
+from common.adaptive.weights import TRAINER, WEIGHTS, copy_package
 from common.adaptive.weights_origin import find_weights_origin, judge_weights
 from common.answers import read_answers
 from common.arrays import BoolArray
 from common.errors import InputError, quote
 from common.evaluation import entry_origin, outcomes, pairs, record
-from common.evaluation.doubt import Doubt
+from common.evaluation.doubt import Doubt, keep_first_of_each_mark
 from common.evaluation.entry_origin import UNKNOWN_SOURCES, require_unseen
 from common.metrics import Score
 from common.provenance import Provenance
 from common.sandbox import Limits
 from common.splits import assign_folds, hold_out_answers
-from common.tasks import Form, Task
+from common.tasks import CROSS_VALIDATION, Form, Task
 from tools import script_runs
-from tools.results import CROSS_VALIDATION
 from tools.script_runs import Fold
 from tools.which_task import task_of
 
@@ -97,7 +96,7 @@ class FoldRun:
     # Columns UserId, QuestionId, truth and predicted, a row for every answer held out.
     predicted: pd.DataFrame
     # How the predictions were made.
-    origin: Provenance
+    training: Provenance
     # Reasons why the score may not mean what it seems to mean.
     doubts: Sequence[Doubt] = ()
 
@@ -116,8 +115,8 @@ def main() -> None:
     is_package = task.form is Form.ENTRY
     script = entry.resolve()
     if is_package:
-        reading.require_file(entry / "train_model.py")
-        script /= "train_model.py"
+        reading.require_file(entry / TRAINER)
+        script /= TRAINER
     elif read_rules(options) != Rules() or read_limits(options) != Limits():
         # The user has given flags of task 4: they do not have their default values.
         raise InputError(f"{entry}: is of task {task.number}, expected no flags of task 4")
@@ -160,8 +159,8 @@ def frozen_copy(script: Path) -> Iterator[EntryCode]:
         copy = Path(temporary).resolve() / layout.ROOT.name
         files = set(source_code.files_of(script))
         # Files beside the script, of any kind, may be needed too.
-        files |= {path for path in script.parent.rglob("*") if is_copied(path, script.parent)}
-        files |= {path for path in (layout.ROOT / "common").rglob("*") if path.is_file()}
+        for folder in (script.parent, layout.ROOT / "common"):
+            files |= {path for path in folder.rglob("*") if is_copied(path, folder)}
         for file in files:
             target = copy / file.relative_to(layout.ROOT)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -183,7 +182,7 @@ def link_folder(link: Path, folder: Path) -> None:
 
 
 def is_copied(path: Path, folder: Path) -> bool:
-    """Return whether a file in an entry's folder is part of its frozen copy.
+    """Return whether a file in a folder is part of a frozen copy of the folder.
 
     Hidden files, caches and weights are not: the folds train weights anew.
     """
@@ -217,7 +216,7 @@ def evaluate(
     accuracy_by_fold = {run.title: run.accuracy for run in runs}
     # A row for every prediction; `part` is the index of the run.
     targets = pd.concat([run.predicted.assign(part=index) for index, run in enumerate(runs)])
-    memories = [run.origin.memory for run in runs if run.origin.memory is not None]
+    memories = [run.training.memory for run in runs if run.training.memory is not None]
     rules = folds_text
     if task.form is Form.ENTRY:
         rules = f"{read_rules(options)}, {folds_text}"
@@ -233,9 +232,9 @@ def evaluate(
         training=Provenance(
             script=cli.show(script),
             options=provenance.options_of(flags),
-            seconds=statistics.fmean(run.origin.seconds for run in runs),
+            seconds=statistics.fmean(run.training.seconds for run in runs),
             memory=max(memories, default=None),
-            code=runs[0].origin.code,
+            code=runs[0].training.code,
         ),
         outcomes=outcomes.of_predictions(targets),
     )
@@ -250,19 +249,9 @@ def doubt_changes(code: EntryCode, fingerprint_before: str, runs: Sequence[FoldR
         return []
     has_changed = source_code.fingerprint(code.script) != fingerprint_before
     # The code of a package of task 4 is more than its trainer.
-    if not has_changed and len({run.origin.code for run in runs}) == 1:
+    if not has_changed and len({run.training.code for run in runs}) == 1:
         return []
-    script = provenance.show_path(code.script)
-    changed = Provenance(script, options={}, seconds=float("nan"), code_changed=True)
-    return entry_origin.find_doubts(changed)
-
-
-def keep_first_of_each_mark(doubts: Iterable[Doubt]) -> list[Doubt]:
-    """Return the doubts without those whose mark an earlier doubt has: folds share most doubts."""
-    by_mark: dict[str, Doubt] = {}
-    for doubt in doubts:
-        by_mark.setdefault(doubt.mark, doubt)
-    return list(by_mark.values())
+    return [entry_origin.code_changed_doubt(provenance.show_path(code.script))]
 
 
 def run_folds(
@@ -294,7 +283,7 @@ def run_folds(
                         run = play_fold(code, flags, fold, rules, limits)
                     else:
                         run = predict_fold(code, flags, fold, task)
-                    require_unseen(options.entry, run.origin, [train])
+                    require_unseen(options.entry, run.training, [train])
                 except InputError as fault:
                     message = name_fold(str(fault), options.entry, fold)
                     raise InputError(script_runs.name_in_kit(message, code.kit_copy)) from None
@@ -389,8 +378,8 @@ def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) 
     if known is not None:
         train = fold.folder / script_runs.TRAIN
         entry_origin.require_no_shared_rows(code.script, known, fold.folder, reference, train)
-    origin = replace(known or unknown, code=source_code.fingerprint(script))
-    return FoldRun(fold.title, predicted, origin, doubts)
+    training = replace(known or unknown, code=source_code.fingerprint(script))
+    return FoldRun(fold.title, predicted, training, doubts)
 
 
 def doubt_record(known: Provenance | None, script: Path, template: Path) -> list[Doubt]:
@@ -403,17 +392,16 @@ def doubt_record(known: Provenance | None, script: Path, template: Path) -> list
     script
         The entry's script, to be named.
     template
-        The template of the submission. An entry that has read nothing else through the kit has
-        learned from answers that nobody knows.
+        The template of the submission.
     """
     if known is None:
         return [UNKNOWN_SOURCES]
-    source_names = {Path(source).name for source in known.made_from}
-    is_unknown = known.unknown_sources or source_names <= {template.name}
-    # Without `code`, `find_doubts` does not compare the code, which is that of the frozen copy.
-    shown_record = replace(known, script=provenance.show_path(script), code="")
-    doubts = entry_origin.find_doubts(shown_record)
-    return [UNKNOWN_SOURCES, *doubts] if is_unknown else doubts
+    # The code need not be compared: it is that of the frozen copy.
+    shown_record = replace(known, script=provenance.show_path(script))
+    return [
+        *entry_origin.doubt_sources(known, [template.name]),
+        *entry_origin.doubts_of_run(shown_record),
+    ]
 
 
 def play_fold(
@@ -457,10 +445,10 @@ def play_fold(
     ]
     predicted = list_targets(reference, play_all(setting, reference).games)
     seconds = time.perf_counter() - started
-    origin = weights_origin.record or Provenance(str(trainer), {}, seconds)
+    training = weights_origin.record or Provenance(str(trainer), {}, seconds)
     code_played = fingerprint_code(copy, source_code.fingerprint(trainer))
-    origin = replace(origin, seconds=seconds, code=code_played)
-    return FoldRun(fold.title, predicted, origin, doubts)
+    training = replace(training, seconds=seconds, code=code_played)
+    return FoldRun(fold.title, predicted, training, doubts)
 
 
 def name_fold(fault: str, entry: Path, fold: Fold) -> str:

@@ -11,26 +11,11 @@ from typing import Any, get_args
 
 from common import cli, layout, provenance
 from common.evaluation.record import Result
-from common.tasks import LOCAL, OWN, TASKS
+from common.tasks import CROSS_VALIDATION, LOCAL, OWN, TASKS
 
-CROSS_VALIDATION = "cross-validation"
 PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES, OWN)
 # A line of the record with a larger number is invalid. JSON allows numbers of any size.
 _MAX_NUMBER = 1e12
-
-
-def name_of_phase(phase: str) -> str:
-    """Return a phase's name in words, such as "local split" or "public test".
-
-    The name is empty for a challenge without phases.
-    """
-    names = {
-        "": "",
-        LOCAL: "local split",
-        CROSS_VALIDATION: CROSS_VALIDATION,
-        OWN: "test of your own",
-    }
-    return names.get(phase, f"{phase} test")
 
 
 def read_results(path: Path) -> list[Result]:

@@ -13,7 +13,7 @@ import argparse
 import statistics
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from math import isnan, nan
@@ -23,8 +23,8 @@ from common import charts, cli, layout, pages, provenance, reading, writing
 from common.evaluation.doubt import EARLIER_CODE, INTERRUPTED
 from common.evaluation.record import Result
 from common.origin import Origin
-from common.tasks import TASKS, title_of
-from tools.results import CROSS_VALIDATION, PHASES, name_of_phase, read_results
+from common.tasks import CROSS_VALIDATION, TASKS, name_of_phase, title_of
+from tools.results import PHASES, read_results
 
 REPORT = "challenge report, PMLR 133 (2021)"
 ARRAYS = "computed from the organisers' published arrays"
@@ -287,27 +287,31 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
     scored twice with the same code, the later score counts. An interrupted fit has a row of its
     own, since nobody knows how much it has learned.
     """
-    latest: dict[Model, Result] = {}
+    latest_of_model: dict[Model, Result] = {}
+    latest_of_row: dict[RowKey, Result] = {}
     seeds_by_row: dict[RowKey, dict[int, Result]] = {}
     for position, result in enumerate(results):
         model = model_of(result)
-        latest[model] = result
         is_interrupted = INTERRUPTED in result.doubts
         key = RowKey(model, result.code, position if is_interrupted else None)
+        latest_of_model[model] = result
+        latest_of_row[key] = result
         # The seed is 0 if the command names none.
         seeds_by_row.setdefault(key, {})[result.seed or 0] = result
-    details_by_model = tell_apart(latest)
+    details_by_model = tell_apart(list(latest_of_model))
     n_rows = Counter(key.model for key in seeds_by_row)
     rows = []
     former = []
     for key, by_seed in seeds_by_row.items():
-        details = details_by_model[key.model]
+        is_current = key.code == latest_of_model[key.model].code
+        # The title above the rows of former code says already that their code is an earlier one.
+        doubts = latest_of_row[key].doubts if is_current else key.model.doubts
+        details = [*doubts, *details_by_model[key.model]]
         if key.position is not None and n_rows[key.model] > 1:
-            (interrupted,) = by_seed.values()
-            details = [*details, minute_of(interrupted)]
+            details.append(provenance.to_minute(latest_of_row[key].time))
         label = f"{key.model.name} ({'; '.join(details)})" if details else key.model.name
         row = model_row(label, list(by_seed.values()))
-        if key.code == latest[key.model].code:
+        if is_current:
             rows.append(row)
         else:
             former.append(row)
@@ -326,29 +330,20 @@ def model_of(result: Result) -> Model:
         script=result.script,
         learned_from=None if sources is None else tuple(sorted(sources.items())),
         doubts=tuple(mark for mark in result.doubts if mark != EARLIER_CODE),
-        run=minute_of(result) if is_unnamed else "",
+        run=provenance.to_minute(result.time) if is_unnamed else "",
     )
 
 
-def minute_of(result: Result) -> str:
-    """Return when a result was scored, to the minute: "2020-10-31 23:59 UTC"."""
-    return f"{result.time[:16].replace('T', ' ')} UTC"
-
-
-def tell_apart(latest: Mapping[Model, Result]) -> dict[Model, list[str]]:
-    """Return what the label of each model says beside its name, such as the doubts.
-
-    This tells the model from others of its name. `latest` holds the latest result of each model:
-    its doubts are shown.
-    """
+def tell_apart(models: Iterable[Model]) -> dict[Model, list[str]]:
+    """Return what tells each model from others of its name, beside its doubts."""
     by_name: dict[str, list[Model]] = {}
-    for model in latest:
+    for model in models:
         by_name.setdefault(model.name, []).append(model)
     details_by_model = {}
     for namesakes in by_name.values():
         all_sources = [model.learned_from for model in namesakes]
         for model in namesakes:
-            details = [*latest[model].doubts]
+            details = []
             if len({other.script for other in namesakes}) > 1:
                 details.append(model.script or "no script")
             details += describe_sources(model.learned_from, all_sources)

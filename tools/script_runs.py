@@ -167,7 +167,7 @@ def name_in_kit(text: str, kit_copy: PurePath | None) -> str:
 
 
 def command_to_repeat(
-    origin: provenance.Provenance,
+    record: provenance.Provenance,
     task: Task,
     path: Path,
     or_else: str = "",
@@ -180,7 +180,7 @@ def command_to_repeat(
 
     Parameters
     ----------
-    origin
+    record
         How the file was made.
     task
         The task of the file.
@@ -202,17 +202,17 @@ def command_to_repeat(
         If the script is no entry in the folder of the task, or does not declare the flags.
     """
     folder = task.folder
-    script = Path(os.path.realpath(layout.ROOT / origin.script))
+    script = Path(os.path.realpath(layout.ROOT / record.script))
     # local_data_split.py and local_evaluation.py are no entries.
     is_entry = script.parent == folder and script.suffix == ".py" and script.is_file()
     if not is_entry or script.name.startswith("local_"):
         raise InputError(
-            f"{path}: was made by {origin.script}, which cannot be repeated, expected a script in "
+            f"{path}: was made by {record.script}, which cannot be repeated, expected a script in "
             f"{folder.name}/ of this kit{or_else}"
         )
     # Flags for paths are left out: the caller chooses the files. Only the folder of metadata stays
     # that of the command, besides the flags in `keep`.
-    options = provenance.settings(origin.options, keep=("metadata_dir", *keep))
+    options = provenance.settings(record.options, keep=("metadata_dir", *keep))
     options.pop("local", None)
     flags = provenance.flags_of(options)
     if not flags:

@@ -51,20 +51,21 @@ def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
     sources = [data_dir / source for source in _SOURCES[name]]
     rows = ranking_rows(sources) if name == layout.TEMPLATE_TASK_3 else pair_rows(sources)
     path = template_dir / name
-    with writing.atomic_write(path.with_name(layout.RECORD_OF_FILE[name]), path) as (record, file):
+    record_path = path.with_name(layout.RECORD_OF_FILE[name])
+    with writing.atomic_write(record_path, path) as (record_file, file):
         writing.write_csv_to(file, rows)
-        origin = provenance.this_process(template_dir, {path: file}, sources)
+        this_process = provenance.this_process(template_dir, {path: file}, sources)
         # The record does not depend on the script that calls this function: data/generate_sample.py
         # builds the template too.
         record_of_template = Provenance(
             script="tools/templates.py",
             options={},
             seconds=0.0,
-            origin=origin.origin,
-            files=origin.files,
-            made_from=origin.made_from,
+            origin=this_process.origin,
+            files=this_process.files,
+            made_from=this_process.made_from,
         )
-        record.write(record_of_template.as_json())
+        record_file.write(record_of_template.as_json())
 
 
 def ranking_rows(sources: Sequence[Path]) -> pd.DataFrame:

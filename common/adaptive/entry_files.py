@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 
 from common import cli, source_code, zips
-from common.adaptive.weights import TRAINED_STUDENTS, TRAINING, WEIGHTS
+from common.adaptive.weights import TRAINED_STUDENTS, TRAINER, TRAINING, WEIGHTS
 from common.arrays import IntArray
 from common.errors import InputError, printable
 from common.fingerprints import Fingerprint, fingerprint, fingerprint_open
@@ -22,8 +22,6 @@ ENTRY_FILE = f"{ENTRY_MODULE}.py"
 _MAX_SIZE = 8 << 30
 # Largest size in bytes of a file of an entry that the kit reads itself.
 _MAX_FILE = 256 << 20
-# The script of a package that trains its weights, if it has any.
-TRAINER = "train_model.py"
 # The scripts of a package, which do not take part in the game.
 _SCRIPTS = (TRAINER, "local_evaluation.py")
 # The scripts of a package import this file, which puts the kit on Python's path. It is left out of

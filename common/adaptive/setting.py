@@ -8,7 +8,7 @@ from common import cli, layout, provenance, reading, schema
 from common.adaptive import game
 from common.adaptive.game import Reference, Rules
 from common.adaptive.training import count_questions
-from common.adaptive.weights_origin import WeightsOrigin, find_weights_origin
+from common.adaptive.weights_origin import WeightsOrigin
 from common.sandbox import Limits
 from common.tasks import LOCAL, TASK_4
 
@@ -121,10 +121,10 @@ def read_limits(options: argparse.Namespace) -> Limits:
     return Limits(options.time_limit, int(options.memory_limit * 2**30))
 
 
-def read_students(setting: Setting, origin: WeightsOrigin | None = None) -> Reference:
+def read_students(setting: Setting, origin: WeightsOrigin) -> Reference:
     """Read the students to be examined.
 
-    `origin` says how the entry's weights were made; by default it is found out.
+    `origin` says how the entry's weights were made.
 
     Raises `InputError` if a student to be examined is in the training file that the entry gets, or
     among the students that the entry's model is trained on.
@@ -138,8 +138,6 @@ def read_students(setting: Setting, origin: WeightsOrigin | None = None) -> Refe
         given = reading.read_table(setting.train, [schema.USER_ID])["UserId"].to_numpy()
         beginning = f"{setting.train}: holds"
         reference.require_others(given, beginning, "do both files belong to one split?")
-    if origin is None:
-        origin = find_weights_origin(setting.submission)
     if origin.students is not None:
         beginning = f"{setting.submission}: its model is trained on"
         hint = "`train_model.py --local` trains for the local split"

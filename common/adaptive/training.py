@@ -14,13 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from common import cli, fingerprints, layout, provenance, reading, schema, writing
-from common.adaptive.entry_files import TRAINER
 from common.adaptive.weights import (
     TRAINED_STUDENTS,
+    TRAINER,
     TRAINING,
     copy_package,
     move_record,
-    read_origin,
 )
 from common.adaptive.weights_origin import find_weights_origin, read_students_if_valid
 from common.answers import read_students
@@ -146,10 +145,10 @@ def _record_training(folder: Path, students: IntArray, files: Mapping[str, Finge
 
     `files` are the fingerprints of the files of weights, by name.
     """
-    with writing.atomic_write(folder / TRAINED_STUDENTS, folder / TRAINING) as (file, origin_file):
+    with writing.atomic_write(folder / TRAINED_STUDENTS, folder / TRAINING) as (file, record_file):
         np.save(file, students)
-        origin = replace(provenance.this_process(folder), files=dict(files))
-        origin_file.write(origin.as_json())
+        record = replace(provenance.this_process(folder), files=dict(files))
+        record_file.write(record.as_json())
 
 
 @contextmanager
@@ -165,16 +164,16 @@ def package_without_local_students(package: Path, reference: Path) -> Iterator[P
         yield package
         return
     weights_origin = find_weights_origin(package)
-    origin = weights_origin.record
+    record = weights_origin.record
     trained = weights_origin.students
     examined = reading.read_table(reference, [schema.USER_ID])["UserId"]
-    if origin is None or trained is None or not np.isin(examined, trained).any():
+    if record is None or trained is None or not np.isin(examined, trained).any():
         yield package
         return
-    options = {**provenance.settings(origin.options), "local": True}
+    options = {**provenance.settings(record.options), "local": True}
     shown_trainer = provenance.show_path(trainer)
     # The command line that trains with --local, to show it.
-    command = replace(origin, script=shown_trainer, options=options).command
+    command = replace(record, script=shown_trainer, options=options).command
     print(f"its weights know the local split: `{command}` trains a copy", flush=True)
     with tempfile.TemporaryDirectory(prefix="task_4_local_") as folder:
         copy = Path(folder) / package.name
@@ -184,8 +183,5 @@ def package_without_local_students(package: Path, reference: Path) -> Iterator[P
         if subprocess.call(arguments, stdout=subprocess.DEVNULL, env=environment):
             # The trainer has printed the error.
             sys.exit(2)
-        copy_origin = read_origin(copy)
-        if copy_origin is not None:
-            # The record names the script in the package, not that in the temporary copy.
-            (copy / TRAINING).write_bytes(move_record(copy_origin, copy, package).as_json())
+        move_record(copy, copy, package)
         yield copy

@@ -18,30 +18,45 @@ WEIGHTS = "model_task_4"
 TRAINED_STUDENTS = f"{WEIGHTS}_students.npy"
 # How the weights were trained, as a `provenance.Provenance`.
 TRAINING = f"{WEIGHTS}_training.json"
+# The script of a package that trains its weights, if it has any.
+TRAINER = "train_model.py"
 
 
-def read_origin(package: Path) -> provenance.Provenance | None:
+def read_record(package: Path) -> provenance.Provenance | None:
     """Return how the weights of a package were trained; None if it is not recorded."""
     path = package / TRAINING
     return provenance.parse(path.read_bytes()) if path.is_file() else None
 
 
-def describe_origin(origin: provenance.Provenance | None) -> str:
+def describe_origin(record: provenance.Provenance | None) -> str:
     """Return the command that trained the weights, or that it is not recorded, as text."""
-    return printable(origin.command) if origin else "not recorded"
+    return printable(record.command) if record else "not recorded"
 
 
-def move_record(origin: provenance.Provenance, copy: Path, package: Path) -> provenance.Provenance:
-    """Return the record `origin` of weights trained in a copy, as if the package had trained them.
+def move_record(folder: Path, copy: Path, package: Path) -> None:
+    """Rewrite the record of weights trained in a copy, as if the package had trained them.
 
-    The record names the script in the package, and paths of its sources relative to the package.
+    The record then names the script in the package, and paths of its sources relative to the
+    package. If there is no valid record, nothing changes.
+
+    Parameters
+    ----------
+    folder
+        The folder of the record: the copy, or the package that the weights were brought to.
+    copy
+        The folder where the weights were trained, which may be gone later.
+    package
+        The package that the copy was made of.
     """
-    trainer = package / Path(origin.script).name
+    record = read_record(folder)
+    if record is None:
+        return
     made_from = {
         os.path.relpath(copy / name, package).replace(os.sep, "/"): known
-        for name, known in origin.made_from.items()
+        for name, known in record.made_from.items()
     }
-    return replace(origin, script=provenance.show_path(trainer), made_from=made_from)
+    moved = replace(record, script=provenance.show_path(package / TRAINER), made_from=made_from)
+    (folder / TRAINING).write_bytes(moved.as_json())
 
 
 def copy_package(package: Path, destination: Path) -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from common import layout, provenance, source_code
 from common.adaptive import entry_files
-from common.adaptive.entry_files import TRAINER
-from common.adaptive.weights import TRAINING, read_origin
+from common.adaptive.weights import TRAINER, TRAINING, read_record
 from common.arrays import IntArray
 from common.errors import InputError, printable
 from common.evaluation import entry_origin
@@ -61,7 +60,7 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
     if record is not None and is_recorded and not (record.files or record.time):
         # Earlier versions of the kit recorded neither the time nor the files of weights.
         return WeightsOrigin(record, students, ())
-    packages = {path.parent: read_origin(path.parent) for path in _training_records()}
+    packages = {path.parent: read_record(path.parent) for path in _training_records()}
     records = [known for known in (record, *packages.values()) if known is not None]
     # Only files of the recorded sizes can be in a record, so no others need be read.
     fingerprints = entry_files.fingerprint_data(submission, _sizes_of_files(records))
@@ -184,8 +183,7 @@ def find_training_doubts(entry: Path, record: Provenance) -> list[Doubt]:
     """Return the doubts that the record of the training of an entry's weights raises by itself."""
     trainer = _find_trainer(entry, record)
     shown_trainer = provenance.show_path(trainer)
-    # Without `code`, `find_doubts` does not compare the code: its sentence is about submissions.
-    doubts = entry_origin.find_doubts(replace(record, script=shown_trainer, code=""))
+    doubts = entry_origin.doubts_of_run(replace(record, script=shown_trainer))
     is_comparable = record.code and trainer.is_file() and not record.code_changed
     if is_comparable and source_code.fingerprint(trainer) != record.code:
         sentence = (

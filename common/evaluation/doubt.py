@@ -1,5 +1,6 @@
 """A reason why a score may not mean what it seems to mean."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 # Marks of doubts that the scoreboard tells from others.
@@ -17,3 +18,11 @@ class Doubt:
     mark: str
     # A sentence for the terminal and the page.
     sentence: str
+
+
+def keep_first_of_each_mark(doubts: Iterable[Doubt]) -> list[Doubt]:
+    """Return the doubts without those whose mark an earlier doubt has."""
+    by_mark: dict[str, Doubt] = {}
+    for doubt in doubts:
+        by_mark.setdefault(doubt.mark, doubt)
+    return list(by_mark.values())

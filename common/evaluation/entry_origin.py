@@ -7,9 +7,7 @@ record of an entry's command, see `common.provenance`, tells all of that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from common import cli, fingerprints, layout, provenance, reading, schema, source_code
@@ -20,22 +18,11 @@ from common.evaluation.doubt import EARLIER_CODE, INTERRUPTED, Doubt
 from common.fingerprints import Fingerprint, fingerprint
 from common.provenance import NOTEBOOK, Provenance
 from common.schema import Column
-from common.tasks import Task
 
 import numpy as np
 import numpy.typing as npt
 
 Rows = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class EntryOrigin:
-    """How an entry was made, as far as it is known."""
-
-    # None if it is not recorded.
-    record: Provenance | None
-    doubts: tuple[Doubt, ...] = ()
-
 
 UNKNOWN_SOURCES = Doubt(
     mark="may have seen these answers",
@@ -43,13 +30,13 @@ UNKNOWN_SOURCES = Doubt(
 )
 
 
-def find_origin(
+def judge_submission(
     submission: Path,
     references: Sequence[Path],
-    templates: Iterable[Path] = (),
+    template_names: Collection[str] = (),
     train: Path | None = None,
-) -> EntryOrigin:
-    """Return how the submission at a path was made.
+) -> list[Doubt]:
+    """Return the doubts that the record of a submission raises about its score.
 
     Parameters
     ----------
@@ -57,9 +44,8 @@ def find_origin(
         The file, beside which its record lies if there is one.
     references
         The files of true answers that it is scored on.
-    templates
-        Files without answers. If an entry has read no other file, then nobody knows which answers
-        it has learned from.
+    template_names
+        Names of files without answers, see `doubt_sources`.
     train
         The training answers that belong to the references, and hold none of the true answers. If an
         entry has learned from other files, their rows are compared with those of the references.
@@ -71,16 +57,32 @@ def find_origin(
         was made from has changed since.
     """
     record = provenance.read(submission)
-    origin = judge(submission, record, submission.parent, references, templates)
-    if record is not None:
-        for reference in references:
-            require_no_shared_rows(submission, record, submission.parent, reference, train)
-    return origin
+    if record is None:
+        return [UNKNOWN_SOURCES]
+    folder = submission.parent
+    # With folds, each prediction is that of a model that has not learned from its fold.
+    if not record.split:
+        require_unseen(submission, record, references)
+    require_same_sources(submission, record, folder)
+    for reference in references:
+        require_no_shared_rows(submission, record, folder, reference, train)
+    sources = [folder / name for name in record.made_from]
+    doubts_of_metadata = joined_metadata.find_doubts(
+        [*references, *sources], sources, "what the entry has learned from them may mean nothing"
+    )
+    return [*doubt_sources(record, template_names), *doubts_of_metadata, *find_doubts(record)]
 
 
-def templates_of(task: Task) -> list[Path]:
-    """Return the names of a task's templates."""
-    return [Path(name) for name in (task.template, task.local_template) if name is not None]
+def doubt_sources(record: Provenance, template_names: Collection[str]) -> list[Doubt]:
+    """Return a doubt if a record does not say which answers an entry has learned from.
+
+    An entry that has read only templates through the kit has learned from answers that nobody
+    knows.
+    """
+    source_names = {Path(source).name for source in record.made_from}
+    if record.unknown_sources or source_names.issubset(template_names):
+        return [UNKNOWN_SOURCES]
+    return []
 
 
 def require_no_shared_rows(
@@ -144,11 +146,13 @@ def key_columns(path: Path) -> tuple[Column, Column] | None:
 
 
 def read_rows(path: Path, columns: tuple[Column, Column]) -> Rows:
-    """Read the two columns that identify a row, and encode each row as one number."""
+    """Read the two columns that identify a row, and encode each row as one number.
+
+    Faulty rows are left out. The result is empty for a file that is no CSV file.
+    """
     try:
-        table = reading.read_table(reading.unnoticed_source(path), columns)
+        table = reading.read_valid_rows(reading.unnoticed_source(path), columns)
     except InputError:
-        # Nothing can be learned from a malformed file with the kit.
         return np.empty(0, np.int64)
     first, second = (table[column.name].to_numpy(np.int64) for column in columns)
     if columns[0] is schema.LEFT:
@@ -157,41 +161,18 @@ def read_rows(path: Path, columns: tuple[Column, Column]) -> Rows:
     return pair_keys(first, second)
 
 
+def are_of_one_split(train: Path, reference: Path) -> bool:
+    """Return whether two files were written by one split, so that they share no rows."""
+    split = provenance.read(reference)
+    return split is not None and split == provenance.read(train)
+
+
 def was_split_from(path: Path, expected: Fingerprint | None) -> bool:
     """Return whether a file is a part of a split of the file with a fingerprint."""
     if expected is None:
         return False
     split = provenance.read(path)
     return split is not None and expected in split.made_from.values()
-
-
-def judge(
-    entry: Path,
-    record: Provenance | None,
-    folder: Path,
-    references: Sequence[Path],
-    templates: Iterable[Path] = (),
-) -> EntryOrigin:
-    """Return what the record of an entry means for its score; see `find_origin`.
-
-    The source files in the record are relative to `folder`.
-    """
-    if record is None:
-        return EntryOrigin(None, (UNKNOWN_SOURCES,))
-    # With folds, each prediction is that of a model that has not learned from its fold.
-    if not record.split:
-        require_unseen(entry, record, references)
-    require_same_sources(entry, record, folder)
-    doubts = []
-    template_names = {path.name for path in templates}
-    names = [Path(source).name for source in record.made_from]
-    if record.unknown_sources or template_names.issuperset(names):
-        doubts.append(UNKNOWN_SOURCES)
-    sources = [folder / name for name in record.made_from]
-    doubts += joined_metadata.find_doubts(
-        [*references, *sources], sources, "what the entry has learned from them may mean nothing"
-    )
-    return EntryOrigin(record, (*doubts, *find_doubts(record)))
 
 
 def require_unseen(entry: Path, record: Provenance, references: Sequence[Path]) -> None:
@@ -233,25 +214,18 @@ def _how_to_repeat(record: Provenance) -> str:
 
 
 def find_doubts(record: Provenance) -> list[Doubt]:
-    """Return the doubts about an entry's score that its record raises by itself."""
+    """Return the doubts about an entry's score that its record and the kit's code raise."""
+    doubts = doubts_of_run(record)
+    if not record.code_changed:
+        doubts += earlier_code_doubts(record)
+    return doubts
+
+
+def doubts_of_run(record: Provenance) -> list[Doubt]:
+    """Return the doubts that come from the run itself: code that changed, an interrupted fit."""
     doubts = []
-    script = layout.ROOT / record.script
     if record.code_changed:
-        doubts.append(
-            Doubt(
-                mark="its code changed while it ran",
-                sentence=f"{record.script} or a file that it imports changed while it ran: run it "
-                "again to score the code as it is",
-            )
-        )
-    elif has_code_changed_since(script, record):
-        doubts.append(
-            Doubt(
-                mark=EARLIER_CODE,
-                sentence=f"{record.script} or a file that it imports has changed since: this is "
-                "the score of the earlier code, run it again to score the code as it is",
-            )
-        )
+        doubts.append(code_changed_doubt(record.script))
     if record.interrupted:
         doubts.append(
             Doubt(
@@ -262,42 +236,51 @@ def find_doubts(record: Provenance) -> list[Doubt]:
     return doubts
 
 
-def has_code_changed_since(script: Path, record: Provenance) -> bool:
-    """Return whether a script, or a file of the kit that it imports, differs from the record."""
-    if not script.is_file() or not record.code:
-        return False
-    # The fingerprint takes 50 ms, because it searches all files for imports. It is not needed if no
-    # file that may be imported has been written, moved or copied since the record.
-    # Records of earlier versions hold no time.
-    if record.time:
-        written = datetime.fromisoformat(record.time).timestamp()
-        if all(time_of_change(path) < written for path in files_of_code(script)):
-            return False
-    return source_code.fingerprint(script) != record.code
+def code_changed_doubt(script: str) -> Doubt:
+    """Return the doubt about an entry whose code changed while its script ran."""
+    return Doubt(
+        mark="its code changed while it ran",
+        sentence=f"{script} or a file that it imports changed while it ran: run it again to score "
+        "the code as it is",
+    )
 
 
-def files_of_code(script: Path) -> Iterator[Path]:
-    """Yield a script, and all Python files that it may import from the kit's folder."""
-    yield script
-    yield from layout.ROOT.glob("*.py")
-    for folder in layout.ROOT.iterdir():
-        is_environment = (folder / "pyvenv.cfg").is_file()
-        is_of_code = folder.is_dir() and not is_environment and folder != layout.DATA_DIR
-        if is_of_code and not folder.name.startswith("."):
-            yield from folder.rglob("*.py")
+def earlier_code_doubts(record: Provenance) -> list[Doubt]:
+    """Return a doubt if an entry's code, or that of a part of a blend, has changed since it ran."""
+    if record.code and has_code_changed(record.script, record.code):
+        return [
+            Doubt(
+                mark=EARLIER_CODE,
+                sentence=f"{record.script} or a file that it imports has changed since: this is "
+                "the score of the earlier code, run it again to score the code as it is",
+            )
+        ]
+    for script, codes in record.code_of_parts.items():
+        if any(has_code_changed(script, code) for code in codes):
+            return [
+                Doubt(
+                    mark=EARLIER_CODE,
+                    sentence=f"{printable(script)} or a file that it imports has changed since it "
+                    "made a part of the blend: run it and the blend again to score the code as it "
+                    "is",
+                )
+            ]
+    return []
 
 
-def time_of_change(path: Path) -> float:
-    """Return when a file was last written, moved or copied, in seconds since 1970."""
-    state = path.stat()
-    # Windows has the time of creation in place of the time of the last change.
-    return max(state.st_mtime, state.st_ctime)
+def has_code_changed(script: str, code: str) -> bool:
+    """Return whether a script, or a file of the kit that it imports, has changed.
+
+    `code` is the earlier fingerprint. A script that is not there any more counts as unchanged.
+    """
+    path = layout.ROOT / script
+    return path.is_file() and source_code.fingerprint(path) != code
 
 
 def require_same_run(path: Path, record: Provenance | None, submission: Path) -> None:
     """Raise `InputError` if a file was made in another way than the submission that it belongs to.
 
-    Where one of the two has no record, nothing can be said. `record` is that of the file `path`.
+    If one of the two has no record, they are not compared. `record` is that of the file `path`.
     """
     of_submission = provenance.read(submission)
     if record is None or of_submission is None:
@@ -312,7 +295,7 @@ def require_same_run(path: Path, record: Provenance | None, submission: Path) ->
 def _what_determines(record: Provenance) -> tuple[object, ...]:
     """Return what determines the predictions of a run: script, code, options, contents of files.
 
-    Of a notebook, nothing of it is known but that it was one.
+    A notebook's record knows none of these.
     """
     if record.script == NOTEBOOK:
         return (NOTEBOOK,)

@@ -75,8 +75,8 @@ def find_foreign(reference: Path, metadata: Sequence[Path]) -> list[Path]:
             or fingerprints.is_listed(path, marker["files"].values())
         ]
         if not wrote_answers_too:
-            # The metadata are not simulated, as far as it is known.
-            is_foreign = answers_are_simulated
+            # No simulation in these folders has written the metadata, but another one may have.
+            is_foreign = answers_are_simulated or provenance.origin_of(path) is Origin.SIMULATED
         elif any(wrote_answers_too):
             is_foreign = False
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from common.answers import number_ids, pair_keys, require_distinct_pairs
 from common.arrays import BoolArray, IntArray
 from common.errors import InputError
 from common.evaluation import breakdown, entry_origin, joined_metadata, outcomes, score_files
-from common.evaluation.doubt import Doubt
+from common.evaluation.doubt import Doubt, keep_first_of_each_mark
 from common.evaluation.groupings import OF_STUDENTS
 from common.evaluation.pair_facts import PairFacts, read_facts
 from common.evaluation.record import Evaluation
@@ -133,7 +133,7 @@ def score_probabilities(matched: Matched, path: Path) -> ProbabilityScores:
     """Score the probabilities for the pairs in the file at `path`."""
     task = matched.task
     probabilities = read_probabilities(path, task.number)
-    entry_origin.require_same_run(path, probabilities.origin, matched.submission)
+    entry_origin.require_same_run(path, probabilities.record, matched.submission)
     probability = probabilities.at(matched.pairs, matched.reference)
     # Categories count from 0.
     categories = matched.pairs[["truth", "predicted"]].to_numpy() - task.column.low
@@ -301,8 +301,14 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     scored_phase = task.phase_of(phase, options.ref_data)
     score_files.remove_scores(options.output_dir, task.number, scored_phase, inputs)
     provenance.require_current([files.reference])
-    templates = entry_origin.templates_of(task)
-    entry = entry_origin.find_origin(files.submission, [files.reference], templates, files.train)
+    # Other training answers than those of a phase or a split may hold the answers that are scored.
+    is_apart = scored_phase in layout.PHASES or entry_origin.are_of_one_split(
+        files.train, files.reference
+    )
+    train = files.train if is_apart else None
+    doubts = entry_origin.judge_submission(
+        files.submission, [files.reference], task.template_names, train
+    )
 
     started = time.perf_counter()
     matched = match(task, files.submission, files.reference, scored_phase)
@@ -322,23 +328,19 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
 
     time_taken = ("Time", f"{seconds:.1f} s")
     shown = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
-    doubts = list(entry.doubts) + _doubt_metadata(files, entry.doubts)
+    # Metadata that the entry has used too are named once.
+    doubts = keep_first_of_each_mark([*doubts, *_doubt_metadata(files)])
     evaluation = replace(evaluation, facts=shown, doubts=doubts)
     lines = _lines(matched, accuracy, page, probability_scores, facts)
     score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)
 
 
-def _doubt_metadata(files: _Files, doubts: Sequence[Doubt]) -> list[Doubt]:
-    """Return a doubt if the page's metadata are of other data than the answers.
-
-    `doubts` are those about the entry: metadata that it used too are named once.
-    """
+def _doubt_metadata(files: _Files) -> list[Doubt]:
+    """Return a doubt if the page's metadata are of other data than the answers."""
     read = [path for path in provenance.RUN.sources if path.parent == files.metadata.absolute()]
-    found = joined_metadata.find_doubts(
+    return joined_metadata.find_doubts(
         [files.reference], read, "the page's groups by them may mean nothing"
     )
-    marks = [doubt.mark for doubt in doubts]
-    return [doubt for doubt in found if doubt.mark not in marks]
 
 
 def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:
@@ -421,17 +423,17 @@ def _find_files(options: argparse.Namespace, task: Task, phase: str) -> _Files:
 
 def _describe_entry(submission_path: Path) -> list[tuple[str, str]]:
     """Say how a submission was made, for the top of the page."""
-    origin = provenance.read(submission_path)
-    if origin is None:
+    record = provenance.read(submission_path)
+    if record is None:
         unknown = "not known: no record of the command that made it lies beside the submission"
         return [("Entry", unknown)]
-    seed = "the script's default" if origin.seed is None else str(origin.seed)
-    memory = "not known" if origin.memory is None else f"{origin.memory / 1e9:.2f} GB"
+    seed = "the script's default" if record.seed is None else str(record.seed)
+    memory = "not known" if record.memory is None else f"{record.memory / 1e9:.2f} GB"
     return [
-        ("Entry", origin.model),
-        ("Made by", origin.command),
+        ("Entry", record.model),
+        ("Made by", record.command),
         ("Seed", seed),
-        ("Fit and predict", f"{origin.seconds:,.1f} s, memory {memory}"),
+        ("Fit and predict", f"{record.seconds:,.1f} s, memory {memory}"),
     ]
 
 

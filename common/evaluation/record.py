@@ -20,7 +20,7 @@ from common.tasks import TASK_4, TASKS
 # tell one model from another. Results that differ only in these options have the same name.
 _NOT_IN_NAME = ("local", "seed", "device", "checkpoint")
 # Names of the templates of all tasks. They hold no answers, so no model learns from them.
-_TEMPLATES = {name for task in TASKS.values() for name in (task.template, task.local_template)}
+_TEMPLATES = {name for task in TASKS.values() for name in task.template_names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,12 +142,12 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
     """
     submission = evaluation.submission
     # How the submission was made; None if nobody knows.
-    origin = evaluation.training or provenance.read(submission)
-    known_origin = origin or Provenance(script="", options={}, seconds=0)
+    training = evaluation.training or provenance.read(submission)
+    known_training = training or Provenance(script="", options={}, seconds=0)
 
-    is_named_after_script = origin is not None and evaluation.task != TASK_4.number
+    is_named_after_script = training is not None and evaluation.task != TASK_4.number
     if is_named_after_script:
-        model = known_origin.model
+        model = known_training.model
     elif submission.is_dir():
         # The folder of an entry of task 4.
         model = submission.resolve().name
@@ -156,38 +156,38 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
         model = show_path(submission)
 
     seconds = evaluation.seconds
-    if seconds is None and origin is not None:
-        seconds = origin.seconds
+    if seconds is None and training is not None:
+        seconds = training.seconds
     return Result(
         time=provenance.now(),
         task=evaluation.task,
         phase=evaluation.phase,
-        rules=", ".join(filter(None, (evaluation.rules, known_origin.split))),
+        rules=", ".join(filter(None, (evaluation.rules, known_training.split))),
         model=model,
         score=evaluation.score.value,
         parts=dict(evaluation.parts),
         seconds=seconds,
-        seed=known_origin.seed,
-        script=known_origin.script,
-        options=known_origin.options,
+        seed=known_training.seed,
+        script=known_training.script,
+        options=known_training.options,
         command=provenance.this_command(),
         submission=show_path(submission),
-        revision=_revision(origin),
+        revision=_revision(training),
         data=fingerprint_of(evaluation.reference),
         origin=evaluation.origin,
-        code=evaluation.code or known_origin.code,
-        memory=known_origin.memory,
+        code=evaluation.code or known_training.code,
+        memory=known_training.memory,
         outcomes=outcomes_name,
         metric_name=evaluation.metric_name,
         doubts=[doubt.mark for doubt in evaluation.doubts],
-        learned_from=None if origin is None else _short_fingerprints(origin),
+        learned_from=None if training is None else _short_fingerprints(training),
     )
 
 
-def _short_fingerprints(origin: Provenance) -> dict[str, str]:
+def _short_fingerprints(training: Provenance) -> dict[str, str]:
     """Return the fingerprints of source files without templates, by names of folder and file."""
     short = {}
-    for source, known in origin.made_from.items():
+    for source, known in training.made_from.items():
         if Path(source).name in _TEMPLATES:
             continue
         name = "/".join(Path(source).parts[-2:])
@@ -217,7 +217,7 @@ def results_path(output_dir: Path) -> Path:
     return output_dir / layout.RESULTS_NAME
 
 
-def _revision(origin: Provenance | None) -> str | None:
+def _revision(training: Provenance | None) -> str | None:
     """Return the kit's revision by `git describe`, "…-dirty" if files have changed.
 
     None if the kit is no git repository, or the script that made the submission is not in it.
@@ -226,9 +226,9 @@ def _revision(origin: Provenance | None) -> str | None:
         return None
     options: dict[str, Any] = {"cwd": layout.ROOT, "stderr": subprocess.DEVNULL, "timeout": 10}
     try:
-        if origin:
+        if training:
             # This command fails if git does not know the script.
-            is_known = ["git", "ls-files", "--error-unmatch", "--", origin.script]
+            is_known = ["git", "ls-files", "--error-unmatch", "--", training.script]
             subprocess.check_output(is_known, **options)
         describe = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
         return str(subprocess.check_output(describe, encoding="utf-8", **options)).strip()

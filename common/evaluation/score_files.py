@@ -11,7 +11,7 @@ from common.evaluation import record
 from common.evaluation.record import Evaluation
 from common.metrics import ProbabilityScores
 from common.provenance import NOTEBOOK, Provenance
-from common.tasks import LOCAL, OWN, title_of
+from common.tasks import LOCAL, OWN, name_of_phase, title_of
 
 
 def score_paths(output_dir: Path, task: int | str, phase: str) -> list[Path]:
@@ -58,8 +58,7 @@ def write_scores(
         ("Scored against", cli.show(evaluation.reference)),
     ]
     if evaluation.phase:
-        names = {LOCAL: "local split", OWN: "own: answers that --ref_data names"}
-        first_facts.append(("Phase", names.get(evaluation.phase, evaluation.phase)))
+        first_facts.append(("Phase", name_of_phase(evaluation.phase)))
     first_facts.append(("Origin", evaluation.origin.answers))
     doubts = [("Doubt", doubt.sentence) for doubt in evaluation.doubts]
     title = evaluation.title or title_of(evaluation.task)
@@ -118,13 +117,13 @@ def describe_entry(submission: Path, training: Provenance | None = None) -> str:
 
     `training` is the record of how the entry was made, by default the one beside the submission.
     """
-    origin = training or provenance.read(submission)
-    if origin is None:
+    training = training or provenance.read(submission)
+    if training is None:
         return cli.show(submission)
-    when = f" on {origin.time[:16].replace('T', ' ')} UTC" if origin.time else ""
-    by = f"by `{printable(origin.command)}`"
-    if origin.script == NOTEBOOK:
-        by = f"in a notebook ({printable(origin.name)})" if origin.name else "in a notebook"
+    when = f" on {provenance.to_minute(training.time)}" if training.time else ""
+    by = f"by `{printable(training.command)}`"
+    if training.script == NOTEBOOK:
+        by = f"in a notebook ({printable(training.name)})" if training.name else "in a notebook"
     return f"{cli.show(submission)}, made {by}{when}"
 
 

@@ -23,6 +23,7 @@ from common.adaptive.games_page import figures_of
 from common.adaptive.playing import dry_run, list_targets, measure_curves, play_all
 from common.adaptive.setting import Setting, read_students
 from common.adaptive.weights import TRAINING
+from common.adaptive.weights_origin import find_weights_origin
 from common.answers import number_ids
 from common.arrays import FloatArray
 from common.errors import InputError
@@ -141,7 +142,7 @@ def _dry_run(setting: Setting, train: Path) -> None:
 def _play(setting: Setting) -> dict[str, Any]:
     """Play a game for each mask; return the scores and counts that may be published."""
     started = time.perf_counter()
-    reference = read_students(setting)
+    reference = read_students(setting, find_weights_origin(setting.submission))
     games_played = play_all(setting, reference)
     games = games_played.games
     seconds = time.perf_counter() - started

@@ -63,9 +63,8 @@ def test_a_file_of_an_official_name_is_not_official(write: Write) -> None:
 def test_a_file_with_the_checksum_of_an_official_file_is_official_under_any_name(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        official_files, "_SHA256_BY_SIZE", {len(OWN): sha256(OWN.encode()).hexdigest()}
-    )
+    known = {"bytes": len(OWN), "sha256": sha256(OWN.encode()).hexdigest()}
+    monkeypatch.setattr(official_files, "_TRAINING_FILES", (known,))
     assert provenance.origin_of(write("elsewhere.csv", OWN)) is Origin.OFFICIAL
     # Another file of the same size.
     changed = write("changed.csv", OWN.replace("0", "1"))

@@ -33,7 +33,7 @@ def test_a_file_that_pandas_has_written_is_read(tmp_path: Path) -> None:
     frame().astype({"UserId": "int64"}).to_parquet(path)
     probabilities = read_probabilities(path, 1)
     assert probabilities.value[:, 1].tolist() == P_RIGHT.tolist()
-    assert probabilities.origin is None
+    assert probabilities.record is None
 
 
 def test_pandas_reads_a_file_of_task_4_with_its_masks(tmp_path: Path) -> None:

@@ -1,14 +1,16 @@
 """Files made from other data or of another split are refused; the message says how to mend that."""
 
 import json
+import sys
 from pathlib import Path
+from types import ModuleType
 
 from common import layout, provenance
 from common.errors import InputError
 
 import pandas as pd
 import pytest
-from conftest import fails, succeeds
+from conftest import Write, fails, succeeds
 from page_reading import read_page
 
 
@@ -117,3 +119,19 @@ def test_a_damaged_record_is_reported(tmp_path: Path, content: str) -> None:
     (tmp_path / "split_task_4.json").write_text(content)
     with pytest.raises(InputError, match=r"split_task_4\.json: is damaged"):
         provenance.require_current([path])
+
+
+def test_code_of_the_kit_is_noted_without_the_libraries_in_its_folder(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A virtual environment in the kit's folder holds more than a thousand files."""
+    script = write("task_1/idea.py", "1")
+    library = write(".venv/lib/python3/site-packages/library.py", "2")
+    monkeypatch.setattr(layout, "ROOT", tmp_path)
+    monkeypatch.setattr(provenance, "RUN", provenance.ThisRun())
+    for path in (script, library):
+        module = ModuleType(path.stem)
+        module.__file__ = str(path)
+        monkeypatch.setitem(sys.modules, path.stem, module)
+    provenance.note_code()
+    assert list(provenance.RUN.code_at_start) == [script]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from common import schema
 from common.errors import InputError
-from common.reading import file_source, read_table
+from common.reading import file_source, read_table, read_valid_rows
 
 import pytest
 from conftest import Write
@@ -86,6 +86,17 @@ def test_a_fault_is_told_in_one_line_with_its_row_and_value(
     assert message.startswith(str(path))
     assert expected in message
     assert "\n" not in message
+
+
+@READERS
+def test_valid_rows_are_read_without_the_faulty_ones(write: Write) -> None:
+    path = write("a.csv", HEADER + "7,1\n8\n9,right\n,0\n3.5,0\n6,0\n")
+    assert read_valid_rows(file_source(path), COLUMNS).to_numpy().tolist() == [[7, 1], [6, 0]]
+
+
+def test_a_file_that_lacks_a_column_has_no_valid_rows(write: Write) -> None:
+    path = write("a.csv", "QuestionId\n7\n")
+    assert read_valid_rows(file_source(path), COLUMNS).empty
 
 
 def read_without_header(path: Path) -> list[list[int]]:

@@ -48,6 +48,16 @@ def test_the_fingerprint_changes_only_with_files_that_are_imported(
     assert has_changed == (name in USED)
 
 
+def test_the_fingerprint_changes_if_an_imported_file_is_removed_or_added(entry: Path) -> None:
+    helper = entry.with_name("helper.py")
+    before = source_code.fingerprint(entry)
+    content = helper.read_bytes()
+    helper.unlink()
+    assert source_code.fingerprint(entry) != before
+    helper.write_bytes(content)
+    assert source_code.fingerprint(entry) == before
+
+
 def test_line_ends_do_not_change_the_fingerprint(entry: Path) -> None:
     before = source_code.fingerprint(entry)
     entry.write_bytes(entry.read_bytes().replace(b"\n", b"\r\n"))

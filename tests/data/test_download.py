@@ -107,7 +107,7 @@ class Case:
         (self.folder / "data.zip.partial").write_bytes(content)
 
     def check(self, *parts: str) -> None:
-        """Check that the folder holds exactly the files of these parts of the archive.
+        """Check that the folder holds exactly the files of these parts, and a record of them.
 
         A part is what the flag --parts names, such as "answers" or "images".
         """
@@ -122,9 +122,8 @@ class Case:
         }
         # The archive may be kept or not; if it is kept, it is complete.
         assert written.pop("data.zip", self.content) == self.content
-        if self.folder.joinpath(layout.OFFICIAL_MARKER_NAME).is_file():
-            record = json.loads(written.pop(layout.OFFICIAL_MARKER_NAME))
-            assert set(record["files"]) == {name for name in expected if name.endswith(".csv")}
+        record = json.loads(written.pop(layout.OFFICIAL_MARKER_NAME))
+        assert set(record["files"]) == {name for name in expected if name.endswith(".csv")}
         assert written == expected
 
 

@@ -1,6 +1,7 @@
 """The page about the data: the script on simulated, real, mixed, partial and missing files."""
 
 import re
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -289,8 +290,23 @@ def test_simulated_answers_share_no_page_with_other_answers(tiny_kit: Path, tmp_
     assert "Tasks 1/2 are not on this page, being not simulated: see explore." in simulated.text
     # A page about other answers reads no simulated metadata, nor the other way round.
     left_out = "student_metadata_task_1_2.csv, answer_metadata_task_1_2.csv."
-    assert f"not: question_metadata_task_1_2.csv, {left_out}" in other.text
-    assert "as the answers are: subject_metadata.csv." in simulated.text
+    assert f"than the answers: question_metadata_task_1_2.csv, {left_out}" in other.text
+    assert "than the answers: subject_metadata.csv." in simulated.text
+
+
+def test_metadata_of_another_simulation_are_left_out(tiny_kit: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    run(["data/generate_sample.py", "--size", "tiny", "--seed", 7, "--output_dir", other])
+    # A data folder with its marker, except that the students are those of the other simulation.
+    name = "student_metadata_task_1_2.csv"
+    mixed = shutil.copytree(other, tmp_path / "mixed", ignore=shutil.ignore_patterns(name))
+    shutil.copy(tiny_kit / "data/metadata" / name, mixed / "metadata")
+    # The kit's data folder knows the students: the script of that kit looks there too.
+    done = run([SCRIPT, "--data_dir", mixed, "--output_dir", tmp_path / "out"], kit=tiny_kit)
+    assert done.returncode == 0, done.stderr
+    page = read_page((tmp_path / "out/explore.html").read_text(encoding="utf-8"))
+    assert f"belong to other data than the answers: {name}." in page.text
+    assert sections(page).count("Students") == 1
 
 
 def explore_in_vain(folder: Path, output: Path) -> str:

@@ -325,7 +325,7 @@ def test_the_score_of_a_phase_is_the_mean_over_its_ten_masks(
     shown = f"score {np.mean(scores):.4f} ± {deviation} (standard deviation over 10 masks; "
     assert shown in printed
     facts = dict(page.tables[0].rows)
-    assert facts["Phase"] == "public"
+    assert facts["Phase"] == "public test"
     assert facts["Rules"] == "targets may not be asked, unobserved = 0"
     assert facts["Limits"].startswith("600 s for one mask, 6 GiB of memory")
     assert facts["Deviation over masks"] == deviation

@@ -140,6 +140,7 @@ def test_the_evaluation_scores_a_blend_and_records_its_command(kit: Path) -> Non
     line = read_results(kit / "data/test_output/results.jsonl")[-1]
     assert made_by(line) == f"python -m tools.blend {' '.join(FILES)} --local"
     assert f"score {line.score:.4f}" in evaluation
+    assert "note: " not in evaluation
 
 
 def test_with_given_weights_no_script_is_run(kit: Path) -> None:
@@ -166,6 +167,25 @@ def test_a_blend_with_a_part_of_unknown_origin_is_of_unknown_origin(kit: Path) -
     succeeds([*BLEND, *words], kit=kit, cwd=kit)
     printed = succeeds(["task_1/local_evaluation.py"], kit=kit)
     assert "note: may have seen these answers: no record says what it has learned from" in printed
+
+
+@pytest.mark.parametrize("changes", [{"code": "a" * 12}, {"code_changed": True}])
+def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
+    kit: Path, changes: dict[str, object]
+) -> None:
+    """A blend of blends keeps the mark."""
+    forge(kit, kit / "edited.parquet", **changes)
+    weights = ["--local", "--weights", "1", "1"]
+    note = "note: task_1/sample_model_majority.py or a file that it imports has changed since it"
+    part = "edited.parquet"
+    for _ in range(2):
+        succeeds([*BLEND, FILES[1], part, *weights], kit=kit, cwd=kit)
+        evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)
+        assert f"{note} made a part of the blend" in evaluation
+        line = read_results(kit / "data/test_output/results.jsonl")[-1]
+        assert line.doubts == ["made by earlier code"]
+        part = "blended.parquet"
+        shutil.copy(kit / "data/test_output/test_submission_task_1.parquet", kit / part)
 
 
 @with_links

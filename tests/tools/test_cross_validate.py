@@ -399,13 +399,27 @@ def test_the_frozen_copy_has_the_metadata_but_no_answers(doubtful_kit: Path) -> 
         "from common import layout\n\n"
         "assert layout.ROOT == Path(__file__).parents[1] and 'frozen_' in str(layout.ROOT)\n"
         "assert (layout.METADATA_DIR / layout.QUESTION_METADATA_TASK_1_2).is_file()\n"
-        "assert not layout.TRAIN_DIR.exists()\n\n"
+        "assert not layout.TRAIN_DIR.exists()\n"
+        "assert not [*layout.ROOT.rglob('__pycache__')]\n\n"
         "def main():\n"
     )
     entry = write_entry(kit, kit / "task_1", "looks.py", ("def main():\n", look))
     assert "fold 2: " in succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
     # The folder that the copy links to stays when the copy is removed.
     assert (kit / "data/metadata" / layout.QUESTION_METADATA_TASK_1_2).is_file()
+
+
+def test_all_folds_run_the_code_as_it_was_at_the_start(doubtful_kit: Path) -> None:
+    """The entry edits its own file in the kit, as a user might in an editor meanwhile."""
+    kit = doubtful_kit
+    target = kit / "task_1/frozen.py"
+    change = f"def main():\n    Path({str(target)!r}).write_text('1 / 0')\n"
+    entry = write_entry(kit, target.parent, target.name, ("def main():\n", change))
+    before = source_code.fingerprint(entry)
+    output = succeeds([*VALIDATE, entry, "--folds", 3], kit=kit, cwd=kit)
+    assert target.read_text() == "1 / 0"
+    assert "fold 3: " in output
+    assert read_results(kit / RECORD)[-1].code == before
 
 
 def test_without_symlinks_a_folder_is_copied(

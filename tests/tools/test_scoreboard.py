@@ -165,6 +165,24 @@ def test_a_score_of_edited_code_is_current_until_the_entry_runs_again() -> None:
     assert [(row.name, row.score) for row in table.former] == [("majority", 0.6)]
 
 
+def test_only_the_row_whose_code_was_edited_is_marked() -> None:
+    """The second version of the code is edited after its run."""
+    first = replace(RESULT, time=DAYS[0], code="aa", score=0.5)
+    second = replace(RESULT, time=DAYS[1], code="bb", score=0.6, doubts=[EARLIER_CODE])
+    (table,) = scoreboard.make_tables([first, second])
+    assert [row.name for row in table.rows] == ["majority (made by earlier code)"]
+    assert [row.name for row in table.former] == ["majority"]
+
+
+def test_only_the_interrupted_fit_whose_code_was_edited_is_marked() -> None:
+    first = replace(RESULT, time=DAYS[0], score=0.5, doubts=[INTERRUPTED])
+    second = replace(RESULT, time=DAYS[1], score=0.6, doubts=[EARLIER_CODE, INTERRUPTED])
+    assert [row.name for row in rows_of(first, second)] == [
+        "majority (made by earlier code; fit interrupted; 2026-01-02 10:00 UTC)",
+        "majority (fit interrupted; 2026-01-01 10:00 UTC)",
+    ]
+
+
 def test_a_replaced_score_is_counted() -> None:
     assert "1 replaced: the same model was scored again" in text_of(EARLY, LATE)
     assert "replaced" not in text_of(LATE)

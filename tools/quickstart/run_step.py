@@ -8,11 +8,10 @@ from pathlib import Path
 
 from common.adaptive.weights import (
     TRAINED_STUDENTS,
-    TRAINING,
     WEIGHTS,
     copy_package,
     move_record,
-    read_origin,
+    read_record,
 )
 from tools.quickstart import finished, run_commands
 from tools.quickstart.processes import Children, failure
@@ -70,8 +69,8 @@ def bring_back_weights(copy: Path, package: Path) -> None:
     package has from all students, or from an unknown training, are not replaced.
     """
     old_weights = list(package.glob(f"{WEIGHTS}*"))
-    origin = read_origin(package)
-    are_local = origin is not None and "local" in origin.options
+    record = read_record(package)
+    are_local = record is not None and "local" in record.options
     if old_weights and not are_local:
         return
     for path in old_weights:
@@ -85,10 +84,7 @@ def bring_back_weights(copy: Path, package: Path) -> None:
             shutil.copytree(path, package / path.name)
         else:
             shutil.copyfile(path, package / path.name)
-    copied_origin = read_origin(copy)
-    if copied_origin is not None:
-        # The record names the script in the package, not that in the copy.
-        (package / TRAINING).write_bytes(move_record(copied_origin, copy, package).as_json())
+    move_record(package, copy, package)
 
 
 def remove(path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Write, fails, succeeds
+from conftest import fails, succeeds
 from page_reading import Page, read_page
 from planted_answers import COLUMN, KEYS, TASKS
 from sample_blocks import needs_blocks
@@ -231,17 +231,32 @@ def test_with_wrong_probabilities_there_is_no_score_not_even_of_an_earlier_run(
     assert [*tmp_path.iterdir()] == [path]
 
 
-@TASKS
-def test_a_score_needs_nothing_but_the_answers(write: Write, tmp_path: Path, task: int) -> None:
-    """Training answers, metadata and a record of the submission's origin are missing here."""
-    write("given/answers.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n1,7,1,2\n2,7,0,3\n")
-    write("given/mine.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n1,7,1,2\n2,7,1,2\n")
+def evaluate_given(folder: Path, task: int, truth: str, predicted: str) -> tuple[list[str], Page]:
+    """Score predictions in a folder that holds nothing but these and the true answers.
+
+    `truth` and `predicted` are the rows of two files with the columns QuestionId, UserId, IsCorrect
+    and AnswerValue. Returns the lines printed, and the page.
+    """
+    given = folder / "given"
+    given.mkdir()
+    header = "QuestionId,UserId,IsCorrect,AnswerValue\n"
+    (given / "answers.csv").write_text(header + truth)
+    (given / "mine.csv").write_text(header + predicted)
     flags = [
-        *("--input_dir", tmp_path / "given", "--ref_data", "answers.csv"),
-        *("--submission_dir", tmp_path / "given", "--submit_data", "mine.csv"),
-        *("--output_dir", tmp_path),
+        *("--input_dir", given, "--ref_data", "answers.csv"),
+        *("--submission_dir", given, "--submit_data", "mine.csv"),
+        *("--output_dir", folder),
     ]
     lines = succeeds([f"task_{task}/local_evaluation.py", *flags]).splitlines()
+    return lines, page_in(folder, f"task_{task}_own")
+
+
+@TASKS
+def test_a_score_needs_nothing_but_the_answers(tmp_path: Path, task: int) -> None:
+    """Training answers, metadata and a record of the submission's origin are missing here."""
+    truth = "1,7,1,2\n2,7,0,3\n"
+    predicted = "1,7,1,2\n2,7,1,2\n"
+    lines, page = evaluate_given(tmp_path, task, truth, predicted)
     assert lines[0] == f"scored: {tmp_path}/given/mine.csv"
     # One student tells nothing about others: there is no standard error.
     assert lines[1] == "score 0.5000 (accuracy on 2 pairs of one student)"
@@ -249,7 +264,6 @@ def test_a_score_needs_nothing_but_the_answers(write: Write, tmp_path: Path, tas
     # The last line names the files written.
     assert len(lines) == 4
     assert (tmp_path / f"scores_task_{task}_own.txt").read_text() == "score:0.5\n"
-    page = page_in(tmp_path, f"task_{task}_own")
     assert "Entry not known" in page.text
     assert "Standard error not known: all answers are of one student" in page.text
     # The page says so of the training answers and of three files of metadata.
@@ -260,26 +274,17 @@ def test_a_score_needs_nothing_but_the_answers(write: Write, tmp_path: Path, tas
 @TASKS
 @pytest.mark.parametrize("n_students", [9, 10])
 def test_below_ten_students_neither_terminal_nor_page_shows_a_standard_error_beside_the_score(
-    write: Write, tmp_path: Path, task: int, n_students: int
+    tmp_path: Path, task: int, n_students: int
 ) -> None:
-    header = "QuestionId,UserId,IsCorrect,AnswerValue\n"
     pairs = [(question, user) for user in range(n_students) for question in (1, 2)]
     # Students with an odd number are right on one of two questions, the others on both.
     truth = [f"{question},{user},1,2\n" for question, user in pairs]
     mine = [f"{q},{u},{1 - u % 2 * (q - 1)},{2 + u % 2 * (q - 1)}\n" for q, u in pairs]
-    write("given/answers.csv", "".join([header, *truth]))
-    write("given/mine.csv", "".join([header, *mine]))
-    flags = [
-        *("--input_dir", tmp_path / "given", "--ref_data", "answers.csv"),
-        *("--submission_dir", tmp_path / "given", "--submit_data", "mine.csv"),
-        *("--output_dir", tmp_path),
-    ]
-    score = succeeds([f"task_{task}/local_evaluation.py", *flags]).splitlines()[1]
-    page = page_in(tmp_path, f"task_{task}_own").text
+    lines, page = evaluate_given(tmp_path, task, "".join(truth), "".join(mine))
     has_error = n_students == 10
-    assert ("±" in score) == has_error
-    assert ("± " in page) == has_error
-    assert ("standard error Accuracy" in page) == has_error
+    assert ("±" in lines[1]) == has_error
+    assert ("± " in page.text) == has_error
+    assert ("standard error Accuracy" in page.text) == has_error
 
 
 def test_the_score_is_the_same_without_valid_metadata_and_training_answers(

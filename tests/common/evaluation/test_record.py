@@ -321,6 +321,8 @@ CHANGES: list[dict[str, Any]] = [
     {"task": "<b>"},
     {"phase": "local"},
     {"metric_name": 3},
+    {"doubts": "fit interrupted"},
+    {"doubts": ["fit interrupted", None]},
     {"learned_from": []},
     {"learned_from": {"train_data/train_task_1_2.csv": None}},
     {"score": -0.1},

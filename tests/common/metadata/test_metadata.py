@@ -47,18 +47,21 @@ def test_circumstances_of_answers_are_joined_by_id(write: Write) -> None:
         + ",2020-01-01 00:00:00.000,1.0,1,1,\n"
         + "7.0,2018-09-01 00:59:59.999,25.0,,9,\n",
     )
-    unlisted = (8, 2**31 - 1)
+    # The file lists neither `small` nor `large`.
+    small = 8
+    large = 2**31 - 1
     no_id = -1
-    found = metadata.read_circumstances(path, ids(7, 19834812, 19834811, 7, no_id, *unlisted))
+    wanted = ids(small, 7, 19834812, no_id, 19834811, large, 7)
+    found = metadata.read_circumstances(path, wanted)
 
     nan = np.nan
-    dates = ["2018-09-01T00:59", "NaT", "2020-02-29T14:05", "2018-09-01T00:59", "NaT", "NaT", "NaT"]
+    dates = ["NaT", "2018-09-01T00:59", "NaT", "NaT", "2020-02-29T14:05", "NaT", "2018-09-01T00:59"]
     assert is_dates(found["DateAnswered"], dates)
-    confidence = [25, nan, 75, 25, nan, nan, nan]
+    confidence = [nan, 25, nan, nan, 75, nan, 25]
     assert np.array_equal(found["Confidence"], confidence, equal_nan=True)
-    assert found["GroupId"].tolist() == [-1, 4, 3, -1, -1, -1, -1]
-    assert found["QuizId"].tolist() == [9, -1, 8, 9, -1, -1, -1]
-    assert found["SchemeOfWorkId"].tolist() == [-1, 5, -1, -1, -1, -1, -1]
+    assert found["GroupId"].tolist() == [-1, -1, 4, -1, 3, -1, -1]
+    assert found["QuizId"].tolist() == [-1, 9, -1, -1, 8, -1, 9]
+    assert found["SchemeOfWorkId"].tolist() == [-1, -1, 5, -1, -1, -1, -1]
 
 
 # As a spreadsheet writes a file: with a byte order mark at the beginning, and line ends of Windows.

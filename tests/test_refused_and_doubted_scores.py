@@ -1,14 +1,14 @@
 """No figure without its origin: honest mistakes are refused, or named beside the score.
 
 Each test follows a user who changes flags, moves files, edits code, or makes the data anew, and
-then scores what was made before. Task 4 has tests of its own in tests/task_4.
+then scores what was made before. For task 4, see tests/task_4/test_refused_and_doubted_weights.py.
 """
 
+import json
 import re
 import shutil
 from pathlib import Path
 
-from common import source_code
 from tools.results import read_results
 
 import pandas as pd
@@ -69,24 +69,6 @@ def test_a_model_that_has_learned_from_all_answers_gets_no_score_on_the_local_sp
     assert SEEN in fails(compared, kit=kit)
 
 
-def test_an_entry_that_reads_the_training_file_by_its_name_cannot_be_cross_validated(
-    kit: Path,
-) -> None:
-    """It would have learned from the answers of every fold."""
-    read_all = "    read_answers(layout.TRAIN_DIR / layout.TRAIN_TASK_1_2)\n"
-    script = add_to_model(kit, "reads_all", read_all)
-    text = (kit / script).read_text(encoding="utf-8")
-    text = text.replace("from common import cli,", "from common import cli, layout,")
-    (kit / script).write_text(text, encoding="utf-8")
-    # Outside of a cross-validation, the entry runs.
-    succeeds([script], kit=kit)
-
-    error = fails(["-m", "tools.cross_validate", kit / script, "--folds", "2"], kit=kit)
-
-    # The frozen copy of the entry has no data.
-    assert "train_task_1_2.csv: " in error
-
-
 def test_an_entry_that_reads_a_copy_of_all_answers_cannot_be_cross_validated(
     kit: Path, tmp_path: Path
 ) -> None:
@@ -126,6 +108,17 @@ def test_an_entry_that_has_learned_from_a_part_of_all_answers_gets_no_score(kit:
     assert re.search(r"was made from part\.csv, which holds \d+ of the 2,560 answers", error)
 
 
+def test_one_faulty_line_does_not_hide_answers_that_an_entry_has_seen(
+    kit: Path, tmp_path: Path
+) -> None:
+    lines = (kit / "data/train_data/train_task_1_2.csv").read_text().splitlines(keepends=True)
+    copy = tmp_path / "copy.csv"
+    copy.write_text("".join([*lines[:100], "faulty\n", *lines[100:]]))
+    read_copy = f"    import pandas as pd\n    pd.read_csv({str(copy)!r})\n"
+    succeeds([add_to_model(kit, "reads_copy", read_copy), "--local"], kit=kit)
+    assert "which holds 2,560 of the 2,560 answers that it is scored on" in fails(SCORE, kit=kit)
+
+
 def test_an_entry_may_learn_from_other_answers_that_are_not_scored(kit: Path) -> None:
     """These are the answers of the students of tasks 3 and 4, to other questions."""
     others = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
@@ -159,6 +152,21 @@ def test_a_copy_of_the_true_answers_elsewhere_changes_nothing(
     succeeds([MAJORITY, "--local", "--input_dir", kit / "data/train_data"], kit=kit)
     error = fails([*SCORE, "--input_dir", copy.parent, "--output_dir", tmp_path], kit=kit)
     assert "was made from data/train_data/train_task_1_2.csv, which holds 2," in error
+
+
+@pytest.mark.parametrize("name", ["own.csv", "valid_task_1_2.csv"])
+def test_a_test_of_one_s_own_is_compared_with_the_training_answers_in_its_folder(
+    kit: Path, tmp_path: Path, name: str
+) -> None:
+    """Only the kit's own splits are known to share no answers with their training file."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    shutil.copy(kit / "data/train_data/train_task_1_2.csv", folder)
+    valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
+    valid.sample(100, random_state=0).to_csv(folder / name, index=False)
+    succeeds([MAJORITY, "--local", "--input_dir", folder], kit=kit)
+    flags = ["--input_dir", folder, "--ref_data", name, "--output_dir", tmp_path]
+    assert "which holds 100 of the 100 answers" in fails([*SCORE, *flags], kit=kit)
 
 
 def test_a_ranking_that_has_learned_from_a_copy_of_the_panel_gets_no_score(kit: Path) -> None:
@@ -294,6 +302,29 @@ def test_a_score_of_edited_code_is_marked_until_the_entry_runs_again(kit: Path) 
     assert "note: " not in succeeds(SCORE, kit=kit)
 
 
+@pytest.mark.parametrize("change", ["edited", "deleted"])
+def test_a_score_is_marked_if_a_helper_outside_the_kit_has_changed(
+    kit: Path, tmp_path: Path, change: str
+) -> None:
+    script = add_to_model(kit, "idea", "    import helper\n\n    assert helper\n")
+    folder = tmp_path / "task_1"
+    folder.mkdir()
+    entry = Path(shutil.move(kit / script, folder))
+    helper = folder / "helper.py"
+    helper.touch()
+    succeeds([entry, "--local"], kit=kit)
+    assert "note: " not in succeeds(SCORE, kit=kit)
+    # Contents count, not times: a file may be restored or synchronised with an old time.
+    record = kit / f"{SUBMISSION}.json"
+    fields = json.loads(record.read_text())
+    record.write_text(json.dumps({**fields, "time": "2100-01-01T00:00:00+00:00"}))
+    if change == "edited":
+        helper.write_text("# An edit.\n")
+    else:
+        helper.unlink()
+    assert f"note: {entry} or a file that it imports has changed" in succeeds(SCORE, kit=kit)
+
+
 def test_a_score_of_code_that_changed_while_it_ran_is_marked(kit: Path) -> None:
     edit = "    from pathlib import Path\n    Path(__file__).open('a').write('# An edit.\\n')\n"
     script = add_to_model(kit, "edited", edit)
@@ -302,21 +333,6 @@ def test_a_score_of_code_that_changed_while_it_ran_is_marked(kit: Path) -> None:
         SCORE, kit=kit
     )
     assert read_last_doubts(kit) == ["its code changed while it ran"]
-
-
-def test_all_folds_of_a_cross_validation_run_the_code_as_it_was_at_the_start(kit: Path) -> None:
-    """The entry edits its own file in the kit, as a user might in an editor meanwhile."""
-    target = kit / "task_1/frozen.py"
-    edit = f"    from pathlib import Path\n    Path({str(target)!r}).write_text('1 / 0')\n"
-    script = add_to_model(kit, "frozen", edit)
-    before = (kit / script).read_bytes()
-    printed = succeeds(["-m", "tools.cross_validate", kit / script, "--folds", "3"], kit=kit)
-    assert target.read_text() == "1 / 0"
-    assert "fold 3: " in printed
-
-    target.write_bytes(before)
-    result = read_results(kit / "data/test_output/results.jsonl")[-1]
-    assert result.code == source_code.fingerprint(target)
 
 
 def test_the_first_line_says_what_is_scored_and_who_made_it_when(kit: Path) -> None:

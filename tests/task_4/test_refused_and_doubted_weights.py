@@ -343,7 +343,7 @@ def test_packing_weights_of_earlier_code_warns(kit: Path, tmp_path: Path) -> Non
 
 def test_an_interrupted_training_is_marked(kit: Path, evaluate: Evaluate) -> None:
     package = kit / "task_4/numpy"
-    record = weights.read_origin(package)
+    record = weights.read_record(package)
     assert record is not None
     (package / weights.TRAINING).write_bytes(replace(record, interrupted=True).as_json())
     assert evaluate(package).result["doubts"] == ["fit interrupted"]
@@ -446,7 +446,7 @@ def test_an_equal_file_does_not_make_weights_from_elsewhere_those_of_this_kit(
     shutil.unpack_archive(student_zip, folder)
     name = NUMPY_WEIGHTS[0]
     shutil.copy(folder / name, kit / "task_4/numpy" / name)
-    record = weights.read_origin(kit / "task_4/numpy")
+    record = weights.read_record(kit / "task_4/numpy")
     assert record is not None
     files = {**record.files, name: provenance.fingerprint(folder / name)}
     record_path = kit / "task_4/numpy" / weights.TRAINING
@@ -467,7 +467,7 @@ def test_an_interrupted_training_elsewhere_is_marked(
 ) -> None:
     folder = tmp_path / "unpacked"
     shutil.unpack_archive(student_zip, folder)
-    record = weights.read_origin(folder)
+    record = weights.read_record(folder)
     assert record is not None
     (folder / weights.TRAINING).write_bytes(replace(record, interrupted=True).as_json())
     assert evaluate(folder, "--phase", "public").result["doubts"] == ["fit interrupted"]
@@ -488,7 +488,7 @@ def test_the_quickstart_leaves_a_record_of_the_packages_own_script(
         patch.setattr("common.layout.ROOT", kit)
         run_step.bring_back_weights(copy, package)
     shutil.rmtree(copy)
-    record = weights.read_origin(package)
+    record = weights.read_record(package)
     assert record is not None
     assert record.script == "task_4/numpy/train_model.py"
     answers = "../../data/test_input/train_task_4.csv"
