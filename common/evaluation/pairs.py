@@ -212,7 +212,6 @@ def _page_fields(
     return {
         "comparison": _draw_comparison(evaluation.score, total, best_possible),
         "total": total,
-        "shows_error": not evaluation.score.has_few_students,
         "majority": majority,
         "has_best": best_possible is not None,
         "confusion": score_files.confusion_table(confusion, task.value_names),
