@@ -85,6 +85,14 @@ MALFORMED = {
             "2 of 4 QuestionIds are missing, first 22, 23, expected every QuestionId of the templ",
         ],
     ),
+    "column in other letter case": Malformed(
+        3,
+        GOOD[3].replace("ranking", "Ranking"),
+        [
+            "column 'ranking' is missing, found: QuestionId, Ranking; rename the column 'Ranking' "
+            "to 'ranking'"
+        ],
+    ),
     "zip of another task": Malformed(
         2,
         {"submission_task_1.csv": GOOD[1]},
@@ -308,6 +316,7 @@ def test_an_entry_of_task_4_is_played_once(
         ("my_task_2_run_7.zip", "", 2),
         ("mine.csv", GOOD[1], 1),
         ("submission_task_1_2.csv", GOOD[2], 2),
+        ("mine.csv", GOOD[3].replace("ranking", "Ranking"), 3),
         ("mine.zip", {"submission_task_3.csv": GOOD[3]}, 3),
         ("mine.zip", {"submission_model_task_4.py": ""}, 4),
     ],
