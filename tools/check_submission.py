@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import cli, layout, provenance, reading, submission
+from common import cli, layout, provenance, reading, source_code, submission
 from common.adaptive import entry_files
 from common.adaptive.entry_files import ENTRY_FILE, unpack
 from common.adaptive.playing import N_DRY_RUN_STUDENTS, dry_run
@@ -235,10 +235,10 @@ def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> l
             folder = Path(temporary) / "entry"
             unpack(entry, folder)
         modules = check_code(folder, entry, faults)
+    # The challenge would not load saved models of other names.
+    faults += entry_files.list_misnamed(entry)
     if faults:
         return []
-    # Warn of saved models that the challenge would not load, because of their names.
-    entry_files.warn_of_names(entry)
     train_dir = options.input_dir or layout.TRAIN_DIR
     train = train_dir / (options.train_data or task.data.train)
     metadata_dir = train_dir.parent / layout.METADATA_DIR.name
@@ -246,7 +246,7 @@ def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> l
     setting = Setting(submission=entry, reference=train, train=train, metadata_dir=metadata_dir)
     dry_run(read_game_flags(options, setting))
     summary = [
-        f"its files: {', '.join(modules)}",
+        f"its files: {', '.join([*modules, *entry_files.list_weights(entry)])}",
         f"dry run: the ten rounds ran with {N_DRY_RUN_STUDENTS} students of {cli.show(train)}",
     ]
     if entry.is_dir():
@@ -285,9 +285,7 @@ def check_code(folder: Path, entry: Path, faults: list[str]) -> list[str]:
             faults.append(f"{entry}/{file}: is not Python: {error}")
             continue
         for node in ast.walk(tree):
-            if not isinstance(node, ast.Import | ast.ImportFrom):
-                continue
-            for module in imported_modules(node):
+            for module in source_code.imported_modules(node):
                 if module in KIT_PACKAGES and not (folder / module).exists():
                     faults.append(
                         f"{entry}/{file}: row {node.lineno} imports {module}, the kit's shared "
@@ -298,17 +296,6 @@ def check_code(folder: Path, entry: Path, faults: list[str]) -> list[str]:
                 if beside not in modules and (folder / beside).is_file():
                     modules.append(beside)
     return modules
-
-
-def imported_modules(node: ast.Import | ast.ImportFrom) -> list[str]:
-    """Return the top-level modules that a statement imports; relative imports are left out."""
-    if isinstance(node, ast.Import):
-        names = [alias.name for alias in node.names]
-    elif node.level == 0:
-        names = [node.module or ""]
-    else:
-        names = []
-    return [name.split(".")[0] for name in names]
 
 
 if __name__ == "__main__":
