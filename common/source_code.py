@@ -112,7 +112,10 @@ def fingerprint_contents(files: Iterable[tuple[str, bytes]]) -> str:
 
 
 def imported_modules(node: ast.AST) -> list[str]:
-    """Return the top-level modules that a statement imports; relative imports are left out."""
+    """Return the top-level modules that a statement imports; relative imports are left out.
+
+    The list is empty for any other node of a syntax tree.
+    """
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
     elif isinstance(node, ast.ImportFrom) and node.level == 0:

@@ -2,23 +2,21 @@
 
 Run:     python task_3/local_evaluation.py --phase public     the official panel: five teachers
          python task_3/local_evaluation.py --ref_data FILE    a panel of your own
-         python task_3/local_evaluation.py                    the local split, without experts
+         python task_3/local_evaluation.py                    the local split, or else the upload
 Writes:  data/test_output/scores_task_3_public.txt and .html, for a panel of your own
          scores_task_3_own.txt and .html, for the local split scores_task_3.txt and .html
 
-The score is the share of pairs on which the ranking agrees with its best expert, the expert with
-whom it agrees most. A panel is a CSV file with the QuestionIds of each pair in the columns left and
-right, and a column for each expert, under any name: 1 if the left question is better, 2 if the
-right one is, or nothing. An empty judgement does not count; with --missing disagrees it counts as
-disagreement. With few pairs, a random ranking agrees well with its best expert too: the output also
-shows random rankings, 95 % intervals, and how often the experts agree with each other. The page
-lists the pairs on which the ranking and the experts disagree.
+The score is the share of pairs on which the ranking agrees with its best expert, who agrees most. A
+panel is a CSV file with the QuestionIds of each pair in left and right, and a column for each
+expert, under any name: 1 if the left question is better, 2 if the right one is, or nothing. An
+empty judgement does not count; with --missing disagrees it counts as disagreement. With few pairs,
+a random ranking agrees well with its best expert too: the output also shows random rankings, 95 %
+intervals, and how often experts agree with each other. The page lists the pairs on which ranking
+and experts disagree.
 
-Without --phase and --ref_data, the script scores the local split, or the public phase if only an
-upload is there. For the local split, the script takes the ranking that a sample model made with
---local, by one half of the students, and runs the model again on the other half (with another seed,
-if it takes one). The result is Spearman's and Kendall's correlation of the two rankings, with 95 %
-intervals.
+For the local split, the script takes the ranking that a sample model made with --local, by one half
+of the students, and runs the model again on the other half (with another seed, if it takes one).
+The result is Spearman's and Kendall's correlation of the two rankings, with 95 % intervals.
 """
 
 import argparse

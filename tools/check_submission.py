@@ -285,6 +285,8 @@ def check_code(folder: Path, entry: Path, faults: list[str]) -> list[str]:
             faults.append(f"{entry}/{file}: is not Python: {error}")
             continue
         for node in ast.walk(tree):
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
             for module in source_code.imported_modules(node):
                 if module in KIT_PACKAGES and not (folder / module).exists():
                     faults.append(

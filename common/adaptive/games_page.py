@@ -113,9 +113,7 @@ def score_of(figures: Mapping[str, Any]) -> Score:
     accuracies = list(figures["masks"].values())
     mean = metrics.combine_parts(accuracies, takes_best=TASK_4.scores_best_part)
     n_targets = int(np.sum(figures["confusion"]))
-    return Score(
-        float(mean), figures.get("standard_error"), n_targets, figures.get("n_students")
-    )
+    return Score(float(mean), figures.get("standard_error"), n_targets, figures.get("n_students"))
 
 
 def deviation_over_masks(figures: Mapping[str, Any]) -> str:

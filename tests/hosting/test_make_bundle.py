@@ -367,15 +367,11 @@ def test_the_marker_of_public_data_tells_nothing_of_hidden_answers(
     assert set(marker["files"]) <= public
     trained = [f"train_data/{name}" for name in (layout.TRAIN_TASK_1_2, layout.TRAIN_TASK_3_4)]
     assert sorted(marker["sketches"]) == sorted(trained)
-    hidden = [
-        answers_of(secret, task, phase) for task, phase in product((1, 2, 3), layout.PHASES)
-    ]
+    hidden = [answers_of(secret, task, phase) for task, phase in product((1, 2, 3), layout.PHASES)]
     # The platform finds the answers of task 4 beside the ingestion program.
     for phase in layout.PHASES:
         base = secret if phase == "public" else secret.with_name(f"{secret.name}_private")
-        hidden.append(
-            base / f"ingestion_program/{phase}/test_data" / TASKS[4].answers_name(phase)
-        )
+        hidden.append(base / f"ingestion_program/{phase}/test_data" / TASKS[4].answers_name(phase))
     for path in hidden:
         # The rows of the file suffice to recognise it by a sketch of its own.
         assert row_sketches.is_known(path, [{path.name: row_sketches.sketch(path)}]), path
