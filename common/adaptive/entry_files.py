@@ -209,7 +209,9 @@ def fingerprint_code(submission: Path, training_code: str = "") -> str:
 
 def list_weights(submission: Path) -> list[str]:
     """Return the names of the files of an entry that are named as weights should be, sorted."""
-    return sorted(filter(_is_weights, _names_inside(submission)))
+    names = [name for name in _names_inside(submission) if _is_weights(name)]
+    # In a zip, the name of a folder ends with a slash.
+    return sorted(name for name in names if not name.endswith("/"))
 
 
 def list_misnamed(submission: Path) -> list[str]:

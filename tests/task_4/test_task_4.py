@@ -396,7 +396,7 @@ def test_all_files_beside_the_entry_are_played_and_those_needed_are_packed(
         f"validation students; `python {package}/train_model.py` learns from all\n"
     )
     archive = tmp_path / "submission_task_4.zip"
-    by_hand = Path(shutil.make_archive(f"{tmp_path}/by_hand", "zip", package))
+    by_hand = Path(shutil.make_archive(f"{tmp_path}/by_hand_task_4", "zip", package))
     evaluate = ["task_4/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
     check = ["-m", "tools.check_submission"]
     pack = ["task_4/package.py", "--output_dir", tmp_path]
@@ -407,9 +407,13 @@ def test_all_files_beside_the_entry_are_played_and_those_needed_are_packed(
         (evaluate, by_hand, ""),
         (check, tmp_path / "link", ""),
         (check, archive, ""),
+        (check, by_hand, ""),
     ):
         done = run([*command, submission], kit=kit)
         assert (done.returncode, done.stderr) == (0, warning)
+        weights = ", ".join(sorted([*PACKAGES["numpy"], *RECORDS, "model_task_4_b/0.pt"]))
+        files = f"\nits files: {ENTRY_FILE}, model.py, {weights}\n"
+        assert (files in done.stdout) == (command == check)
     scripts = {"train_model.py", "local_evaluation.py"}
     names = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
     assert set(zipfile.ZipFile(archive).namelist()) == names - {*IGNORED, *scripts, "common.py"}
