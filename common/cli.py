@@ -293,6 +293,16 @@ def template_path(options: argparse.Namespace, folder: Path, name: str) -> Path:
     return Path((options.submission_template_dir or folder) / file)
 
 
+def input_file(folder: Path, name: str) -> Path:
+    """Return the path of an input file that a flag names.
+
+    The file is sought in `folder`, then in the current folder. If it is in neither, the path in
+    `folder` is returned.
+    """
+    is_in_current_folder = not reading.is_there(folder / name) and reading.is_there(Path(name))
+    return Path(name) if is_in_current_folder else folder / name
+
+
 def whole_number(low: int, high: int = sys.maxsize) -> Callable[[str], int]:
     """Return a function that parses a whole number within bounds, both inclusive."""
 

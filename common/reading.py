@@ -206,10 +206,19 @@ def require_columns(
     for column in columns:
         if column.name not in header:
             present = printable(", ".join(name or "(unnamed)" for name in header), 300)
-            by_lower_case = {name.strip().lower(): name for name in header}
-            close = difflib.get_close_matches(column.name.lower(), by_lower_case, 1, 0.7)
-            hint = f"; is it {quote(by_lower_case[close[0]])}?" if close else ""
+            hint = _hint_at_similar(column.name, header)
             report(f"{source.name}: column '{column.name}' is missing, found: {present}{hint}")
+
+
+def _hint_at_similar(missing: str, header: Sequence[str]) -> str:
+    """Return the end of a message: which name in the header is similar to a missing one."""
+    by_lower_case = {name.strip().lower(): name for name in header}
+    same_letters = by_lower_case.get(missing.lower())
+    if same_letters is not None:
+        # The names differ in letter case or in blanks only.
+        return f"; rename the column {quote(same_letters)} to '{missing}'"
+    close = difflib.get_close_matches(missing.lower(), by_lower_case, 1, 0.7)
+    return f"; is it {quote(by_lower_case[close[0]])}?" if close else ""
 
 
 # ---- The table -----------------------------------------------------------------------------------

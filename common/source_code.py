@@ -119,3 +119,17 @@ def fingerprint_contents(files: Iterable[tuple[str, bytes]]) -> str:
         content = content.replace(b"\r\n", b"\n")
         digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:12]
+
+
+def imported_modules(node: ast.AST) -> list[str]:
+    """Return the top-level modules that a statement imports; relative imports are left out.
+
+    The list is empty for any other node of a syntax tree.
+    """
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.level == 0:
+        names = [node.module or ""]
+    else:
+        names = []
+    return [name.split(".")[0] for name in names]

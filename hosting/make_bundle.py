@@ -335,11 +335,10 @@ def _find_official(data_dir: Path, tasks: Sequence[int]) -> Source:
 
     Raises `InputError` if a file is missing.
     """
-    for task in tasks:
-        for path in _released_answers(data_dir, task):
-            reading.require_file(path)
-    notes = []
     answers = [path for task in tasks for path in _released_answers(data_dir, task)]
+    for path in answers:
+        reading.require_file(path)
+    notes = []
     origin = provenance.origin_of(*answers)
     if origin is not Origin.OFFICIAL:
         notes.append(

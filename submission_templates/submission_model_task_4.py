@@ -74,7 +74,7 @@ class Submission:
     def update_model(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
     ) -> None:
-        """Learn from the answers to the questions just chosen; may do nothing.
+        """Learn from the answers to the questions just chosen. This method may be left out.
 
         Parameters
         ----------

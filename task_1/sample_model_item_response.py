@@ -10,7 +10,7 @@ effects, and estimates their priors. The mathematics is in common/item_response/
 Run:     python task_1/sample_model_item_response.py --local     predict the local split
          python task_1/local_evaluation.py                       score that prediction
          python task_1/sample_model_item_response.py             predict the official pairs
-         python task_1/sample_model_item_response.py --help      all flags
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  submission_task_1.csv and the zip to upload
 Scores:  accuracy 0.7287 on real answers (SD over ten splits: 0.0021), majority model 0.6301
 

@@ -3,6 +3,7 @@
 Run:     python task_1/sample_model_majority.py --local     predict the local split
          python task_1/local_evaluation.py                  score that prediction
          python task_1/sample_model_majority.py             predict the official pairs
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  submission_task_1.csv and the zip to upload
 """
 

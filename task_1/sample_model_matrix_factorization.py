@@ -3,7 +3,7 @@
 Run:     python task_1/sample_model_matrix_factorization.py --local     predict the local split
          python task_1/local_evaluation.py                              score that prediction
          python task_1/sample_model_matrix_factorization.py             predict the official pairs
-         python task_1/sample_model_matrix_factorization.py --help      all flags
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  submission_task_1.csv and the zip to upload
 Scores:  accuracy 0.7141 on real answers (SD over ten splits: 0.0024), majority model 0.6301
 

@@ -3,7 +3,7 @@
 Run:     python task_2/sample_model_gradient_boosting.py --local     predict the local split
          python task_2/local_evaluation.py                           score that prediction
          python task_2/sample_model_gradient_boosting.py             predict the official pairs
-         python task_2/sample_model_gradient_boosting.py --help      all flags
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  submission_task_2.csv and the zip to upload
 Scores:  accuracy 0.5849 on real answers (SD over ten splits: 0.0015), majority model 0.5539
 

@@ -10,7 +10,7 @@ common/item_response/README.md.
 Run:     python task_2/sample_model_item_response.py --local     predict the local split
          python task_2/local_evaluation.py                       score that prediction
          python task_2/sample_model_item_response.py             predict the official pairs
-         python task_2/sample_model_item_response.py --help      all flags
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  submission_task_2.csv and the zip to upload
 Scores:  accuracy 0.5768 on real answers (SD over ten splits: 0.0020), majority model 0.5539
 

@@ -3,6 +3,7 @@
 Run:     python task_2/sample_model_majority.py --local     predict the local split
          python task_2/local_evaluation.py                  score that prediction
          python task_2/sample_model_majority.py             predict the official pairs
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  submission_task_2.csv and the zip to upload
 """
 

@@ -4,6 +4,7 @@ Run:     python task_2/sample_model_partial_vae.py --local     predict the local
          python task_2/local_evaluation.py                     score that prediction
          python task_2/sample_model_partial_vae.py             predict the official pairs
          torchrun --nproc_per_node 2 -- task_2/sample_model_partial_vae.py --local
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  submission_task_2.csv and the zip to upload
 Scores:  accuracy 0.5679 on real answers (SD over ten splits: 0.0020), majority model 0.5539
 

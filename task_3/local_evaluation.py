@@ -2,17 +2,17 @@
 
 Run:     python task_3/local_evaluation.py --phase public     the official panel: five teachers
          python task_3/local_evaluation.py --ref_data FILE    a panel of your own
-         python task_3/local_evaluation.py                    the local split, without experts
+         python task_3/local_evaluation.py                    the local split, or else the upload
 Writes:  data/test_output/scores_task_3_public.txt and .html, for a panel of your own
          scores_task_3_own.txt and .html, for the local split scores_task_3.txt and .html
 
-The score is the share of pairs on which the ranking agrees with its best expert, the expert with
-whom it agrees most. A panel is a CSV file with the QuestionIds of each pair in the columns left and
-right, and a column for each expert, under any name: 1 if the left question is better, 2 if the
-right one is, or nothing. An empty judgement does not count; with --missing disagrees it counts as
-disagreement. With few pairs, a random ranking agrees well with its best expert too: the output also
-shows random rankings, 95 % intervals, and how often the experts agree with each other. The page
-lists the pairs on which the ranking and the experts disagree.
+The score is the share of pairs on which the ranking agrees with its best expert, who agrees most. A
+panel is a CSV file with the QuestionIds of each pair in left and right, and a column for each
+expert, under any name: 1 if the left question is better, 2 if the right one is, or nothing. An
+empty judgement does not count; with --missing disagrees it counts as disagreement. With few pairs,
+a random ranking agrees well with its best expert too: the output also shows random rankings, 95 %
+intervals, and how often experts agree with each other. The page lists the pairs on which ranking
+and experts disagree.
 
 For the local split, the script takes the ranking that a sample model made with --local, by one half
 of the students, and runs the model again on the other half (with another seed, if it takes one).
@@ -29,6 +29,7 @@ from common import cli, fingerprints, layout, provenance, reading, schema, sourc
 from common.arrays import IntArray
 from common.errors import InputError
 from common.evaluation import entry_origin, ranking, score_files
+from common.evaluation.phases import choose_phase, name_older
 from common.evaluation.record import Evaluation
 from common.metrics import Score
 from common.submission import read_ranking
@@ -48,7 +49,8 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
     parser.add_argument("--phase", choices=layout.PHASES, help="score by this phase's pairs")
-    parser.add_argument("--ref_data", metavar="FILE", help="a panel of your own, CSV")
+    help_text = "a panel of your own, CSV, in --input_dir or in the current folder"
+    parser.add_argument("--ref_data", metavar="FILE", help=help_text)
     parser.add_argument(
         "--missing",
         choices=ranking.MISSING,
@@ -73,10 +75,9 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Score the ranking that the flags name."""
     options = build_parser().parse_args()
-    is_local = not options.phase and not options.ref_data
-    if is_local:
-        options.phase = LOCAL
-    elif not options.phase:
+    options.phase = choose_phase(options, TASK_3)
+    is_local = options.phase == LOCAL and not options.ref_data
+    if options.phase == LOCAL and not is_local:
         # With --ref_data, the experts' judgements come from a file of the user's own. By default,
         # they are compared with the ranking that is submitted in the first phase.
         options.phase = layout.PHASES[0]
@@ -96,7 +97,8 @@ def main() -> None:
 def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: Path) -> None:
     """Score a ranking against a panel of experts, print and write the score."""
     official = TASK_3.answers_path(options.phase)
-    reference = (options.input_dir or official.parent) / (options.ref_data or official.name)
+    input_dir = options.input_dir or official.parent
+    reference = cli.input_file(input_dir, options.ref_data or official.name)
     inputs = submitted, reference, template
     phase = TASK_3.phase_of(options.phase, options.ref_data)
     score_files.remove_scores(options.output_dir, TASK_3.number, phase, inputs)
@@ -176,6 +178,7 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
         f"score {evaluation.score.value:.4f} (Spearman; {len(ranks):,} questions that both halves "
         "of the students answered)"
     )
+    lines += name_older(options, TASK_3, submitted)
     figures = {"kendall": correlations["Kendall"].value}
     score_files.publish(options.output_dir, evaluation, lines, figures=figures)
 

@@ -8,6 +8,7 @@ confidences.
 
 Run:     python task_3/sample_model_confidence.py
          python task_3/local_evaluation.py --phase public
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  submissions/submission_task_3.csv and the zip to upload
 """
 

@@ -4,6 +4,7 @@ A question that nearly everybody answers alike says little about students: its e
 
 Run:     python task_3/sample_model_entropy.py
          python task_3/local_evaluation.py --phase public
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  agreement 0.68 with the best of five experts on 25 real pairs, 0.62 on average
 """

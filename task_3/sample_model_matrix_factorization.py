@@ -1,9 +1,7 @@
 """Task 3: rank the questions by how much an answer tells about its student, by factorisation.
 
 The model is that of task 1: student s answers question q correctly with probability
-
     sigmoid(easiness[q] + ability[s] · loading[q])
-
 where ability and loading are short vectors. Abilities are distributed N(0, I) over the students.
 Quadratic penalties (Gaussian priors) keep first loadings near 1 and all other loadings near 0,
 unless many answers say otherwise.
@@ -17,6 +15,7 @@ It is high if about half of the students are right, and if their abilities decid
 
 Run:     python task_3/sample_model_matrix_factorization.py [--dimensions 8] [--seed 1]
          python task_3/local_evaluation.py --phase public
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  agreement 0.46 with the best of five experts on 25 real pairs, 0.38 on average
 

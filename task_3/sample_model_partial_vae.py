@@ -15,6 +15,7 @@ the rankings of two fits with different seeds correlate 0.96 by the right side, 
 
 Run:     python task_3/sample_model_partial_vae.py [--dimensions 8] [--seed 1]
          python task_3/local_evaluation.py --phase public
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  agreement 0.67 with the best of five experts on 25 real pairs, 0.51 on average (chance)
 

@@ -2,6 +2,7 @@
 
 Run:     python task_3/sample_model_random.py [--seed 1]
          python task_3/local_evaluation.py --phase public
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  agreement 0.56 with the best of five experts on 25 real pairs, 0.46 on average
 """

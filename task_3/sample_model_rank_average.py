@@ -7,6 +7,7 @@ experts' judgements.
 
 Run:     python task_3/sample_model_rank_average.py [--features point_biserial option_entropy]
          python task_3/local_evaluation.py --phase public
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  agreement 0.80 with the best of five experts on 25 real pairs, 0.65 on average
 """

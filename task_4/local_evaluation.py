@@ -10,9 +10,12 @@ An entry that fails or breaks a rule gets a message, never a score.
 """
 
 import argparse
+from pathlib import Path
 
 from common import cli
 from common.adaptive import evaluation
+from common.adaptive.entry_files import ENTRY_FILE
+from common.errors import InputError
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -22,7 +25,23 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     """Play and score the entry that the flags name."""
-    evaluation.evaluate(build_parser().parse_args())
+    options = build_parser().parse_args()
+    if options.submission is None:
+        raise InputError(
+            f"no entry is named, expected a folder or zip; the packages here: {name_packages()}"
+        )
+    evaluation.evaluate(options)
+
+
+def name_packages() -> str:
+    """Return the folders of the packages beside this script, as paths from the current folder."""
+    names = []
+    for path in sorted(Path(__file__).parent.glob(f"*/{ENTRY_FILE}")):
+        package = path.parent
+        if package.is_relative_to(Path.cwd()):
+            package = package.relative_to(Path.cwd())
+        names.append(str(package))
+    return ", ".join(names)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,15 @@ Run:     python task_4/package.py task_4/numpy    after task_4/numpy/train_model
 Reads:   the package, and data/train_data/train_task_3_4.csv for the dry run
 Writes:  submissions/submission_task_4.zip
 
-The zip holds submission_model_task_4.py and all files beside it, except hidden files, caches and
-common.py. The dry run unpacks the zip into an empty folder and plays the ten rounds there, with
-some training students. It gives no score, because the model may have learned from these students.
-There is a warning if the model was trained with --local, and so with fewer students than possible,
-if its code has changed since the training, and if the name of a saved model does not begin with
-model_task_4_.
+The zip holds what is needed to play: submission_model_task_4.py and the files beside it. Left out
+are train_model.py and local_evaluation.py (unless another module imports them), common.py, hidden
+files and caches; the script prints their names. The dry run unpacks the zip into an empty folder
+and plays the ten rounds there, with some training students. It gives no score, because the model
+may have learned from these students.
+
+Nothing is written if the name of a saved model does not begin with model_task_4_, as the
+challenge's guide asks. There is a warning if the model was trained with --local, and so with fewer
+students than possible, and if its code has changed since the training.
 """
 
 import argparse
@@ -23,7 +26,7 @@ from common.adaptive import entry_files, training
 from common.adaptive.playing import dry_run
 from common.adaptive.setting import Setting, add_game_flags, read_game_flags
 from common.adaptive.weights_origin import find_training_doubts, find_weights_origin
-from common.errors import printable
+from common.errors import InputError, printable
 from common.provenance import Provenance
 
 
@@ -43,7 +46,9 @@ def main() -> None:
     """Collect the files of the package, play them in a dry run, write the zip."""
     options = build_parser().parse_args()
     output = options.output_dir / options.output_file
-    files = entry_files.collect(options.package)
+    files = entry_files.needed_to_play(entry_files.collect(options.package))
+    for sentence in entry_files.list_misnamed(options.package):
+        raise InputError(sentence)
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / output.name
         # `atomic_write` yields an open file for each path.
@@ -56,8 +61,10 @@ def main() -> None:
         with writing.atomic_write(output) as (file,):
             file.write(draft.read_bytes())
     print(f"dry run: the ten rounds ran in a folder with nothing but {', '.join(sorted(files))}")
+    left_out = entry_files.list_left_out(options.package, files)
+    if left_out:
+        print(f"left out, not needed to play: {printable(', '.join(left_out))}")
     print(f"written: {cli.show(output)} ({output.stat().st_size:,} bytes)")
-    entry_files.warn_of_names(options.package)
     origin = find_weights_origin(options.package).record
     if origin is not None:
         warn_of_local(options.package, origin)

@@ -1,5 +1,8 @@
 """Every script explains itself on one screen, with a command to copy."""
 
+import ast
+from pathlib import Path
+
 from tools import script_runs
 
 import pytest
@@ -30,6 +33,20 @@ def test_help_fits_a_screen_and_holds_a_command_to_copy(script: str) -> None:
     module = script.removesuffix(".py").replace("/", ".")
     examples = (f"python {script}", f"python3 {script}", f"python -m {module}")
     assert any(example in done.stdout for example in examples)
+
+
+# The sample models of tasks 1 to 3, and the scripts that train those of task 4.
+SAMPLES = scripts("task_[123]/sample_model_*", "task_4/*/train_model")
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_sample_s_header_says_which_arguments_of_the_guide_the_flag_local_stands_for(
+    path: Path,
+) -> None:
+    """In the scripts of the guide, two blocks of default arguments are commented out and in."""
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    blocks = '"Default arguments for local evaluation" with --local, "… for Codalab submission" wi'
+    assert f"\nGuide:   {blocks}" in docstring
 
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS - {"quickstart.py"}))

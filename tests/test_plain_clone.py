@@ -18,7 +18,7 @@ from run_scripts import LIBRARIES, Done
 GUIDE = {
     "task_1": ("local_data_split.py", "sample_model_majority.py", "local_evaluation.py"),
     "task_2": ("local_data_split.py", "sample_model_majority.py", "local_evaluation.py"),
-    "task_3": ("sample_model_entropy.py", "sample_model_random.py"),
+    "task_3": ("sample_model_entropy.py", "sample_model_random.py", "local_evaluation.py"),
     "task_4": ("local_data_split.py",),
     "task_4/numpy": ("train_model.py", "local_evaluation.py"),
     "task_4/pytorch": ("train_model.py", "local_evaluation.py"),
@@ -88,12 +88,54 @@ def test_predictions_beside_the_local_split_are_scored_if_they_are_the_newer_one
     # The file that is written last is the newer one. It holds the true outcomes.
     valid.assign(IsCorrect=1).to_csv(in_output, index=False)
     valid.to_csv(beside_split, index=False)
-    assert "\nscore 1.0000 " in succeeds(evaluate, kit=tiny_kit)
+    printed = succeeds(evaluate, kit=tiny_kit)
+    assert printed.startswith(f"scored: data/test_input/{name}\nscore 1.0000 ")
+    assert f"\nnot scored, because it is older: data/test_output/{name}\n" in printed
     assert in_output.with_name("scores_task_1.txt").read_text() == "score:1.0\n"
 
     # Now the other file is the newer one.
     in_output.touch()
-    assert "\nscore 1.0000" not in succeeds(evaluate, kit=tiny_kit)
+    printed = succeeds(evaluate, kit=tiny_kit)
+    assert printed.startswith(f"scored: data/test_output/{name}\n")
+    assert "\nscore 1.0000" not in printed
+    assert f"\nnot scored, because it is older: data/test_input/{name}\n" in printed
+
+    # A flag names the file.
+    named = [*evaluate, "--submission_dir", tiny_kit / "data/test_input"]
+    assert "older" not in succeeds(named, kit=tiny_kit)
+
+
+# By task: a file of true answers, and further flags of the evaluation.
+TRUE_ANSWERS = {
+    1: ("data/test_input/valid_task_1_2.csv", []),
+    3: ("data/test_data/quality_response_remapped_public.csv", []),
+    4: ("data/test_input/valid_task_4.csv", ["task_4/numpy", "--skip_curve"]),
+}
+
+
+@pytest.mark.parametrize("task", TRUE_ANSWERS)
+def test_true_answers_in_the_current_folder_are_found(
+    scored_kit: Path, tmp_path: Path, task: int
+) -> None:
+    answers, flags = TRUE_ANSWERS[task]
+    shutil.copy(scored_kit / answers, tmp_path / "mine.csv")
+    flags = [str(scored_kit / flag) if "/" in flag else flag for flag in flags]
+    command = [f"task_{task}/local_evaluation.py", *flags, "--ref_data", "mine.csv"]
+    printed = succeeds([*command, "--output_dir", tmp_path], kit=scored_kit, cwd=tmp_path)
+    assert "\nscore 0." in printed
+    assert (tmp_path / f"scores_task_{task}_own.txt").is_file()
+
+
+def test_without_a_ranking_for_the_local_split_task_3_scores_the_upload(tiny_kit: Path) -> None:
+    """The guide runs sample models without --local, then the evaluation, without flags."""
+    succeeds(["task_3/sample_model_random.py"], kit=tiny_kit)
+    evaluate = ["task_3/local_evaluation.py"]
+    printed = succeeds(evaluate, kit=tiny_kit)
+    assert printed.startswith(
+        "data/test_output/test_submission_task_3.csv: not there; scored: "
+        "submissions/submission_task_3.csv, --phase public\nscored: submissions/"
+    )
+    assert (tiny_kit / "data/test_output/scores_task_3_public.txt").is_file()
 
 
 @with_links

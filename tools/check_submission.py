@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import cli, layout, provenance, reading, submission
+from common import cli, layout, provenance, reading, source_code, submission
 from common.adaptive import entry_files
 from common.adaptive.entry_files import ENTRY_FILE, unpack
 from common.adaptive.playing import N_DRY_RUN_STUDENTS, dry_run
@@ -73,12 +73,7 @@ def main() -> None:
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     task = TASKS[options.task] if options.task else task_of(options.file)
-    checks = {
-        Form.PREDICTIONS: check_pairs,
-        Form.RANKING: check_ranking,
-        Form.ENTRY: check_entry,
-    }
-    check = checks[task.form]
+    check = check_entry if task.form is Form.ENTRY else check_table
     cli.run_check(options.file, f"task {task.number}", lambda faults: check(options, task, faults))
 
 
@@ -106,11 +101,26 @@ def is_local(path: Path) -> bool:
     return path.stem in {Path(task.local_submission).stem for task in TASKS.values()}
 
 
-def check_pairs(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
-    """Check a submission of task 1 or 2.
+def check_table(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
+    """Check a submission of task 1, 2 or 3.
 
     Every error is added to `faults`. Returns lines that summarise a valid submission.
     """
+    check_rows = check_ranking if task.form is Form.RANKING else check_pairs
+    summary = check_rows(options, task, faults)
+    if not faults:
+        report_other_zip(options.file, task, faults)
+    if faults:
+        return []
+    return [
+        *summary,
+        *warn_of_local_training(options.file),
+        *how_to_upload(options.file, task),
+    ]
+
+
+def check_pairs(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
+    """Check the rows of a submission of task 1 or 2; see `check_table`."""
     if is_local(options.file):
         template_dir = layout.TEST_INPUT_DIR
         train_dir = layout.TEST_INPUT_DIR
@@ -125,15 +135,10 @@ def check_pairs(options: argparse.Namespace, task: Task, faults: list[str]) -> l
     )
     if faults:
         return []
-    require_same_as_zip(options.file, task, faults)
-    if faults:
-        return []
     train = (options.input_dir or train_dir) / (options.train_data or task.data.train)
     return [
         f"{len(predictions):,} rows: every pair of {cli.show(template_path)} once",
         *describe_shares(task, predictions[task.column.name].to_numpy(), train),
-        *warn_of_local_training(options.file),
-        *how_to_upload(options.file, task),
     ]
 
 
@@ -165,12 +170,9 @@ def as_line(label: str, cells: Sequence[str]) -> str:
 
 
 def check_ranking(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
-    """Check a submission of task 3; see `check_pairs`."""
+    """Check the rows of a submission of task 3; see `check_table`."""
     path = cli.template_path(options, layout.TEMPLATE_DIR, str(task.template))
     ranking = submission.read_ranking(options.file, path, faults.append)
-    if faults:
-        return []
-    require_same_as_zip(options.file, task, faults)
     if faults:
         return []
     questions = ranking.sort_values().index.tolist()
@@ -179,12 +181,10 @@ def check_ranking(options: argparse.Namespace, task: Task, faults: list[str]) ->
         f"{n:,} rows: every question of {cli.show(path)} once, ranks 1 to {n}",
         f"best  QuestionId {', '.join(map(str, questions[:5]))}",
         f"worst QuestionId {', '.join(map(str, questions[-5:]))}",
-        *warn_of_local_training(options.file),
-        *how_to_upload(options.file, task),
     ]
 
 
-def require_same_as_zip(path: Path, task: Task, faults: list[str]) -> None:
+def report_other_zip(path: Path, task: Task, faults: list[str]) -> None:
     """Add to `faults` if the zip beside a CSV, the file to upload, holds another CSV."""
     zipped = path.with_suffix(".zip")
     if path == zipped or not zipped.is_file():
@@ -225,7 +225,7 @@ def how_to_upload(path: Path, task: Task) -> list[str]:
 
 
 def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
-    """Check the files of an entry of task 4, then play the ten rounds; see `check_pairs`."""
+    """Check the files of an entry of task 4, then play the ten rounds; see `check_table`."""
     entry: Path = options.file
     with tempfile.TemporaryDirectory() as temporary:
         if entry.is_dir():
@@ -235,10 +235,10 @@ def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> l
             folder = Path(temporary) / "entry"
             unpack(entry, folder)
         modules = check_code(folder, entry, faults)
+    # The challenge would not load saved models of other names.
+    faults += entry_files.list_misnamed(entry)
     if faults:
         return []
-    # Warn of saved models that the challenge would not load, because of their names.
-    entry_files.warn_of_names(entry)
     train_dir = options.input_dir or layout.TRAIN_DIR
     train = train_dir / (options.train_data or task.data.train)
     metadata_dir = train_dir.parent / layout.METADATA_DIR.name
@@ -246,7 +246,7 @@ def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> l
     setting = Setting(submission=entry, reference=train, train=train, metadata_dir=metadata_dir)
     dry_run(read_game_flags(options, setting))
     summary = [
-        f"its files: {', '.join(modules)}",
+        f"its files: {', '.join([*modules, *entry_files.list_weights(entry)])}",
         f"dry run: the ten rounds ran with {N_DRY_RUN_STUDENTS} students of {cli.show(train)}",
     ]
     if entry.is_dir():
@@ -287,7 +287,7 @@ def check_code(folder: Path, entry: Path, faults: list[str]) -> list[str]:
         for node in ast.walk(tree):
             if not isinstance(node, ast.Import | ast.ImportFrom):
                 continue
-            for module in imported_modules(node):
+            for module in source_code.imported_modules(node):
                 if module in KIT_PACKAGES and not (folder / module).exists():
                     faults.append(
                         f"{entry}/{file}: row {node.lineno} imports {module}, the kit's shared "
@@ -298,17 +298,6 @@ def check_code(folder: Path, entry: Path, faults: list[str]) -> list[str]:
                 if beside not in modules and (folder / beside).is_file():
                     modules.append(beside)
     return modules
-
-
-def imported_modules(node: ast.Import | ast.ImportFrom) -> list[str]:
-    """Return the top-level modules that a statement imports; relative imports are left out."""
-    if isinstance(node, ast.Import):
-        names = [alias.name for alias in node.names]
-    elif node.level == 0:
-        names = [node.module or ""]
-    else:
-        names = []
-    return [name.split(".")[0] for name in names]
 
 
 if __name__ == "__main__":

@@ -57,7 +57,9 @@ def _task_of_zip(path: Path) -> Task:
 def _task_of_columns(path: Path) -> Task:
     """Return the task of a CSV file, by the column with the predictions."""
     header = reading.read_header(reading.file_source(path))
-    matches = [task for task in _TASKS_WITH_CSV if task.column.name in header]
+    # A name in other letter case tells the task too; the check then asks to rename the column.
+    lower_case = {name.strip().lower() for name in header}
+    matches = [task for task in _TASKS_WITH_CSV if task.column.name.lower() in lower_case]
     if len(matches) != 1:
         columns = ", ".join(task.column.name for task in _TASKS_WITH_CSV)
         raise InputError(

@@ -1,9 +1,10 @@
 """Read and check the files of an entry of task 4, which is a folder or the zip of a folder."""
 
+import ast
 import os
 import shutil
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from io import BytesIO
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def collect(package: Path) -> dict[str, Path]:
             if name_in_zip != _KIT_FINDER:
                 files[name_in_zip] = path
     # A package that trains weights needs them.
-    if (package / TRAINER).is_file() and not any(map(_is_weights_or_ignored, files)):
+    if (package / TRAINER).is_file() and not any(map(_is_weights, files)):
         raise InputError(
             f"{package}: holds no weights ({WEIGHTS}…), expected those that "
             f"`python {cli.show(package.resolve() / TRAINER)}` writes "
@@ -185,9 +186,8 @@ def fingerprint_data(submission: Path, sizes: Collection[int]) -> dict[str, Fing
 
 def _may_hold_weights(name: str) -> bool:
     """Return whether a file of an entry may hold weights, by its name."""
-    is_ignored = any(part.startswith(_IGNORED_PREFIXES) for part in name.split("/"))
     is_record = name in (TRAINED_STUDENTS, TRAINING)
-    return not (is_ignored or is_record or name.endswith(_NO_DATA))
+    return not (_is_ignored(name) or is_record or name.endswith(_NO_DATA))
 
 
 def fingerprint_code(submission: Path, training_code: str = "") -> str:
@@ -205,21 +205,77 @@ def fingerprint_code(submission: Path, training_code: str = "") -> str:
     return source_code.fingerprint_contents([*contents, ("training", training_code.encode())])
 
 
+def list_weights(submission: Path) -> list[str]:
+    """Return the names of the files of an entry that are named as weights should be, sorted."""
+    names = [name for name in _names_inside(submission) if _is_weights(name)]
+    # In a zip, the name of a folder ends with a slash.
+    return sorted(name for name in names if not name.endswith("/"))
+
+
+def list_misnamed(submission: Path) -> list[str]:
+    """Return a sentence for each file that seems to be a saved model but is not named like one."""
+    return [
+        f"{cli.show(submission)}: {printable(name)} seems to be a saved model, "
+        f"expected a name that begins with {WEIGHTS}_, as the challenge's guide asks"
+        for name in sorted(_names_inside(submission))
+        if name.lower().endswith(_SAVED_MODELS) and not (_is_weights(name) or _is_ignored(name))
+    ]
+
+
 def warn_of_names(submission: Path) -> None:
     """Print a warning for each file that seems to be a saved model but is not named like one."""
-    for name in sorted(_names_inside(submission)):
-        if name.lower().endswith(_SAVED_MODELS) and not _is_weights_or_ignored(name):
-            print(
-                f"warning: {cli.show(submission)}: {printable(name)} seems to be a saved model, "
-                f"expected a name that begins with {WEIGHTS}_, as the challenge's guide asks",
-                file=sys.stderr,
-            )
+    for sentence in list_misnamed(submission):
+        print(f"warning: {sentence}", file=sys.stderr)
 
 
-def _is_weights_or_ignored(name: str) -> bool:
-    """Return whether a file is named as weights should be, or is left out of an entry.
+def needed_to_play(files: Mapping[str, Path]) -> dict[str, Path]:
+    """Return the files of an entry without the scripts that do not take part in the game.
 
-    This depends on how the name of the file begins, and on how the names of the folders begin in
-    which it lies. `name` is the path of the file in the entry.
+    `files` come from `collect`. A script stays if another module imports it.
     """
-    return any(part.startswith((WEIGHTS, *_IGNORED_PREFIXES)) for part in name.split("/"))
+    imported: set[str] = set()
+    for name, path in files.items():
+        if name.endswith(".py") and name not in _SCRIPTS:
+            imported |= _imported_modules(path)
+    scripts = [name for name in _SCRIPTS if name.removesuffix(".py") not in imported]
+    return {name: path for name, path in files.items() if name not in scripts}
+
+
+def _imported_modules(path: Path) -> set[str]:
+    """Return the top-level modules that a Python file imports; none if it is not Python."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return set()
+    return {module for node in ast.walk(tree) for module in source_code.imported_modules(node)}
+
+
+def list_left_out(package: Path, packed: Collection[str]) -> list[str]:
+    """Return the names of files and folders of a package that are not packed, sorted.
+
+    A folder that is left out as a whole is named once, with a slash at its end.
+    """
+    left_out = []
+    for folder, folders, names in os.walk(package):
+        inside = Path(folder).relative_to(package)
+        ignored = [name for name in folders if _is_ignored(name)]
+        left_out += [f"{(inside / name).as_posix()}/" for name in ignored]
+        folders[:] = [name for name in folders if name not in ignored]
+        left_out += [(inside / name).as_posix() for name in names]
+    return sorted(set(left_out) - set(packed))
+
+
+def _is_weights(name: str) -> bool:
+    """Return whether a file, or a folder in which it lies, is named as weights should be.
+
+    `name` is the path of the file in the entry.
+    """
+    return any(part.startswith(WEIGHTS) for part in name.split("/"))
+
+
+def _is_ignored(name: str) -> bool:
+    """Return whether a file, or a folder in which it lies, is left out of an entry, by its name.
+
+    `name` is the path of the file in the entry.
+    """
+    return any(part.startswith(_IGNORED_PREFIXES) for part in name.split("/"))

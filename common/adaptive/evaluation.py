@@ -98,11 +98,13 @@ def build_parser(doc: str | None, package: Path | None = None) -> argparse.Argum
     """Return the parser of a `local_evaluation.py`, whose docstring is `doc`.
 
     `package` is the script's folder, and the entry that is played by default. If it is None, the
-    script's first argument names the entry.
+    script's first argument names the entry; `submission` is None if there is no argument.
     """
     parser = cli.parser(doc)
     if package is None:
-        parser.add_argument("submission", type=Path, metavar="SUBMISSION", help="folder or zip")
+        parser.add_argument(
+            "submission", type=Path, nargs="?", metavar="SUBMISSION", help="folder or zip"
+        )
     else:
         parser.add_argument(
             "--submission",

@@ -106,11 +106,14 @@ def _list_facts(
 
 
 def score_of(figures: Mapping[str, Any]) -> Score:
-    """Return the mean accuracy over the masks, with the standard error where it was computed."""
+    """Return the mean accuracy over the masks, with the standard error where it was computed.
+
+    On a server, `figures` also hold the keys `standard_error` and `n_students`.
+    """
     accuracies = list(figures["masks"].values())
     mean = metrics.combine_parts(accuracies, takes_best=TASK_4.scores_best_part)
     n_targets = int(np.sum(figures["confusion"]))
-    return Score(float(mean), figures.get("standard_error"), n_targets)
+    return Score(float(mean), figures.get("standard_error"), n_targets, figures.get("n_students"))
 
 
 def deviation_over_masks(figures: Mapping[str, Any]) -> str:

@@ -41,8 +41,8 @@ def add_data_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ref_data",
         metavar="FILE",
-        help=f"students and masks (default {TASK_4.local_answers}); a file of another name is a "
-        "test of your own",
+        help=f"students and masks, in --input_dir or in the current folder (default "
+        f"{TASK_4.local_answers}); a file of another name is a test of your own",
     )
 
 
@@ -100,7 +100,7 @@ def read_data_flags(options: argparse.Namespace, submission: Path) -> Setting:
         train = data_dir / layout.TRAIN_DIR.name / TASK_4.data.train
     return Setting(
         submission=submission,
-        reference=input_dir / (options.ref_data or reference.name),
+        reference=cli.input_file(input_dir, options.ref_data or reference.name),
         train=train if reading.is_there(train) else None,
         metadata_dir=data_dir / layout.METADATA_DIR.name,
     )

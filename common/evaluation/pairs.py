@@ -31,6 +31,7 @@ from common.evaluation import breakdown, entry_origin, joined_metadata, outcomes
 from common.evaluation.doubt import Doubt, keep_first_of_each_mark
 from common.evaluation.groupings import OF_STUDENTS
 from common.evaluation.pair_facts import PairFacts, read_facts
+from common.evaluation.phases import choose_phase, name_older
 from common.evaluation.record import Evaluation
 from common.metrics import ProbabilityScores, Score
 from common.origin import Origin
@@ -212,7 +213,6 @@ def _page_fields(
     return {
         "comparison": _draw_comparison(evaluation.score, total, best_possible),
         "total": total,
-        "shows_error": not evaluation.score.has_few_students,
         "majority": majority,
         "has_best": best_possible is not None,
         "confusion": score_files.confusion_table(confusion, task.value_names),
@@ -295,7 +295,7 @@ class _Files:
 
 def evaluate(options: argparse.Namespace, task: Task) -> None:
     """Score the submission that the flags of task 1 or 2 name."""
-    phase = _choose_phase(options, task)
+    phase = choose_phase(options, task)
     files = _find_files(options, task, phase)
     inputs = (files.reference, files.submission, files.probabilities)
     scored_phase = task.phase_of(phase, options.ref_data)
@@ -332,6 +332,7 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     doubts = keep_first_of_each_mark([*doubts, *_doubt_metadata(files)])
     evaluation = replace(evaluation, facts=shown, doubts=doubts)
     lines = _lines(matched, accuracy, page, probability_scores, facts)
+    lines += name_older(options, task, files.submission)
     score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)
 
 
@@ -353,8 +354,8 @@ def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:
     parser.add_argument(
         "--ref_data",
         metavar="FILE",
-        help=f"the true answers (default {task.local_answers}); a file of another name is a test "
-        "of your own",
+        help=f"the true answers, in --input_dir or in the current folder (default "
+        f"{task.local_answers}); a file of another name is a test of your own",
     )
     cli.add_optional_folder(parser, "--submission_dir", "data/test_output")
     parser.add_argument(
@@ -377,30 +378,6 @@ def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:
     return parser
 
 
-def _choose_phase(options: argparse.Namespace, task: Task) -> str:
-    """Return the phase that the flags name.
-
-    Without flags it is the local split. But it is the public phase if a sample model has been run
-    without --local, as in the challenge's guide: then there is a submission to upload, but none for
-    the local split.
-    """
-    has_input_flags = any(
-        [
-            options.phase,
-            options.input_dir,
-            options.ref_data,
-            options.submission_dir,
-            options.submit_data,
-        ]
-    )
-    local = task.submission_path(LOCAL)
-    upload = task.submission_path("public")
-    if not has_input_flags and not reading.is_there(local) and upload.is_file():
-        print(f"{cli.show(local)}: not there; scored: {cli.show(upload)}, --phase public")
-        return "public"
-    return str(options.phase or LOCAL)
-
-
 def _find_files(options: argparse.Namespace, task: Task, phase: str) -> _Files:
     """Return the files that the flags name, or the defaults."""
     default_reference = task.answers_path(phase)
@@ -414,7 +391,7 @@ def _find_files(options: argparse.Namespace, task: Task, phase: str) -> _Files:
         train_dir = input_dir.parent / layout.TRAIN_DIR.name
     return _Files(
         submission=submission_dir / (options.submit_data or default_submission.name),
-        reference=input_dir / (options.ref_data or default_reference.name),
+        reference=cli.input_file(input_dir, options.ref_data or default_reference.name),
         probabilities=options.probabilities,
         train=train_dir / task.data.train,
         metadata=input_dir.parent / layout.METADATA_DIR.name,

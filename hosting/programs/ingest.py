@@ -167,7 +167,11 @@ def _play(setting: Setting) -> dict[str, Any]:
     accuracy = metrics.accuracy(
         targets["truth"].to_numpy(), targets["predicted"].to_numpy(), student
     )
-    return {**figures, "standard_error": accuracy.error}
+    return {
+        **figures,
+        "standard_error": accuracy.error,
+        "n_students": accuracy.n_students,
+    }
 
 
 def _curves_or_reason(

@@ -4,6 +4,7 @@ Run:     python task_4/item_response/train_model.py --local     learn from the l
          python task_4/item_response/local_evaluation.py        score that
          python task_4/item_response/train_model.py             learn from all training students
          python task_4/package.py task_4/item_response          write the zip to upload
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  task_4/item_response/model_task_4_item_response.npz
 Scores:  accuracy 0.7024 (0.7315 if targets may be asked), mean of the ten public masks; learned
          from right and wrong answers of 1,170 training students in two files (--more_train_data)

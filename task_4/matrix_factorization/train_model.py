@@ -4,6 +4,7 @@ Run:     python task_4/matrix_factorization/train_model.py --local     learn fro
          python task_4/matrix_factorization/local_evaluation.py        score that
          python task_4/matrix_factorization/train_model.py             learn from all students
          python task_4/package.py task_4/matrix_factorization          write the zip to upload
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  task_4/matrix_factorization/model_task_4_matrix_factorization.npz
 Scores:  accuracy 0.6880 (0.7129 if targets may be asked), mean of the ten public masks; learned
          from right and wrong answers of 1,170 training students in two files (--more_train_data)

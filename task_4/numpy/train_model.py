@@ -7,6 +7,7 @@ Run:     python task_4/numpy/train_model.py --local     learn from the local spl
          python task_4/numpy/local_evaluation.py        score that
          python task_4/numpy/train_model.py             learn from all training students
          python task_4/package.py task_4/numpy          write the zip to upload
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  task_4/numpy/model_task_4_most_popular.npy and model_task_4_num_answers.npy
 Scores:  0.6365 with the official training file, mean of the ten public masks
 """

@@ -6,6 +6,7 @@ Run:     python task_4/pytorch/train_model.py --local     learn from the local s
          python task_4/pytorch/local_evaluation.py        score that
          python task_4/pytorch/train_model.py             learn from all training students
          python task_4/package.py task_4/pytorch          write the zip to upload
+Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  task_4/pytorch/model_task_4.pt
 Scores:  accuracy 0.6966 (0.7277 if targets may be asked), mean of the ten public masks; learned
          from right and wrong answers of 1,170 training students in two files (--more_train_data)

@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from common import layout
+from common import cli, layout
 
 import pytest
 from conftest import fails, succeeds
@@ -182,3 +182,17 @@ def test_odd_names_are_shown_escaped(scored_kit: Path, tmp_path: Path) -> None:
         assert printed.replace("\n", "").isprintable(), command
     # The scoreboard, which the second command writes, shows the name too.
     assert r"a\udcff" in (tmp_path / ODD / "scoreboard.html").read_text(encoding="utf-8")
+
+
+def test_an_input_file_is_sought_in_its_folder_then_in_the_current_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    # The message about a missing file names the folder.
+    assert cli.input_file(folder, "mine.csv") == folder / "mine.csv"
+    Path("mine.csv").touch()
+    assert cli.input_file(folder, "mine.csv") == Path("mine.csv")
+    (folder / "mine.csv").touch()
+    assert cli.input_file(folder, "mine.csv") == folder / "mine.csv"

@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from common import layout, row_sketches
+from common import layout, official_files, row_sketches
 from common.tasks import TASKS
 
 import bundle_files
@@ -135,6 +135,21 @@ def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> O
 def test_official_files_are_not_handed_out(official: OfficialCompetition) -> None:
     """Only their publisher may hand out the official files, says their licence."""
     assert zipfile.ZipFile(official.bundle / PUBLIC).namelist() == ["README.md"]
+
+
+def test_only_a_bundle_of_other_files_than_the_official_ones_is_said_to_be_for_trying(
+    official: OfficialCompetition, tmp_path: Path
+) -> None:
+    note = "not the official ones that the pages describe: this bundle is for trying only"
+    assert f"holds simulated answers, {note}" in (official.base / "said.txt").read_text()
+
+    # Record the released answers of task 3 as official, as data/download.py does.
+    data_dir = Path(shutil.copytree(official.kit / "data", tmp_path / "data"))
+    released = [data_dir / "test_data" / TASKS[3].answers_name(phase) for phase in layout.PHASES]
+    for record, content in official_files.record_of(data_dir, released).items():
+        record.write_text(content)
+    make_bundles(tmp_path, "--official", data_dir, "--tasks", 3)
+    assert note not in (tmp_path / "said.txt").read_text()
 
 
 @pytest.mark.parametrize("phase", layout.PHASES)
@@ -343,7 +358,7 @@ def test_participants_get_neither_keys_nor_answers(secret: Path, given: dict[str
 
 
 def test_the_marker_of_public_data_tells_nothing_of_hidden_answers(
-    given: dict[str, bytes], secret: Path
+    given: dict[str, bytes], secret: Path, tmp_path: Path
 ) -> None:
     """With the sketch of a file, whoever guesses a row of that file can test the guess."""
     marker = json.loads(given[f"{PUBLIC}/{layout.SIMULATED_MARKER_NAME}"])
@@ -352,10 +367,20 @@ def test_the_marker_of_public_data_tells_nothing_of_hidden_answers(
     assert set(marker["files"]) <= public
     trained = [f"train_data/{name}" for name in (layout.TRAIN_TASK_1_2, layout.TRAIN_TASK_3_4)]
     assert sorted(marker["sketches"]) == sorted(trained)
-    hidden = [*secret.parent.rglob("test_*_answers_*.csv"), *secret.parent.rglob("quality_*.csv")]
-    assert hidden
+    hidden = [answers_of(secret, task, phase) for task, phase in product((1, 2, 3), layout.PHASES)]
+    # The platform finds the answers of task 4 beside the ingestion program.
+    for phase in layout.PHASES:
+        base = secret if phase == "public" else secret.with_name(f"{secret.name}_private")
+        hidden.append(base / f"ingestion_program/{phase}/test_data" / TASKS[4].answers_name(phase))
     for path in hidden:
+        # The rows of the file suffice to recognise it by a sketch of its own.
+        assert row_sketches.is_known(path, [{path.name: row_sketches.sketch(path)}]), path
         assert not row_sketches.is_known(path, [marker["sketches"]]), path
+    # The marker's own sketches do recognise the public files.
+    for name in trained:
+        path = tmp_path / Path(name).name
+        path.write_bytes(given[f"{PUBLIC}/{name}"])
+        assert row_sketches.is_known(path, [marker["sketches"]]), name
 
 
 def test_a_participant_s_split_of_public_data_is_simulated(

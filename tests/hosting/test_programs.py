@@ -14,6 +14,7 @@ from typing import Any
 from common import layout
 from common.adaptive.entry_files import ENTRY_FILE
 
+import pandas as pd
 import pytest
 import yaml
 from bundle import read_bundle, score
@@ -52,6 +53,8 @@ def valid_files(bundle: Path, task: int) -> dict[str, str]:
 class Scored:
     """Result of the scoring program."""
 
+    # Text that it prints on stdout.
+    printed: str
     # Text that it prints on stderr.
     error: str
     # The figures by name, or None if there is no file of them.
@@ -124,7 +127,7 @@ class PlatformRun:
         scores = json.loads(file.read_text()) if file.exists() else None
         assert (done.returncode == 0) == (scores is not None), done.stderr
         page = read_page((output / "detailed_results.html").read_text())
-        return Scored(done.stderr.strip(), scores, page)
+        return Scored(done.stdout.strip(), done.stderr.strip(), scores, page)
 
 
 def test_hosted_loops_with_a_progress_bar_visit_every_item() -> None:
@@ -167,6 +170,23 @@ def test_the_organiser_is_told_to_keep_the_answers_and_warned_of_past_days(bundl
     assert "MB, holds the private answers: keep it, never upload it" in printed
     assert printed.count("warning: ") == 1
     assert printed.count("last day, 2020-03-31, is past: nobody can") == 1
+
+
+@pytest.mark.parametrize("n_students", [9, 10])
+def test_below_ten_students_a_score_of_task_4_has_no_standard_error(
+    bundles: Path, tmp_path: Path, n_students: int
+) -> None:
+    bundle = Path(shutil.copytree(bundles / "bundle_task_4", tmp_path / "bundle"))
+    (answers,) = (bundle / "ingestion_program/public/test_data").glob("*.csv")
+    table = pd.read_csv(answers)
+    examined = table["UserId"].unique()[:n_students]
+    table[table["UserId"].isin(examined)].to_csv(answers, index=False)
+
+    scored = PlatformRun(bundle, 4, "public", valid_files(bundle, 4)).score()
+
+    has_error = n_students == 10
+    assert ("± " in scored.printed) == has_error
+    assert ("standard error" in scored.page.text) == has_error
 
 
 # ---- The private phase, without its answers on the server ----------------------------------------
@@ -286,7 +306,8 @@ def test_the_record_of_a_game_holds_no_prediction(honest: PlatformRun) -> None:
     """A submission can bring a program of its own, which could read predictions in the record."""
     signed = json.loads((honest.result / RECORD).read_text())
     assert set(json.loads(signed["record"])) == {
-        "masks", "confusion", "curves", "standard_error", "facts", "seconds", "submission",
+        "masks", "confusion", "curves", "standard_error", "n_students", "facts", "seconds",
+        "submission",
     }  # fmt: skip
 
 

@@ -37,7 +37,8 @@ PACKAGES = {
     "matrix_factorization": {"model_task_4_matrix_factorization.npz"},
     "pytorch": {"model_task_4.pt"},
 }
-CODE = {"local_evaluation.py", "model.py", "submission_model_task_4.py", "train_model.py"}
+# The code of each package that is packed.
+CODE = {"model.py", "submission_model_task_4.py"}
 RECORDS = {"model_task_4_students.npy", "model_task_4_training.json"}
 every_package = pytest.mark.parametrize(
     "name",
@@ -374,17 +375,17 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
 # ---- The package -------------------------------------------------------------------------------
 
 
+# Files that an entry may have beside its module, and files that never belong to it.
+TAKEN = ["notes/table.csv", "model_task_4_b/0.pt", "notes/common.py"]
+IGNORED = [".hidden", ".git/a", "notes/__pycache__/a.pyc", "__MACOSX/a", "a.npy.partial"]
+
+
 @with_links
-def test_all_files_beside_the_entry_are_played_checked_and_packed(
+def test_all_files_beside_the_entry_are_played_and_those_needed_are_packed(
     kit: Path, package: Path, tmp_path: Path
 ) -> None:
-    """The zip has no hidden, cached and partial files, and not the kit's common.py.
-
-    All tools give the same warning about a saved model whose name breaks the rule.
-    """
-    taken = ["notes/table.csv", "weights/mine.PT", "model_task_4_b/0.pt", "notes/common.py"]
-    left_out = [".hidden", ".git/a", "notes/__pycache__/a.pyc", "__MACOSX/a", "a.npy.partial"]
-    for name in taken + left_out:
+    """The zip has no scripts, no hidden, cached and partial files, and not the kit's common.py."""
+    for name in TAKEN + IGNORED:
         (package / name).parent.mkdir(exist_ok=True, parents=True)
         (package / name).touch()
     (tmp_path / "link").symlink_to(package)
@@ -394,34 +395,78 @@ def test_all_files_beside_the_entry_are_played_checked_and_packed(
         f"warning: {package}: its model was trained with --local and never saw the answers of the "
         f"validation students; `python {package}/train_model.py` learns from all\n"
     )
-    wrong_name = (
-        "warning: {}: weights/mine.PT seems to be a saved model, expected a name that begins "
-        "with model_task_4_, as the challenge's guide asks\n"
-    )
     archive = tmp_path / "submission_task_4.zip"
-    by_hand = Path(shutil.make_archive(f"{tmp_path}/by_hand", "zip", package))
+    by_hand = Path(shutil.make_archive(f"{tmp_path}/by_hand_task_4", "zip", package))
     evaluate = ["task_4/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
     check = ["-m", "tools.check_submission"]
+    pack = ["task_4/package.py", "--output_dir", tmp_path]
     for command, submission, warning in (
-        (
-            ["task_4/package.py", "--output_dir", tmp_path],
-            package,
-            wrong_name + trained_with_local,
-        ),
-        (evaluate, package, wrong_name),
-        (evaluate, archive, wrong_name),
-        (evaluate, by_hand, wrong_name),
-        (check, tmp_path / "link", wrong_name),
-        (check, archive, wrong_name),
+        (pack, package, trained_with_local),
+        (evaluate, package, ""),
+        (evaluate, archive, ""),
+        (evaluate, by_hand, ""),
+        (check, tmp_path / "link", ""),
+        (check, archive, ""),
+        (check, by_hand, ""),
     ):
         done = run([*command, submission], kit=kit)
-        assert (done.returncode, done.stderr) == (0, warning.format(submission))
+        assert (done.returncode, done.stderr) == (0, warning)
+        weights = ", ".join(sorted([*PACKAGES["numpy"], *RECORDS, "model_task_4_b/0.pt"]))
+        files = f"\nits files: {ENTRY_FILE}, model.py, {weights}\n"
+        assert (files in done.stdout) == (command == check)
+    scripts = {"train_model.py", "local_evaluation.py"}
     names = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
-    assert set(zipfile.ZipFile(archive).namelist()) == names - {*left_out, "common.py"}
-    assert "train_model.py" in names
+    assert set(zipfile.ZipFile(archive).namelist()) == names - {*IGNORED, *scripts, "common.py"}
     lines = (tmp_path / "results.jsonl").read_text().splitlines()
     results = [json.loads(line) for line in lines]
     assert len({(result["code"], result["score"]) for result in results}) == 1
+
+
+def test_package_says_what_it_has_left_out(kit: Path, package: Path, tmp_path: Path) -> None:
+    shutil.rmtree(package / "__pycache__", ignore_errors=True)
+    for name in TAKEN + IGNORED:
+        (package / name).parent.mkdir(exist_ok=True, parents=True)
+        (package / name).touch()
+    printed = run(["task_4/package.py", package, "--output_dir", tmp_path], kit=kit).stdout
+    assert (
+        "\nleft out, not needed to play: .git/, .hidden, __MACOSX/, a.npy.partial, common.py, "
+        "local_evaluation.py, notes/__pycache__/, train_model.py\n"
+    ) in printed
+
+
+def test_a_script_that_the_entry_imports_is_packed(
+    kit: Path, package: Path, tmp_path: Path
+) -> None:
+    (package / "train_model.py").write_text("SHARE = 0.5\n")
+    model = package / "model.py"
+    model.write_text(model.read_text().replace("import numpy", "import train_model, numpy", 1))
+    assert run(["task_4/package.py", package, "--output_dir", tmp_path], kit=kit).returncode == 0
+    names = zipfile.ZipFile(tmp_path / "submission_task_4.zip").namelist()
+    assert "train_model.py" in names and "local_evaluation.py" not in names
+
+
+def test_a_saved_model_of_another_name_is_played_but_neither_packed_nor_valid(
+    kit: Path, package: Path, tmp_path: Path
+) -> None:
+    (package / "weights").mkdir()
+    (package / "weights/mine.PT").touch()
+    by_hand = Path(shutil.make_archive(f"{tmp_path}/by_hand", "zip", package))
+    wrong_name = (
+        "weights/mine.PT seems to be a saved model, expected a name that begins with "
+        "model_task_4_, as the challenge's guide asks\n"
+    )
+    evaluate = ["task_4/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
+    check = ["-m", "tools.check_submission"]
+    for command, submission, code, kind in (
+        (evaluate, package, 0, "warning"),
+        (evaluate, by_hand, 0, "warning"),
+        (check, package, 2, "error"),
+        (check, by_hand, 2, "error"),
+        (["task_4/package.py", "--output_dir", tmp_path], package, 2, "error"),
+    ):
+        done = run([*command, submission], kit=kit)
+        assert (done.returncode, done.stderr) == (code, f"{kind}: {submission}: {wrong_name}")
+    assert not (tmp_path / "submission_task_4.zip").exists()
 
 
 @pytest.fixture
@@ -484,6 +529,17 @@ def test_without_weights_the_evaluation_names_the_command_that_trains_them(split
     message = fails([EVALUATE], kit=split_kit)
     assert f"{split_kit}/task_4/numpy: holds no weights (model_task_4…)" in message
     assert f"`python {TRAIN}` writes (with --local for the local split)" in message
+
+
+@pytest.mark.parametrize("folder", ["", "task_4"])
+def test_without_an_entry_the_evaluation_names_the_packages(kit: Path, folder: str) -> None:
+    """The guide tells users to run `python local_evaluation.py` in the folder task_4."""
+    message = fails(["task_4/local_evaluation.py"], kit=kit, cwd=kit / folder)
+    names = sorted(path.parent.name for path in kit.glob(f"task_4/*/{ENTRY_FILE}"))
+    assert {*PACKAGES} <= {*names}
+    packages = ", ".join(name if folder else f"task_4/{name}" for name in names)
+    expected = "no entry is named, expected a folder or zip; the packages here: "
+    assert message == f"{expected}{packages}"
 
 
 def test_a_missing_file_of_answers_is_named_with_the_files_that_are_there(

@@ -85,6 +85,14 @@ MALFORMED = {
             "2 of 4 QuestionIds are missing, first 22, 23, expected every QuestionId of the templ",
         ],
     ),
+    "column in other letter case": Malformed(
+        3,
+        GOOD[3].replace("ranking", "Ranking"),
+        [
+            "column 'ranking' is missing, found: QuestionId, Ranking; rename the column 'Ranking' "
+            "to 'ranking'"
+        ],
+    ),
     "zip of another task": Malformed(
         2,
         {"submission_task_1.csv": GOOD[1]},
@@ -279,8 +287,15 @@ BROKEN = {
             f"{ENTRY_FILE}: row 2 imports tools, the kit's shared code, which is",
             "table.py: row 1 is not Python: '[' was never closed",
         ]),
-        ({ENTRY_FILE: entry()[ENTRY_FILE].replace("update_model", "learn")}, "",
-         ["starting Submission: class Submission has no method update_model"]),
+        ({ENTRY_FILE: entry()[ENTRY_FILE].replace("predict", "guess")}, "",
+         ["starting Submission: class Submission has no method predict"]),
+        # The guide calls the update of the model optional.
+        ({ENTRY_FILE: entry()[ENTRY_FILE].replace("update_model", "learn")}, "", []),
+        # Saved models, by their suffixes.
+        ({**entry(), "model.pt": "", "w/a.npy": "", "table.csv": ""}, "", [
+            ": model.pt seems to be a saved model, expected a name that begins with model_task_4_",
+            ": w/a.npy seems to be a saved model, expected a name that begins with model_task_4_",
+        ]),
         # This entry fails on negative numbers, like an entry that uses options as array indices.
         (entry(update="assert seen.min() >= 0"), "--unobserved 0 --targets_queryable", []),
         (entry(), "--time_limit 0.001", ["expected a whole game within 0.001 s"]),
@@ -297,6 +312,9 @@ def test_an_entry_of_task_4_is_played_once(
     done = run(["-m", "tools.check_submission", path, *flags.split()], kit=simulated_kit)
     assert done.returncode == (2 if expected else 0)
     assert ("valid for task 4" in done.stdout) == (not expected)
+    weights = [name for name in files if "model_task_4" in name and name != ENTRY_FILE]
+    its_files = f"its files: {', '.join([ENTRY_FILE, *sorted(weights)])}\n"
+    assert (its_files in done.stdout) == (not expected)
     for line, part in zip(done.stderr.splitlines(), expected, strict=True):
         assert line.startswith(f"error: {path}") and part in line
 
@@ -308,6 +326,7 @@ def test_an_entry_of_task_4_is_played_once(
         ("my_task_2_run_7.zip", "", 2),
         ("mine.csv", GOOD[1], 1),
         ("submission_task_1_2.csv", GOOD[2], 2),
+        ("mine.csv", GOOD[3].replace("ranking", "Ranking"), 3),
         ("mine.zip", {"submission_task_3.csv": GOOD[3]}, 3),
         ("mine.zip", {"submission_model_task_4.py": ""}, 4),
     ],

@@ -4,6 +4,7 @@ import argparse
 import ast
 import re
 import shutil
+from itertools import takewhile
 from pathlib import Path
 
 from common import layout
@@ -108,33 +109,43 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
         assert f"\n{called}" in f"\n{listed}"
     # The folder has a script that splits the data. Only in a related challenge do the commands
     # begin with it.
-    is_related_challenge = task in new_entry.find_challenges()
+    is_related_challenge = script.is_relative_to(layout.RELATED_DIR)
     assert listed.count("local_data_split.py") == (1 if is_related_challenge else 0)
-    # The docstring of a sample model shows optional flags as [--flag]. In a command to copy, the
-    # brackets would be wrong.
-    assert "[" not in listed
+
+
+def enclosing_function(tree: ast.Module, line: int) -> ast.FunctionDef:
+    """Return the function that holds a line; functions in functions do not count."""
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    (function,) = [one for one in functions if one.lineno < line <= (one.end_lineno or 0)]
+    return function
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_marked_block_lists_the_names_that_later_code_needs(script: Path) -> None:
-    """The first line of the block says `Out: …`, so that users know what their block must define.
-
-    Sample models of related challenges may leave names out.
-    """
+    """The comment of a block says `Out: …` or `Return: …`: what a user's block must define."""
     text = script.read_text(encoding="utf-8")
+    lines = text.splitlines()
     marks = ("---- The model: replace this block by your own. -", "---- End of the model. -")
     begin, end = (text[: text.index(mark)].count("\n") + 1 for mark in marks)
-    listed = re.findall(r"`(\w+)`", text.splitlines()[begin].partition("Out")[2])
+    comment_lines = takewhile(lambda line: line.lstrip().startswith("#"), lines[begin:])
+    comment = " ".join(line.strip(" #") for line in comment_lines)
+    # The sentence that begins with "Out" names what the block must define.
+    listed = set(re.findall(r"`(\w+)`", comment.partition("Out")[2].partition(". ")[0]))
 
-    names = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
+    function = enclosing_function(ast.parse(text), begin)
+    names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
     stored = [node for node in names if isinstance(node.ctx, ast.Store)]
     stored_in_block = {node.id for node in stored if begin < node.lineno < end}
     stored_elsewhere = {node.id for node in stored if not begin < node.lineno < end}
     used_after_block = {node.id for node in names if node.lineno > end}
     needed = used_after_block & (stored_in_block - stored_elsewhere)
 
-    is_related = script.is_relative_to(layout.RELATED_DIR)
-    assert is_related or (needed and needed <= set(listed))
+    if "Return: " in comment:
+        # The block ends the function: nothing comes after the last statement of the block.
+        assert isinstance(function.body[-1], ast.Return)
+        assert begin < function.body[-1].lineno < end
+    else:
+        assert needed and needed <= listed
 
 
 START = ["-m", "tools.new_entry"]

@@ -15,9 +15,10 @@ CLASS = "Submission"
 # entries call the first one `select_feature`.
 METHODS = {
     "select_questions": ("select_questions", "select_feature"),
-    "update_model": ("update_model",),
     "predict": ("predict",),
 }
+# The method that an entry may have: the challenge's guide calls the update of the model optional.
+UPDATE = "update_model"
 # The arguments of the methods, in order; `predict` gets the first two.
 ARGUMENTS = ("masked_data", "masked_binary_data", "can_query")
 
@@ -51,10 +52,12 @@ def create() -> Any:
 
 
 def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
-    """Call a method of an entry with int64 copies of arrays.
+    """Call a method of an entry with int64 copies of arrays; nothing if it has no `update_model`.
 
     Raises `InvalidEntryError` if there is no such method, or it returns anything but numbers.
     """
+    if method == UPDATE and not hasattr(entry, UPDATE):
+        return Returned(None, [])
     copies = [array.astype(np.int64) for array in arrays]
     # An unknown method has no other names.
     accepted_names = METHODS.get(method, (method,))
@@ -63,7 +66,7 @@ def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
     # Not strict: `predict` gets fewer arrays than there are names.
     compared = zip(ARGUMENTS, copies, arrays, strict=False)
     changed = [name for name, copy, array in compared if not np.array_equal(copy, array)]
-    if method == "update_model" or result is None:
+    if method == UPDATE or result is None:
         return Returned(None, changed)
     return Returned(_as_numbers(result), changed)
 
