@@ -280,6 +280,8 @@ def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
 def model_parser(doc: str | None) -> argparse.ArgumentParser:
     """Make the parser of a sample model; `doc` is the docstring of its script."""
     p = challenge.model_parser(doc, __file__, **challenge.FOLD_FLAGS)
+    help_text = "predict each fold by a model trained on the other folds (the default)"
+    p.add_argument("--local", action="store_true", help=help_text)
     help_text = "folder of answers to predict, or of test sets, instead of folds"
     p.add_argument("--test_dir", type=Path, metavar="DIR", help=help_text)
     help_text = "folder of the training answers with --test_dir (default: the --input_dir)"
@@ -310,6 +312,8 @@ def read_fits(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Fit]]:
     InputError
         If files or flags are faulty, or if there are too few answers or labels to learn from.
     """
+    if options.local and options.test_dir is not None:
+        raise InputError("--local predicts the folds, --test_dir another folder; give only one")
     # `challenge` reads this option: folds are predicted unless --test_dir is given.
     options.local = options.test_dir is None
     folder = options.train_dir or options.input_dir

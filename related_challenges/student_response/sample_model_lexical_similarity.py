@@ -1,7 +1,7 @@
 """Student responses sample model: a pruned decision tree on eight measures of similarity.
 
 Run:     python related_challenges/student_response/local_data_split.py
-         python related_challenges/student_response/sample_model_lexical_similarity.py
+         python related_challenges/student_response/sample_model_lexical_similarity.py --local
          python related_challenges/student_response/local_evaluation.py
 With --test_dir DIR it predicts the test sets in DIR instead of the folds.
 Writes:  data/test_output/submission.csv

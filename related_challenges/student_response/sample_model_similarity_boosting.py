@@ -1,7 +1,7 @@
 """Student responses sample model: boosting on how an answer's words match the reference answers.
 
 Run:     python related_challenges/student_response/local_data_split.py --by_question
-         python related_challenges/student_response/sample_model_similarity_boosting.py
+         python related_challenges/student_response/sample_model_similarity_boosting.py --local
          python related_challenges/student_response/local_evaluation.py
 With --test_dir DIR it predicts the test sets in DIR instead of the folds.
 Writes:  data/test_output/submission.csv

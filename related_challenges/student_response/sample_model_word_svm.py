@@ -1,7 +1,7 @@
 """Student responses sample model: a linear support vector machine on words and similarity.
 
 Run:     python related_challenges/student_response/local_data_split.py
-         python related_challenges/student_response/sample_model_word_svm.py
+         python related_challenges/student_response/sample_model_word_svm.py --local
          python related_challenges/student_response/local_evaluation.py
 With --test_dir DIR it predicts the test sets in DIR instead of the folds.
 Writes:  data/test_output/submission.csv
