@@ -33,9 +33,9 @@ COLUMNS = (
     Column("label", TEXT),
 )
 
-# DeMAND labels, and the label that each becomes. In an answer with an error, something contradicts
-# the reference answer, whatever else the answer says. An answer that is about the student or the
-# conversation, and not about the subject, is outside the domain.
+# DeMAND labels, and the label that each becomes. An error contradicts the reference answer, even if
+# other parts of the answer are right. An answer about the student or the conversation is not about
+# the subject, and so outside the domain.
 DEMAND = {
     "correct": "correct",
     "pc_some_missing": "partially_correct_incomplete",
@@ -46,8 +46,8 @@ DEMAND = {
     "metacognitive": "non_domain",
     "social": "non_domain",
 }
-# What a label says about a facet: the answer says it too, says the opposite, or says neither. A
-# facet that the question itself states does not count.
+# The finding of each facet label: the answer states the facet, states the opposite, or states
+# neither. A facet that the question itself states is assumed and does not count.
 UNDERSTOOD = "understood"
 CONTRADICTED = "contradicted"
 NOT_ADDRESSED = "not addressed"
@@ -148,6 +148,7 @@ def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _one_of(labels: Mapping[str, str]) -> str:
+    """Return the names of labels in words, for messages."""
     return f"one of {', '.join(labels)}"
 
 

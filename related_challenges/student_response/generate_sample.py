@@ -268,7 +268,7 @@ def annotate_once(
     if not facets or label == "non_domain":
         names = [name for name, other in annotations.DEMAND.items() if other == label]
         return [(answer_id, annotator, "", str(rng.choice(names)))]
-    # What the answer says about the first half of the facets, and about the others.
+    # The findings for the first half of the facets, and for the others.
     first, others = {
         "correct": (annotations.UNDERSTOOD, annotations.UNDERSTOOD),
         "partially_correct_incomplete": (annotations.UNDERSTOOD, annotations.NOT_ADDRESSED),

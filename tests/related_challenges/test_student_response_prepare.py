@@ -113,8 +113,8 @@ def test_faulty_annotations_are_refused(write: Write, rows: str, message: str) -
 
 
 def test_kappa_by_hand() -> None:
-    # Of 50 proposals, both say yes to 20 and no to 15; the first alone says yes to 5, the second to
-    # 10. They agree on 0.7; by chance this would be 0.5 * 0.6 + 0.5 * 0.4 = 0.5.
+    # There are 50 proposals. Both say yes to 20 and no to 15; the first alone says yes to 5, the
+    # second alone to 10. They agree on 0.7. By chance this would be 0.5 * 0.6 + 0.5 * 0.4 = 0.5.
     first = pd.Series(["yes"] * 25 + ["no"] * 25)
     second = pd.Series(["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15)
     assert prepare.cohen_kappa(first, second) == pytest.approx(0.4)
