@@ -8,15 +8,15 @@ Writes:  data/prepared_data/train/*.xml, and the test sets test-unseen-answers/*
 
 These are the steps by which Dzikovska et al. (2012) prepared their corpora. Each annotation becomes
 one of five labels, and Cohen's kappa tells how well the annotators agree; the labels of the first
-annotator count. Of equal answers to a question one is kept. Questions are removed if more than
-80 % of their answers have the same label, or fewer than three are correct. Some questions are held
-out with all of their answers, and a share of the answers to the other questions, with the same
+annotator count. If answers to a question are equal, only one is kept. Questions are removed if more
+than 80 % of their answers have the same label, or fewer than three are correct. Some questions are
+held out with all of their answers, and a share of the answers to the other questions, with the same
 shares of the labels.
 """
 
 import argparse
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -62,6 +62,7 @@ def main() -> None:
     options = build_parser().parse_args()
     path = options.input_dir / annotations.FILE
     answers = responses.read_responses(options.input_dir, labels="ignored")
+    refuse_equal_names(answers["path"].unique())
     labels_by_annotator = annotations.read_labels(path, answers)
     for line in describe_agreement(labels_by_annotator):
         print(line)
@@ -89,6 +90,18 @@ def main() -> None:
     label_distribution.print_table({name: part for name, part in parts.items() if len(part)})
     place_files(options, parts, [path, *answers["path"].unique()])
     print(f"written: {cli.show(options.output_dir)}")
+
+
+def refuse_equal_names(paths: Iterable[Path]) -> None:
+    """Raise `InputError` if two question files have the same name.
+
+    They may lie in different folders, but the prepared files lie in the same one.
+    """
+    path_of_name: dict[str, Path] = {}
+    for path in paths:
+        other = path_of_name.setdefault(path.name, path)
+        if other != path:
+            raise InputError(f"{path}: has the name of {other}; expected different names")
 
 
 # ---- Agreement and removal -------------------------------------------------------------------

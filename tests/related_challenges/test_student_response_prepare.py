@@ -227,6 +227,15 @@ def test_a_small_corpus_by_hand(write: Write, tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
+def test_question_files_of_the_same_name_are_refused(write: Write, tmp_path: Path) -> None:
+    """One of the prepared files would replace the other."""
+    write("in/a.xml", question_file("a", {"a.1": ""}))
+    write("in/Core/a.xml", question_file("b", {"b.1": ""}))
+    write("in/annotations.csv", f"{HEADER}a.1,x,,correct\nb.1,x,,correct\n")
+    line = fails([f"{FOLDER}/prepare.py", "--input_dir", tmp_path / "in", "--output_dir", tmp_path])
+    assert "a.xml: has the name of" in line
+
+
 def test_the_simulated_corpus_is_prepared(challenge_kit: Kits, tmp_path: Path) -> None:
     """The sets share no answer; models learn from the one and predict the others."""
     kit = challenge_kit("student_response")
