@@ -554,6 +554,22 @@ def test_test_sets_are_predicted_and_scored(challenge_kit: Kits, tmp_path: Path)
     assert line["score"] == pytest.approx(sum(macro_f1) / 3, abs=1e-4)
 
 
+@needs_blocks(f"{FOLDER}/sample_model_majority.py")
+def test_test_sets_with_labels_are_predicted_and_scored(write: Write, tmp_path: Path) -> None:
+    """A model ignores the labels of the files to predict, so it may be scored on them."""
+    train = write_training_answers(write, n_correct=5, other="incorrect")
+    path = write("test-unseen-questions/t.xml", question_file("S", {"u.1": "correct"}))
+    folders = ["--train_dir", train, "--test_dir", path.parent]
+    succeeds([f"{FOLDER}/sample_model_majority.py", "--output_dir", tmp_path, *folders])
+    evaluate = evaluation("student_response", tmp_path, "--input_dir", path.parent)
+    assert "accuracy 1.0000" in succeeds(evaluate)
+    # A model that has learned from the files is not scored on them.
+    copy = write("train/copy.xml", path.read_text()).parent
+    folders = ["--train_dir", copy, "--test_dir", write_test_answer(write)]
+    succeeds([f"{FOLDER}/sample_model_majority.py", "--output_dir", tmp_path, *folders])
+    assert "was made from copy.xml, which holds the answers that it is scored" in fails(evaluate)
+
+
 def write_questions(folder: Path, first_labels: list[str]) -> None:
     """Write 12 questions with 3 answers each; `first_labels` are the labels of the first question.
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Write, fails, succeeds
-from question_files import Kits, question_file
+from question_files import Kits, evaluation, last_record, question_file
 
 annotations = import_module("annotations")
 prepare = import_module("prepare")
@@ -268,6 +268,9 @@ def test_the_simulated_corpus_is_prepared(challenge_kit: Kits, tmp_path: Path) -
 
     model = [f"{FOLDER}/sample_model_majority.py", "--train_dir", out / "train"]
     succeeds([*model, "--test_dir", out, "--output_dir", tmp_path], kit=kit)
+    evaluate = evaluation("student_response", tmp_path, "--input_dir", out)
+    assert "(mean macro F1 of 2 test sets)" in succeeds(evaluate, kit=kit)
+    assert last_record(tmp_path)["origin"] == "simulated"
 
 
 def test_released_answers_are_prepared_already_but_for_one_question(
