@@ -392,6 +392,13 @@ def files_of_student_response() -> list[InputFile]:
         ),
         InputFile(f"{folder}/local_evaluation.py", submission, labels),
         checked_submission(f"{folder}/check_submission.py", submission, labels),
+        InputFile(
+            f"{folder}/prepare.py",
+            f"{folder}/data/annotated_data/annotations.csv",
+            ids_or_labels("id", "label")
+            + any_text("annotator")
+            + (InputColumn(Column("facet", TEXT, may_be_empty=True), may_hold_any_text=True),),
+        ),
     ]
 
 

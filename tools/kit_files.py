@@ -108,11 +108,13 @@ NAMES = {
     "related_challenges/student_response": (
         "README.md",
         "alignment.py",
+        "annotations.py",
         "check_submission.py",
         "common.py",
         "generate_sample.py",
         "label_distribution.py",
         "local_*.py",
+        "prepare.py",
         "published.csv",
         "responses.py",
         "sample_model_*.py",

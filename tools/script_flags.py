@@ -12,7 +12,7 @@ class ScriptFlags:
     score: tuple[str, ...] = ()
 
 
-# The flags in the folders of tasks 1, 2, 4 and of most related challenges: models predict the local
+# The flags in the folders of tasks 1, 2, 4 and of the related challenges: models predict the local
 # split with --local, and its answers score the predictions.
 LOCAL_SPLIT = ScriptFlags(predict=("--local",))
 # The flags in all other folders. The key is the folder's name.
@@ -20,8 +20,6 @@ EXCEPTIONS = {
     # Task 3 has no local split. A model ranks the questions from all answers, and the judgements of
     # the experts of the public phase score the ranking.
     "task_3": ScriptFlags(predict=(), score=("--phase", "public")),
-    # The models of this challenge predict the folds of the local split without any flag.
-    "student_response": ScriptFlags(predict=()),
 }
 
 

@@ -2,7 +2,7 @@
 
 Run:     python related_challenges/cloze/generate_sample.py [--seed N]
 Writes:  related_challenges/cloze/data/train_data/KCT_train_public.txt
-         and KCT_test_public.txt, without answers
+         and KCT_test_public.txt, which holds only the id and the text of each query
 
 Invented people have a country, a profession, a birthday and a university. Each university lies in
 one of the countries. A query asks for one of these facts, in one of several wordings. Most people
@@ -14,6 +14,7 @@ ask for the tool of a profession.
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 from common import cli, writing
 from common.arrays import FloatArray
@@ -34,9 +35,8 @@ TOOLS = {
 # Some months are enough.
 MONTHS = ("january", "february", "march", "may", "june", "july", "august", "october", "november")
 SYLLABLES = ("al", "ber", "cor", "den", "fi", "gus", "han", "ila", "jor", "ka", "lin", "mo", "ra")
-# Wordings of a query, by the fact that fills the gap. The "country of study" of a person is the
-# "university country" of the person's university: no query states it for a person, so a model must
-# combine two queries.
+# Wordings of a query, by the fact that fills the gap. A query that asks for the "country of study"
+# names a university. Where this university lies is the answer of other queries.
 WORDINGS = {
     "country": ("the {profession} {name}'s nationality is {gap}.", "{name} was born in {gap}."),
     "birthday": ("{name} is a {profession} born on {gap}.", "the birth date of {name} is {gap}."),
@@ -73,15 +73,14 @@ def write_sample(folder: Path, seed: int) -> None:
         facts["country of study"] = facts["university country"]
         facts["tool"] = TOOLS[facts["profession"]]
         fact = str(rng.choice(list(WORDINGS)))
-        record = {
+        record: dict[str, Any] = {
             "qid": f"{number:06x}",
             "query": str(rng.choice(WORDINGS[fact])).format(gap=queries.MASK, **facts),
-            "answer": [str(facts[fact])],
-            "domain": "Common Sense" if fact == "tool" else "Fact",
-            "NeedReasoning": fact == "country of study",
         }
-        if number >= N_TRAIN:
-            del record["answer"]
+        if number < N_TRAIN:
+            record["answer"] = [str(facts[fact])]
+            record["domain"] = "Common Sense" if fact == "tool" else "Fact"
+            record["NeedReasoning"] = fact == "country of study"
         lines.append(json.dumps(record) + "\n")
     writing.write_files({folder / queries.TRAIN_FILE: "".join(lines[:N_TRAIN])})
     writing.write_files({folder / queries.TEST_FILE: "".join(lines[N_TRAIN:])})

@@ -22,8 +22,9 @@ import pandas as pd
 import queries
 
 HEADER = ("", "queries", "token F1", "fully right")
-# Columns of the queries whose values divide them into groups.
-GROUPINGS = ("domain", "reasoning")
+# Columns of the queries whose values divide them into groups, and the names of the columns in the
+# challenge's description.
+GROUPINGS = {"domain": "domain", "reasoning": "NeedReasoning"}
 
 
 def build_parser(doc: str | None = __doc__) -> argparse.ArgumentParser:
@@ -93,16 +94,16 @@ def group_scores(reference: pd.DataFrame, scores: FloatArray) -> list[tuple[str,
     its last group, called unknown.
     """
     groups = []
-    for column in GROUPINGS:
+    for column, name in GROUPINGS.items():
         values = reference[column].to_numpy(object)
         different_values = sorted({value for value in values if value})
         if not different_values:
             continue
         for value in different_values:
-            groups.append((f"{column}: {value}", scores[values == value]))
+            groups.append((f"{name}: {value}", scores[values == value]))
         is_unknown = values == ""
         if is_unknown.any():
-            groups.append((f"{column}: unknown", scores[is_unknown]))
+            groups.append((f"{name}: unknown", scores[is_unknown]))
     return groups
 
 

@@ -22,6 +22,11 @@ MASK = "[MASK]"
 N_GUESSES = 5
 TRAIN_FILE = "KCT_train_public.txt"
 TEST_FILE = "KCT_test_public.txt"
+# Column of the guesses in a submission, in both spellings of the challenge's description.
+GUESS_COLUMN = "ret"
+OTHER_GUESS_COLUMN = "Ret"
+# Spellings of a boolean in the files, in lower case, and how the description writes them.
+BOOLEANS = {"true": "True", "1": "True", "false": "False", "0": "False"}
 
 # Kinds of values in the files, as error messages name them.
 _TEXT = "text"
@@ -56,8 +61,8 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
         - id, str;
         - text, str, holds `MASK`;
         - domain, str, empty if unknown;
-        - reasoning, str, whether reasoning is needed: ``yes`` for true or 1, ``no`` for false or 0,
-          any other value as in the file, empty if unknown;
+        - reasoning, str, `NeedReasoning`: ``True`` for true, 1 or a text such as "true", ``False``
+          likewise, any other value as in the file, empty if unknown;
         - answers, list of str, each a right answer; only if `answers` is true.
 
     Raises
@@ -110,17 +115,12 @@ def _read_query(where: str, line: str, answers: bool) -> dict[str, Any]:
         _require_kind(f"{where}: '{key}'", record.get(key), kind)
     if MASK not in record["query"]:
         raise InputError(f"{where}: 'query' holds no {MASK}: {quote(record['query'])}")
-    reasoning: Any = record.get("NeedReasoning")
-    # The value may be a boolean or a number. In Python, True == 1 and False == 0.
-    if reasoning == 1:
-        reasoning = "yes"
-    elif reasoning == 0:
-        reasoning = "no"
+    reasoning = _as_text(record.get("NeedReasoning"))
     query = {
         "id": record["qid"],
         "text": record["query"],
         "domain": _as_text(record.get("domain")),
-        "reasoning": _as_text(reasoning),
+        "reasoning": BOOLEANS.get(reasoning.lower(), reasoning),
     }
     if answers:
         query["answers"] = record["answer"]
@@ -234,7 +234,7 @@ def run_model(
             guesses = nlargest(options.candidates, weights, key=weights.__getitem__)
             ids.append(query_id)
             guesses_as_json.append(json.dumps(guesses, ensure_ascii=False))
-    challenge.write_submission(options, {"id": ids, "ret": guesses_as_json})
+    challenge.write_submission(options, {"id": ids, GUESS_COLUMN: guesses_as_json})
 
 
 # ---- Submissions and metric ------------------------------------------------------------------
@@ -261,10 +261,13 @@ def read_guesses(
     list of lists of str
         Guesses at each query, in the order of `ids`.
     """
+    source = reading.file_source(path)
     # A byte order mark is a fault, since the challenge's own check refuses it.
-    with reading.file_source(path).open() as file:
+    with source.open() as file:
         if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")
+    header = reading.read_header(source)
+    has_only_other = OTHER_GUESS_COLUMN in header and GUESS_COLUMN not in header
     allowed = max(candidates, N_GUESSES)
 
     def parse(text: str) -> list[str]:
@@ -278,7 +281,7 @@ def read_guesses(
 
     return challenge.read_predictions(
         path,
-        "ret",
+        OTHER_GUESS_COLUMN if has_only_other else GUESS_COLUMN,
         ids,
         source_of_ids="the queries",
         parse=parse,

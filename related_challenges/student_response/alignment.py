@@ -3,7 +3,7 @@
 Rare words count more. No feature stands for a particular word, so that a model can use the features
 for new questions and domains too.
 
-Which words match does not depend on the fold, so the constructor of `Matches` finds it once. How
+The matching words do not depend on the fold, so the constructor of `Matches` finds them once. How
 rare a word is may be learned from training answers only, so `Matches.describe` weighs the matches
 anew for each fold.
 """

@@ -2,7 +2,8 @@
 
 Run:     python related_challenges/student_response/generate_sample.py [--seed N]
 Writes:  related_challenges/student_response/data/train_data/*.xml, one file for each question,
-         and data/test_data/test-unseen-*/*.xml: test sets like those of SemEval-2013 task 7
+         and data/test_data/test-unseen-*/*.xml: test sets like those of SemEval-2013 task 7;
+         data/annotated_data/*.xml and annotations.csv, from which prepare.py makes such files
 
 The first test set has new answers to the training questions, the second has new questions of the
 same domains, and the third has questions of new domains, which use other words.
@@ -11,15 +12,23 @@ A question asks for some ideas, each a phrase of invented words. Its reference a
 the ideas, and so does a correct answer. A partially correct answer has some of them, and a
 contradictory answer puts "not" before one. An irrelevant answer has the ideas of another question,
 and an answer outside the domain is a stock phrase. Words are dropped and misspelt at random.
+
+The annotated answers are to questions of further domains. Two annotators have labelled the answers
+of two domains by DeMAND, and those of another domain by facets, which are the ideas; the second
+annotator has seen only some of the answers. Some answers are repeated. One question is so easy, and
+another so hard, that prepare.py removes it.
 """
 
 import argparse
 from pathlib import Path
+from typing import TypeAlias
 
 from common import cli, layout, writing
 from related_challenges import challenge
 
+import annotations
 import numpy as np
+import pandas as pd
 import responses
 
 TRAIN_DOMAINS = ("D0", "D1", "D2", "D3", "D4")
@@ -57,17 +66,43 @@ QUESTION = """<?xml version="1.0"?>
 </question>
 """
 ANSWER = '    <studentAnswer id="{name}.{number}" accuracy="{label}">{text}</studentAnswer>\n'
+ANSWER_WITHOUT_LABEL = '    <studentAnswer id="{name}.{number}">{text}</studentAnswer>\n'
+
+DEMAND_DOMAINS = ("A0", "A1")
+FACET_DOMAINS = ("F0",)
+# Number of annotated answers to each question.
+N_ANNOTATED_ANSWERS = 40
+# Probabilities of the labels of two questions that nearly all students, or none, answer correctly.
+SPECIAL_PROBABILITIES = {
+    "A0_0": (0.95, 0.05, 0.0, 0.0, 0.0),
+    "A0_1": (0.0, 0.4, 0.4, 0.1, 0.1),
+}
+REPETITION_PROBABILITY = 0.1
+# The share of the answers that the second annotator has labelled.
+SECOND_ANNOTATOR_SHARE = 0.3
+# How often the second annotator labels an answer at random.
+CONFUSION_PROBABILITY = 0.2
+
+# A row of annotations: id of the answer, annotator, facet, label.
+Row: TypeAlias = tuple[str, str, str, str]
 
 
-def write_sample(train: Path, test: Path, seed: int) -> None:
-    """Write training files and test sets into two folders."""
+def write_sample(train: Path, test: Path, annotated: Path, seed: int) -> None:
+    """Write training files, test sets and annotated answers into three folders."""
     rng = np.random.default_rng(seed)
     for domain in (*TRAIN_DOMAINS, *NEW_DOMAINS):
-        vocabulary = ["".join(rng.choice(SYLLABLES, rng.integers(2, 4))) for _ in range(N_WORDS)]
-        ideas_by_question = [invent_ideas(rng, vocabulary) for _ in range(N_QUESTIONS)]
+        ideas_by_question = invent_domain(rng)
         for number in range(N_QUESTIONS):
             folders = choose_folders(train, test, domain, number)
             write_question(rng, domain, number, ideas_by_question, folders)
+    # A source of its own: the files above do not depend on the annotated answers.
+    write_annotated_answers(np.random.default_rng([seed, 1]), annotated)
+
+
+def invent_domain(rng: np.random.Generator) -> list[list[str]]:
+    """Return the ideas of each question of a new domain."""
+    vocabulary = ["".join(rng.choice(SYLLABLES, rng.integers(2, 4))) for _ in range(N_WORDS)]
+    return [invent_ideas(rng, vocabulary) for _ in range(N_QUESTIONS)]
 
 
 def write_question(
@@ -93,28 +128,29 @@ def write_question(
         Result of `choose_folders`.
     """
     name = f"{domain}_{number}"
-    ideas = ideas_by_question[number]
-    subject = rng.choice(ideas).split()[0]
+    subject = rng.choice(ideas_by_question[number]).split()[0]
     # Answers are numbered on from folder to folder, so that their ids differ.
     n_written = 0
     for folder, n_answers in folders:
         answers = ""
         for answer_number in range(n_written, n_written + n_answers):
-            label = str(rng.choice(responses.LABEL_SETS[5], p=LABEL_PROBABILITIES))
-            # A different question of the domain.
-            other = (number + int(rng.integers(1, N_QUESTIONS))) % N_QUESTIONS
-            text = write_answer(rng, label, ideas, ideas_by_question[other])
+            label, text = draw_answer(rng, number, ideas_by_question, LABEL_PROBABILITIES)
             answers += ANSWER.format(name=name, number=answer_number, label=label, text=text)
         n_written += n_answers
-        question = QUESTION.format(
-            name=name,
-            domain=domain,
-            subject=subject,
-            ideas=" and ".join(ideas),
-            second_reference=" because ".join(reversed(ideas)),
-            answers=answers,
-        )
+        question = format_question(name, domain, subject, ideas_by_question[number], answers)
         writing.write_files({folder / f"{domain}-{number}.xml": question})
+
+
+def format_question(name: str, domain: str, subject: str, ideas: list[str], answers: str) -> str:
+    """Return the XML of a question; `answers` is the XML of the answers to it."""
+    return QUESTION.format(
+        name=name,
+        domain=domain,
+        subject=subject,
+        ideas=" and ".join(ideas),
+        second_reference=" because ".join(reversed(ideas)),
+        answers=answers,
+    )
 
 
 def invent_ideas(rng: np.random.Generator, vocabulary: list[str]) -> list[str]:
@@ -132,6 +168,22 @@ def choose_folders(train: Path, test: Path, domain: str, number: int) -> list[tu
         (train, N_TRAIN_ANSWERS),
         (test / responses.UNSEEN_ANSWERS, N_TEST_ANSWERS[responses.UNSEEN_ANSWERS]),
     ]
+
+
+def draw_answer(
+    rng: np.random.Generator,
+    number: int,
+    ideas_by_question: list[list[str]],
+    probabilities: tuple[float, ...],
+) -> tuple[str, str]:
+    """Return a random label and the text of an answer that deserves it.
+
+    `number` is the question's number in its domain, and `probabilities` are those of the labels.
+    """
+    label = str(rng.choice(responses.LABEL_SETS[5], p=probabilities))
+    # A different question of the domain.
+    other = (number + int(rng.integers(1, N_QUESTIONS))) % N_QUESTIONS
+    return label, write_answer(rng, label, ideas_by_question[number], ideas_by_question[other])
 
 
 def write_answer(rng: np.random.Generator, label: str, ideas: list[str], other: list[str]) -> str:
@@ -156,6 +208,81 @@ def write_answer(rng: np.random.Generator, label: str, ideas: list[str], other: 
     return " ".join(spelt)
 
 
+def write_annotated_answers(rng: np.random.Generator, folder: Path) -> None:
+    """Write the questions of the annotated domains, and a file of annotations, into a folder."""
+    rows: list[Row] = []
+    for domain in (*DEMAND_DOMAINS, *FACET_DOMAINS):
+        ideas_by_question = invent_domain(rng)
+        for number, ideas in enumerate(ideas_by_question):
+            name = f"{domain}_{number}"
+            facets = ideas if domain in FACET_DOMAINS else []
+            answers = ""
+            drawn = draw_answers_with_repetitions(rng, name, number, ideas_by_question)
+            for answer_number, (label, text) in enumerate(drawn):
+                answers += ANSWER_WITHOUT_LABEL.format(name=name, number=answer_number, text=text)
+                rows += annotate(rng, f"{name}.{answer_number}", label, facets)
+            question = format_question(name, domain, ideas[0].split()[0], ideas, answers)
+            writing.write_files({folder / f"{domain}-{number}.xml": question})
+    table = pd.DataFrame(rows, columns=[column.name for column in annotations.COLUMNS])
+    writing.write_files({folder / annotations.FILE: table})
+
+
+def draw_answers_with_repetitions(
+    rng: np.random.Generator, name: str, number: int, ideas_by_question: list[list[str]]
+) -> list[tuple[str, str]]:
+    """Return labels and texts of the annotated answers to a question, some of them equal.
+
+    `name` is the id of the question, and `number` its number in its domain.
+    """
+    probabilities = SPECIAL_PROBABILITIES.get(name, LABEL_PROBABILITIES)
+    drawn: list[tuple[str, str]] = []
+    for _ in range(N_ANNOTATED_ANSWERS):
+        if drawn and rng.random() < REPETITION_PROBABILITY:
+            repeated = drawn[int(rng.integers(len(drawn)))]
+            drawn.append(repeated)
+        else:
+            drawn.append(draw_answer(rng, number, ideas_by_question, probabilities))
+    return drawn
+
+
+def annotate(rng: np.random.Generator, answer_id: str, label: str, facets: list[str]) -> list[Row]:
+    """Return the rows of both annotators about an answer that deserves a label.
+
+    The rows have a DeMAND label, or one label for each facet if there are any.
+    """
+    rows = annotate_once(rng, answer_id, "first", label, facets)
+    if rng.random() < SECOND_ANNOTATOR_SHARE:
+        if rng.random() < CONFUSION_PROBABILITY:
+            label = str(rng.choice(responses.LABEL_SETS[5]))
+        rows += annotate_once(rng, answer_id, "second", label, facets)
+    return rows
+
+
+def annotate_once(
+    rng: np.random.Generator, answer_id: str, annotator: str, label: str, facets: list[str]
+) -> list[Row]:
+    """Return the rows of an annotator about an answer that deserves a label.
+
+    Facets cannot tell that an answer is outside the domain, so such an answer has a DeMAND label.
+    """
+    if not facets or label == "non_domain":
+        names = [name for name, other in annotations.DEMAND.items() if other == label]
+        return [(answer_id, annotator, "", str(rng.choice(names)))]
+    # The findings for the first half of the facets, and for the others.
+    first, others = {
+        "correct": (annotations.UNDERSTOOD, annotations.UNDERSTOOD),
+        "partially_correct_incomplete": (annotations.UNDERSTOOD, annotations.NOT_ADDRESSED),
+        "contradictory": (annotations.CONTRADICTED, annotations.UNDERSTOOD),
+        "irrelevant": (annotations.NOT_ADDRESSED, annotations.NOT_ADDRESSED),
+    }[label]
+    rows = []
+    for number, facet in enumerate(facets):
+        finding = first if number < len(facets) // 2 else others
+        names = [name for name, other in annotations.FACETS.items() if other == finding]
+        rows.append((answer_id, annotator, facet, str(rng.choice(names))))
+    return rows
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     return challenge.generator_parser(__doc__, __file__)
@@ -166,7 +293,7 @@ def main() -> None:
     challenge.run_generator(
         build_parser().parse_args(),
         write_sample,
-        folders=(challenge.TRAIN_FOLDER, layout.TEST_DIR.name),
+        folders=(challenge.TRAIN_FOLDER, layout.TEST_DIR.name, annotations.FOLDER),
     )
 
 

@@ -10,6 +10,7 @@ label, with the share, and then the numbers of answers, questions and modules.
 """
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 from common import cli
@@ -41,17 +42,30 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     """Print the table of the folders that the flags name."""
-    columns = {}
+    answers_by_title = {}
     for folder in build_parser().parse_args().input_dir:
-        answers = responses.read_responses(folder)
+        # The last three parts of the path tell corpora and test sets apart.
+        title = printable("/".join(folder.resolve().parts[-3:]))
+        answers_by_title[title] = responses.read_responses(folder)
+    print_table(answers_by_title)
+
+
+def print_table(answers_by_title: Mapping[str, pd.DataFrame]) -> None:
+    """Print how many answers have each label, with a column for each set of answers.
+
+    Parameters
+    ----------
+    answers_by_title : mapping of str to DataFrame
+        Answers with labels, by the title of their column.
+    """
+    columns = {}
+    for title, answers in answers_by_title.items():
         counts = answers["label"].value_counts()
         column = {name: f"{n:,} ({n / len(answers):.1%})" for name, n in counts.items()}
         modules = set(answers["module"]) - {""}
         column["answers"] = f"{len(answers):,}"
         column["questions"] = f"{answers['question'].nunique():,}"
         column["modules"] = f"{len(modules):,}"
-        # The last three parts of the path tell corpora and test sets apart.
-        title = printable("/".join(folder.resolve().parts[-3:]))
         columns[title] = column
     order = [*responses.ALL_LABELS, "answers", "questions", "modules"]
     table = pd.DataFrame(columns).reindex(order)

@@ -50,7 +50,8 @@ class Result:
 
 def main() -> None:
     """Compare the submission with the true labels, and write its score."""
-    options = challenge.start_evaluation(build_parser())
+    # The folder of test sets may hold training files too.
+    options = challenge.start_evaluation(build_parser(), responses.find_question_files)
     folder = options.reference
     answers = responses.read_responses(folder)
     n_labels = len(responses.labels_of(answers))

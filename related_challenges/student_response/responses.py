@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 from xml.parsers import expat
 
-from common import provenance, reading
+from common import fingerprints, provenance, reading
 from common.arrays import BoolArray, IntArray
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
 from related_challenges import challenge, folds
@@ -98,6 +98,9 @@ def read_responses(folder: Path, *, labels: LabelReading = "required") -> pd.Dat
     files = _find_files(folder)
     rows = []
     for number, (scenario, path) in enumerate(files):
+        if labels != "ignored":
+            # Only then can an entry learn from the labels, and must not be scored on them.
+            provenance.note_source(path)
         for element in _read_elements(path):
             rows.append(element | {"question": number, "scenario": scenario, "path": path})
     elements = pd.DataFrame(rows)
@@ -167,6 +170,11 @@ def labels_of(answers: pd.DataFrame) -> list[str]:
     return list(answers["label"].cat.categories)
 
 
+def find_question_files(folder: Path) -> list[Path]:
+    """Return the XML files of a folder, or of the test sets in it."""
+    return [path for _, path in _find_files(folder)]
+
+
 def _find_files(folder: Path) -> list[tuple[str, Path]]:
     """Return the XML files of a folder, or of the test sets in it, as pairs (scenario, file)."""
     # If the folder is that of a test set, or the folder `CORE` in a test set, all its files belong
@@ -192,7 +200,7 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
 
 
 def _read_elements(path: Path) -> list[dict[str, Any]]:
-    """Return the elements of an XML file, the root first.
+    """Return the elements of an XML file, the root first, without noting that the process reads it.
 
     Each element is a dict with the keys
 
@@ -202,7 +210,6 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
     - text, the text before the element's first child.
     """
     reading.require_file(path)
-    provenance.note_source(path)
     elements: list[dict[str, Any]] = []
     # Read by expat, since ElementTree does not give the line numbers of elements.
     parser = expat.ParserCreate()
@@ -230,7 +237,8 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
     parser.EndElementHandler = end
     try:
         is_final = True
-        parser.Parse(path.read_bytes(), is_final)
+        with fingerprints.open_unnoticed(path) as file:
+            parser.Parse(file.read(), is_final)
     except expat.ExpatError as error:
         raise InputError(f"{path}: is not XML: {error}; is the file cut off?") from None
     except (LookupError, ValueError) as error:
@@ -280,6 +288,8 @@ def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
 def model_parser(doc: str | None) -> argparse.ArgumentParser:
     """Make the parser of a sample model; `doc` is the docstring of its script."""
     p = challenge.model_parser(doc, __file__, **challenge.FOLD_FLAGS)
+    help_text = "predict each fold by a model trained on the other folds (the default)"
+    p.add_argument("--local", action="store_true", help=help_text)
     help_text = "folder of answers to predict, or of test sets, instead of folds"
     p.add_argument("--test_dir", type=Path, metavar="DIR", help=help_text)
     help_text = "folder of the training answers with --test_dir (default: the --input_dir)"
@@ -310,6 +320,8 @@ def read_fits(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Fit]]:
     InputError
         If files or flags are faulty, or if there are too few answers or labels to learn from.
     """
+    if options.local and options.test_dir is not None:
+        raise InputError("--local predicts the folds, --test_dir another folder; give only one")
     # `challenge` reads this option: folds are predicted unless --test_dir is given.
     options.local = options.test_dir is None
     folder = options.train_dir or options.input_dir

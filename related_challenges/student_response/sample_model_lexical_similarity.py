@@ -1,11 +1,11 @@
 """Student responses sample model: a pruned decision tree on eight measures of similarity.
 
 Run:     python related_challenges/student_response/local_data_split.py
-         python related_challenges/student_response/sample_model_lexical_similarity.py
+         python related_challenges/student_response/sample_model_lexical_similarity.py --local
          python related_challenges/student_response/local_evaluation.py
 With --test_dir DIR it predicts the test sets in DIR instead of the folds.
 Writes:  data/test_output/submission.csv
-Scores:  accuracy 0.548, macro F1 0.445 on the BEETLE training answers, 5 labels, 10 folds
+Scores:  accuracy 0.530, macro F1 0.441 on the BEETLE training answers, 5 labels, 10 folds
 
 This is the baseline of Dzikovska et al. (2012). The measures are overlap, F1, Lesk and cosine, each
 once with the question and once with the reference answer for which it is largest. How far the tree

@@ -1,7 +1,7 @@
 """Student responses baseline: predict the most frequent label for every answer.
 
 Run:     python related_challenges/student_response/local_data_split.py
-         python related_challenges/student_response/sample_model_majority.py
+         python related_challenges/student_response/sample_model_majority.py --local
          python related_challenges/student_response/local_evaluation.py
 With --test_dir DIR it predicts the test sets in DIR instead of the folds.
 Writes:  data/test_output/submission.csv

@@ -1,11 +1,11 @@
 """Student responses sample model: boosting on how an answer's words match the reference answers.
 
 Run:     python related_challenges/student_response/local_data_split.py --by_question
-         python related_challenges/student_response/sample_model_similarity_boosting.py
+         python related_challenges/student_response/sample_model_similarity_boosting.py --local
          python related_challenges/student_response/local_evaluation.py
 With --test_dir DIR it predicts the test sets in DIR instead of the folds.
 Writes:  data/test_output/submission.csv
-Scores:  accuracy 0.673, macro F1 0.609 on the BEETLE training answers, 5 labels, 10 folds made with
+Scores:  accuracy 0.677, macro F1 0.616 on the BEETLE training answers, 5 labels, 10 folds made with
          --by_question
 
 The model sums the probabilities of gradient-boosted trees and extremely randomised trees. Its

@@ -1,11 +1,11 @@
 """Student responses sample model: a linear support vector machine on words and similarity.
 
 Run:     python related_challenges/student_response/local_data_split.py
-         python related_challenges/student_response/sample_model_word_svm.py
+         python related_challenges/student_response/sample_model_word_svm.py --local
          python related_challenges/student_response/local_evaluation.py
 With --test_dir DIR it predicts the test sets in DIR instead of the folds.
 Writes:  data/test_output/submission.csv
-Scores:  accuracy 0.718, macro F1 0.647 on the BEETLE training answers, 5 labels, 10 folds
+Scores:  accuracy 0.720, macro F1 0.647 on the BEETLE training answers, 5 labels, 10 folds
 
 The features are words, pairs of words, pieces of words (which forgive misspellings), words marked
 with their question, and the eight measures of sample_model_lexical_similarity.py. How a word

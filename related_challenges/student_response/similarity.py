@@ -13,6 +13,9 @@ import pandas as pd
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+# Characters that split words in the package Text::Similarity.
+SEPARATORS = str.maketrans(dict.fromkeys('.;:,?!(){}"`$%@<>_', " "))
+
 
 def words(text: str) -> list[str]:
     """Split a text into lower-case words.
@@ -21,6 +24,23 @@ def words(text: str) -> list[str]:
     underscore splits words.
     """
     return re.sub(r"[^a-z0-9_]+", " ", text.lower().replace("'", "")).split()
+
+
+def words_as_in_package(text: str) -> list[str]:
+    """Split a text into lower-case words as the package Text::Similarity does.
+
+    Unlike `words`, the package keeps apostrophes and hyphens inside words, and most other symbols.
+
+    Parameters
+    ----------
+    text : str
+        A text, such as ``The bulb isn't burnt-out.``, whose words are the, bulb, isn't, burnt-out.
+    """
+    text = text.lower().translate(SEPARATORS)
+    # Apostrophes that do not stand between two letters or digits.
+    text = re.sub(r"(?<!\w)'|'(?!\w)", " ", text)
+    # Two hyphens are a dash.
+    return text.replace("--", " ").split()
 
 
 def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
@@ -51,6 +71,9 @@ def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
 def phrase_measures(left: Sequence[str], right: Sequence[str]) -> tuple[float, float, float, float]:
     """Measure the similarity of two texts by the phrases they share.
 
+    The measures are those of Text::Similarity (https://metacpan.org/dist/Text-Similarity) with its
+    default parameters: without a list of stop words. Dzikovska et al. (2012) use this package.
+
     Parameters
     ----------
     left, right : sequence of str
@@ -64,7 +87,8 @@ def phrase_measures(left: Sequence[str], right: Sequence[str]) -> tuple[float, f
         Harmonic mean of two shares: of the words of `left`, and of the words of `right`, that are
         in shared phrases.
     lesk : float
-        Sum of the squared lengths of shared phrases (Banerjee and Pedersen 2003).
+        Sum of the squared lengths of shared phrases (Banerjee and Pedersen 2003), divided by the
+        product of both lengths.
     cosine : float
         Overlap divided by the root of the product of both lengths.
     """
@@ -73,9 +97,10 @@ def phrase_measures(left: Sequence[str], right: Sequence[str]) -> tuple[float, f
     if not overlap:
         return 0.0, 0.0, 0.0, 0.0
     f1 = 2 * overlap / (len(left) + len(right))
-    lesk = sum(length**2 for length in lengths)
-    cosine = overlap / (len(left) * len(right)) ** 0.5
-    return float(overlap), f1, float(lesk), cosine
+    product = len(left) * len(right)
+    lesk = sum(length**2 for length in lengths) / product
+    cosine = overlap / product**0.5
+    return float(overlap), f1, lesk, cosine
 
 
 def describe(answers: pd.DataFrame) -> FloatArray:
@@ -97,7 +122,8 @@ def describe(answers: pd.DataFrame) -> FloatArray:
     @cache
     def largest_measures(text: str, *others: str) -> FloatArray:
         """Return the largest value of each of the four measures over some other texts."""
-        measures = [phrase_measures(words(text), words(other)) for other in others]
+        own_words = words_as_in_package(text)
+        measures = [phrase_measures(own_words, words_as_in_package(other)) for other in others]
         return np.asarray(np.max(measures, axis=0))
 
     rows = []

@@ -96,10 +96,10 @@ def test_scores_by_kind_are_means_over_the_queries_of_the_kind(write: Write) -> 
         ["domain: 3", "1", "0.0000", "0.0%"],
         ["domain: b", "2", "0.5000", "50.0%"],
         ["domain: unknown", "1", "0.6667", "0.0%"],
-        ["reasoning: no", "1", "0.0000", "0.0%"],
-        ["reasoning: two facts", "1", "0.0000", "0.0%"],
-        ["reasoning: yes", "1", "1.0000", "100.0%"],
-        ["reasoning: unknown", "1", "0.6667", "0.0%"],
+        ["NeedReasoning: False", "1", "0.0000", "0.0%"],
+        ["NeedReasoning: True", "1", "1.0000", "100.0%"],
+        ["NeedReasoning: two facts", "1", "0.0000", "0.0%"],
+        ["NeedReasoning: unknown", "1", "0.6667", "0.0%"],
     ]
     # The first line says what is scored, and the second is the header.
     lines = [re.split("  +", line) for line in out.splitlines()]
@@ -114,6 +114,39 @@ def test_scores_by_kind_are_means_over_the_queries_of_the_kind(write: Write) -> 
     assert scores_in(folder)["score"] == pytest.approx(mean)
     assert last_record(folder)["score"] == scores_in(folder)["score"]
     assert last_record(folder)["parts"]["domain: b"] == 0.5
+
+
+def test_booleans_may_be_numbers_or_texts(write: Write) -> None:
+    """`NeedReasoning` is shown as in the challenge's description: True or False."""
+    values = [True, 1, "True", "true ", False, 0, "False", "FALSE", "maybe", None]
+    path = write(TRAIN, to_lines(*({"NeedReasoning": value} for value in values)))
+    read = queries.read_queries(path, answers=True)["reasoning"].tolist()
+    assert read == ["True"] * 4 + ["False"] * 4 + ["maybe", ""]
+
+
+def test_the_simulated_test_file_has_only_ids_and_texts(challenge_kit: Kits) -> None:
+    """The challenge's description gives no other keys for the test file."""
+    data = challenge_kit("cloze") / FOLDER / "data/train_data"
+    for name, keys in (
+        (TRAIN, ["qid", "query", "answer", "domain", "NeedReasoning"]),
+        (TEST, ["qid", "query"]),
+    ):
+        for line in (data / name).read_text().splitlines():
+            assert list(json.loads(line)) == keys
+
+
+def test_both_spellings_of_the_guess_column_are_accepted(write: Write) -> None:
+    for header in ("id,ret", "id,Ret", "Ret,id", "Ret,id,ret"):
+        cells = {"id": "7", "ret": '"[""x""]"', "Ret": '"[""x""]"'}
+        if header == "Ret,id,ret":
+            # The usual spelling counts.
+            cells["Ret"] = "[]"
+        row = ",".join(cells[name] for name in header.split(","))
+        path = write("submission.csv", f"{header}\n{row}\n")
+        assert queries.read_guesses(path, ["7"]) == [["x"]], header
+    path = write("submission.csv", 'id,guess\n7,"[""x""]"\n')
+    with pytest.raises(InputError, match="column 'ret' is missing, found: id, guess"):
+        queries.read_guesses(path, ["7"])
 
 
 def test_with_one_candidate_only_the_first_guess_counts(write: Write) -> None:

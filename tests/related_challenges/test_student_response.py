@@ -128,6 +128,7 @@ def test_models_never_see_a_label_to_predict(write: Write, tmp_path: Path) -> No
         "submission_template_file": "folds.csv",
         "train_dir": None,
         "test_dir": None,
+        "local": False,
     }
 
     answers, fits = responses.read_fits(argparse.Namespace(**flags))
@@ -219,12 +220,56 @@ def test_shared_phrases_by_hand() -> None:
     right = ["it", "is", "not", "in", "a", "closed", "path"]
     # "in a closed path" and "it is".
     assert similarity.shared_phrases(left, right) == [4, 2]
-    overlap, f1, sum_of_squares, cosine = similarity.phrase_measures(left, right)
+    overlap, f1, lesk, cosine = similarity.phrase_measures(left, right)
     assert overlap == 4 + 2
     # The texts have 11 and 7 words.
     assert f1 == pytest.approx(2 * 6 / (11 + 7))
-    assert sum_of_squares == 4**2 + 2**2
+    assert lesk == pytest.approx((4**2 + 2**2) / (11 * 7))
     assert cosine == pytest.approx(6 / (11 * 7) ** 0.5)
+
+
+def test_measures_are_those_of_the_packages_own_example() -> None:
+    """The authors of Text::Similarity published these figures with its version 0.06."""
+    # The list of stop words of the example has removed the words between these.
+    left = ["winston", "churchill", "prime", "minister", "england"]
+    right = ["prime", "minister", "england", "winston", "churchill", "came", "visit"]
+    published = (5, 0.833333333333333, 0.371428571428571, 0.845154254728517)
+    assert similarity.phrase_measures(left, right) == pytest.approx(published, abs=1e-14)
+
+
+def test_the_package_keeps_apostrophes_and_hyphens_inside_words() -> None:
+    text = "The 'bulb' isn't burnt-out--it_is [1.5] = 'LIT'."
+    words = ["the", "bulb", "isn't", "burnt-out", "it", "is", "[1", "5]", "=", "lit"]
+    assert similarity.words_as_in_package(text) == words
+
+
+def test_similarity_on_real_answers_is_that_of_the_tasks_organisers(real_data: Path) -> None:
+    """The organisers ran the package; a public repository has their figures.
+
+    It is https://github.com/ashudeep/Student-Response-Analysis, and the file
+    semevalFormatProcessing-3way/beetleBaselineFeatures.arff. The answers here have hyphens or
+    several references.
+    """
+    folder = real_data / "related/student_response/beetle_5way/train/Core"
+    answers = responses.read_responses(folder)
+    measures = dict(zip(answers["id"], similarity.describe(answers).tolist(), strict=True))
+    # Overlap, F1, Lesk and cosine, with the question and then with the references.
+    published = {
+        "FaultFinding-BURNED_BULB_LOCATE_EXPLAIN_Q.sbj34-l1.qa217": [
+            1, 0.0666666666666667, 0.00694444444444444, 0.0833333333333333,
+            3, 0.352941176470588, 0.107142857142857, 0.369274472937998,
+        ],
+        "FaultFinding-BURNED_BULB_LOCATE_EXPLAIN_Q.sbj38-l1.qa217": [
+            7, 0.304347826086957, 0.0170454545454545, 0.304635897922471,
+            9, 0.545454545454546, 0.141414141414141, 0.578541911879903,
+        ],
+        "SwitchesBulbsParallel-HYBRID_BURNED_OUT_WHY_Q3.sbjb41-l2.qa104": [
+            3, 0.162162162162162, 0.0166666666666667, 0.173205080756888,
+            11, 0.55, 0.0453333333333333, 0.568037557443755,
+        ],
+    }  # fmt: skip
+    for answer_id, figures in published.items():
+        assert measures[answer_id] == pytest.approx(figures, abs=1e-14), answer_id
 
 
 def test_features_by_hand(write: Write) -> None:
@@ -509,6 +554,22 @@ def test_test_sets_are_predicted_and_scored(challenge_kit: Kits, tmp_path: Path)
     assert line["score"] == pytest.approx(sum(macro_f1) / 3, abs=1e-4)
 
 
+@needs_blocks(f"{FOLDER}/sample_model_majority.py")
+def test_test_sets_with_labels_are_predicted_and_scored(write: Write, tmp_path: Path) -> None:
+    """A model ignores the labels of the files to predict, so it may be scored on them."""
+    train = write_training_answers(write, n_correct=5, other="incorrect")
+    path = write("test-unseen-questions/t.xml", question_file("S", {"u.1": "correct"}))
+    folders = ["--train_dir", train, "--test_dir", path.parent]
+    succeeds([f"{FOLDER}/sample_model_majority.py", "--output_dir", tmp_path, *folders])
+    evaluate = evaluation("student_response", tmp_path, "--input_dir", path.parent)
+    assert "accuracy 1.0000" in succeeds(evaluate)
+    # A model that has learned from the files is not scored on them.
+    copy = write("train/copy.xml", path.read_text()).parent
+    folders = ["--train_dir", copy, "--test_dir", write_test_answer(write)]
+    succeeds([f"{FOLDER}/sample_model_majority.py", "--output_dir", tmp_path, *folders])
+    assert "was made from copy.xml, which holds the answers that it is scored" in fails(evaluate)
+
+
 def write_questions(folder: Path, first_labels: list[str]) -> None:
     """Write 12 questions with 3 answers each; `first_labels` are the labels of the first question.
 
@@ -608,6 +669,8 @@ def test_flags_of_the_majority_model(write: Write, tmp_path: Path) -> None:
     model = [f"{FOLDER}/sample_model_majority.py", "--output_dir", tmp_path]
 
     assert "--train_dir needs --test_dir" in fails([*model, *train])
+    both = "--local predicts the folds, --test_dir another folder; give only one"
+    assert both in fails([*model, *train, *test, "--local"])
 
     line = fails([*model, *train, *test, "--label", "wrong"])
     assert "--label is 'wrong', expected one of correct, incorrect" in line

@@ -1,0 +1,164 @@
+"""Annotations of answers, and the rules that make one of five labels of them.
+
+A file of annotations has a row for each thing that an annotator says about an answer:
+
+    id          id of the answer in the question files
+    annotator   name of the annotator
+    facet       a part of the reference answer, in any words; empty for a DeMAND label
+    label       one of `FACETS` if the row names a facet, otherwise one of `DEMAND`
+
+BEETLE was annotated with a single DeMAND label for each answer (Campbell et al. 2009), SciEntsBank
+with a label for each facet of the reference answer (Nielsen et al. 2008, LREC). Dzikovska et al.
+(2012) made their five labels of both.
+"""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from common import reading
+from common.errors import InputError, quote, stop
+from common.schema import TEXT, Column
+from related_challenges import challenge
+
+import pandas as pd
+
+# Name of the folder of annotated answers, and of the file of annotations in it.
+FOLDER = "annotated_data"
+FILE = "annotations.csv"
+COLUMNS = (
+    Column("id", TEXT),
+    Column("annotator", TEXT),
+    Column("facet", TEXT, may_be_empty=True),
+    Column("label", TEXT),
+)
+
+# DeMAND labels, and the label that each becomes. An error contradicts the reference answer, even if
+# other parts of the answer are right. An answer about the student or the conversation is not about
+# the subject, and so outside the domain.
+DEMAND = {
+    "correct": "correct",
+    "pc_some_missing": "partially_correct_incomplete",
+    "pc_some_error": "contradictory",
+    "pc_error_missing": "contradictory",
+    "incorrect": "contradictory",
+    "irrelevant": "irrelevant",
+    "metacognitive": "non_domain",
+    "social": "non_domain",
+}
+# The finding of each facet label: the answer states the facet, states the opposite, or states
+# neither. A facet that the question itself states is assumed and does not count.
+UNDERSTOOD = "understood"
+CONTRADICTED = "contradicted"
+NOT_ADDRESSED = "not addressed"
+ASSUMED = "assumed"
+FACETS = {
+    "Assumed": ASSUMED,
+    "Expressed": UNDERSTOOD,
+    "Inferred": UNDERSTOOD,
+    "Contra-Expr": CONTRADICTED,
+    "Contra-Infr": CONTRADICTED,
+    "Self-Contra": CONTRADICTED,
+    "Diff-Arg": NOT_ADDRESSED,
+    "Unaddressed": NOT_ADDRESSED,
+}
+
+
+def label_of_facets(facet_labels: Collection[str]) -> str:
+    """Return the label of an answer whose facets have these labels of `FACETS`.
+
+    The first rule that applies counts:
+
+    - ``contradictory`` if any facet is contradicted;
+    - ``correct`` if all facets are understood;
+    - ``partially_correct_incomplete`` if some facets are understood;
+    - ``irrelevant`` if none is.
+
+    Parameters
+    ----------
+    facet_labels : collection of str
+        At least one of them must not be ``Assumed``; the assumed facets are left out.
+    """
+    findings = {FACETS[label] for label in facet_labels} - {ASSUMED}
+    if CONTRADICTED in findings:
+        return "contradictory"
+    if findings == {UNDERSTOOD}:
+        return "correct"
+    if UNDERSTOOD in findings:
+        return "partially_correct_incomplete"
+    return "irrelevant"
+
+
+def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
+    """Read annotations, and make one of the five labels of each annotator's view of each answer.
+
+    Parameters
+    ----------
+    path : Path
+        File of annotations.
+    answers : DataFrame
+        The annotated answers, as `responses.read_responses` returns them.
+
+    Returns
+    -------
+    DataFrame of str
+        A row for each answer, with the answer's id as its index, in the order of `answers`. A
+        column for each annotator, in the order in which they occur in the file. NaN if an annotator
+        says nothing about an answer.
+
+    Raises
+    ------
+    InputError
+        If the file is faulty, or the annotator who comes first says nothing about an answer.
+    """
+    source = reading.file_source(path)
+    rows = reading.read_table(source, COLUMNS)
+    is_facet = rows["facet"] != ""
+    _refuse_rows(source, rows, "id", ~rows["id"].isin(answers["id"]), "the id of an answer")
+    _refuse_rows(source, rows, "label", ~is_facet & ~rows["label"].isin(DEMAND), _one_of(DEMAND))
+    _refuse_rows(source, rows, "label", is_facet & ~rows["label"].isin(FACETS), _one_of(FACETS))
+    views = rows.groupby(["id", "annotator"], sort=False)
+    # A DeMAND label must be the only row of an annotator's view.
+    is_repeated = rows.duplicated(["id", "annotator", "facet"])
+    is_mixed = ~is_facet & (views["label"].transform("size") > 1)
+    one_view = "either one row without facet or one row for each facet, from each annotator"
+    _refuse_rows(source, rows, "id", is_repeated | is_mixed, one_view)
+    is_assumed = is_facet & (rows["label"].map(FACETS) == ASSUMED)
+    all_assumed = is_assumed.groupby([rows["id"], rows["annotator"]]).transform("all")
+    _refuse_rows(source, rows, "id", all_assumed, "a facet that is not Assumed for each answer")
+
+    # The key is the pair (annotator, id).
+    labels: dict[Any, str] = {}
+    for (answer_id, annotator), view in views:
+        if view["facet"].iloc[0]:
+            label = label_of_facets(view["label"].tolist())
+        else:
+            label = DEMAND[view["label"].iloc[0]]
+        labels[annotator, answer_id] = label
+    by_annotator = pd.Series(labels).unstack(level=0)
+    table = by_annotator.reindex(index=answers["id"], columns=rows["annotator"].unique())
+    first = table.iloc[:, 0]
+    if first.isna().any():
+        raise InputError(
+            f"{path}: annotator {quote(first.name)}, who comes first, says nothing about answer "
+            f"{quote(first.index[first.isna()][0])}; expected a view of every answer, since these "
+            "views become the labels"
+        )
+    return table
+
+
+def _one_of(labels: Mapping[str, str]) -> str:
+    """Return the names of labels in words, for messages."""
+    return f"one of {', '.join(labels)}"
+
+
+def _refuse_rows(
+    source: reading.Source,
+    rows: pd.DataFrame,
+    column: str,
+    is_wrong: "pd.Series[bool]",
+    expected: str,
+) -> None:
+    """Raise `InputError` about wrong cells of a column, with their rows; if none, do nothing."""
+    faults = {row: f"is {quote(rows[column][row])}" for row in rows.index[is_wrong]}
+    challenge.report_faults(source, column, faults, expected, report=stop)
