@@ -258,7 +258,7 @@ def run_page_command(page: Path, arguments: Sequence[str], kit: Path) -> Done:
     def holds_command(path: Path) -> bool:
         return [*arguments] in [words[1:] for words in commands(ROOT / path)]
 
-    first_page = next(path for path in PAGES if holds_command(path))
+    first_page = next((path for path in PAGES if holds_command(path)), None)
     if page == first_page:
         return run_process(arguments, kit=kit, cwd=kit)
     return run(arguments, kit=kit, cwd=kit)

@@ -1,6 +1,8 @@
 """In a plain clone, scripts can be started in their folders although the kit is not installed."""
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,22 +15,14 @@ from conftest import ROOT, succeeds
 from platforms import on_unix, with_links
 from run_scripts import LIBRARIES, Done
 
-# The commands of the guide that came with the challenge: for each folder, the scripts that users
-# start there.
-GUIDE = {
-    "task_1": ("local_data_split.py", "sample_model_majority.py", "local_evaluation.py"),
-    "task_2": ("local_data_split.py", "sample_model_majority.py", "local_evaluation.py"),
-    "task_3": ("sample_model_entropy.py", "sample_model_random.py", "local_evaluation.py"),
-    "task_4": ("local_data_split.py",),
-    "task_4/numpy": ("train_model.py", "local_evaluation.py"),
-    "task_4/pytorch": ("train_model.py", "local_evaluation.py"),
-}
-# The files that these commands write, at the paths that the guide names.
+# The files that the commands of FROM_THE_GUIDE.md write, at the paths that the guide names.
 WRITTEN_FILES = (
     "data/test_input/train_task_1_2.csv",
     "data/test_input/valid_task_1_2.csv",
     "data/test_input/train_task_4.csv",
     "data/test_input/valid_task_4.csv",
+    "data/test_output/scores_task_1.txt",
+    "data/test_output/scores_task_2.html",
     "submissions/submission_task_1.csv",
     "submissions/submission_task_2.csv",
     "submissions/submission_task_3.csv",
@@ -54,18 +48,29 @@ def run_in(folder: Path, command: Sequence[str], environment: Path) -> Done:
     return subprocess.run([python, *command], cwd=folder, env=env, capture_output=True, text=True)
 
 
+def guide_commands() -> list[tuple[str, list[str]]]:
+    """Return the commands of FROM_THE_GUIDE.md: folder, and words after `python`."""
+    page = (ROOT / "FROM_THE_GUIDE.md").read_text(encoding="utf-8")
+    found = re.findall(r"\| in `([^`]+)`: `python ([^`]+)` \|$", page, re.MULTILINE)
+    return [(folder, shlex.split(command)) for folder, command in found]
+
+
+def test_every_command_of_the_table_is_read() -> None:
+    page = (ROOT / "FROM_THE_GUIDE.md").read_text(encoding="utf-8")
+    assert page.count("`python ") == len(guide_commands()) > 20
+
+
 @pytest.mark.slow
-def test_the_challenges_guide_works_word_for_word(tiny_kit: Path, bare: Path) -> None:
-    """Every script of the guide runs in its folder, and writes the files that the guide names."""
+def test_the_challenges_texts_work_word_for_word(tiny_kit: Path, bare: Path) -> None:
+    """Every command of FROM_THE_GUIDE.md runs, in its folder and in its order."""
     # The environment has another copy of the kit installed, which the scripts must not use.
     (packages,) = bare.glob("[Ll]ib/**/site-packages")
     (packages / "installed.pth").write_text("\n".join(map(str, [ROOT, *LIBRARIES])))
-    for folder, scripts in GUIDE.items():
-        for script in scripts:
-            done = run_in(tiny_kit / folder, [script], bare)
-            assert (done.returncode, done.stderr) == (0, ""), (folder, script, done)
-        # The last script of a folder prints a score if it is the evaluation.
-        assert ("score 0." in done.stdout) == (script == "local_evaluation.py"), done
+    for folder, command in guide_commands():
+        done = run_in(tiny_kit / folder, command, bare)
+        assert (done.returncode, done.stderr) == (0, ""), (folder, command, done)
+        is_evaluation = command[0] == "local_evaluation.py"
+        assert ("score 0." in done.stdout) == is_evaluation, done
     assert [name for name in WRITTEN_FILES if not (tiny_kit / name).is_file()] == []
 
 

@@ -1,6 +1,8 @@
 """Every command in a README runs, in order, in a kit with tiny data; every link leads somewhere."""
 
 import re
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,16 @@ from recorded import recorded_doubts
 
 # The guide is walked in a test of its own, test_write_your_own_entry.py.
 WITH_COMMANDS = [page for page in PAGES if "WRITE" not in page.name and commands(ROOT / page)]
+RELATED = Path("related_challenges")
+CHALLENGES = ["cloze", "debiasing", "science_exam", "student_response"]
+# The folders of real files that commands of the related challenges name, and the folders of
+# simulated files that take their place in the tests.
+REAL_FOLDERS = {
+    "CLICKS": "debiasing/data/train_data",
+    "EXAM": "science_exam/data/train_data",
+    "5way/beetle": "student_response/data/test_data",
+    "5way/beetle/train/Core": "student_response/data/train_data",
+}
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=str)
@@ -24,6 +36,42 @@ def test_commands_run_in_order(page: Path, tiny_kit: Path) -> None:
         has_scored |= arguments[0].endswith("local_evaluation.py")
     if has_scored:
         assert recorded_doubts(tiny_kit) == []
+
+
+def indented_commands(page: Path) -> list[list[str]]:
+    """Return the commands in the indented blocks of a page, as words after `python`."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [shlex.split(line) for line in re.findall(r"^    python (.+)$", text, re.MULTILINE)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("challenge", CHALLENGES)
+def test_commands_of_a_related_challenge_run_in_order(challenge: str, tiny_kit: Path) -> None:
+    folder = RELATED / challenge
+    for arguments in indented_commands(folder / "README.md"):
+        if arguments[0].endswith("unpack.py"):
+            # It needs zips with passwords, which test_debiasing_unpack.py makes.
+            continue
+        for name, source in REAL_FOLDERS.items():
+            if name in arguments and not (tiny_kit / name).exists():
+                shutil.copytree(tiny_kit / RELATED / source, tiny_kit / name)
+        if "SEASON" in arguments:
+            team = tiny_kit / "SEASON" / "team"
+            team.mkdir(parents=True)
+            # The time lies in the last phase.
+            submission = tiny_kit / folder / "data/test_output/submission.csv"
+            shutil.copyfile(submission, team / "1591400000.csv")
+        done = run_page_command(folder / "README.md", arguments, tiny_kit)
+        assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
+    assert recorded_doubts(tiny_kit) == []
+
+
+def test_commands_of_the_page_of_related_challenges_run_in_order(tiny_kit: Path) -> None:
+    """The quickstart, which the page begins with, has simulated the data."""
+    run_page_command(RELATED, ["related_challenges/cloze/generate_sample.py"], tiny_kit)
+    for arguments in indented_commands(RELATED / "README.md"):
+        done = run_page_command(RELATED, arguments, tiny_kit)
+        assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
 
 
 @pytest.mark.files

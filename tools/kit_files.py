@@ -23,6 +23,7 @@ NAMES = {
         "CHANGELOG.md",
         "CITATION.cff",
         "CONTRIBUTING.md",
+        "FROM_THE_GUIDE.md",
         "LICENSE",
         "README.md",
         "WRITE_YOUR_OWN_ENTRY.md",
