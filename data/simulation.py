@@ -49,7 +49,7 @@ COHORT_QUIZ_VARIANCE_SHARE = 0.8
 # Share of the variance of the questions' easiness that lies between topics.
 TOPIC_VARIANCE_SHARE = 0.15
 
-# Work on this many rows at once, since larger temporary arrays would not fit into memory.
+# Number of rows to work on at a time, since larger temporary arrays would not fit into memory.
 CHUNK = 1 << 20
 # Students who ran out of quizzes are offered more in at most this many rounds.
 MOST_ROUNDS = 40
@@ -116,7 +116,7 @@ class SchoolSetting:
 
 @dataclass(frozen=True)
 class Incidence:
-    """Which student answers which question, in which sitting."""
+    """The answers that students give, without their outcomes, and the sittings they are part of."""
 
     # A row for each sitting: student, quiz, cohort, start (minutes since midnight of the first day)
     # and alone (True if the sitting is not in class).
@@ -304,11 +304,11 @@ def _draw_lists(
     # Keep a question only in the first quiz of the list that holds it.
     list_cohort = np.repeat(np.arange(setting.n_cohorts), n_listed)
     questions = quizzes[quiz].ravel()
-    # One number for each pair of cohort and question; `np.unique` finds the first row of each pair.
+    # One number for each pair of cohort and question; `np.unique` finds each pair's first row.
     pair = np.repeat(list_cohort * setting.n_questions, QUIZ_LENGTH) + questions
     is_first = np.zeros(len(pair), bool)
     is_first[np.unique(pair, return_index=True)[1]] = True
-    # The questions that are kept of a row, which is a quiz in a list, are the row's block.
+    # A row is a quiz in a list. The questions of the row that are kept are its block.
     block_size = is_first.reshape(-1, QUIZ_LENGTH).sum(axis=1)
     return CohortLists(
         n_listed=n_listed,
@@ -332,7 +332,7 @@ def _draw_listed_quizzes(
     longest = int(n_listed.max())
     cohort_level = rng.random(len(n_listed))
     lists = []
-    # Some cohorts at once: the arrays have a row for each cohort and a column for each quiz.
+    # Take some cohorts at a time: the arrays have a row for each cohort and a column for each quiz.
     n_at_once = max(1, 4 * CHUNK // len(popularity))
     for start in range(0, len(n_listed), n_at_once):
         cohorts = slice(start, start + n_at_once)
@@ -366,8 +366,8 @@ def _draw_class_sittings(
     student = np.repeat(np.arange(len(n_wanted)), n_tried)
     # Positions that the student goes ahead in the list: 2 or 3 leave out one or two quizzes.
     steps = 1 + (rng.random(len(student)) < 0.15) + (rng.random(len(student)) < 0.05)
-    # The sum of the steps runs on from student to student. Less its value in the student's first
-    # row, it is the index in the list, which begins at 0 for each student.
+    # The sum of the steps runs on from student to student. Subtract the sum at the student's first
+    # row: the difference is the index in the list, which begins at 0 for each student.
     sum_of_steps = np.cumsum(steps)
     index_in_list = sum_of_steps - sum_of_steps[_first_row_of_group(student)]
     is_listed = index_in_list < lists.n_listed[cohort[student]]
@@ -376,7 +376,7 @@ def _draw_class_sittings(
     list_row = lists.list_start[cohort[student]] + index_in_list
 
     stops_early = rng.random(len(list_row)) < 0.2
-    # Who stops early leaves the last one to five questions of the quiz without an answer.
+    # A student who stops early leaves out the last one to five questions of the quiz.
     n_left_out = np.where(stops_early, rng.integers(1, 6, len(list_row)), 0)
     n_possible = np.maximum(lists.block_size[list_row] - n_left_out, 0)
     # Answers of the student in earlier sittings.
@@ -542,7 +542,7 @@ def _offer_quizzes(
     gets a question only once.
     """
     unfinished = np.flatnonzero(missing)
-    # A quiz has ten questions. Suppose that a student has answered half of them before, so that a
+    # A quiz has ten questions. Assume that a student has answered half of them before, so that a
     # quiz yields five of the missing answers.
     n_offered = np.ceil(missing[unfinished] / 5).astype(np.int64)
     student = np.repeat(unfinished, n_offered)
@@ -574,7 +574,7 @@ def _pairs(answers: pd.DataFrame, n_questions: int) -> Array:
 
 def _contains(sorted_values: Array, values: Array) -> Array:
     """Return for each value whether `sorted_values`, which must not be empty, holds it."""
-    # This is ten times as fast as np.isin, which does not know that the values are sorted.
+    # np.isin does not make use of the order of the values, and takes many times as long.
     position = np.minimum(np.searchsorted(sorted_values, values), len(sorted_values) - 1)
     return np.asarray(sorted_values[position] == values)
 

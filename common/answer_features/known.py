@@ -12,7 +12,7 @@ import pandas as pd
 # models.
 GUESSING = 0.2
 # Weight of the prior in `shrunk_mean`: means are shrunk as if this many more answers had the value
-# of the prior. The winners of task 1 shrank means in this way.
+# of the prior. The winners of task 1 shrank means in the same way.
 _PRIOR_COUNT = 5
 # Expected probabilities of a right answer are clipped to this and 1 minus this.
 _MIN_EXPECTED = 0.05
@@ -116,8 +116,8 @@ class Known:
         share = (count + _PRIOR_COUNT * overall_share) / (n_answers + _PRIOR_COUNT)
         self.option_share = share.astype(np.float32)
         rank = order_options(self.question, self.option, self.correct_option, n_questions)
-        # Which option is right is unknown for a question without known answers: rank its options by
-        # their shares among all known answers. The argsort of an argsort is each element's rank.
+        # The right option of a question without known answers is unknown: rank its options by their
+        # shares among all known answers. The argsort of an argsort is each element's rank.
         rank_by_share = np.argsort(np.argsort(-overall_share, kind="stable"))
         rank[n_answers[:, 0] == 0] = rank_by_share
         self.outcome_of_option = rank

@@ -19,8 +19,8 @@ _N_NEAREST = 32
 # Number of nearest answers whose chosen option becomes a feature of its own.
 _N_OPTIONS_SHOWN = 4
 # Means over the nearest answers weight each answer by a power of its similarity, and are shrunk
-# towards 0: one more answer is added, with the value 0 and a prior weight. These are the prior
-# weights by power, both chosen on training answers (tests/benchmarks/README.md).
+# towards 0: one more answer is added, with the value 0 and a prior weight. The keys are the powers,
+# the values their prior weights; all were chosen on training answers (tests/benchmarks/README.md).
 PRIOR_WEIGHT_BY_POWER = {2: 2.0, 6: 1.0, 15: 0.5}
 # Each thread looks answers up in a table with a row for each student and a column for each
 # question. This is the largest number of its elements.
@@ -44,10 +44,10 @@ class NearestAnswers:
     # asked, the next to its most popular wrong option, and so on. Without options in the training
     # answers, there are no columns.
     habit: dict[int, FloatArray]
-    # Which position the student chose in each of the `_N_OPTIONS_SHOWN` nearest answers, shape
-    # (rows, answers). It is told by the rank of the option at this position in the question asked:
-    # 0 for the right option, 1 for the most popular wrong one, and so on. NaN if there is no such
-    # answer. No columns without options in the training answers.
+    # For each of the `_N_OPTIONS_SHOWN` nearest answers, the position that the student chose, shape
+    # (rows, answers). The position is given by the rank of the option that the question asked has
+    # there: 0 for the right option, 1 for the most popular wrong one, and so on. NaN if there is no
+    # such answer. No columns without options in the training answers.
     outcome: FloatArray
 
 
@@ -180,8 +180,8 @@ def visit_nearest(
         """Visit the asked pairs of as many students at a time as the table holds.
 
         `first_students` are the first students of the tables to fill. A table holds the known
-        answers of its students. It tells which neighbours of the question of an asked pair the
-        student has answered.
+        answers of its students. For an asked pair, the function looks up which neighbours of the
+        pair's question the student has answered.
         """
         # Position in `known_pairs` of each student's answer to each question; -1 without an answer.
         answer_table = np.full((n_table_students, n_questions), -1, np.int32)

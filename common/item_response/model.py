@@ -49,7 +49,7 @@ _MIN_CURVATURE = np.float32(0.01)
 # Logits are clipped to −40 and 40. The slope and the curvature of the log likelihood hardly change
 # beyond these bounds.
 _MAX_LOGIT = np.float32(40)
-# A guess at the variance of slopes and of intercepts in a group of items.
+# Guessed variance of slopes and of intercepts in a group of items.
 _GUESSED_VARIANCE = 0.1
 # The guess counts as much as this number of items.
 _ITEMS_OF_GUESS = 3.0
@@ -272,8 +272,9 @@ def estimate_prior(
 ) -> Gaussians:
     """Return the prior of each group of items: mean and covariance of the group's items.
 
-    Only items with answers count. A group without such items keeps its old prior. A guess at the
-    covariance counts as much as `_ITEMS_OF_GUESS` items, so that few items have no extreme prior.
+    Only items with answers count. A group without such items keeps its old prior. A guessed
+    covariance, `_GUESSED_VARIANCE` · I, counts as much as `_ITEMS_OF_GUESS` items. So the prior of
+    a group of few items is not extreme.
     """
     mean = old.mean.copy()
     covariance = old.covariance.copy()

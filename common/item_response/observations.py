@@ -27,17 +27,14 @@ _MIN_CHUNK = 1 << 14
 class Observations:
     """Answers to items, sorted by student, and for each student by context.
 
-    If answers are right or wrong, an item is a question. If they are options, each question has an
-    item for each of its stages: is the answer right; else, is it the most popular wrong option;
-    else, the next one (see `fitting`)?
+    An item is a question in one stage (README.md in this folder explains the words).
     """
 
     # Shape (students + 1,): the answers of student i are start[i] to start[i + 1].
     start: IntArray
     # Shape (answers,): the item of each answer, from 0.
     item: npt.NDArray[np.int32]
-    # Shape (answers,): whether the answer is right; for an item that is a stage, whether the answer
-    # is the option for which the stage asks.
+    # Shape (answers,): whether the answer passes the item. In the first stage, a right answer does.
     is_right: BoolArray
     # Shape (answers,): False for answers that are held out.
     is_used: BoolArray

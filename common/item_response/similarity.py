@@ -40,7 +40,8 @@ _MAX_NEIGHBOURS = 100
 # elements than this, they are projected to `_N_PROJECTED` dimensions.
 _MAX_NUMBERS = 1 << 26
 _N_PROJECTED = 256
-# To choose the levels, contexts are counted for so many students as have about this many answers.
+# To choose the levels, contexts are counted for some students, who together have about this many
+# answers.
 _MAX_COUNTED = 1_000_000
 # Similarities are computed for some questions at a time, in arrays of about this many numbers.
 _BLOCK = 1 << 22
@@ -68,7 +69,7 @@ def cluster_questions(
     question_ids : array of int, shape (questions,)
         Increasing.
     cluster : array of int32, shape (questions, levels)
-        Label of each question's cluster, the level with the largest clusters first. There are no
+        Number of each question's cluster, the level with the largest clusters first. There are no
         levels if all students answer the same questions, or if hardly any two students answer a
         common question.
     """

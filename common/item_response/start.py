@@ -26,9 +26,9 @@ _SLOPE_VARIANCE = 0.1
 # Bound on the elements of a direction, which are multiplied by `_SLOPE` to give slopes. Items with
 # few answers have extreme elements.
 _MAX_DIRECTION = 3
-# A round of the search for directions looks at every answer once. There are as many rounds as make
-# about `_ANSWERS_LOOKED_AT` looks, but at least `_MIN_ROUNDS` and at most `_MAX_ROUNDS`.
-_ANSWERS_LOOKED_AT = 20_000_000
+# A round of the search for directions reads every answer once. The number of rounds is chosen so
+# that about `_ANSWERS_READ` answers are read in all; it lies between the two bounds below.
+_ANSWERS_READ = 20_000_000
 _MIN_ROUNDS = 5
 _MAX_ROUNDS = 30
 # Number of extra directions in the search. They make the others more exact, and are then dropped.
@@ -67,8 +67,7 @@ def find_start(
     observations
         Answers, sorted by student.
     n_stages
-        Number of stages of a question: 1 if answers are right or wrong. Each stage of a question is
-        an item of its own (see `fitting`).
+        Number of stages of a question: 1 if answers are right or wrong (see README.md).
     n_dimensions
         Number k of abilities.
     student_order
@@ -130,15 +129,14 @@ def _answers_of(observations: Observations, is_chosen: np.ndarray) -> Observatio
 def _fit_one_dimension(observations: Observations, n_stages: int) -> State:
     """Fit a single ability without guessing, in a few steps.
 
-    An item is a question in one stage: is the answer right; else, is it the most popular wrong
-    option (distractor), and so on? All items of the first stage come first, then those of the
-    second, and so on.
+    Items are in the order of stages: all items of the first stage, then all of the second, and so
+    on.
     """
     n_items = observations.n_items
     prior_variance = np.diag([_FIRST_SLOPE_VARIANCE, _FIRST_INTERCEPT_VARIANCE])
     prior = Gaussians(np.zeros((n_stages, 2)), np.tile(prior_variance, (n_stages, 1, 1)))
-    # Only the slopes of the first stage are expected to be positive. Whether an answer is right
-    # depends on the ability. Which distractor is chosen hardly depends on it.
+    # Only the slopes of the first stage are expected to be positive: a right answer depends on the
+    # ability, but the choice of a distractor hardly does.
     prior.mean[0, 0] = _FIRST_SLOPE_MEAN
     stage = np.repeat(np.arange(n_stages), n_items // n_stages)
     state = State(
@@ -181,7 +179,7 @@ def _find_residual_directions(
 
     n_searched = min(n_directions + _OVERSAMPLING, n_items)
     basis = np.random.default_rng(seed).standard_normal((n_items, n_searched))
-    n_rounds = int(np.clip(_ANSWERS_LOOKED_AT // len(item), _MIN_ROUNDS, _MAX_ROUNDS))
+    n_rounds = int(np.clip(_ANSWERS_READ // len(item), _MIN_ROUNDS, _MAX_ROUNDS))
     for _ in range(n_rounds):
         orthonormal = np.linalg.qr(basis)[0].astype(np.float32)
         # The new basis is matrixᵀ @ matrix @ orthonormal, summed over parts of the rows. The lambda

@@ -193,7 +193,7 @@ def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> N
     # the tolerance of 0.03.
     p = predict(with_quiz, TEST, TEST.quiz)
     assert_allclose(expected_probability(mean, variance), p, atol=0.03)
-    assert np.corrcoef(parts.own_effect, parts.effect)[0, 1] > 0.9
+    assert np.corrcoef(parts.student_effect, parts.effect)[0, 1] > 0.9
     assert np.corrcoef(parts.ability, TEST.ability)[0, 1] ** 2 > 0.4
     assert np.corrcoef(parts.easiness, TEST.easiness_and_class)[0, 1] > 0.9
 
