@@ -27,8 +27,8 @@ RNG = np.random.default_rng
 def test_the_number_of_threads_changes_no_result(
     monkeypatch: pytest.MonkeyPatch, predicts: str
 ) -> None:
-    # With so many answers, the students are updated in several chunks, in as many threads as there
-    # are.
+    # 48,000 answers are enough for the students to be updated in several chunks, and so in several
+    # threads.
     student, question = (a.ravel() for a in np.indices((800, 60)))
     option = RNG(0).integers(1, 5, len(student))
     right_option = question % 4 + 1
@@ -79,8 +79,8 @@ def make_case(seed: int, n_levels: int) -> tuple[Observations, State]:
     # A row of effects holds the mean, the variance and the k covariances with the abilities.
     effects = tuple(np.zeros((len(level.label), 2 + k)) for level in levels)
     if levels:
-        # The effects in contexts of the last level include those in the contexts around them. They
-        # begin with the prior variance of all levels together.
+        # The total effect at a leaf is the sum of an effect for each level, and begins with the sum
+        # of their prior variances.
         stage_of_context = levels[-1].label % n_stages
         effects[-1][:, 1] = effect_variance.sum(axis=0)[stage_of_context]
     shared = SharedEffects(
@@ -126,8 +126,8 @@ def expand(observations: Observations, state: State) -> Gaussians:
         # Row i of the diagonal matrix has a slope for the effect in context i alone.
         slopes_on_effects.append(np.diag(deviation)[context_of_answer])
 
-    # In each of the smallest contexts, which are those of the last level, all students share one
-    # more effect. So it adds to the intercepts of the answers in this context.
+    # In each context of the last level, all students share one more effect, which is added to the
+    # intercepts of the answers in the context.
     shared_mean = np.zeros(len(items.mean))
     shared_variance = np.zeros(len(items.mean))
     if observations.levels:

@@ -356,7 +356,7 @@ def test_another_system_than_linux_does_not_count_as_isolating(
     assert landlock.landlock_version() == 0
 
 
-def test_the_description_says_what_stays_open_without_walls() -> None:
+def test_the_description_says_what_stays_open_without_protections() -> None:
     guard = "Python's own file functions only (this system offers neither namespaces nor Landlock)"
     assert protections.describe(Protections()).startswith(
         f"{guard}; open: which files exist and when "
@@ -371,7 +371,7 @@ def test_the_description_says_what_stays_open_with_landlock_alone() -> None:
     )
 
 
-def test_the_description_says_that_nothing_stays_open_with_all_walls() -> None:
+def test_the_description_says_that_nothing_stays_open_with_all_protections() -> None:
     assert "open" not in protections.describe(Protections(True, True, True, landlock=7))
 
 
