@@ -692,7 +692,7 @@ def _easiness(
     `within_topic` and `between_topics` are standard normal: a number of the question's own, and a
     number that all questions of its topic share. `counts` is the question's number of answers.
     """
-    # Make the mean over all answers 0, so that no seed makes the answers easier in all.
+    # Make the mean over all answers 0, so that the answers are equally hard with every seed.
     between_topics = between_topics - np.average(between_topics, weights=counts)
     standardised = np.sqrt(1 - TOPIC_VARIANCE_SHARE) * within_topic
     standardised += np.sqrt(TOPIC_VARIANCE_SHARE) * between_topics
@@ -730,7 +730,7 @@ def draw_sitting_effects(rng: Rng, sittings: pd.DataFrame) -> Array:
     The effect is the sum of three: how well the student does in the quiz, how well the whole cohort
     does in the quiz, and how well the student does on the day.
     """
-    # `n` numbers are enough for each effect: no grouping of the sittings has more groups.
+    # An effect has a random number for each group of sittings. There are at most `n` groups.
     n = len(sittings)
     student_quiz_sd = QUIZ_SD * np.sqrt(1 - COHORT_QUIZ_VARIANCE_SHARE)
     effect = student_quiz_sd * rng.standard_normal(n, np.float32)

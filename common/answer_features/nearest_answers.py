@@ -1,7 +1,7 @@
 """Summarise a student's known answers to the questions that are most similar to a question."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from common.answer_features.known import Known
@@ -80,31 +80,20 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
         """
         # Where there is no answer, known.residual[-1] is a wrong value: replace it by 0.
         residual = np.where(nearest >= 0, known.residual[nearest], 0)
-        if known.has_options:
-            # The rank of each position's option in the question asked: 0 for the right option, 1
-            # for the most popular wrong one, and so on.
-            rank_of_position = known.outcome_of_option[question[block]]
-            # The other way round: the position of the option of each rank.
-            position_of_rank = np.argsort(rank_of_position, axis=1)
-            excess = _excess_over_share(known, nearest)
-            shown = nearest[:, :_N_OPTIONS_SHOWN]
-            chosen_position = known.option[shown] - 1
-            rank = np.take_along_axis(rank_of_position, chosen_position, axis=1)
-            summary.outcome[block, : shown.shape[1]] = np.where(shown >= 0, rank, np.nan)
         for power, prior_weight in PRIOR_WEIGHT_BY_POWER.items():
             weight = similarity**power
             total = weight.sum(axis=1)
-            # Shrinking adds the value 0 with the weight `prior_weight` to the mean.
-            shrunk_total = total + prior_weight
             summary.weight[power][block] = total
-            summary.residual[power][block] = (weight * residual).sum(axis=1) / shrunk_total
-            if known.has_options:
-                # Sum of weight · excess over the nearest answers, shape (rows of block, options).
-                weighted_excess = (weight[:, None] @ excess)[:, 0]
-                habit = weighted_excess / shrunk_total[:, None]
-                # Sort the columns, which are positions, by the ranks of their options.
-                habit_by_rank = np.take_along_axis(habit, position_of_rank, axis=1)
-                summary.habit[power][block] = habit_by_rank
+            # Shrinking adds the value 0 with the weight `prior_weight` to the mean.
+            mean = (weight * residual).sum(axis=1) / (total + prior_weight)
+            summary.residual[power][block] = mean
+        if known.has_options:
+            # The rank of the option at each position of the question asked: 0 for the right option,
+            # 1 for the most popular wrong one, and so on.
+            rank_of_position = known.outcome_of_option[question[block]]
+            summary.outcome[block] = _ranks_chosen(known, nearest, rank_of_position)
+            for power, habit in _habits_by_rank(known, nearest, similarity, rank_of_position):
+                summary.habit[power][block] = habit
 
     visit_nearest(
         (known.student, known.question),
@@ -116,6 +105,41 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
         summarise,
     )
     return summary
+
+
+def _ranks_chosen(known: Known, nearest: IntArray, rank_of_position: IntArray) -> FloatArray:
+    """Return the rank, in the question asked, of the position chosen in each nearest answer.
+
+    `nearest` holds positions in `known`, of which only the first `_N_OPTIONS_SHOWN` of each row
+    count. `rank_of_position` has the rank of each option of the question asked, shape (rows,
+    options). The result has shape (rows, `_N_OPTIONS_SHOWN`), and is NaN where there is no answer.
+    """
+    shown = nearest[:, :_N_OPTIONS_SHOWN]
+    position_chosen = known.option[shown] - 1
+    rank = np.take_along_axis(rank_of_position, position_chosen, axis=1)
+    ranks: FloatArray = np.full((len(nearest), _N_OPTIONS_SHOWN), np.nan, np.float32)
+    ranks[:, : shown.shape[1]] = np.where(shown >= 0, rank, np.nan)
+    return ranks
+
+
+def _habits_by_rank(
+    known: Known, nearest: IntArray, similarity: FloatArray, rank_of_position: IntArray
+) -> Iterator[tuple[int, FloatArray]]:
+    """Yield each power of the similarity, and the students' habits with this power.
+
+    A habit says how much more often than usual a student chose a position in the nearest answers.
+    The columns are sorted by the ranks of the options that the question asked has at the positions;
+    shape (rows, options). The arguments are as in `_ranks_chosen`.
+    """
+    excess = _excess_over_share(known, nearest)
+    # The argsort of a permutation is its inverse.
+    position_of_rank = np.argsort(rank_of_position, axis=1)
+    for power, prior_weight in PRIOR_WEIGHT_BY_POWER.items():
+        weight = similarity**power
+        # Sum of weight · excess over the nearest answers, shape (rows, options).
+        weighted_excess = (weight[:, None] @ excess)[:, 0]
+        habit = weighted_excess / (weight.sum(axis=1) + prior_weight)[:, None]
+        yield power, np.take_along_axis(habit, position_of_rank, axis=1)
 
 
 def _excess_over_share(known: Known, answer: IntArray) -> FloatArray:

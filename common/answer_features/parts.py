@@ -35,8 +35,8 @@ class Part:
 
     # The rows, shape (rows,).
     rows: IntArray
-    # Rank of each option of each question among the answers from which the features are computed:
-    # 0 the right option, 1 the most popular wrong one, and so on. Shape (questions, options).
+    # Rank of each option of each question: 0 the right option, 1 the wrong one that is most popular
+    # in the answers from which the features are computed, and so on. Shape (questions, options).
     outcome_of_option: IntArray
     # A row for each of `rows`, a float32 column for each feature.
     table: pd.DataFrame
@@ -105,10 +105,10 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
         return
 
     def describe_part(number: int) -> Part:
-        # No answer of the part is among these, see `_make_first_known`.
+        # No answer of the part is among the answers that `first` knows (see `_make_first_known`).
         first = first_known[number % len(first_known)]
         if split.n_held_out == 1:
-            # These are all answers but those of this part, so no further fit is needed.
+            # `first` knows all other answers already, so no further fit is needed.
             known = first
         else:
             known = Known(pairs, answers, split.part == number, start=first.model)

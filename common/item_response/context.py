@@ -374,7 +374,7 @@ def _moments_of_totals(totals: _Totals, ability_covariance: FloatArray) -> Float
 def _variance_of_node_effects(
     totals: _Totals, above: _Totals, eliminated: Elimination, ability_covariance: FloatArray
 ) -> FloatArray:
-    """Return the posterior variance of each node's effect, which is its total minus that above.
+    """Return the posterior variance of the effect of each node alone, without the total above.
 
     The arguments are as in `_add_effects_of_nodes` and `_moments_of_totals`.
     """

@@ -76,7 +76,8 @@ class Answers:
     outcome: IntArray
     # Ids of contexts, shape (answers, levels), the coarsest level first.
     context: IntArray
-    # Highest outcome: 1 if answers are right or wrong, else the number of wrong options.
+    # Number of stages of a question: 1 if answers are right or wrong, else the number of wrong
+    # options. The highest outcome is equal to it.
     n_stages: int
 
     def take(self, rows: BoolArray) -> "Answers":
@@ -286,8 +287,8 @@ def _continue(
         leaf_effects, _ = find_effects(
             start, student_position[data.leaf_student], context[data.leaf_row]
         )
-        # The shared effects, one for each context of the last level. As with the items, the last
-        # effect stands for unknown contexts.
+        # The shared effects, one for each context of the last level. One more effect, the last,
+        # stands for unknown contexts.
         context_position = find_ids(start.context_ids[-1], data.context_ids[-1])
         average_context = len(start.context_ids[-1])
         shared_position = np.append(context_position, average_context)

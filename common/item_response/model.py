@@ -99,11 +99,12 @@ def standard_normal(n: int, k: int) -> Gaussians:
 def expected_slope_and_curvature(
     mean: FloatArray, variance: FloatArray, is_right: BoolArray, guessing: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return expected slope and curvature of each answer's log likelihood in its logit.
+    """Return the expected slope and curvature of each answer's log likelihood.
 
-    The logit is Gaussian with `mean` and `variance`. The expectations are computed by Gauss-Hermite
-    quadrature with two points, one standard deviation to either side of the mean. The curvature is
-    the Fisher information. All arrays have shape (answers,).
+    The log likelihood is a function of the answer's logit, which is Gaussian with `mean` and
+    `variance`. The expectations are computed by Gauss-Hermite quadrature with two points, one
+    standard deviation to either side of the mean. The curvature is the Fisher information. All
+    arrays have shape (answers,).
     """
     deviation = np.sqrt(variance)
     weight_of_point = np.float32(0.5)
@@ -118,8 +119,8 @@ def expected_slope_and_curvature(
         slope_if_right += weighted_slope
         # d log P(wrong) / d logit = −P(knows).
         slope_if_wrong -= weight_of_point * knows
-        # The Fisher information is −(slope if right) · (slope if wrong), where the weight of the
-        # point counts once.
+        # The Fisher information is −(slope if right) · (slope if wrong). `weighted_slope` is the
+        # first of the two slopes times the weight of the point, and −`knows` the second slope.
         curvature += weighted_slope * knows
     slope = np.where(is_right, slope_if_right, slope_if_wrong)
     return slope, np.maximum(curvature, _MIN_CURVATURE)
@@ -172,9 +173,10 @@ def student_vector_moments(students: Gaussians) -> FloatArray:
 
 
 def weighted_sums(linear: Any, weight: Any, column_moments: FloatArray) -> FloatArray:
-    """Return Σ linear · E[vector] and Σ weight · E[vector vectorᵀ], side by side, for each row.
+    """Return Σ linear · E[vector] and Σ weight · E[vector vectorᵀ] for each row of the matrices.
 
-    The matrix is stored as in `moments`.
+    The two sums are side by side, shape (rows, d + d(d + 1)/2). The second is the stored triangle
+    of a symmetric matrix, as in `moments`.
 
     Parameters
     ----------
@@ -253,7 +255,7 @@ def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussia
 
     `sums` has a row for each item: the `weighted_sums` over the item's answers, whose log
     likelihoods are linear · logit − weight · logit² / 2. `prior` has one Gaussian for each group of
-    items, `group` says which one belongs to each item. With the vectors v = (ability, 1) of the
+    items, and `group` the number of each item's group. With the vectors v = (ability, 1) of the
     students who answered the item, the posterior has
 
         precision = prior precision + Σ weight · E[v vᵀ],

@@ -128,7 +128,8 @@ def sort_answers(
     student
         Number of each answer's student, int32 from 0, shape (answers,).
     labels
-        For each level of contexts, the coarsest first: int32 from 0, shape (answers,).
+        For each level of contexts, the coarsest first, the label of each answer's context (see
+        `context.make_label`): int32 from 0, shape (answers,).
     n_students
         Number of students, with or without answers.
 

@@ -163,9 +163,10 @@ def _find_similarity(vectors: FloatArray) -> Any:
     for begin in range(0, n, step):
         product = vectors[begin : begin + step] @ vectors.T
         if n > _MAX_NEIGHBOURS:
-            kth = n - _MAX_NEIGHBOURS
-            least = np.partition(product, kth, axis=1)[:, kth]
-            product[product < least[:, None]] = 0
+            # In each row, the smallest of the largest products.
+            index = n - _MAX_NEIGHBOURS
+            smallest_kept = np.partition(product, index, axis=1)[:, index]
+            product[product < smallest_kept[:, None]] = 0
         product[product < _MIN_SIMILARITY] = 0
         # A vector is not its own neighbour. Row 0 of `product` belongs to vector `begin`, so the
         # products of vectors with themselves begin at column `begin`.

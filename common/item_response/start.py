@@ -1,6 +1,8 @@
 """Find a good start for the fit. From a random start, the fit would take many more steps."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from common.arrays import FloatArray, IntArray
 from common.item_response import model
@@ -157,10 +159,9 @@ def _find_residual_directions(
 ) -> FloatArray:
     """Return the main directions of the residuals, shape (items, directions).
 
-    The residuals are a matrix with a row for each student and a column for each item. Its leading
-    right singular vectors are the directions, scaled so that the mean square of a direction's
-    elements over all answers is 1. They are found by randomised subspace iteration (Halko,
-    Martinsson and Tropp 2011, algorithm 4.4).
+    The residuals are a matrix with a row for each student and a column for each item. The
+    directions are its leading right singular vectors, scaled so that the mean square of a
+    direction's elements over all answers is 1.
     """
     n_items = observations.n_items
     if n_directions == 0:
@@ -176,21 +177,10 @@ def _find_residual_directions(
     residual *= student_scale[student] * item_scale[item]
     matrix = observations.matrix(residual.astype(np.float32), observations.start)
     parts = [matrix[rows] for rows in observations.chunks()]
+    directions = _leading_singular_vectors(parts, n_items, n_directions, seed)
 
-    n_searched = min(n_directions + _OVERSAMPLING, n_items)
-    basis = np.random.default_rng(seed).standard_normal((n_items, n_searched))
-    n_rounds = int(np.clip(_ANSWERS_READ // len(item), _MIN_ROUNDS, _MAX_ROUNDS))
-    for _ in range(n_rounds):
-        orthonormal = np.linalg.qr(basis)[0].astype(np.float32)
-        # The new basis is matrixᵀ @ matrix @ orthonormal, summed over parts of the rows. The lambda
-        # is called in this round only, so it may use the round's `orthonormal` (ruff: B023).
-        images = in_threads(lambda part: part.T @ (part @ orthonormal), parts)  # noqa: B023
-        basis = sum(images, np.zeros(basis.shape))
-    # `basis` spans the leading directions: take its leading left singular vectors.
-    left_vectors = np.linalg.svd(basis, full_matrices=False)[0]
-    directions = left_vectors[:, :n_directions]
-    # An item's element is a sum over its n answers, divided by √n. Divide by √n again: slopes do
-    # not grow with the number of answers.
+    # The matrix was scaled by `item_scale`, about 1 / √n for an item with n answers. So an item's
+    # element of a direction grows with √n. A slope does not: scale the directions too.
     directions = directions * item_scale[:, None]
     mean_square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()
     directions /= np.sqrt(np.maximum(mean_square, 1e-30))
@@ -198,6 +188,40 @@ def _find_residual_directions(
     # With fewer items than wanted directions, pad with zeros.
     n_missing = n_directions - directions.shape[1]
     return np.pad(directions, [(0, 0), (0, n_missing)])
+
+
+def _leading_singular_vectors(
+    parts: Sequence[Any], n_items: int, n_directions: int, seed: int
+) -> FloatArray:
+    """Return the leading right singular vectors of a matrix, shape (items, directions).
+
+    The vectors are found by randomised subspace iteration (Halko, Martinsson and Tropp 2011,
+    algorithm 4.4). There are fewer of them if there are fewer items.
+
+    Parameters
+    ----------
+    parts
+        The rows of the matrix, cut into several sparse matrices with a column for each item.
+    n_items
+        The number of columns.
+    n_directions
+        The number of vectors.
+    seed
+        Seed of the random basis with which the search begins.
+    """
+    n_answers = sum(part.nnz for part in parts)
+    n_searched = min(n_directions + _OVERSAMPLING, n_items)
+    basis = np.random.default_rng(seed).standard_normal((n_items, n_searched))
+    n_rounds = int(np.clip(_ANSWERS_READ // n_answers, _MIN_ROUNDS, _MAX_ROUNDS))
+    for _ in range(n_rounds):
+        orthonormal = np.linalg.qr(basis)[0].astype(np.float32)
+        # The new basis is matrixᵀ @ matrix @ orthonormal, summed over parts of the rows. The lambda
+        # is called in this round only, so it may use the round's `orthonormal` (ruff: B023).
+        images = in_threads(lambda part: part.T @ (part @ orthonormal), parts)  # noqa: B023
+        basis = sum(images, np.zeros(basis.shape))
+    # `basis` spans the leading directions: take its leading left singular vectors.
+    left_vectors: FloatArray = np.linalg.svd(basis, full_matrices=False)[0]
+    return left_vectors[:, :n_directions]
 
 
 def _find_residuals(observations: Observations, state: State, student: IntArray) -> FloatArray:

@@ -493,8 +493,8 @@ def _logit_blocks(
         np.take(item_moments, block_item, axis=0, out=of_item, mode="clip")
         # The first d columns are the means of both vectors: E[logit] is their scalar product.
         mean = np.einsum("ij,ij->i", of_student[:, :d], of_item[:, :d])
-        # The other columns are E[vector vectorᵀ]. E[logit²] is the scalar product of the two
-        # matrices, and the stored triangles have the same scalar product.
+        # The other columns are the stored triangles of E[vector vectorᵀ] (see `model.moments`).
+        # Their scalar product is that of the two whole matrices, E[logit²].
         second_moment = np.einsum("ij,ij->i", of_student[:, d:], of_item[:, d:])
         variance = second_moment - mean * mean
         if effects is not None:
