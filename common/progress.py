@@ -74,8 +74,8 @@ def steps(
     iterable of int
         The step numbers, from 0 to `n_steps` - 1.
     function
-        To be called at the end of each step, such as ``show(loss=0.53)``. It moves the bar, shows
-        the numbers beside the bar and logs them.
+        To be called at the end of each step, such as ``show(loss=0.53)``. The function moves the
+        bar, shows the numbers beside the bar and logs them.
 
     Raises
     ------

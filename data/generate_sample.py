@@ -359,8 +359,8 @@ def split_tasks_3_4(rng: Rng, school: School) -> Iterator[TableFile]:
         (f"{TRAIN_FOLDER}/{layout.TRAIN_TASK_3_4}", 0, []),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('public')}", 1, masks),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('private')}", 2, masks),
-        # The official data have the answers of the private students in two files: the one above
-        # with all masks, and this one with a single mask.
+        # The official data have the answers of the private students in two files: the file above
+        # has all masks, and this file has a single mask.
         (f"{TEST_FOLDER}/test_private_task_4.csv", 2, ["IsTarget"]),
     ):
         part_answers = answers.loc[answers["part"] == part, OFFICIAL_COLUMNS]
@@ -519,7 +519,7 @@ def draw_quality(rng: Rng, questions: Questions) -> Array:
 
 
 def judge(rng: Rng, school: School) -> Iterator[TableFile]:
-    """Return the judgements of simulated experts, in a file of public and one of private pairs.
+    """Return the judgements of simulated experts: a file of public pairs, a file of private pairs.
 
     For each pair of questions, each expert says whether the left or the right question is better.
     """

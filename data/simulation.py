@@ -85,14 +85,14 @@ class SchoolSetting:
     n_cohorts: int
     # Every question has at least this many answers in all parts together.
     min_answers_per_question: int
-    # Quantiles of the number of answers per student, for each part. They give only the shape of
-    # the distribution: it is shifted to begin at MIN_ANSWERS, and scaled to the number of answers
-    # in the part.
+    # Quantiles of the number of answers per student, for each part. Only the shape of this
+    # distribution counts: it is shifted to begin at MIN_ANSWERS, and scaled to the number of
+    # answers in the part.
     activity: tuple[tuple[float, ...], ...]
     # Quantiles of the logarithm of the popularity of quizzes.
     popularity: tuple[float, ...]
-    # Cohorts and quizzes have levels from 0 to 1. This is the standard deviation of the difference
-    # between a cohort's level and the levels of the quizzes that suit the cohort.
+    # Cohorts and quizzes have levels from 0 to 1. The number is the standard deviation of the
+    # difference between a cohort's level and the levels of the quizzes that suit the cohort.
     level_width: float
     # Mean and standard deviation, over questions, of the easiness: the logit of knowing the answer
     # at ability 0.
@@ -582,7 +582,7 @@ def _contains(sorted_values: Array, values: Array) -> Array:
 def _quiz_of_question(quizzes: Array, n_questions: int) -> Array:
     """Return for each question the first quiz that holds it."""
     quiz_of_question = np.zeros(n_questions, np.int64)
-    # Assign in reverse, so that the first quiz is the one that stays.
+    # Assign in reverse: the first quiz of a question is assigned last, and stays.
     reversed_quizzes = np.repeat(np.arange(len(quizzes)), QUIZ_LENGTH)[::-1]
     quiz_of_question[quizzes.ravel()[::-1]] = reversed_quizzes
     return quiz_of_question

@@ -55,8 +55,8 @@ class Known:
         Share of each option among the answers to a question, shrunk towards the option's share
         among all known answers. No columns without options in the answers.
     outcome_of_option : array of int, shape (questions, options)
-        The outcome of an answer that chooses this option. It is the rank of the option in its
-        question: 0 the right one, 1 the most popular wrong one, and so on. Empty without options in
+        The outcome of an answer that chooses this option: the rank of the option in its question,
+        0 for the right one, 1 for the most popular wrong one, and so on. Empty without options in
         the answers.
     model : ItemResponse or None
         The model that `fit_model` has fitted. None before.

@@ -16,14 +16,14 @@ import numpy as np
 # A student's nearest answers are those to the questions that are most similar to the question
 # asked, at most this many.
 _N_NEAREST = 32
-# Number of nearest answers whose chosen option becomes a feature of its own.
+# Number of nearest answers whose chosen options become features, one for each answer.
 _N_OPTIONS_SHOWN = 4
 # Means over the nearest answers weight each answer by a power of its similarity, and are shrunk
 # towards 0: one more answer is added, with the value 0 and a prior weight. The keys are the powers,
 # the values their prior weights; all were chosen on training answers (tests/benchmarks/README.md).
 PRIOR_WEIGHT_BY_POWER = {2: 2.0, 6: 1.0, 15: 0.5}
 # Each thread looks answers up in a table with a row for each student and a column for each
-# question. This is the largest number of its elements.
+# question. A table has at most this many elements.
 _MAX_CELLS = 16_000_000
 
 

@@ -93,8 +93,8 @@ class Pairs:
 
         ``moments("student", "quiz")``, for instance, sorts pairs by student and quiz, and within a
         student's quiz by minute. A moment is `combined_number(*names)` · `MINUTES_PER_NUMBER` +
-        minute, int64, where minutes count from the first date. It is -1 where the combined number
-        or the date is unknown.
+        minute, int64, where minutes count from the first date. The result is -1 where the combined
+        number or the date is unknown.
         """
         assert self.circumstances is not None
         date = self.circumstances["DateAnswered"].to_numpy().astype("datetime64[m]", copy=False)

@@ -30,7 +30,7 @@ def _check_whole_number(name: str, value: object, low: int) -> None:
 def as_ids(name: str, values: npt.ArrayLike, n_expected: int | None = None) -> IntArray:
     """Return ids as an array of int32 or int64, shape (n,).
 
-    `n_expected`, if given, is the length that the ids must have: that of `student`.
+    `n_expected`, if given, is the length that the ids must have: the length of `student`.
     """
     ids = _as_whole_numbers(name, values)
     _check_shape(name, ids, n_expected)

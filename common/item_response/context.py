@@ -66,11 +66,11 @@ from common.item_response.model import Gaussians, store_outer_products
 import numpy as np
 import scipy.sparse
 
-# The variance of the effects at the start of a fit. It is also the guess that keeps the estimated
-# variance of few effects from being extreme.
+# The variance of the effects at the start of a fit. The same number is the guess that keeps the
+# estimated variance of few effects from being extreme.
 START_VARIANCE = 0.2
-# The guess counts as much as this number of contexts.
-_CONTEXTS_OF_GUESS = 3.0
+# The guess counts as much as this number of effects.
+_EFFECTS_OF_GUESS = 3.0
 # Upper bound on the number of steps of EM that `accelerate` takes at once.
 _MAX_ACCELERATION = 25.0
 # In one step, a variance is multiplied or divided by at most this factor.
@@ -163,8 +163,8 @@ class Elimination(NamedTuple):
     the module's docstring defines: at a leaf they are sums over answers, elsewhere over children.
     """
 
-    # precision / (precision + weight_sum), shape (nodes,). It is 1 if no answer of the node is
-    # used, and decreases towards 0 as the answers tell more about the node's effect.
+    # precision / (precision + weight_sum), shape (nodes,): 1 if no answer of the node is used, and
+    # the closer to 0, the better the answers determine the node's effect.
     gain: FloatArray
     # gain · weight_sum, shape (nodes,): what the node adds to the weight_sum of its parent.
     weight_above: FloatArray
@@ -433,14 +433,14 @@ def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
     """Return the prior variances of effects after a step of EM, which `accelerate` extrapolates.
 
     A step of EM gives the mean of E[effect²] over the effects that have the prior. `START_VARIANCE`
-    counts as much as `_CONTEXTS_OF_GUESS` effects. `old` are the prior variances before the step.
+    counts as much as `_EFFECTS_OF_GUESS` effects. `old` are the prior variances before the step.
     The last axis of `sums` has the four sums of `_sum_effects`, which were computed with `old`. The
     result has the shape of `old`.
     """
     n_effects, squared_means, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
-    n = n_effects + _CONTEXTS_OF_GUESS
+    n = n_effects + _EFFECTS_OF_GUESS
     # E[effect²] = (posterior mean)² + posterior variance.
-    new = (squared_means + variances + _CONTEXTS_OF_GUESS * START_VARIANCE) / n
+    new = (squared_means + variances + _EFFECTS_OF_GUESS * START_VARIANCE) / n
     return accelerate(old, new, squares_of_removed / n, _MAX_ACCELERATION)
 
 
@@ -478,8 +478,8 @@ def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     """Return the posteriors and the prior variances of the effects that all students share.
 
     Each context, such as a quiz, has one such effect on the logits of its answers; with several
-    stages (see `make_label`), one in each stage. Its prior is Gaussian with the mean 0 and a
-    variance that all effects of the stage have in common.
+    stages (see `make_label`), it has one in each stage. The prior of an effect is Gaussian with the
+    mean 0 and a variance that all effects of the stage have in common.
 
     Parameters
     ----------

@@ -106,9 +106,9 @@ def fit_posterior(
 ) -> tuple[Posterior, list[HeldOutScore]]:
     """Fit the model; return the posterior, and the score after each step.
 
-    If a posterior `start` is given, the fit continues from this posterior. It must have been fitted
-    to some of these answers with the same settings. Only fits of right and wrong answers can
-    continue from another.
+    If a posterior `start` is given, the fit continues from this posterior, which must have been
+    fitted to some of these answers with the same settings. Only fits of right and wrong answers can
+    continue from another fit.
 
     Control-C ends the fit early, with the state after the last complete step. If no step is
     complete, Control-C stops the program.

@@ -1,8 +1,8 @@
 r"""Habits of position: some students choose one position more often than the options explain.
 
 A student may click the first option too often, above all in one sitting. The log probability of
-option k therefore gets two terms, one of (student, k) and one of (student, context, k). Both are
-Gaussian around 0. Both are estimated from the difference between the student's choices and the
+option k therefore gets two terms, a term of (student, k) and a term of (student, context, k). Both
+are Gaussian around 0. Both are estimated from the difference between the student's choices and the
 probabilities of the item response model:
 
     P(option k) ∝ P(option k | item response) exp(habit of k).
@@ -13,11 +13,11 @@ term and the term of the node above it. The algorithm also estimates abilities; 
 so the abilities are given 0 dimensions.
 
 The posterior mode of the terms is found by Newton steps. The curvature of the log likelihood of a
-choice is diag(p) − ppᵀ, where p are the probabilities of the n options. It is replaced by the
-diagonal matrix with p(1 − p) n / (n − 1), so that each option can be solved for by itself. If all p
-are equal, the replacement is exact, except for a term common to all options, which does not change
-the probabilities. The replacement always exceeds half of the curvature, which is enough for the
-steps to converge.
+choice is diag(p) − ppᵀ, where p are the probabilities of the n options. This matrix is replaced by
+the diagonal matrix with p(1 − p) n / (n − 1), so that each option can be solved for by itself. If
+all p are equal, the replacement is exact, except for a term common to all options, which does not
+change the probabilities. The replacement always exceeds half of the curvature, which is enough for
+the steps to converge.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _N_STEPS = 12
 _START_VARIANCE = 0.05
 # Upper bound on the number of steps of EM that `context.accelerate` takes at once for a variance.
 _MAX_ACCELERATION = 10.0
-# Lower bound on the probability of an option without habits. Its logarithm is −14.
+# Lower bound on the probability of an option without habits, whose logarithm is then −14.
 _MIN_PROBABILITY = np.float32(1e-6)
 # Upper bound on the size of a habit, so that no exponential overflows. A habit of 20 can make an
 # option with the log probability −14 the most probable one. Only nearly impossible choices that

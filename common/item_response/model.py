@@ -16,7 +16,8 @@ answers do not support are shrunk to zero. With k = 1 and no guessing, this is t
 logistic model.
 
 Students and items get Gaussian posteriors. The product of a Gaussian and the likelihood of an
-answer is not Gaussian. It becomes Gaussian if the log likelihood is replaced by a parabola,
+answer is not Gaussian. The product becomes Gaussian if the log likelihood is replaced by a
+parabola,
 
     linear · logit − weight · logit² / 2.
 

@@ -163,8 +163,8 @@ def sort_answers(
 def _find_level(label: IntArray, parent_start: IntArray) -> Level:
     """Return the nodes of one level: runs of answers with the same parent and the same label.
 
-    `label` is that of each answer, in sorted order. The answers of parent i are parent_start[i] to
-    parent_start[i + 1].
+    `label` has the label of each answer, in sorted order. The answers of parent i are
+    parent_start[i] to parent_start[i + 1].
     """
     n_answers = len(label)
     # A node begins where the label changes, and where a parent begins. Parents without answers at
@@ -172,7 +172,7 @@ def _find_level(label: IntArray, parent_start: IntArray) -> Level:
     is_first = np.diff(label, prepend=-1) != 0
     is_first[parent_start[parent_start < n_answers]] = True
     first = np.flatnonzero(is_first)
-    # The parent of a node is the last one that begins at or before the node's first answer. If
+    # The parent of a node is the last parent that begins at or before the node's first answer. If
     # several parents begin at the same answer, all but the last have no answers: with the starts
     # [0, 2, 2, 5], student 1 has none, and a node that begins at 2 belongs to student 2.
     n_begun = np.searchsorted(parent_start, first, side="right").astype(np.int32)
@@ -192,7 +192,7 @@ def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int
         rows = np.flatnonzero((key >= low) & (key < high))
         # A counting sort is several times faster than argsort. SciPy has one: it converts a sparse
         # matrix from a list of cells to one row after the other, and keeps the order in each row.
-        # So put each value into the row of its key, and into a column of its own.
+        # So put each value into the row of its key, and into a different column each.
         matrix_row = key[rows] - low
         matrix_column = np.arange(len(rows), dtype=np.int32)
         shape = max(high - low, 1), max(len(rows), 1)

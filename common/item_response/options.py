@@ -167,7 +167,7 @@ class ItemResponseOptions(BaseItemResponse):
         for begin in range(0, len(position), _BLOCK):
             block = slice(begin, begin + _BLOCK)
             # An unknown question has the position after the last question. mode="clip" gives it the
-            # order of the last question. Its probabilities are replaced below.
+            # order of the last question. The code below replaces its probabilities.
             outcome = self.outcome_of_option_.take(position[block], axis=0, mode="clip")
             probability[block] = np.take_along_axis(probability[block], outcome, axis=1)
         is_unknown = position == len(self.posterior_.question_ids)
@@ -196,7 +196,7 @@ def order_options(
         on.
     """
     popularity = count_options(question, option, n_questions)
-    # In the data, a few questions have two right options: take the one that more answers name.
+    # In the data, a few questions have two right options: take the option that more answers name.
     right = count_options(question, correct_option, n_questions).argmax(axis=1)
     # A count above all others puts the right option first.
     popularity[np.arange(n_questions), right] = len(option) + 1

@@ -4,7 +4,7 @@ A teacher sets a class a quiz, and all students of the class answer the same que
 depend on who answered or is to answer a question, never on the answer itself. So the pairs to be
 predicted are clustered too.
 
-A clustering puts each question into one cluster. It splits a student's answers into contexts: a
+A clustering puts each question into one cluster, and so splits a student's answers into contexts: a
 context is a student's answers to the questions of one cluster. Up to four clusterings, from coarse
 to fine, become levels of contexts.
 """
@@ -188,8 +188,8 @@ def _merge(similarity: Any) -> Iterator[IntArray]:
     n_items = similarity.shape[0]
     cluster = np.arange(n_items, dtype=np.int32)
     size = np.ones(n_items)
-    # For each two clusters, the sum of the similarities over all pairs of a question in the one and
-    # a question in the other. At first, each question is a cluster.
+    # For each two clusters, the sum of the similarities between the questions of the first and
+    # those of the second cluster. At first, each question is a cluster.
     total = similarity
     for cut in _CUTS:
         while True:
@@ -228,9 +228,9 @@ def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, 
     Parameters
     ----------
     total
-        For each two clusters, the sum of the similarities over all pairs of a question in the one
-        and a question in the other: a symmetric sparse matrix (CSR). The similarity of two clusters
-        is the mean over these pairs of questions.
+        For each two clusters, the sum of the similarities between the questions of the first and
+        those of the second cluster: a symmetric sparse matrix (CSR). The similarity of two clusters
+        is the mean of these similarities.
     size
         Number of questions in each cluster.
     cut

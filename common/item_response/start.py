@@ -33,7 +33,7 @@ _MAX_DIRECTION = 3
 _ANSWERS_READ = 20_000_000
 _MIN_ROUNDS = 5
 _MAX_ROUNDS = 30
-# Number of extra directions in the search. They make the others more exact, and are then dropped.
+# Number of extra directions in the search, which make the others more exact and are then dropped.
 _OVERSAMPLING = 10
 # The residuals of a student or an item are scaled as if there were this many more answers, since
 # the residuals of few answers are mostly noise.

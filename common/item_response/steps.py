@@ -1,9 +1,9 @@
 """A step of the fit: one pass over all answers, which takes most of the time.
 
-A step updates every student, and computes the sums from which the items are updated. It works on
-chunks of students, one thread for each chunk. Within a chunk, it works on blocks of answers that
-fit into the processor's cache. Neither the chunks nor the order in which their sums are added
-depend on the number of threads.
+A step updates every student, and computes the sums from which the items are updated. Chunks of
+students are updated in parallel, each in one thread. Within a chunk, the answers are processed in
+blocks that fit into the processor's cache. Neither the chunks nor the order in which their sums are
+added depend on the number of threads.
 
 README.md in this folder explains the words: items, stages, contexts, levels, nodes, leaves.
 """
@@ -52,14 +52,14 @@ class State:
     # Probability that a student who does not know the answer passes the item, shape (items,),
     # float32.
     guessing: FloatArray
-    # For each level of contexts, the largest contexts first, the posteriors of the total effects at
-    # its nodes: mean, variance, covariance with each ability; shape (nodes, 2 + k), float32. At the
-    # start of a fit, a tuple with those of the last level alone, since a step reads no others.
+    # For each level of contexts, the coarsest first, the posteriors of the total effects at its
+    # nodes: mean, variance, covariance with each ability; shape (nodes, 2 + k), float32. At the
+    # start of a fit, the tuple has the array of the last level alone, since a step reads no other.
     effects: tuple[FloatArray, ...] = ()
     # Prior variance of the effects of the nodes at each level, shape (levels, stages).
     variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
-    # Further effects on the logits: one for each context of the last level (the smallest contexts),
-    # which all students share. A placeholder if the answers have no contexts.
+    # Further effects on the logits, one for each context of the last level, which all students
+    # share. A placeholder if the answers have no contexts.
     shared: SharedEffects = field(
         default_factory=lambda: SharedEffects(np.zeros(1), np.zeros(1), np.zeros(1))
     )
@@ -301,7 +301,7 @@ def _update_with_contexts(
     item_sums = model.weighted_sums(
         part.matrix(linear, part.start).T, weight_by_student.T, model.student_vector_moments(new)
     )
-    # The sums now subtract Σ weight · E[ability] · E[total effect]. They need the expectation of
+    # The sums now subtract Σ weight · E[ability] · E[total effect]. Correct is the expectation of
     # the product, so subtract Σ weight · Cov[ability, total effect] as well.
     k = new.mean.shape[1]
     item_sums[:, :k] -= weight_by_leaf.T @ new_leaf_effects[:, EFFECT_COVARIANCES]

@@ -57,8 +57,8 @@ def test_many_answers_are_fitted_in_fewer_steps_and_equally_well(
 
     # The history has an entry for each step.
     assert len(fitted_as_many.history_) < len(fitted_as_few.history_)
-    # The losses compare predictions with the true probabilities, `p_right`, instead of random
-    # outcomes. They therefore have no sampling error.
+    # The losses have no sampling error: they compare predictions with the true probabilities,
+    # `p_right`, instead of random outcomes.
     loss_as_few = loss(predict(fitted_as_few, TEST), TEST.p_right)
     assert loss(predict(fitted_as_many, TEST), TEST.p_right) < loss_as_few + 5e-4
 

@@ -14,8 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 MODERATE_MEANS = [-3, -0.5, 0, 2, 0, 1.5, -2, 0.8]
 MODERATE_VARIANCES = [0, 0, 0, 0, 1, 0.5, 3, 0.6]
 N_MODERATE = len(MODERATE_MEANS)
-# Logits so large that probabilities round to 0 or 1, or that exponentials overflow. They have the
-# variance 0, and only have to give finite results.
+# Logits so large that probabilities round to 0 or 1, or that exponentials overflow. The results
+# need only be finite; the variances of these logits are 0.
 EXTREME_MEANS = [-60, 60, -1e4, 1e4]
 
 

@@ -269,8 +269,8 @@ def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
     for number, attempt in enumerate(ATTEMPTS.DAMAGE):
         outcome = outcomes.get(attempt.expression, "succeeded")
         if outcome != "succeeded":
-            # An entry with a file system root of its own does not see the target. Without one, "No
-            # such file" would mean that the test has not made the target.
+            # An entry with a file system root of its own does not see the target. In the system's
+            # root, "No such file" would mean that the test has not made the target.
             assert "root" in names or "No such file" not in outcome, attempt
             assert_undamaged(outside.base / run / str(number), attempt.expression)
     assert outside.process.poll() is None
