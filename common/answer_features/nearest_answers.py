@@ -1,7 +1,7 @@
 """Summarise a student's known answers to the questions that are most similar to a question."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from common.answer_features.known import Known
@@ -80,20 +80,26 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
         """
         # Where there is no answer, known.residual[-1] is a wrong value: replace it by 0.
         residual = np.where(nearest >= 0, known.residual[nearest], 0)
-        for power, prior_weight in PRIOR_WEIGHT_BY_POWER.items():
-            weight = similarity**power
-            total = weight.sum(axis=1)
-            summary.weight[power][block] = total
-            # Shrinking adds the value 0 with the weight `prior_weight` to the mean.
-            mean = (weight * residual).sum(axis=1) / (total + prior_weight)
-            summary.residual[power][block] = mean
+        weight_by_power = {power: similarity**power for power in powers}
+        for power, weight in weight_by_power.items():
+            summary.weight[power][block] = weight.sum(axis=1)
+            weighted_sum = (weight * residual).sum(axis=1)
+            summary.residual[power][block] = weighted_sum / _shrunk_total(weight, power)
         if known.has_options:
             # The rank of the option at each position of the question asked: 0 for the right option,
             # 1 for the most popular wrong one, and so on.
             rank_of_position = known.outcome_of_option[question[block]]
             summary.outcome[block] = _ranks_chosen(known, nearest, rank_of_position)
-            for power, habit in _habits_by_rank(known, nearest, similarity, rank_of_position):
-                summary.habit[power][block] = habit
+            excess = _excess_over_share(known, nearest)
+            # The argsort of a permutation is its inverse.
+            position_of_rank = np.argsort(rank_of_position, axis=1)
+            for power, weight in weight_by_power.items():
+                # Sum of weight · excess over the nearest answers, shape (rows of block, options).
+                weighted_excess = (weight[:, None] @ excess)[:, 0]
+                habit = weighted_excess / _shrunk_total(weight, power)[:, None]
+                # Sort the columns, which are positions, by the ranks of their options.
+                habit_by_rank = np.take_along_axis(habit, position_of_rank, axis=1)
+                summary.habit[power][block] = habit_by_rank
 
     visit_nearest(
         (known.student, known.question),
@@ -122,24 +128,14 @@ def _ranks_chosen(known: Known, nearest: IntArray, rank_of_position: IntArray) -
     return ranks
 
 
-def _habits_by_rank(
-    known: Known, nearest: IntArray, similarity: FloatArray, rank_of_position: IntArray
-) -> Iterator[tuple[int, FloatArray]]:
-    """Yield each power of the similarity, and the students' habits with this power.
+def _shrunk_total(weight: FloatArray, power: int) -> FloatArray:
+    """Return the sum of each row of weights, and of the prior weight that belongs to the power.
 
-    A habit says how much more often than usual a student chose a position in the nearest answers.
-    The columns are sorted by the ranks of the options that the question asked has at the positions;
-    shape (rows, options). The arguments are as in `_ranks_chosen`.
+    A sum of weighted values is divided by this total. So the mean is shrunk towards 0, as if one
+    more answer with the value 0 had the prior weight.
     """
-    excess = _excess_over_share(known, nearest)
-    # The argsort of a permutation is its inverse.
-    position_of_rank = np.argsort(rank_of_position, axis=1)
-    for power, prior_weight in PRIOR_WEIGHT_BY_POWER.items():
-        weight = similarity**power
-        # Sum of weight · excess over the nearest answers, shape (rows, options).
-        weighted_excess = (weight[:, None] @ excess)[:, 0]
-        habit = weighted_excess / (weight.sum(axis=1) + prior_weight)[:, None]
-        yield power, np.take_along_axis(habit, position_of_rank, axis=1)
+    total: FloatArray = weight.sum(axis=1) + PRIOR_WEIGHT_BY_POWER[power]
+    return total
 
 
 def _excess_over_share(known: Known, answer: IntArray) -> FloatArray:
