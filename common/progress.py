@@ -1,4 +1,4 @@
-"""Run the steps of a fit with a progress bar, a log, and a way to stop early."""
+"""Run the steps of a fit with a progress bar, a log, and a way to stop the fit early."""
 
 import math
 import sys
@@ -24,6 +24,24 @@ def announce(seconds: float) -> None:
         print(f"this takes about {math.ceil(seconds / 60)} minutes on two cores", flush=True)
 
 
+def stop_early(bar: "tqdm[Any]", consequence: str) -> None:
+    """End the progress bar of a fit that the user has stopped with Control-C.
+
+    The user gets a message, and the provenance of the files to be written records the interrupt.
+
+    Parameters
+    ----------
+    bar
+        The progress bar of the fit.
+    consequence
+        How the program continues, for the message: ``interrupted: <consequence>``.
+    """
+    bar.set_postfix_str("stopped early")
+    bar.close()
+    provenance.note_interrupt()
+    print(f"interrupted: {consequence}", file=sys.stderr)
+
+
 @contextmanager
 def steps(
     n_steps: int, name: str, log: Path | None = None, *, disable: bool | None = None
@@ -38,7 +56,7 @@ def steps(
                 show(loss=loss)
 
     Control-C ends the `with` block without an exception and prints a message. The script continues
-    after the block, so that it predicts with what has been learned so far.
+    after the block, and predicts with what the model has learned so far.
 
     Parameters
     ----------
@@ -56,8 +74,8 @@ def steps(
     iterable of int
         The step numbers, from 0 to `n_steps` - 1.
     function
-        To be called at the end of each step, such as ``show(loss=0.53)``. It moves the bar, shows
-        the numbers beside the bar and logs them.
+        To be called at the end of each step, such as ``show(loss=0.53)``. The function moves the
+        bar, shows the numbers beside the bar and logs them.
 
     Raises
     ------
@@ -79,8 +97,5 @@ def steps(
         try:
             yield range(n_steps), show
         except KeyboardInterrupt:
-            bar.set_postfix_str("stopped early")
-            bar.close()
+            stop_early(bar, "predicting with what has been learned so far")
             log_event("stopped early", step=step)
-            provenance.note_interrupt()
-            print("interrupted: predicting with what has been learned so far", file=sys.stderr)

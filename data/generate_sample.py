@@ -227,7 +227,7 @@ def simulate(rng: Rng, setting: SchoolSetting, subjects: pd.DataFrame) -> School
     `subjects` is the tree that `make_subjects` returns.
     """
     leaves, topic = draw_subject_lists(rng, subjects, setting.n_questions, setting.n_topics)
-    # Who answers which question.
+    # The students, questions and quizzes of the answers.
     counts = draw_answer_counts(rng, setting)
     quizzes = simulation.draw_quizzes(rng, topic, setting.n_quizzes)
     # Topics are the subjects of level 2, and areas their parents; both are numbered from 0.
@@ -240,13 +240,13 @@ def simulate(rng: Rng, setting: SchoolSetting, subjects: pd.DataFrame) -> School
     # names the student and the cohort.
     cohort = np.zeros(len(counts), np.int64)
     cohort[incidence.sittings["student"]] = incidence.sittings["cohort"]
-    # How the students answer.
+    # The options that the students choose.
     n_answers = np.bincount(incidence.answers["question"], minlength=setting.n_questions)
     questions = simulation.draw_questions(rng, setting, topic, n_answers)
     ability = simulation.draw_abilities(rng, cohort, setting.n_cohorts, area_of_topic)
     choices = simulation.draw_choices(rng, incidence, questions, ability)
 
-    # Ids in random order, so that an id tells nothing.
+    # Ids in random order, so that no id contains information.
     question_id = rng.permutation(setting.n_questions).astype(np.int32)
     student_id = rng.permutation(len(counts)).astype(np.int32)
     answer_id = rng.permutation(len(incidence.answers)).astype(np.int32)
@@ -359,8 +359,8 @@ def split_tasks_3_4(rng: Rng, school: School) -> Iterator[TableFile]:
         (f"{TRAIN_FOLDER}/{layout.TRAIN_TASK_3_4}", 0, []),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('public')}", 1, masks),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('private')}", 2, masks),
-        # The official data have the answers of the private students in two files: the one above
-        # with all masks, and this one with a single mask.
+        # The official data have the answers of the private students in two files: the file above
+        # has all masks, and this file has a single mask.
         (f"{TEST_FOLDER}/test_private_task_4.csv", 2, ["IsTarget"]),
     ):
         part_answers = answers.loc[answers["part"] == part, OFFICIAL_COLUMNS]
@@ -498,8 +498,8 @@ def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
 def draw_quality(rng: Rng, questions: Questions) -> Array:
     """Draw the quality of questions in the eyes of experts; float64 (n_questions,).
 
-    A good question has wrong options that are all plausible, tells students apart and is not too
-    easy. A random part is added, which the answers do not show.
+    A good question has wrong options that are all plausible, discriminates between students and is
+    not too easy. A random part is added, which the answers do not show.
     """
     n = len(questions.key)
     # The shares of the wrong options, and their entropy: high if all wrong options attract alike.
@@ -519,7 +519,7 @@ def draw_quality(rng: Rng, questions: Questions) -> Array:
 
 
 def judge(rng: Rng, school: School) -> Iterator[TableFile]:
-    """Return the judgements of simulated experts, in a file of public and one of private pairs.
+    """Return the judgements of simulated experts: a file of public pairs, a file of private pairs.
 
     For each pair of questions, each expert says whether the left or the right question is better.
     """

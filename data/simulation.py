@@ -49,7 +49,7 @@ COHORT_QUIZ_VARIANCE_SHARE = 0.8
 # Share of the variance of the questions' easiness that lies between topics.
 TOPIC_VARIANCE_SHARE = 0.15
 
-# Work on this many rows at once, since larger temporary arrays would not fit into memory.
+# Number of rows to work on at a time, since larger temporary arrays would not fit into memory.
 CHUNK = 1 << 20
 # Students who ran out of quizzes are offered more in at most this many rounds.
 MOST_ROUNDS = 40
@@ -85,14 +85,14 @@ class SchoolSetting:
     n_cohorts: int
     # Every question has at least this many answers in all parts together.
     min_answers_per_question: int
-    # Quantiles of the number of answers per student, for each part. They give only the shape of
-    # the distribution: it is shifted to begin at MIN_ANSWERS, and scaled to the number of answers
-    # in the part.
+    # Quantiles of the number of answers per student, for each part. Only the shape of this
+    # distribution counts: it is shifted to begin at MIN_ANSWERS, and scaled to the number of
+    # answers in the part.
     activity: tuple[tuple[float, ...], ...]
     # Quantiles of the logarithm of the popularity of quizzes.
     popularity: tuple[float, ...]
-    # Cohorts and quizzes have levels from 0 to 1. This is the standard deviation of the difference
-    # between a cohort's level and the levels of the quizzes that suit the cohort.
+    # Cohorts and quizzes have levels from 0 to 1. The number is the standard deviation of the
+    # difference between a cohort's level and the levels of the quizzes that suit the cohort.
     level_width: float
     # Mean and standard deviation, over questions, of the easiness: the logit of knowing the answer
     # at ability 0.
@@ -116,7 +116,7 @@ class SchoolSetting:
 
 @dataclass(frozen=True)
 class Incidence:
-    """Which student answers which question, in which sitting."""
+    """The answers that students give, without their outcomes, and the sittings they are part of."""
 
     # A row for each sitting: student, quiz, cohort, start (minutes since midnight of the first day)
     # and alone (True if the sitting is not in class).
@@ -304,11 +304,11 @@ def _draw_lists(
     # Keep a question only in the first quiz of the list that holds it.
     list_cohort = np.repeat(np.arange(setting.n_cohorts), n_listed)
     questions = quizzes[quiz].ravel()
-    # One number for each pair of cohort and question; `np.unique` finds the first row of each pair.
+    # One number for each pair of cohort and question; `np.unique` finds each pair's first row.
     pair = np.repeat(list_cohort * setting.n_questions, QUIZ_LENGTH) + questions
     is_first = np.zeros(len(pair), bool)
     is_first[np.unique(pair, return_index=True)[1]] = True
-    # The questions that are kept of a row, which is a quiz in a list, are the row's block.
+    # A row is a quiz in a list. The questions of the row that are kept are its block.
     block_size = is_first.reshape(-1, QUIZ_LENGTH).sum(axis=1)
     return CohortLists(
         n_listed=n_listed,
@@ -332,7 +332,7 @@ def _draw_listed_quizzes(
     longest = int(n_listed.max())
     cohort_level = rng.random(len(n_listed))
     lists = []
-    # Some cohorts at once: the arrays have a row for each cohort and a column for each quiz.
+    # Take some cohorts at a time: the arrays have a row for each cohort and a column for each quiz.
     n_at_once = max(1, 4 * CHUNK // len(popularity))
     for start in range(0, len(n_listed), n_at_once):
         cohorts = slice(start, start + n_at_once)
@@ -366,8 +366,8 @@ def _draw_class_sittings(
     student = np.repeat(np.arange(len(n_wanted)), n_tried)
     # Positions that the student goes ahead in the list: 2 or 3 leave out one or two quizzes.
     steps = 1 + (rng.random(len(student)) < 0.15) + (rng.random(len(student)) < 0.05)
-    # The sum of the steps runs on from student to student. Less its value in the student's first
-    # row, it is the index in the list, which begins at 0 for each student.
+    # The sum of the steps runs on from student to student. Subtract the sum at the student's first
+    # row: the difference is the index in the list, which begins at 0 for each student.
     sum_of_steps = np.cumsum(steps)
     index_in_list = sum_of_steps - sum_of_steps[_first_row_of_group(student)]
     is_listed = index_in_list < lists.n_listed[cohort[student]]
@@ -376,7 +376,7 @@ def _draw_class_sittings(
     list_row = lists.list_start[cohort[student]] + index_in_list
 
     stops_early = rng.random(len(list_row)) < 0.2
-    # Who stops early leaves the last one to five questions of the quiz without an answer.
+    # A student who stops early leaves out the last one to five questions of the quiz.
     n_left_out = np.where(stops_early, rng.integers(1, 6, len(list_row)), 0)
     n_possible = np.maximum(lists.block_size[list_row] - n_left_out, 0)
     # Answers of the student in earlier sittings.
@@ -542,7 +542,7 @@ def _offer_quizzes(
     gets a question only once.
     """
     unfinished = np.flatnonzero(missing)
-    # A quiz has ten questions. Suppose that a student has answered half of them before, so that a
+    # A quiz has ten questions. Assume that a student has answered half of them before, so that a
     # quiz yields five of the missing answers.
     n_offered = np.ceil(missing[unfinished] / 5).astype(np.int64)
     student = np.repeat(unfinished, n_offered)
@@ -574,7 +574,7 @@ def _pairs(answers: pd.DataFrame, n_questions: int) -> Array:
 
 def _contains(sorted_values: Array, values: Array) -> Array:
     """Return for each value whether `sorted_values`, which must not be empty, holds it."""
-    # This is ten times as fast as np.isin, which does not know that the values are sorted.
+    # np.isin does not make use of the order of the values, and takes many times as long.
     position = np.minimum(np.searchsorted(sorted_values, values), len(sorted_values) - 1)
     return np.asarray(sorted_values[position] == values)
 
@@ -582,7 +582,7 @@ def _contains(sorted_values: Array, values: Array) -> Array:
 def _quiz_of_question(quizzes: Array, n_questions: int) -> Array:
     """Return for each question the first quiz that holds it."""
     quiz_of_question = np.zeros(n_questions, np.int64)
-    # Assign in reverse, so that the first quiz is the one that stays.
+    # Assign in reverse: the first quiz of a question is assigned last, and stays.
     reversed_quizzes = np.repeat(np.arange(len(quizzes)), QUIZ_LENGTH)[::-1]
     quiz_of_question[quizzes.ravel()[::-1]] = reversed_quizzes
     return quiz_of_question
@@ -692,7 +692,7 @@ def _easiness(
     `within_topic` and `between_topics` are standard normal: a number of the question's own, and a
     number that all questions of its topic share. `counts` is the question's number of answers.
     """
-    # Make the mean over all answers 0, so that no seed makes the answers easier in all.
+    # Make the mean over all answers 0, so that the answers are equally hard with every seed.
     between_topics = between_topics - np.average(between_topics, weights=counts)
     standardised = np.sqrt(1 - TOPIC_VARIANCE_SHARE) * within_topic
     standardised += np.sqrt(TOPIC_VARIANCE_SHARE) * between_topics
@@ -730,7 +730,7 @@ def draw_sitting_effects(rng: Rng, sittings: pd.DataFrame) -> Array:
     The effect is the sum of three: how well the student does in the quiz, how well the whole cohort
     does in the quiz, and how well the student does on the day.
     """
-    # `n` numbers are enough for each effect: no grouping of the sittings has more groups.
+    # An effect has a random number for each group of sittings. There are at most `n` groups.
     n = len(sittings)
     student_quiz_sd = QUIZ_SD * np.sqrt(1 - COHORT_QUIZ_VARIANCE_SHARE)
     effect = student_quiz_sd * rng.standard_normal(n, np.float32)

@@ -223,7 +223,10 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 
 @pytest.fixture(params=["pandas", "pyarrow"])
 def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a test twice: files are read with pyarrow, then with pandas, as without pyarrow."""
+    """Run a test twice: files are read with pyarrow, and with pandas.
+
+    Pandas reads the files in an installation without pyarrow.
+    """
     if request.param == "pandas":
         monkeypatch.setattr(reading, "_parse_with_pyarrow", reading._parse_with_pandas)
 

@@ -1,5 +1,6 @@
 """Simulated answers that depend on quizzes, groups of quizzes and classes (the contexts)."""
 
+import math
 from typing import Any
 
 from common.item_response import ItemResponse, ItemResponseOptions
@@ -15,8 +16,10 @@ N_STUDENTS = N_CLASSES * CLASS_SIZE
 N_QUIZZES = 30
 QUIZ_SIZE = 10
 N_QUESTIONS = N_QUIZZES * QUIZ_SIZE
-# A label that no answer has.
+# An id that no context with answers has.
 UNKNOWN = 1_000_000
+# Fisher's information of an answer about its logit: the mean of p (1 − p) over these answers.
+INFORMATION = 0.165
 
 
 def simulate_answers(
@@ -137,19 +140,41 @@ def loss(p: np.ndarray, truth: Any) -> float:
     return float(-(truth * np.log(p) + (1 - truth) * np.log1p(-p)).mean())
 
 
-def assert_calibrated(p: Any, truth: Any, *, by: float = 0.025, n_bins: int = 9) -> None:
+def standard_error_of_variance(variance: float, n_effects: int, answers_each: float) -> float:
+    """Return the standard error of the variance of effects, estimated from answers.
+
+    Parameters
+    ----------
+    variance
+        The planted variance of the effects.
+    n_effects
+        The number of effects.
+    answers_each
+        The mean number of answers from which an effect is estimated.
+    """
+    # An effect that is estimated from n answers has an error with this variance.
+    error_variance = 1 / (answers_each * INFORMATION)
+    # So the estimated effects vary by the sum of the two variances. The variance of n normal
+    # numbers has the standard error √(2 / n) times the true variance.
+    return math.sqrt(2 / n_effects) * (variance + error_variance)
+
+
+# The standard error of the mean of predictions in a bin of `assert_calibrated`. True probabilities
+# deviate from predictions by 0.2 or less. A bin holds about 2,400 answers. Two answers share an
+# effect of student and quiz, so that 1,200 deviations are independent.
+ERROR_OF_BIN = 0.2 / math.sqrt(1_200)
+
+
+def assert_calibrated(p: Any, truth: Any, *, errors: float = 4, n_bins: int = 9) -> None:
     """Check that predictions are right on average: bin by bin, their mean is that of the truth.
 
     A bin holds the answers whose prediction lies in the same tenth. Only bins with at least 200
-    answers count, and there are at least `n_bins` of them. `truth` holds true probabilities.
+    answers count, and there are at least `n_bins` of them. `truth` holds true probabilities. The
+    means may differ by this number of standard errors; tests with fewer answers of each student
+    allow up to seven.
     """
-    # The tolerance `by`: the true probabilities of a bin deviate from the predictions by 0.2 or
-    # less. A bin holds about 2,400 answers. Two of them share an effect of student and quiz, so
-    # that 1,200 deviations are independent. The standard error of their mean is at most
-    # 0.2 / √1,200 = 0.006, and 0.025 is four times as much. Tests with fewer answers of each
-    # student allow up to seven standard errors.
     rows = pd.DataFrame({"p": p, "truth": np.asarray(truth)})
     bins = rows.groupby(np.minimum((p * 10).astype(int), 9))
     means = bins.mean()[bins.size() >= 200]
     assert len(means) >= n_bins
-    assert_allclose(means.p, means.truth, atol=by)
+    assert_allclose(means.p, means.truth, atol=errors * ERROR_OF_BIN)

@@ -13,6 +13,7 @@ from tools.results import read_results
 
 import pandas as pd
 import pytest
+from changed_files import add_line
 from conftest import fails, run, succeeds
 from sample_blocks import needs_blocks
 
@@ -231,13 +232,6 @@ def test_a_model_of_the_science_exam_is_not_scored_on_questions_that_it_has_seen
 # ---- Inputs that have changed since --------------------------------------------------------------
 
 
-def append_line(path: Path) -> None:
-    """Repeat the last line of a file, as if a user had added an answer."""
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    _, *rest = lines[-1].split(",")
-    path.write_text("".join([*lines, ",".join(["99999", *rest])]), encoding="utf-8")
-
-
 @pytest.mark.parametrize(
     ("make", "score", "changed"),
     [
@@ -258,7 +252,7 @@ def test_a_submission_is_not_scored_if_its_training_answers_have_changed(
 ) -> None:
     succeeds(make, kit=kit)
     succeeds(score, kit=kit)
-    append_line(kit / changed)
+    add_line(kit / changed)
 
     error = fails(score, kit=kit)
 

@@ -41,7 +41,7 @@ class Need:
 
     # The name of the data in messages.
     title: str
-    # Tells from the pairs and the training answers whether the data are there.
+    # Returns whether the data are there, given the pairs and the training answers.
     is_met: Callable[[Pairs, pd.DataFrame], bool]
 
 
@@ -161,7 +161,8 @@ def options(asked: Asked) -> Columns:
     """Log probability of each option by an item response model of the options chosen.
 
     Column model_0 belongs to the right option, model_1 to the most popular wrong one, and so on.
-    The fit takes far longer than that for the group `model`, which tells only right from wrong.
+    The fit takes far longer than the fit for the group `model`, which distinguishes only right and
+    wrong answers.
     """
     known = asked.known
     fitted = ItemResponseOptions(guessing=GUESSING).fit(
@@ -252,15 +253,17 @@ def context(asked: Asked) -> Columns:
 def habits(asked: Asked) -> Columns:
     """How much more often than usual the student chooses each position.
 
-    Students who do not know an answer often click at one position. The features are
+    Students who do not know an answer often click at one position. The columns are
 
-    - the positions of this question's options: of the right one, the most popular wrong one, and so
-      on;
-    - the student's habit at each of these positions, from all answers of the student;
-    - the same habit, from the student's answers to similar questions;
-    - for each of the student's answers to the four most similar questions, which position it chose:
-      told by the rank of this question's option at that position, 0 for the right option, 1 for the
-      most popular wrong one, and so on.
+    - place_0, place_1 and so on: the position, in the question asked, of the right option, of the
+      most popular wrong option, and so on;
+    - habit_0, habit_1 and so on: the student's habit at each of these positions, from all answers
+      of the student;
+    - habit_2_0, habit_2_1 and so on, the same with the powers 6 and 15: the habit from the answers
+      to similar questions, weighted by a power of their similarity;
+    - near_option_0 to near_option_3: the position that the student chose in the four nearest
+      answers. The column holds the rank of the option that the question asked has at this position:
+      0 for the right option, 1 for the most popular wrong one, and so on.
     """
     columns = _numbered("place", _option_by_rank(asked))
     columns |= _columns_by_rank("habit", _habits_in(("student",), asked), asked)
@@ -310,11 +313,12 @@ def quiz(asked: Asked) -> Columns:
 def order(asked: Asked) -> Columns:
     """The student's two known answers before, and the two after, in the same quiz.
 
-    Each of these four neighbours gives two features. The first is its residual (`Known.residual`),
-    which is high if a right answer was not expected. The second tells which position the student
-    chose in the neighbour. It is the rank of the option at that position in the question asked: 0
-    for the right option, 1 for the most popular wrong one, and so on. Known answers of the same
-    minute count as later.
+    Each of these four neighbours has two columns. The first, such as before_1, is the residual of
+    the neighbour (`Known.residual`), which is high if a right answer was not expected. The second,
+    such as before_1_option, stands for the position that the student chose in the neighbour. The
+    column holds the rank of the option that the question asked has at this position: 0 for the
+    right option, 1 for the most popular wrong one, and so on. Known answers of the same minute
+    count as later.
     """
     known = asked.known
     asked_moment, known_moment, by_time = _sort_known_by_moment(asked)
@@ -421,8 +425,8 @@ def _count_earlier_in_quiz(asked: Asked) -> FloatArray:
 def _minutes_since_last_pair(asked: Asked) -> FloatArray:
     """Return the minutes from the student's pair before to each row; NaN where there is none."""
     moment, ordered = _moments_asked_and_sorted(asked, "student")
-    # The last moment of any pair that is less than the row's moment; -1 if there is none. It may
-    # belong to another student.
+    # The last moment of any pair that is less than the row's moment; -1 if there is none. The pair
+    # may belong to another student.
     last = np.append(-1, ordered)[_count_less(ordered, moment)]
     is_same_student = (moment >= 0) & (_combined_number_of(last) == _combined_number_of(moment))
     # Moments of the same student differ by minutes.
@@ -431,9 +435,15 @@ def _minutes_since_last_pair(asked: Asked) -> FloatArray:
 
 @group(need=ANSWER_METADATA)
 def confidence(asked: Asked) -> Columns:
-    """The confidence that the student stated for this answer, and the mean for all answers.
+    """The confidence that the student stated for this answer, compared with the student's mean.
 
-    Confidence is 0 to 100; it is NaN where the student stated none, which is usual.
+    Confidence is 0 to 100. The columns are
+
+    - confidence: the confidence stated for this answer, NaN without one, as for most answers;
+    - usual_confidence: the mean of the confidences that the student stated, shrunk towards the mean
+      of all stated confidences (`shrunk_mean`); NaN if the student stated none;
+    - confidence_above_usual: the difference of the two;
+    - confidence_count: the number of confidences that the student stated.
     """
     assert asked.pairs.circumstances is not None
     stated = asked.pairs.circumstances["Confidence"].to_numpy()
@@ -561,7 +571,7 @@ def _moments_asked_and_sorted(asked: Asked, *names: str) -> tuple[IntArray, IntA
 def _combined_number_of(moment: IntArray) -> IntArray:
     """Return the number n in each moment = n · `MINUTES_PER_NUMBER` + minute; -1 for -1.
 
-    It stands, for instance, for a student and a quiz; see `Pairs.combined_number`.
+    The number stands, for instance, for a student and a quiz (see `Pairs.combined_number`).
     """
     return moment // MINUTES_PER_NUMBER
 

@@ -12,7 +12,7 @@ import pandas as pd
 # models.
 GUESSING = 0.2
 # Weight of the prior in `shrunk_mean`: means are shrunk as if this many more answers had the value
-# of the prior. The winners of task 1 shrank means in this way.
+# of the prior. The winners of task 1 shrank means in the same way.
 _PRIOR_COUNT = 5
 # Expected probabilities of a right answer are clipped to this and 1 minus this.
 _MIN_EXPECTED = 0.05
@@ -55,8 +55,8 @@ class Known:
         Share of each option among the answers to a question, shrunk towards the option's share
         among all known answers. No columns without options in the answers.
     outcome_of_option : array of int, shape (questions, options)
-        The outcome of an answer that chooses this option. It is the rank of the option in its
-        question: 0 the right one, 1 the most popular wrong one, and so on. Empty without options in
+        The outcome of an answer that chooses this option: the rank of the option in its question,
+        0 for the right one, 1 for the most popular wrong one, and so on. Empty without options in
         the answers.
     model : ItemResponse or None
         The model that `fit_model` has fitted. None before.
@@ -116,8 +116,8 @@ class Known:
         share = (count + _PRIOR_COUNT * overall_share) / (n_answers + _PRIOR_COUNT)
         self.option_share = share.astype(np.float32)
         rank = order_options(self.question, self.option, self.correct_option, n_questions)
-        # Which option is right is unknown for a question without known answers: rank its options by
-        # their shares among all known answers. The argsort of an argsort is each element's rank.
+        # The right option of a question without known answers is unknown: rank its options by their
+        # shares among all known answers. The argsort of an argsort is each element's rank.
         rank_by_share = np.argsort(np.argsort(-overall_share, kind="stable"))
         rank[n_answers[:, 0] == 0] = rank_by_share
         self.outcome_of_option = rank

@@ -16,14 +16,14 @@ import numpy as np
 # A student's nearest answers are those to the questions that are most similar to the question
 # asked, at most this many.
 _N_NEAREST = 32
-# Number of nearest answers whose chosen option becomes a feature of its own.
+# Number of nearest answers whose chosen options become features, one for each answer.
 _N_OPTIONS_SHOWN = 4
 # Means over the nearest answers weight each answer by a power of its similarity, and are shrunk
-# towards 0: one more answer is added, with the value 0 and a prior weight. These are the prior
-# weights by power, both chosen on training answers (tests/benchmarks/README.md).
+# towards 0: one more answer is added, with the value 0 and a prior weight. The keys are the powers,
+# the values their prior weights; all were chosen on training answers (tests/benchmarks/README.md).
 PRIOR_WEIGHT_BY_POWER = {2: 2.0, 6: 1.0, 15: 0.5}
 # Each thread looks answers up in a table with a row for each student and a column for each
-# question. This is the largest number of its elements.
+# question. A table has at most this many elements.
 _MAX_CELLS = 16_000_000
 
 
@@ -44,10 +44,10 @@ class NearestAnswers:
     # asked, the next to its most popular wrong option, and so on. Without options in the training
     # answers, there are no columns.
     habit: dict[int, FloatArray]
-    # Which position the student chose in each of the `_N_OPTIONS_SHOWN` nearest answers, shape
-    # (rows, answers). It is told by the rank of the option at this position in the question asked:
-    # 0 for the right option, 1 for the most popular wrong one, and so on. NaN if there is no such
-    # answer. No columns without options in the training answers.
+    # For each of the `_N_OPTIONS_SHOWN` nearest answers, the position that the student chose, shape
+    # (rows, answers). The position is given by the rank of the option that the question asked has
+    # there: 0 for the right option, 1 for the most popular wrong one, and so on. NaN if there is no
+    # such answer. No columns without options in the training answers.
     outcome: FloatArray
 
 
@@ -80,28 +80,23 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
         """
         # Where there is no answer, known.residual[-1] is a wrong value: replace it by 0.
         residual = np.where(nearest >= 0, known.residual[nearest], 0)
+        weight_by_power = {power: similarity**power for power in powers}
+        for power, weight in weight_by_power.items():
+            summary.weight[power][block] = weight.sum(axis=1)
+            weighted_sum = (weight * residual).sum(axis=1)
+            summary.residual[power][block] = weighted_sum / _shrunk_total(weight, power)
         if known.has_options:
-            # The rank of each position's option in the question asked: 0 for the right option, 1
-            # for the most popular wrong one, and so on.
+            # The rank of the option at each position of the question asked: 0 for the right option,
+            # 1 for the most popular wrong one, and so on.
             rank_of_position = known.outcome_of_option[question[block]]
-            # The other way round: the position of the option of each rank.
-            position_of_rank = np.argsort(rank_of_position, axis=1)
+            summary.outcome[block] = _ranks_chosen(known, nearest, rank_of_position)
             excess = _excess_over_share(known, nearest)
-            shown = nearest[:, :_N_OPTIONS_SHOWN]
-            chosen_position = known.option[shown] - 1
-            rank = np.take_along_axis(rank_of_position, chosen_position, axis=1)
-            summary.outcome[block, : shown.shape[1]] = np.where(shown >= 0, rank, np.nan)
-        for power, prior_weight in PRIOR_WEIGHT_BY_POWER.items():
-            weight = similarity**power
-            total = weight.sum(axis=1)
-            # Shrinking adds the value 0 with the weight `prior_weight` to the mean.
-            shrunk_total = total + prior_weight
-            summary.weight[power][block] = total
-            summary.residual[power][block] = (weight * residual).sum(axis=1) / shrunk_total
-            if known.has_options:
+            # The argsort of a permutation is its inverse.
+            position_of_rank = np.argsort(rank_of_position, axis=1)
+            for power, weight in weight_by_power.items():
                 # Sum of weight · excess over the nearest answers, shape (rows of block, options).
                 weighted_excess = (weight[:, None] @ excess)[:, 0]
-                habit = weighted_excess / shrunk_total[:, None]
+                habit = weighted_excess / _shrunk_total(weight, power)[:, None]
                 # Sort the columns, which are positions, by the ranks of their options.
                 habit_by_rank = np.take_along_axis(habit, position_of_rank, axis=1)
                 summary.habit[power][block] = habit_by_rank
@@ -116,6 +111,31 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
         summarise,
     )
     return summary
+
+
+def _ranks_chosen(known: Known, nearest: IntArray, rank_of_position: IntArray) -> FloatArray:
+    """Return the rank, in the question asked, of the position chosen in each nearest answer.
+
+    `nearest` holds positions in `known`, of which only the first `_N_OPTIONS_SHOWN` of each row
+    count. `rank_of_position` has the rank of each option of the question asked, shape (rows,
+    options). The result has shape (rows, `_N_OPTIONS_SHOWN`), and is NaN where there is no answer.
+    """
+    shown = nearest[:, :_N_OPTIONS_SHOWN]
+    position_chosen = known.option[shown] - 1
+    rank = np.take_along_axis(rank_of_position, position_chosen, axis=1)
+    ranks: FloatArray = np.full((len(nearest), _N_OPTIONS_SHOWN), np.nan, np.float32)
+    ranks[:, : shown.shape[1]] = np.where(shown >= 0, rank, np.nan)
+    return ranks
+
+
+def _shrunk_total(weight: FloatArray, power: int) -> FloatArray:
+    """Return the sum of each row of weights, and of the prior weight that belongs to the power.
+
+    A sum of weighted values is divided by this total. So the mean is shrunk towards 0, as if one
+    more answer with the value 0 had the prior weight.
+    """
+    total: FloatArray = weight.sum(axis=1) + PRIOR_WEIGHT_BY_POWER[power]
+    return total
 
 
 def _excess_over_share(known: Known, answer: IntArray) -> FloatArray:
@@ -180,8 +200,8 @@ def visit_nearest(
         """Visit the asked pairs of as many students at a time as the table holds.
 
         `first_students` are the first students of the tables to fill. A table holds the known
-        answers of its students. It tells which neighbours of the question of an asked pair the
-        student has answered.
+        answers of its students. For an asked pair, the function looks up which neighbours of the
+        pair's question the student has answered.
         """
         # Position in `known_pairs` of each student's answer to each question; -1 without an answer.
         answer_table = np.full((n_table_students, n_questions), -1, np.int32)

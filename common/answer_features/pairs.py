@@ -1,4 +1,4 @@
-"""Who was asked what, and when: everything that is known about answers without any outcome."""
+"""The pairs of students and questions, with everything that is known about them but outcomes."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ import pandas as pd
 # Keys of `Pairs.numbers`. The values are a question's subjects at three levels of the subject tree,
 # from general to specific. The root is left out, since all questions have it.
 SUBJECT_LEVELS = ("subject_1", "subject_2", "subject_3")
-# A moment says in one integer what an answer belongs to and when it was given:
+# A moment is one integer for what an answer belongs to, such as a quiz, and when it was given:
 # `Pairs.combined_number` · MINUTES_PER_NUMBER + minute. The factor is nearly four years in minutes.
 # The official dates span less; `Pairs.moments` clips later dates.
 MINUTES_PER_NUMBER = 1 << 21
@@ -29,8 +29,8 @@ _ALWAYS_CACHED = ("student", "quiz")
 class Pairs:
     """Pairs of students and questions: a row for each training answer, then the template's rows."""
 
-    # Who and what each pair belongs to, as integer codes. `numbers["student"]`, for instance, holds
-    # 0 for all pairs of the first student, 1 for those of the second, and so on: int32, shape
+    # The student, question, quiz and so on of each pair, as integers. `numbers["student"]`, for
+    # instance, holds 0 for all pairs of the first student, 1 for those of the second: int32, shape
     # (pairs,), -1 where unknown. There are always "student" and "question"; with question metadata
     # the names in `SUBJECT_LEVELS`; with answer metadata "group" (the class), "quiz", "scheme" (of
     # work) and "day".
@@ -93,8 +93,8 @@ class Pairs:
 
         ``moments("student", "quiz")``, for instance, sorts pairs by student and quiz, and within a
         student's quiz by minute. A moment is `combined_number(*names)` · `MINUTES_PER_NUMBER` +
-        minute, int64, where minutes count from the first date. It is -1 where the combined number
-        or the date is unknown.
+        minute, int64, where minutes count from the first date. The result is -1 where the combined
+        number or the date is unknown.
         """
         assert self.circumstances is not None
         date = self.circumstances["DateAnswered"].to_numpy().astype("datetime64[m]", copy=False)

@@ -15,17 +15,17 @@ import pandas as pd
 from tqdm import tqdm
 
 # Features are computed for held-out training answers only, about this many in all. Boosted trees
-# hardly learn more from more answers. A single part, the least that is held out, may have up to a
-# fifth more answers.
+# hardly learn more from more answers. At least one part is held out, which may have up to a fifth
+# more answers than this.
 _MAX_HELD_OUT = 125_000
 # Number of parts if there are at most `_MAX_HELD_OUT` answers. Every part is held out in turn, so
 # the features are computed from nine tenths of the answers.
 _N_PARTS = 10
 # Smallest number of parts if there are more than `_MAX_HELD_OUT` answers.
 _MIN_PARTS_OF_MANY_ANSWERS = 5
-# With more parts than this, only one part is held out, less than 2 % of the training answers. Its
-# features come from a fit to the other training answers. The features of the template come from the
-# same fit, to save time: a fit to all training answers would hardly differ.
+# With more parts than this, only one part is held out, less than 2 % of the training answers. The
+# features of this part come from a fit to the other training answers. The features of the template
+# come from the same fit, to save time: a fit to all training answers would hardly differ.
 _MANY_PARTS = 50
 
 
@@ -35,8 +35,8 @@ class Part:
 
     # The rows, shape (rows,).
     rows: IntArray
-    # Rank of each option of each question among the answers from which the features are computed:
-    # 0 the right option, 1 the most popular wrong one, and so on. Shape (questions, options).
+    # Rank of each option of each question: 0 the right option, 1 the wrong one that is most popular
+    # in the answers from which the features are computed, and so on. Shape (questions, options).
     outcome_of_option: IntArray
     # A row for each of `rows`, a float32 column for each feature.
     table: pd.DataFrame
@@ -60,7 +60,7 @@ def cut_into_parts(n_answers: int, seed: int) -> Split:
     else:
         n_parts = max(_MIN_PARTS_OF_MANY_ANSWERS, n_answers // _MAX_HELD_OUT)
     part = np.random.default_rng(seed).permutation(n_answers) % n_parts
-    # So many parts have at most `_MAX_HELD_OUT` answers in total.
+    # The largest number of parts that have at most `_MAX_HELD_OUT` answers in total.
     n_within_limit = _MAX_HELD_OUT * n_parts // max(n_answers, 1)
     return Split(part, n_parts, n_held_out=min(max(1, n_within_limit), n_parts))
 
@@ -91,12 +91,12 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
         Its table has the columns of the groups, in their order.
     """
     split = cut_into_parts(len(answers), seed)
-    first_fits = _fit_first_models(pairs, answers, groups, split)
+    first_known = _make_first_known(pairs, answers, groups, split)
     template = np.arange(len(answers), len(pairs))
     if split.n_parts > _MANY_PARTS:
-        # The first fit knows all answers but those of the held-out part. Compute the features of
-        # this part and of the template from it, at once.
-        known = first_fits[0]
+        # There is one held-out part. The first known answers are all others: compute the features
+        # of this part and of the template from these answers, at once.
+        known = first_known[0]
         held_out = np.flatnonzero(split.part < split.n_held_out)
         whole = table(pairs, known, np.append(held_out, template), groups)
         n = len(held_out)
@@ -105,41 +105,43 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
         return
 
     def describe_part(number: int) -> Part:
-        # This fit has seen no outcome of the part, see `_fit_first_models`.
-        first_fit = first_fits[number % len(first_fits)]
+        # No answer of the part is among the answers that `first` knows (see `_make_first_known`).
+        first = first_known[number % len(first_known)]
         if split.n_held_out == 1:
-            # The first fit knows all answers but those of this part, so no further fit is needed.
-            known = first_fit
+            # `first` knows all other answers already, so no further fit is needed.
+            known = first
         else:
-            known = Known(pairs, answers, split.part == number, first_fit.model)
+            known = Known(pairs, answers, split.part == number, start=first.model)
         rows = np.flatnonzero(split.part == number)
         return Part(rows, known.outcome_of_option, table(pairs, known, rows, groups))
 
     parts = in_threads(describe_part, range(split.n_held_out))
     yield from tqdm(parts, "features", split.n_held_out, disable=None)
-    known = Known(pairs, answers, None, first_fits[0].model)
+    known = Known(pairs, answers, start=first_known[0].model)
     yield Part(template, known.outcome_of_option, table(pairs, known, template, groups))
 
 
-def _fit_first_models(
+def _make_first_known(
     pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], split: Split
 ) -> list[Known]:
     """Fit one or two models from which the fits for the held-out parts continue.
 
-    For each held-out part, a model is fitted to all other answers. That takes fewer steps if the
+    For each held-out part, a model is fitted to all other answers. This takes fewer steps if the
     fit continues from a first model. The first model must not have seen any outcome of the part.
 
     Usually one first model, which knows no held-out answer, serves all parts. If more than half of
-    the parts are held out, it would know too little. Then there are two: model 0 knows no answer of
-    the held-out parts with even numbers and serves these, model 1 those with odd numbers.
+    the parts are held out, such a model would know too little. Then there are two: model 0 knows no
+    answer of the held-out parts with even numbers and serves these parts, model 1 knows none of
+    those with odd numbers.
 
-    Returns each model with the answers that it knows, as a `Known`. Only the group `model` uses the
-    models. In the group `options`, continuing from a first model lowered the accuracy by 0.0007.
+    Returns the answers that each model knows; the attribute `model` holds the model. Only the group
+    `model` uses the models. In the group `options`, continuing from a first model lowered the
+    accuracy by 0.0007.
     """
     n_models = 2 if split.n_held_out > split.n_parts / 2 else 1
 
-    def fit_first_model(model: int) -> Known:
-        is_unknown = (split.part < split.n_held_out) & (split.part % n_models == model)
+    def fit_first_model(number: int) -> Known:
+        is_unknown = (split.part < split.n_held_out) & (split.part % n_models == number)
         known = Known(pairs, answers, is_unknown)
         if "model" in groups:
             known.fit_model(pairs)
@@ -176,8 +178,8 @@ def table(pairs: Pairs, known: Known, rows: IntArray, groups: Sequence[str]) -> 
 
     one_by_one = [name for name in groups if GROUPS[name].uses_nearest]
     in_parallel = [name for name in groups if not GROUPS[name].uses_nearest]
-    # Start with the groups that take most memory, while few columns are stored: the first one,
-    # `model`, then the others from last to first.
+    # Start with the groups that take most memory, while few columns are stored: the first group,
+    # which is `model`, then the others from last to first.
     in_parallel = [*in_parallel[:1], *reversed(in_parallel[1:])]
     by_group = dict(zip(in_parallel, in_threads(compute, in_parallel), strict=True))
     # `asked.nearest` uses all threads by itself.

@@ -21,9 +21,9 @@ def similar_questions(
     """Find the nearest questions of each question.
 
     The similarity of two questions is the number of students who answered both, divided by the
-    geometric mean of the numbers who answered each. It is the cosine of two vectors with an element
-    for each student: 1 if the student answered the question, else 0. If there are many answers,
-    only a random part of the students counts.
+    geometric mean of the numbers who answered each. This similarity is the cosine of two vectors
+    with an element for each student: 1 if the student answered the question, else 0. If there are
+    many answers, only a random part of the students counts.
 
     Parameters
     ----------

@@ -7,8 +7,8 @@
 mathematics, the words of the code, the numerics and the speed. Read the modules in this order:
 
 - `estimator` and `options`: the two estimators; `base` and `checks` hold what they share.
-- `model` and `context`: the mathematics of an answer, and that of contexts.
-- `fitting`: how a fit goes on; `start` is where it begins, `steps` one step of it.
+- `model` and `context`: the mathematics of answers, and of contexts.
+- `fitting`: the course of a fit; `start` has its beginning, `steps` a single step.
 - `observations`: how answers are sorted; `prediction`: from a posterior to probabilities.
 - `habits`: which option students prefer; `similarity`: contexts where none are known.
 """

@@ -92,8 +92,8 @@ class BaseItemResponse:
         student_ids = checks.as_ids("student", student)
         question_ids = checks.as_ids("question", question, len(student_ids))
         n_levels = len(self._check_fitted().levels)
-        labels = checks.as_context(context, len(student_ids), n_levels)
-        return student_ids, question_ids, labels
+        context_ids = checks.as_context(context, len(student_ids), n_levels)
+        return student_ids, question_ids, context_ids
 
 
 def as_answers(student: npt.ArrayLike, question: npt.ArrayLike) -> tuple[IntArray, IntArray]:

@@ -30,7 +30,7 @@ def _check_whole_number(name: str, value: object, low: int) -> None:
 def as_ids(name: str, values: npt.ArrayLike, n_expected: int | None = None) -> IntArray:
     """Return ids as an array of int32 or int64, shape (n,).
 
-    `n_expected`, if given, is the length that the ids must have: that of `student`.
+    `n_expected`, if given, is the length that the ids must have: the length of `student`.
     """
     ids = _as_whole_numbers(name, values)
     _check_shape(name, ids, n_expected)
@@ -54,11 +54,11 @@ def as_category(
 def as_context(
     values: npt.ArrayLike | None, n_expected: int, n_levels: int | None = None
 ) -> IntArray:
-    """Return labels of contexts, shape (n, levels).
+    """Return ids of contexts, shape (n, levels).
 
     Without `values` there are no levels; values of shape (n,) are one level. `n_expected` is the
-    number of rows that the labels must have. `n_levels` is the number of levels that they must
-    have; any number is right if it is None.
+    number of rows that the ids must have. `n_levels` is the number of levels that they must have;
+    with None, they may have any number.
     """
     if values is None:
         fit_had_contexts = n_levels is not None and n_levels > 0

@@ -15,8 +15,8 @@ The contexts of one student are the nodes of a tree whose root is the student:
         group of quizzes        a node of the first level
             quiz                a node of the last level: a leaf, which holds the answers
 
-Each node has an effect of its own. The total effect at a node is the sum of its own effect and the
-effects of the nodes above it. The logit of an answer is
+Each node has an effect. The total effect at a node is the sum of the node's effect and the effects
+of the nodes above it. The logit of an answer is
 
     logit = student vector · item vector + total effect at the answer's leaf,
 
@@ -25,35 +25,33 @@ of an answer is replaced by linear · logit − weight · logit² / 2 (see `mode
 effects have a joint Gaussian posterior. Eliminating the effects from the leaves to the root gives
 this posterior exactly, in time linear in the number of answers.
 
-The formulas of a node have four symbols:
+The formulas of a node have the precision of its effect, 1 / (prior variance), and three sums. If
+the node is a leaf, they are sums over its answers:
 
-    precision   1 / (prior variance of the node's own effect),
-    W           the sum of the weights of its answers,
-    r           the sum of their linear coefficients,
-    S           the sum of weight · E[item vector].
+    weight_sum = Σ weight,    linear_sum = Σ linear,    item_sum = Σ weight · E[item vector].
 
-If the node is a leaf, these are sums over its answers. The log likelihood of the answers is a
-function of the node's total effect:
+The log likelihood of the answers is a function of the node's total effect:
 
-    (r − S · student vector) · total − W · total² / 2.
+    (linear_sum − item_sum · student vector) · total − weight_sum · total² / 2.
 
-The total is the total above the node plus the node's own effect. Let
+The total is the total above the node plus the node's effect. Let
 
-    gain = precision / (precision + W)    and    noise = 1 / (precision + W).
+    gain = precision / (precision + weight_sum),    noise = 1 / (precision + weight_sum).
 
-Integrating out the node's own effect has three results:
+Integrating out the node's effect has three results:
 
-- The log likelihood becomes a function of the total above, with r, S and W multiplied by `gain`.
-  The parent's r, S and W are the sums of these products over the children.
-- noise · r · S is subtracted from the student's Σ linear · E[item vector], and noise · S Sᵀ from
-  the student's Σ weight · E[item vector item vectorᵀ]. `model` computes the posterior of the
-  ability from these two sums.
+- The log likelihood becomes a function of the total above, with the three sums multiplied by
+  `gain`. So the three sums of a node that is no leaf are sums over its children, of each child's
+  `gain` times the child's sum.
+- noise · linear_sum · item_sum is subtracted from the student's Σ linear · E[item vector], and
+  noise · item_sum item_sumᵀ from the student's Σ weight · E[item vector item vectorᵀ]. `model`
+  computes the posterior of the ability from these two sums.
 - Given the ability and the total above, the node's total is Gaussian with the mean
-  gain · (total above) + noise · (r − S · student vector) and the variance `noise`.
+  gain · (total above) + noise · (linear_sum − item_sum · student vector) and the variance `noise`.
 
 An effect that students share is one more term of the totals of leaves. Its posterior is computed
-from r, S and W of the leaves of all these students, multiplied by `gain`: the students' own effects
-are integrated out.
+from the three sums of the leaves of all these students, multiplied by `gain`: the effects of the
+leaves are integrated out.
 """
 
 from collections.abc import Sequence
@@ -68,11 +66,11 @@ from common.item_response.model import Gaussians, store_outer_products
 import numpy as np
 import scipy.sparse
 
-# The variance of the effects at the start of a fit. It is also the guess that keeps the estimated
-# variance of few effects from being extreme.
+# The variance of the effects at the start of a fit. The same number is the guess that keeps the
+# estimated variance of few effects from being extreme.
 START_VARIANCE = 0.2
-# The guess counts as much as this number of contexts.
-_CONTEXTS_OF_GUESS = 3.0
+# The guess counts as much as this number of effects.
+_EFFECTS_OF_GUESS = 3.0
 # Upper bound on the number of steps of EM that `accelerate` takes at once.
 _MAX_ACCELERATION = 25.0
 # In one step, a variance is multiplied or divided by at most this factor.
@@ -155,24 +153,26 @@ class Level:
 
 
 class Elimination(NamedTuple):
-    """The distribution of the effects at a level's nodes, once they are integrated out.
+    """The distribution of the total effects at a level's nodes, given abilities and totals above.
 
     If the student's ability and the total effect above a node are known, the total effect at the
     node is Gaussian. Its mean is gain · (total above) + offset − pull · (ability, 1), its variance
     is `noise`.
+
+    The fields are computed from the node's precision, weight_sum, linear_sum and item_sum, which
+    the module's docstring defines: at a leaf they are sums over answers, elsewhere over children.
     """
 
-    # precision / (precision + Σ weight), where precision is 1 / (prior variance of the node's own
-    # effect), and the sum is over the answers; 1 for a node without answers, shape (nodes,).
+    # precision / (precision + weight_sum), shape (nodes,): 1 if no answer of the node is used, and
+    # the closer to 0, the better the answers determine the node's effect.
     gain: FloatArray
-    # gain · Σ weight over the answers, which is added to the weight of the node's parent; shape
-    # (nodes,).
+    # gain · weight_sum, shape (nodes,): what the node adds to the weight_sum of its parent.
     weight_above: FloatArray
-    # 1 / (precision + Σ weight), shape (nodes,).
+    # 1 / (precision + weight_sum), shape (nodes,).
     noise: FloatArray
-    # noise · Σ linear over the answers, shape (nodes,).
+    # noise · linear_sum, shape (nodes,).
     offset: FloatArray
-    # noise · Σ weight · E[(slopes, intercept)] over the answers, shape (nodes, k + 1).
+    # noise · item_sum, shape (nodes, k + 1).
     pull: FloatArray
 
 
@@ -186,10 +186,10 @@ def eliminate(
     levels
         The coarsest first.
     leaf_sums
-        Shape (leaves, 2 + d), where item vectors (slopes, intercept) have d numbers. For each leaf,
-        the sums over its answers of weight, of linear, and of weight · E[item vector]. The log
-        likelihood of an answer is linear · logit − weight · logit² / 2, as a function of its logit
-        without the mean of the effect that students share.
+        For each leaf weight_sum, linear_sum and item_sum, in this order; shape (leaves, 2 + d),
+        where item vectors (slopes, intercept) have d numbers. The log likelihood of an answer is
+        linear · logit − weight · logit² / 2, where the logit does not contain the mean of the
+        effect that students share.
     variance
         Prior variances of the effects, shape (levels, stages).
     n_students
@@ -214,8 +214,8 @@ def eliminate(
         eliminated = _eliminate_nodes(node_sums, precision)
         eliminations.append(eliminated)
 
-        # Integrating the effects out subtracts noise · Σ linear · item_sum from the first sums, and
-        # noise · item_sum item_sumᵀ from the second ones; item_sum is Σ weight · E[item vector].
+        # Integrating the effects out subtracts noise · linear_sum · item_sum from the student's
+        # first sums, and noise · item_sum item_sumᵀ from the second ones.
         item_sum = node_sums[:, 2:]
         correction[:, :d] += eliminated.offset[:, None] * item_sum
         correction[:, d:] += store_outer_products(item_sum, eliminated.pull)
@@ -227,21 +227,21 @@ def eliminate(
 
 
 def _eliminate_nodes(node_sums: FloatArray, precision: FloatArray) -> Elimination:
-    """Integrate out the own effects of a level's nodes, which have the given prior precision.
+    """Integrate out the effects of a level's nodes, which have the given prior precision.
 
-    The columns of `node_sums` are the sums of weight, of linear, and of weight · E[item vector]
-    over the answers of each node (see `eliminate`).
+    The columns of `node_sums` are weight_sum, linear_sum and item_sum of each node (see the
+    module's docstring).
     """
-    weight = node_sums[:, 0]
-    linear = node_sums[:, 1]
+    weight_sum = node_sums[:, 0]
+    linear_sum = node_sums[:, 1]
     item_sum = node_sums[:, 2:]
-    noise = 1 / (precision + weight)
+    noise = 1 / (precision + weight_sum)
     gain = precision * noise
     return Elimination(
         gain=gain,
-        weight_above=gain * weight,
+        weight_above=gain * weight_sum,
         noise=noise,
-        offset=noise * linear,
+        offset=noise * linear_sum,
         pull=noise[:, None] * item_sum,
     )
 
@@ -253,10 +253,8 @@ def _eliminate_nodes(node_sums: FloatArray, precision: FloatArray) -> Eliminatio
 class _Totals:
     """The distribution of the total effect at each node, given the answers.
 
-    A node is a context, such as a quiz, in which a student has answers. Its total effect is the sum
-    of the effects of this context and of the larger contexts around it. If the student's ability is
-    known, the total effect is Gaussian with the mean offset − pull · (ability, 1) and the variance
-    `noise`.
+    If the student's ability is known, the total effect is Gaussian with the mean
+    offset − pull · (ability, 1) and the variance `noise`.
     """
 
     # The position of each node's student, shape (nodes,).
@@ -267,8 +265,7 @@ class _Totals:
     pull: FloatArray
     # Shape (nodes,).
     noise: FloatArray
-    # Posterior mean of the total effect, which is also averaged over the possible abilities; shape
-    # (nodes,).
+    # Posterior mean of the total effect, if the ability is not known; shape (nodes,).
     mean: FloatArray
 
     def take(self, nodes: IntArray) -> "_Totals":
@@ -306,7 +303,7 @@ def restore(
     effects : list of array of float32, shape (nodes, 2 + k)
         For each level the total effects at its nodes: mean, variance, covariance with the ability.
     sums : array of float64, shape (levels, stages, 4)
-        For `estimate_variance`: the sums of `_sum_effects` over the nodes' own effects.
+        For `estimate_variance`: the sums of `_sum_effects` over the effects of the nodes.
     shared_slope : array of float32, shape (leaves,)
         For `update_shared`: the expected slope of the log likelihood of each leaf's answers in the
         effect that students share.
@@ -329,21 +326,21 @@ def restore(
         above = totals.take(level.parent)
         student_vector = student_vectors[above.student]
         ability_covariance = students.covariance[above.student]
-        totals = _add_own_effects(above, eliminated, student_vector)
+        totals = _add_effects_of_nodes(above, eliminated, student_vector)
         effects.append(_moments_of_totals(totals, ability_covariance))
 
-        own_mean = totals.mean - above.mean
-        own_variance = _variance_of_own_effects(totals, above, eliminated, ability_covariance)
+        node_mean = totals.mean - above.mean
+        node_variance = _variance_of_node_effects(totals, above, eliminated, ability_covariance)
         stage = stage_of_label(level.label, n_stages=variance.shape[1])
-        sums[depth] = _sum_effects(stage, own_mean, own_variance, variance[depth])
+        sums[depth] = _sum_effects(stage, node_mean, node_variance, variance[depth])
     # The last level of the loop has the leaves.
     return effects, sums, _slope_in_shared_effect(above, eliminated, student_vector)
 
 
-def _add_own_effects(
+def _add_effects_of_nodes(
     above: _Totals, eliminated: Elimination, student_vector: FloatArray
 ) -> _Totals:
-    """Return the total effects at nodes, given the totals above them.
+    """Return the total effects at nodes: the totals above them plus the effects of the nodes.
 
     `eliminated` says how the total at a node depends on the total above (see `Elimination`).
     `student_vector` is E[(ability, 1)] of each node's student.
@@ -361,9 +358,9 @@ def _add_own_effects(
 def _moments_of_totals(totals: _Totals, ability_covariance: FloatArray) -> FloatArray:
     """Return posterior moments of the total effect at each node, shape (nodes, 2 + k).
 
-    A node is a context in which a student has answers. The columns are the mean of its total
-    effect, the variance, and the covariance with each of the student's k abilities.
-    `ability_covariance` holds the posterior covariances of these abilities, shape (nodes, k, k).
+    The columns are the mean of the total effect, its variance, and its covariance with each of the
+    student's k abilities. `ability_covariance` holds the posterior covariances of these abilities,
+    shape (nodes, k, k).
     """
     k = ability_covariance.shape[1]
     # For known abilities, the mean of the total effect is offset − pull · (ability, 1). The last
@@ -374,19 +371,19 @@ def _moments_of_totals(totals: _Totals, ability_covariance: FloatArray) -> Float
     return np.column_stack([totals.mean, variance, with_ability])
 
 
-def _variance_of_own_effects(
+def _variance_of_node_effects(
     totals: _Totals, above: _Totals, eliminated: Elimination, ability_covariance: FloatArray
 ) -> FloatArray:
-    """Return the posterior variance of each node's own effect, its total minus the total above.
+    """Return the posterior variance of the effect of each node alone, without the total above.
 
-    The arguments are as in `_add_own_effects` and `_moments_of_totals`.
+    The arguments are as in `_add_effects_of_nodes` and `_moments_of_totals`.
     """
     k = ability_covariance.shape[1]
     # For known abilities, the mean of a total effect is offset − pull · (ability, 1). So the mean
-    # of the own effect changes with the abilities by the difference of the two pulls.
+    # of the node's effect changes with the abilities by the difference of the two pulls.
     pull = (totals.pull - above.pull)[:, :k]
     variance: FloatArray = np.einsum("ni,nij,nj->n", pull, ability_covariance, pull, optimize=True)
-    # For known abilities, the own effect is (gain − 1) · (total above) plus independent noise.
+    # For known abilities, the node's effect is (gain − 1) · (total above) plus independent noise.
     variance += (1 - eliminated.gain) ** 2 * above.noise + eliminated.noise
     return variance
 
@@ -396,16 +393,17 @@ def _slope_in_shared_effect(
 ) -> FloatArray:
     """Return the expected slope of each leaf's log likelihood in the effect that students share.
 
-    The student's own effect of the leaf is integrated out. The slope is taken at the old mean of
-    the shared effect. With sums over the leaf's answers, the slope is
+    The leaf's effect is integrated out. The slope is taken at the old mean of the shared effect.
+    With sums over the leaf's answers, the slope is
 
         gain · (Σ linear − Σ weight · E[slopes · ability + intercept] − Σ weight · E[total above]).
 
     `student_vector` is E[(ability, 1)] of each leaf's student.
     """
     # noise · (Σ linear − Σ weight · E[slopes · ability + intercept]).
-    own_mean = leaves.offset - np.einsum("ni,ni->n", leaves.pull, student_vector)
-    slope: FloatArray = leaves.gain * own_mean / leaves.noise - leaves.weight_above * above.mean
+    mean_without_above = leaves.offset - np.einsum("ni,ni->n", leaves.pull, student_vector)
+    slope: FloatArray = leaves.gain * mean_without_above / leaves.noise
+    slope -= leaves.weight_above * above.mean
     return slope
 
 
@@ -432,15 +430,17 @@ def sum_by_label(label: IntArray, columns: Sequence[FloatArray], n_labels: int) 
 
 
 def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
-    """Return the prior variances of effects, a mean over effects: the shape of `old`.
+    """Return the prior variances of effects after a step of EM, which `accelerate` extrapolates.
 
-    The last axis of `sums` has the four sums of `_sum_effects`, computed with the prior variances
-    `old`.
+    A step of EM gives the mean of E[effect²] over the effects that have the prior. `START_VARIANCE`
+    counts as much as `_EFFECTS_OF_GUESS` effects. `old` are the prior variances before the step.
+    The last axis of `sums` has the four sums of `_sum_effects`, which were computed with `old`. The
+    result has the shape of `old`.
     """
     n_effects, squared_means, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
-    n = n_effects + _CONTEXTS_OF_GUESS
+    n = n_effects + _EFFECTS_OF_GUESS
     # E[effect²] = (posterior mean)² + posterior variance.
-    new = (squared_means + variances + _CONTEXTS_OF_GUESS * START_VARIANCE) / n
+    new = (squared_means + variances + _EFFECTS_OF_GUESS * START_VARIANCE) / n
     return accelerate(old, new, squares_of_removed / n, _MAX_ACCELERATION)
 
 
@@ -478,8 +478,8 @@ def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     """Return the posteriors and the prior variances of the effects that all students share.
 
     Each context, such as a quiz, has one such effect on the logits of its answers; with several
-    stages (see `make_label`), one in each stage. Its prior is Gaussian with the mean 0 and a
-    variance that all effects of the stage have in common.
+    stages (see `make_label`), it has one in each stage. The prior of an effect is Gaussian with the
+    mean 0 and a variance that all effects of the stage have in common.
 
     Parameters
     ----------
@@ -497,7 +497,7 @@ def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     variance = 1 / precision
     mean = variance * added_precision_times_mean
 
-    # Only effects with answers tell something about the prior variances.
+    # Only effects with answers are evidence of the prior variances.
     has_answers = added_precision > 0
     sums_by_stage = _sum_effects(
         stage[has_answers], mean[has_answers], variance[has_answers], old.prior

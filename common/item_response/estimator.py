@@ -104,12 +104,13 @@ class ItemResponse(BaseItemResponse):
         is_correct
             Shape (answers,), 1 or True is right, 0 or False wrong.
         context
-            The context in which each answer was given, such as a quiz. Labels are whole numbers of
-            at least 0, shape (answers, levels), the coarsest level first; shape (answers,) for one
-            level. Two answers of a student share a context of a level if they agree in the labels
-            of this level and of all levels before. Effects that all students share exist at the
-            last level only: answers of different students share one if they agree in the label of
-            this level. `similarity.cluster_questions` finds contexts if none are known.
+            The id of the context in which each answer was given, such as a quiz. Ids are whole
+            numbers of at least 0, shape (answers, levels), the coarsest level first; shape
+            (answers,) for one level. Two answers of a student share a context of a level if they
+            agree in the ids of this level and of all levels before. Effects that all students share
+            exist at the last level only: answers of different students share an effect if they
+            agree in the id of this level. `similarity.cluster_questions` finds contexts if none are
+            known.
         start
             An estimator fitted to some of these answers, with as many dimensions and levels. The
             fit continues from its posterior, so that a few steps are enough.
@@ -157,8 +158,8 @@ class ItemResponse(BaseItemResponse):
         student, question
             Ids of each pair, shape (pairs,), unknown ones too.
         context
-            Labels of the contexts of each pair, shape (pairs, levels), unknown ones too. Needed if
-            the fit had contexts.
+            Ids of the contexts of each pair, shape (pairs, levels), unknown ones too. Needed if the
+            fit had contexts.
 
         Returns
         -------

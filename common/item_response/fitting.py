@@ -1,19 +1,12 @@
 """Fit the posterior to answers: sort the answers, find a start, make steps until they gain little.
 
-An answer is a series of stages (see `options`). Is it right? If not, is it the most popular wrong
-option? And so on, until a stage is passed. The outcome of the answer is the number of stages that
-are not passed, so that 0 is right. Right or wrong answers have one stage, choices among n options
-n − 1. An item is a question in one stage.
-
-Answers of a student in a context, such as a quiz, share an effect. Each context in which a student
-has answers is a node of the student's tree of contexts (see `context`), with a level for each kind
-of context, such as groups of quizzes and quizzes. The nodes of the last level are the leaves.
+README.md in this folder explains the words: items, stages, outcomes, contexts, levels, nodes,
+leaves.
 """
 
-import sys
 from dataclasses import dataclass, replace
 
-from common import provenance
+from common import progress
 from common.answers import find_ids, number_ids
 from common.arrays import BoolArray, FloatArray, IntArray
 from common.item_response import model
@@ -81,9 +74,10 @@ class Answers:
     # Shape (answers,). If answers are right or wrong: 0 for right and 1 for wrong. For options: 0
     # for the right one, 1 for the most popular wrong one, and so on.
     outcome: IntArray
-    # Labels of contexts, shape (answers, levels), the coarsest level first.
+    # Ids of contexts, shape (answers, levels), the coarsest level first.
     context: IntArray
-    # Highest outcome: 1 if answers are right or wrong, else the number of wrong options.
+    # Number of stages of a question: 1 if answers are right or wrong, else the number of wrong
+    # options. The highest outcome is equal to it.
     n_stages: int
 
     def take(self, rows: BoolArray) -> "Answers":
@@ -112,11 +106,12 @@ def fit_posterior(
 ) -> tuple[Posterior, list[HeldOutScore]]:
     """Fit the model; return the posterior, and the score after each step.
 
-    If `start` is given, the fit continues from this posterior. It must have been fitted to some of
-    these answers with the same settings, and answers must be right or wrong.
+    If a posterior `start` is given, the fit continues from this posterior, which must have been
+    fitted to some of these answers with the same settings. Only fits of right and wrong answers can
+    continue from another fit.
 
-    Control-C ends the fit early, with the state after the last complete step. Before the first step
-    is complete, it stops the program.
+    Control-C ends the fit early, with the state after the last complete step. If no step is
+    complete, Control-C stops the program.
     """
     rng = np.random.default_rng(settings.seed)
     numbered = in_threads(number_ids, [answers.student, answers.question])
@@ -150,10 +145,9 @@ class _SortedAnswers:
     student_ids: IntArray
     # Increasing.
     question_ids: IntArray
-    # For each level of contexts, its labels, increasing.
+    # For each level of contexts, the ids of the contexts with answers, increasing.
     context_ids: tuple[IntArray, ...]
-    # For each leaf (a student in a context of the last level), the row in `Answers` of one of its
-    # answers.
+    # For each leaf, the row in `Answers` of one of its answers.
     leaf_row: IntArray
     # For each leaf, the position of its student in `student_ids`.
     leaf_student: IntArray
@@ -169,8 +163,8 @@ def _sort(
 ) -> _SortedAnswers:
     """Sort answers by student and context, with a row for each stage that an answer reaches.
 
-    Each stage of a question is an item of its own, with effects of its own: what makes a student
-    know answers in a context may have nothing to do with which wrong option the student prefers.
+    A context has different effects in different stages: what makes a student know answers in the
+    context may have nothing to do with which wrong option the student prefers.
 
     `student` and `question` are numbers, the positions of ids in `student_ids` and `question_ids`.
     """
@@ -219,7 +213,7 @@ def _reached_stages(outcome: IntArray, n_stages: int) -> tuple[IntArray, IntArra
     """Return each pair of an answer and a stage that it reaches: row of the answer, and stage.
 
     The outcome is the number of stages that are not passed. So an answer reaches the stages 0 to
-    `outcome`, as far as there are so many. Both results are int32.
+    `outcome`, or all stages if it passes none. Both results are int32.
     """
     answer_row = np.arange(len(outcome), dtype=np.int32)
     stage = np.zeros(len(outcome), np.int32)
@@ -242,9 +236,8 @@ def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) ->
         data.observations, data.n_stages, settings.n_dimensions, student_order, settings.seed
     )
     levels = data.observations.levels
-    # A leaf is a context of the last level, in which the contexts are smallest, together with a
-    # student who has answers there. Its total effect is the sum of one effect for each level, each
-    # with the mean 0 and `START_VARIANCE`. Columns: mean, variance, covariances with the ability.
+    # The total effect at a leaf is the sum of one effect for each level, each with the mean 0 and
+    # `START_VARIANCE`. Columns: mean, variance, covariances with the ability.
     n_leaves = len(levels[-1].label) if levels else 0
     leaf_effects = np.zeros((n_leaves, 2 + settings.n_dimensions), np.float32)
     leaf_effects[:, EFFECT_VARIANCE] = len(levels) * START_VARIANCE
@@ -277,9 +270,8 @@ def _continue(
     """Return the state before the first step of a fit that continues from the posterior `start`.
 
     Only for right and wrong answers. Students, questions and contexts that `start` does not know
-    are taken to be average. `context` has the labels of each row of `Answers`, shape (answers,
-    levels). A leaf is a context of the last level, in which the contexts are smallest, together
-    with a student who has answers there.
+    are taken to be average. `context` has the ids of the contexts of each row of `Answers`, shape
+    (answers, levels).
     """
     # For an unknown id, `find_ids` returns the number of ids. In `start`, this is the position of
     # the average student, question or context.
@@ -291,13 +283,12 @@ def _continue(
     levels = data.observations.levels
     shared = start.shared
     if levels:
-        # Each student's own effects in a leaf: the sum of the effects of its context and of the
-        # larger contexts around it, as known from `start`.
+        # The total effect at each leaf, as far as it is known from `start`.
         leaf_effects, _ = find_effects(
             start, student_position[data.leaf_student], context[data.leaf_row]
         )
-        # The effects that all students share, one for each context of the last level. As with the
-        # items, the last effect stands for unknown contexts.
+        # The shared effects, one for each context of the last level. One more effect, the last,
+        # stands for unknown contexts.
         context_position = find_ids(start.context_ids[-1], data.context_ids[-1])
         average_context = len(start.context_ids[-1])
         shared_position = np.append(context_position, average_context)
@@ -414,10 +405,7 @@ def _run_steps(
         except KeyboardInterrupt:
             if n_done == 0:
                 raise
-            bar.set_postfix_str("stopped early")
-            bar.close()
-            provenance.note_interrupt()
-            print(f"interrupted: going on with the model after step {n_done}", file=sys.stderr)
+            progress.stop_early(bar, f"going on with the model after step {n_done}")
     return state, history
 
 

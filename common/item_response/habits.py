@@ -1,23 +1,23 @@
 r"""Habits of position: some students choose one position more often than the options explain.
 
 A student may click the first option too often, above all in one sitting. The log probability of
-option k therefore gets two terms, one of (student, k) and one of (student, context, k). Both are
-Gaussian around 0. Both are estimated from the difference between the student's choices and the
+option k therefore gets two terms, a term of (student, k) and a term of (student, context, k). Both
+are Gaussian around 0. Both are estimated from the difference between the student's choices and the
 probabilities of the item response model:
 
     P(option k) ∝ P(option k | item response) exp(habit of k).
 
 The terms are found by the algorithm of `context`, with a tree of two levels for each student: a
 node for the student's term, and below it a node for each context. A node's habit is the sum of its
-own term and the term of the node above it. The algorithm also estimates abilities; here there are
-none, so the abilities are given 0 dimensions.
+term and the term of the node above it. The algorithm also estimates abilities; here there are none,
+so the abilities are given 0 dimensions.
 
 The posterior mode of the terms is found by Newton steps. The curvature of the log likelihood of a
-choice is diag(p) − ppᵀ, where p are the probabilities of the n options. It is replaced by the
-diagonal matrix with p(1 − p) n / (n − 1), so that each option can be solved for by itself. If all p
-are equal, the replacement is exact, except for a term common to all options, which does not change
-the probabilities. The replacement always exceeds half of the curvature, which is enough for the
-steps to converge.
+choice is diag(p) − ppᵀ, where p are the probabilities of the n options. This matrix is replaced by
+the diagonal matrix with p(1 − p) n / (n − 1), so that each option can be solved for by itself. If
+all p are equal, the replacement is exact, except for a term common to all options, which does not
+change the probabilities. The replacement always exceeds half of the curvature, which is enough for
+the steps to converge.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _N_STEPS = 12
 _START_VARIANCE = 0.05
 # Upper bound on the number of steps of EM that `context.accelerate` takes at once for a variance.
 _MAX_ACCELERATION = 10.0
-# Lower bound on the probability of an option without habits. Its logarithm is −14.
+# Lower bound on the probability of an option without habits, whose logarithm is then −14.
 _MIN_PROBABILITY = np.float32(1e-6)
 # Upper bound on the size of a habit, so that no exponential overflows. A habit of 20 can make an
 # option with the log probability −14 the most probable one. Only nearly impossible choices that
@@ -66,8 +66,8 @@ class Habits:
 class _Choices:
     """Choices, sorted by student and context."""
 
-    # Which choices belong to which student and context. The arrays `item`, `is_right` and `is_used`
-    # mean nothing here.
+    # The student and the context of each choice. The arrays `item`, `is_right` and `is_used` mean
+    # nothing here.
     observations: Observations
     # Option chosen, from 0, shape (choices,).
     choice: IntArray
@@ -222,8 +222,8 @@ def _estimate_variance(sums: FloatArray, old: FloatArray, n_options: int) -> Flo
     """
     n_terms, squares, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
     # A constant that is added to the terms of all n options does not change the probabilities, so
-    # its estimate is 0. Only n − 1 of a node's n terms are free, and their squares are too small by
-    # the factor (n − 1) / n.
+    # this constant is estimated as 0. Only n − 1 of a node's n terms are free, which makes the sum
+    # of their squares too small by the factor (n − 1) / n.
     squares = squares * n_options / (n_options - 1)
     new = (squares + variances) / n_terms
     return accelerate(old, new, squares_of_removed / n_terms, _MAX_ACCELERATION)
@@ -234,8 +234,9 @@ def add_habits(
 ) -> FloatArray:
     """Return the probabilities of options with habits, shape (pairs, options).
 
-    `probability` has those without habits; `student` and `context` are ids. In a context in which a
-    student has no answers, the student's overall habit is used. An unknown student has no habit.
+    `probability` has the probabilities without habits; `student` and `context` are ids. In a
+    context in which a student has no answers, the student's overall habit is used. An unknown
+    student has no habit.
     """
     student_position = find_ids(habits.student_ids, student)
     context_position = find_ids(habits.context_ids, context)
@@ -243,7 +244,7 @@ def add_habits(
     same_label = np.zeros_like(context_position)
     nodes = find_nodes(habits.levels, student_position, [same_label, context_position])
     habit = np.zeros_like(probability)
-    # The habit in a context includes the student's overall habit, so it takes its place.
+    # The habit in a context includes the student's overall habit, and so replaces it.
     for node, level_total in zip(nodes, habits.total, strict=True):
         has_answers = node >= 0
         habit[has_answers] = level_total[node[has_answers]]

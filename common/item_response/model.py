@@ -16,7 +16,8 @@ answers do not support are shrunk to zero. With k = 1 and no guessing, this is t
 logistic model.
 
 Students and items get Gaussian posteriors. The product of a Gaussian and the likelihood of an
-answer is not Gaussian. It becomes Gaussian if the log likelihood is replaced by a parabola,
+answer is not Gaussian. The product becomes Gaussian if the log likelihood is replaced by a
+parabola,
 
     linear · logit − weight · logit² / 2.
 
@@ -49,7 +50,7 @@ _MIN_CURVATURE = np.float32(0.01)
 # Logits are clipped to −40 and 40. The slope and the curvature of the log likelihood hardly change
 # beyond these bounds.
 _MAX_LOGIT = np.float32(40)
-# A guess at the variance of slopes and of intercepts in a group of items.
+# Guessed variance of slopes and of intercepts in a group of items.
 _GUESSED_VARIANCE = 0.1
 # The guess counts as much as this number of items.
 _ITEMS_OF_GUESS = 3.0
@@ -99,11 +100,12 @@ def standard_normal(n: int, k: int) -> Gaussians:
 def expected_slope_and_curvature(
     mean: FloatArray, variance: FloatArray, is_right: BoolArray, guessing: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return expected slope and curvature of each answer's log likelihood in its logit.
+    """Return the expected slope and curvature of each answer's log likelihood.
 
-    The logit is Gaussian with `mean` and `variance`. The expectations are computed by Gauss-Hermite
-    quadrature with two points, one standard deviation to either side of the mean. The curvature is
-    the Fisher information. All arrays have shape (answers,).
+    The log likelihood is a function of the answer's logit, which is Gaussian with `mean` and
+    `variance`. The expectations are computed by Gauss-Hermite quadrature with two points, one
+    standard deviation to either side of the mean. The curvature is the Fisher information. All
+    arrays have shape (answers,).
     """
     deviation = np.sqrt(variance)
     weight_of_point = np.float32(0.5)
@@ -118,8 +120,8 @@ def expected_slope_and_curvature(
         slope_if_right += weighted_slope
         # d log P(wrong) / d logit = −P(knows).
         slope_if_wrong -= weight_of_point * knows
-        # The Fisher information is −(slope if right) · (slope if wrong), where the weight of the
-        # point counts once.
+        # The Fisher information is −(slope if right) · (slope if wrong). `weighted_slope` is the
+        # first of the two slopes times the weight of the point, and −`knows` the second slope.
         curvature += weighted_slope * knows
     slope = np.where(is_right, slope_if_right, slope_if_wrong)
     return slope, np.maximum(curvature, _MIN_CURVATURE)
@@ -172,9 +174,10 @@ def student_vector_moments(students: Gaussians) -> FloatArray:
 
 
 def weighted_sums(linear: Any, weight: Any, column_moments: FloatArray) -> FloatArray:
-    """Return Σ linear · E[vector] and Σ weight · E[vector vectorᵀ], side by side, for each row.
+    """Return Σ linear · E[vector] and Σ weight · E[vector vectorᵀ] for each row of the matrices.
 
-    The matrix is stored as in `moments`.
+    The two sums are side by side, shape (rows, d + d(d + 1)/2). The second is the stored triangle
+    of a symmetric matrix, as in `moments`.
 
     Parameters
     ----------
@@ -253,7 +256,7 @@ def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussia
 
     `sums` has a row for each item: the `weighted_sums` over the item's answers, whose log
     likelihoods are linear · logit − weight · logit² / 2. `prior` has one Gaussian for each group of
-    items, `group` says which one belongs to each item. With the vectors v = (ability, 1) of the
+    items, and `group` the number of each item's group. With the vectors v = (ability, 1) of the
     students who answered the item, the posterior has
 
         precision = prior precision + Σ weight · E[v vᵀ],
@@ -272,8 +275,9 @@ def estimate_prior(
 ) -> Gaussians:
     """Return the prior of each group of items: mean and covariance of the group's items.
 
-    Only items with answers count. A group without such items keeps its old prior. A guess at the
-    covariance counts as much as `_ITEMS_OF_GUESS` items, so that few items have no extreme prior.
+    Only items with answers count. A group without such items keeps its old prior. A guessed
+    covariance, `_GUESSED_VARIANCE` · I, counts as much as `_ITEMS_OF_GUESS` items. So the prior of
+    a group of few items is not extreme.
     """
     mean = old.mean.copy()
     covariance = old.covariance.copy()

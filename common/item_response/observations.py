@@ -27,17 +27,14 @@ _MIN_CHUNK = 1 << 14
 class Observations:
     """Answers to items, sorted by student, and for each student by context.
 
-    If answers are right or wrong, an item is a question. If they are options, each question has an
-    item for each of its stages: is the answer right; else, is it the most popular wrong option;
-    else, the next one (see `fitting`)?
+    An item is a question in one stage (README.md in this folder explains the words).
     """
 
     # Shape (students + 1,): the answers of student i are start[i] to start[i + 1].
     start: IntArray
     # Shape (answers,): the item of each answer, from 0.
     item: npt.NDArray[np.int32]
-    # Shape (answers,): whether the answer is right; for an item that is a stage, whether the answer
-    # is the option for which the stage asks.
+    # Shape (answers,): whether the answer passes the item. In the first stage, a right answer does.
     is_right: BoolArray
     # Shape (answers,): False for answers that are held out.
     is_used: BoolArray
@@ -131,7 +128,8 @@ def sort_answers(
     student
         Number of each answer's student, int32 from 0, shape (answers,).
     labels
-        For each level of contexts, the coarsest first: int32 from 0, shape (answers,).
+        For each level of contexts, the coarsest first, the label of each answer's context (see
+        `context.make_label`): int32 from 0, shape (answers,).
     n_students
         Number of students, with or without answers.
 
@@ -165,8 +163,8 @@ def sort_answers(
 def _find_level(label: IntArray, parent_start: IntArray) -> Level:
     """Return the nodes of one level: runs of answers with the same parent and the same label.
 
-    `label` is that of each answer, in sorted order. The answers of parent i are parent_start[i] to
-    parent_start[i + 1].
+    `label` has the label of each answer, in sorted order. The answers of parent i are
+    parent_start[i] to parent_start[i + 1].
     """
     n_answers = len(label)
     # A node begins where the label changes, and where a parent begins. Parents without answers at
@@ -174,7 +172,7 @@ def _find_level(label: IntArray, parent_start: IntArray) -> Level:
     is_first = np.diff(label, prepend=-1) != 0
     is_first[parent_start[parent_start < n_answers]] = True
     first = np.flatnonzero(is_first)
-    # The parent of a node is the last one that begins at or before the node's first answer. If
+    # The parent of a node is the last parent that begins at or before the node's first answer. If
     # several parents begin at the same answer, all but the last have no answers: with the starts
     # [0, 2, 2, 5], student 1 has none, and a node that begins at 2 belongs to student 2.
     n_begun = np.searchsorted(parent_start, first, side="right").astype(np.int32)
@@ -194,7 +192,7 @@ def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int
         rows = np.flatnonzero((key >= low) & (key < high))
         # A counting sort is several times faster than argsort. SciPy has one: it converts a sparse
         # matrix from a list of cells to one row after the other, and keeps the order in each row.
-        # So put each value into the row of its key, and into a column of its own.
+        # So put each value into the row of its key, and into a different column each.
         matrix_row = key[rows] - low
         matrix_column = np.arange(len(rows), dtype=np.int32)
         shape = max(high - low, 1), max(len(rows), 1)

@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 _OPTION_RANGE = schema.OPTIONS[0], schema.OPTIONS[-1]
 N_OPTIONS = len(schema.OPTIONS)
-# The probabilities of so many pairs at a time are brought from the order of outcomes (the right
-# option first, then by popularity) into the order of options.
+# Number of pairs whose probabilities are rearranged at a time: from the order of outcomes (the
+# right option first, then by popularity) into the order of options.
 _BLOCK = 1 << 16
 
 
@@ -110,7 +110,7 @@ class ItemResponseOptions(BaseItemResponse):
         outcome = self.outcome_of_option_[question_number, option - 1]
         answers = Answers(student, question, outcome, context, n_stages=N_OPTIONS - 1)
         self._fit_and_set_attributes(answers, settings)
-        # Count each option once more, so that the share of a rare option is not 0.
+        # Count each option once more, so that the share of an option that nobody chose is not 0.
         count = np.bincount(option - 1, minlength=N_OPTIONS) + 1
         self.option_share_ = (count / (n_answers + N_OPTIONS)).astype(np.float32)
         self.habits_ = None
@@ -167,7 +167,7 @@ class ItemResponseOptions(BaseItemResponse):
         for begin in range(0, len(position), _BLOCK):
             block = slice(begin, begin + _BLOCK)
             # An unknown question has the position after the last question. mode="clip" gives it the
-            # order of the last question. Its probabilities are replaced below.
+            # order of the last question. The code below replaces its probabilities.
             outcome = self.outcome_of_option_.take(position[block], axis=0, mode="clip")
             probability[block] = np.take_along_axis(probability[block], outcome, axis=1)
         is_unknown = position == len(self.posterior_.question_ids)
@@ -196,7 +196,7 @@ def order_options(
         on.
     """
     popularity = count_options(question, option, n_questions)
-    # In the data, a few questions have two right options: take the more frequent one.
+    # In the data, a few questions have two right options: take the option that more answers name.
     right = count_options(question, correct_option, n_questions).argmax(axis=1)
     # A count above all others puts the right option first.
     popularity[np.arange(n_questions), right] = len(option) + 1
@@ -216,10 +216,10 @@ def count_options(question: IntArray, option: IntArray, n_questions: int) -> Int
 
 
 def _context_of_habits(context: IntArray) -> IntArray:
-    """Return the labels of the contexts in which students have habits, shape (pairs,).
+    """Return the ids of the contexts in which students have habits, shape (pairs,).
 
-    `context` has the labels of all levels, the coarsest first. Habits belong to the level in the
-    middle, or to the coarser one of two levels in the middle.
+    `context` has the ids at all levels, the coarsest first. Habits belong to the level in the
+    middle; if two levels are in the middle, they belong to the coarser of the two.
     """
     n_levels = context.shape[1]
     middle = (n_levels - 1) // 2

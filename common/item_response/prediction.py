@@ -4,7 +4,12 @@ from dataclasses import dataclass
 
 from common.answers import find_ids
 from common.arrays import FloatArray, IntArray
-from common.item_response.context import EFFECT_MEAN_AND_VARIANCE, EFFECT_VARIANCE, make_label
+from common.item_response.context import (
+    EFFECT_MEAN,
+    EFFECT_MEAN_AND_VARIANCE,
+    EFFECT_VARIANCE,
+    make_label,
+)
 from common.item_response.model import expected_probability
 from common.item_response.observations import find_nodes, sort_answers
 from common.item_response.steps import Posterior, logit_moments
@@ -23,8 +28,8 @@ def predict_stages(
 
     Right and wrong answers have one stage, which a right answer passes (see `fitting`).
 
-    `student` and `question` are ids, `context` holds labels, shape (pairs, levels). An unknown
-    student or question counts as average, with the variance of all students or questions.
+    `student`, `question` and `context` hold ids; `context` has the shape (pairs, levels). An
+    unknown student or question counts as average, with the variance of all students or questions.
     """
     # `find_ids` gives an unknown id the position after the last id. In the posterior, this is the
     # position of the average student and of the average question.
@@ -56,7 +61,7 @@ def predict_stages(
             p_knows = expected_probability(mean, variance)
             passing[pairs, stage] = p_knows + guessing * (1 - p_knows)
 
-    # In the order of students, the posteriors that are read lie close together in memory.
+    # Sort the pairs by student: `predict_pairs` then reads the posteriors of a range of students.
     order, *_ = sort_answers(student_position, [], len(posterior.student_ids) + 1)
     # At most `_PAIRS_AT_ONCE` pairs in each part. An even number of parts keeps two threads equally
     # busy.
@@ -71,9 +76,9 @@ def _effects_on_logits(
 ) -> FloatArray:
     """Return how the contexts of pairs change their logits, shape (pairs, 2 + k).
 
-    The change is the sum of the student's own effects and of the effect that all students share.
-    The columns are its mean, its variance and its covariances with the k abilities. The parameters
-    are those of `find_effects`.
+    The change is the sum of the student effect and of the shared effect. The columns are the mean
+    of the change, its variance and its covariances with the k abilities. The parameters are those
+    of `find_effects`.
     """
     effects, shared = find_effects(posterior, student_position, context, stage)
     # The shared effect is independent of the student: means and variances add up, and the
@@ -103,12 +108,12 @@ class LogitParts:
     # Posterior mean and variance of slopes · ability + intercept.
     mean: FloatArray
     variance: FloatArray
-    # Posterior mean and variance of the effect of the context: the student's own effect plus the
-    # effect that all students share in the context.
+    # Posterior mean and variance of the effect of the context: an effect that belongs to the
+    # student (the sum over all levels) plus an effect that all students share in the context.
     effect: FloatArray
     effect_variance: FloatArray
-    # Posterior mean of the student's own effect alone.
-    own_effect: FloatArray
+    # Posterior mean of the effect that belongs to the student alone.
+    student_effect: FloatArray
     # Posterior mean of the question's intercept.
     easiness: FloatArray
     # Posterior mean of the student's first ability.
@@ -122,30 +127,30 @@ def explain(
 ) -> LogitParts:
     """Return the parts of the logits of pairs, if answers are right or wrong.
 
-    `student` and `question` are ids, `context` holds labels, shape (pairs, levels).
+    `student`, `question` and `context` hold ids; `context` has the shape (pairs, levels).
     """
     student_position = find_ids(posterior.student_ids, student)
     question_position = find_ids(posterior.question_ids, question)
     mean, variance = logit_moments(
         posterior.students, posterior.items, student_position, question_position
     )
-    # Columns of `own`, `shared` and `effect`: mean and variance.
-    own: FloatArray = np.zeros((len(student), 2), np.float32)
-    shared = own
+    # The columns of these arrays are mean and variance.
+    student_effect: FloatArray = np.zeros((len(student), 2), np.float32)
+    shared_effect = student_effect
     if posterior.levels:
-        effects, shared = find_effects(posterior, student_position, context)
+        effects, shared_effect = find_effects(posterior, student_position, context)
         # A copy, since a view would keep the covariances with the ability in memory.
-        own = effects[:, EFFECT_MEAN_AND_VARIANCE].copy()
-    effect = own + shared
+        student_effect = effects[:, EFFECT_MEAN_AND_VARIANCE].copy()
+    effect = student_effect + shared_effect
     # The posterior of an item has the slopes, then the intercept.
     slopes = posterior.items.mean[:, :-1]
     intercept = posterior.items.mean[:, -1]
     return LogitParts(
         mean=mean,
         variance=variance,
-        effect=effect[:, 0],
-        effect_variance=effect[:, 1],
-        own_effect=own[:, 0],
+        effect=effect[:, EFFECT_MEAN],
+        effect_variance=effect[:, EFFECT_VARIANCE],
+        student_effect=student_effect[:, EFFECT_MEAN],
         easiness=intercept[question_position],
         ability=posterior.students.mean[student_position, 0],
         slope=np.linalg.norm(slopes, axis=1)[question_position],
@@ -164,15 +169,16 @@ def find_effects(
     student_position
         The position of each pair's student in the posterior, shape (pairs,).
     context
-        Labels of contexts, as users give them, shape (pairs, levels).
+        Ids of contexts, shape (pairs, levels).
     stage
         The stage of the questions.
 
     Returns
     -------
     effects : array of float32, shape (pairs, 2 + k)
-        The student's total effect, the sum over all levels: mean, variance, covariance with the
-        ability. A level at which the student has no answers in the context adds its prior variance.
+        The student effect, the sum of the student's effects over all levels: mean, variance,
+        covariance with each ability. A level at which the student has no answers in the context
+        adds its prior variance.
     shared : array of float32, shape (pairs, 2)
         Mean and variance of the effect that students share in the last level's context.
     """
@@ -183,16 +189,16 @@ def find_effects(
         context_number = find_ids(ids, context[:, level])
         labels.append(make_label(context_number, np.int32(stage), posterior.n_stages))
     nodes = find_nodes(posterior.levels, student_position, labels)
-    # From the level with the largest contexts to that with the smallest. The effects stored for a
-    # context include those of the larger contexts around it, so they replace what was found before.
+    # From the coarsest level to the finest. The total effects stored for a node include the effects
+    # of the nodes above it, so they replace those found before.
     for node, level_effects, prior in zip(
         nodes, posterior.effects, posterior.variance, strict=True
     ):
         has_answers = node >= 0
         effects[has_answers] = level_effects[node[has_answers]]
         effects[~has_answers, EFFECT_VARIANCE] += np.float32(prior[stage])
-    # All students share an effect in each context of the last level, in which the contexts are
-    # smallest. The context's label is the position of this effect in `posterior.shared`.
+    # The label of a context of the last level is the position of its shared effect in
+    # `posterior.shared`.
     shared_position = labels[-1]
     shared = np.stack(
         [posterior.shared.mean[shared_position], posterior.shared.variance[shared_position]], axis=1

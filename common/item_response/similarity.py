@@ -4,7 +4,7 @@ A teacher sets a class a quiz, and all students of the class answer the same que
 depend on who answered or is to answer a question, never on the answer itself. So the pairs to be
 predicted are clustered too.
 
-A clustering puts each question into one cluster. It splits a student's answers into contexts: a
+A clustering puts each question into one cluster, and so splits a student's answers into contexts: a
 context is a student's answers to the questions of one cluster. Up to four clusterings, from coarse
 to fine, become levels of contexts.
 """
@@ -40,7 +40,8 @@ _MAX_NEIGHBOURS = 100
 # elements than this, they are projected to `_N_PROJECTED` dimensions.
 _MAX_NUMBERS = 1 << 26
 _N_PROJECTED = 256
-# To choose the levels, contexts are counted for so many students as have about this many answers.
+# To choose the levels, contexts are counted for some students, who together have about this many
+# answers.
 _MAX_COUNTED = 1_000_000
 # Similarities are computed for some questions at a time, in arrays of about this many numbers.
 _BLOCK = 1 << 22
@@ -68,7 +69,7 @@ def cluster_questions(
     question_ids : array of int, shape (questions,)
         Increasing.
     cluster : array of int32, shape (questions, levels)
-        Label of each question's cluster, the level with the largest clusters first. There are no
+        Number of each question's cluster, the level with the largest clusters first. There are no
         levels if all students answer the same questions, or if hardly any two students answer a
         common question.
     """
@@ -162,9 +163,10 @@ def _find_similarity(vectors: FloatArray) -> Any:
     for begin in range(0, n, step):
         product = vectors[begin : begin + step] @ vectors.T
         if n > _MAX_NEIGHBOURS:
-            kth = n - _MAX_NEIGHBOURS
-            least = np.partition(product, kth, axis=1)[:, kth]
-            product[product < least[:, None]] = 0
+            # In each row, the smallest of the largest products.
+            index = n - _MAX_NEIGHBOURS
+            smallest_kept = np.partition(product, index, axis=1)[:, index]
+            product[product < smallest_kept[:, None]] = 0
         product[product < _MIN_SIMILARITY] = 0
         # A vector is not its own neighbour. Row 0 of `product` belongs to vector `begin`, so the
         # products of vectors with themselves begin at column `begin`.
@@ -186,8 +188,8 @@ def _merge(similarity: Any) -> Iterator[IntArray]:
     n_items = similarity.shape[0]
     cluster = np.arange(n_items, dtype=np.int32)
     size = np.ones(n_items)
-    # For each two clusters, the sum of the similarities over all pairs of a question in the one and
-    # a question in the other. At first, each question is a cluster.
+    # For each two clusters, the sum of the similarities between the questions of the first and
+    # those of the second cluster. At first, each question is a cluster.
     total = similarity
     for cut in _CUTS:
         while True:
@@ -226,9 +228,9 @@ def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, 
     Parameters
     ----------
     total
-        For each two clusters, the sum of the similarities over all pairs of a question in the one
-        and a question in the other: a symmetric sparse matrix (CSR). The similarity of two clusters
-        is the mean over these pairs of questions.
+        For each two clusters, the sum of the similarities between the questions of the first and
+        those of the second cluster: a symmetric sparse matrix (CSR). The similarity of two clusters
+        is the mean of these similarities.
     size
         Number of questions in each cluster.
     cut

@@ -1,6 +1,8 @@
 """Find a good start for the fit. From a random start, the fit would take many more steps."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from common.arrays import FloatArray, IntArray
 from common.item_response import model
@@ -26,12 +28,12 @@ _SLOPE_VARIANCE = 0.1
 # Bound on the elements of a direction, which are multiplied by `_SLOPE` to give slopes. Items with
 # few answers have extreme elements.
 _MAX_DIRECTION = 3
-# A round of the search for directions looks at every answer once. There are as many rounds as make
-# about `_ANSWERS_LOOKED_AT` looks, but at least `_MIN_ROUNDS` and at most `_MAX_ROUNDS`.
-_ANSWERS_LOOKED_AT = 20_000_000
+# A round of the search for directions reads every answer once. The number of rounds is chosen so
+# that about `_ANSWERS_READ` answers are read in all; it lies between the two bounds below.
+_ANSWERS_READ = 20_000_000
 _MIN_ROUNDS = 5
 _MAX_ROUNDS = 30
-# Number of extra directions in the search. They make the others more exact, and are then dropped.
+# Number of extra directions in the search, which make the others more exact and are then dropped.
 _OVERSAMPLING = 10
 # The residuals of a student or an item are scaled as if there were this many more answers, since
 # the residuals of few answers are mostly noise.
@@ -67,8 +69,7 @@ def find_start(
     observations
         Answers, sorted by student.
     n_stages
-        Number of stages of a question: 1 if answers are right or wrong. Each stage of a question is
-        an item of its own (see `fitting`).
+        Number of stages of a question: 1 if answers are right or wrong (see README.md).
     n_dimensions
         Number k of abilities.
     student_order
@@ -130,15 +131,14 @@ def _answers_of(observations: Observations, is_chosen: np.ndarray) -> Observatio
 def _fit_one_dimension(observations: Observations, n_stages: int) -> State:
     """Fit a single ability without guessing, in a few steps.
 
-    An item is a question in one stage: is the answer right; else, is it the most popular wrong
-    option (distractor), and so on? All items of the first stage come first, then those of the
-    second, and so on.
+    Items are in the order of stages: all items of the first stage, then all of the second, and so
+    on.
     """
     n_items = observations.n_items
     prior_variance = np.diag([_FIRST_SLOPE_VARIANCE, _FIRST_INTERCEPT_VARIANCE])
     prior = Gaussians(np.zeros((n_stages, 2)), np.tile(prior_variance, (n_stages, 1, 1)))
-    # Only the slopes of the first stage are expected to be positive. Whether an answer is right
-    # depends on the ability. Which distractor is chosen hardly depends on it.
+    # Only the slopes of the first stage are expected to be positive: a right answer depends on the
+    # ability, but the choice of a distractor hardly does.
     prior.mean[0, 0] = _FIRST_SLOPE_MEAN
     stage = np.repeat(np.arange(n_stages), n_items // n_stages)
     state = State(
@@ -159,10 +159,9 @@ def _find_residual_directions(
 ) -> FloatArray:
     """Return the main directions of the residuals, shape (items, directions).
 
-    The residuals are a matrix with a row for each student and a column for each item. Its leading
-    right singular vectors are the directions, scaled so that the mean square of a direction's
-    elements over all answers is 1. They are found by randomised subspace iteration (Halko,
-    Martinsson and Tropp 2011, algorithm 4.4).
+    The residuals are a matrix with a row for each student and a column for each item. The
+    directions are its leading right singular vectors, scaled so that the mean square of a
+    direction's elements over all answers is 1.
     """
     n_items = observations.n_items
     if n_directions == 0:
@@ -178,21 +177,10 @@ def _find_residual_directions(
     residual *= student_scale[student] * item_scale[item]
     matrix = observations.matrix(residual.astype(np.float32), observations.start)
     parts = [matrix[rows] for rows in observations.chunks()]
+    directions = _leading_singular_vectors(parts, n_items, n_directions, seed)
 
-    n_searched = min(n_directions + _OVERSAMPLING, n_items)
-    basis = np.random.default_rng(seed).standard_normal((n_items, n_searched))
-    n_rounds = int(np.clip(_ANSWERS_LOOKED_AT // len(item), _MIN_ROUNDS, _MAX_ROUNDS))
-    for _ in range(n_rounds):
-        orthonormal = np.linalg.qr(basis)[0].astype(np.float32)
-        # The new basis is matrixᵀ @ matrix @ orthonormal, summed over parts of the rows. The lambda
-        # is called in this round only, so it may use the round's `orthonormal` (ruff: B023).
-        images = in_threads(lambda part: part.T @ (part @ orthonormal), parts)  # noqa: B023
-        basis = sum(images, np.zeros(basis.shape))
-    # `basis` spans the leading directions: take its leading left singular vectors.
-    left_vectors = np.linalg.svd(basis, full_matrices=False)[0]
-    directions = left_vectors[:, :n_directions]
-    # An item's element is a sum over its n answers, divided by √n. Divide by √n again: slopes do
-    # not grow with the number of answers.
+    # The matrix was scaled by `item_scale`, about 1 / √n for an item with n answers. So an item's
+    # element of a direction grows with √n. A slope does not: scale the directions too.
     directions = directions * item_scale[:, None]
     mean_square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()
     directions /= np.sqrt(np.maximum(mean_square, 1e-30))
@@ -200,6 +188,40 @@ def _find_residual_directions(
     # With fewer items than wanted directions, pad with zeros.
     n_missing = n_directions - directions.shape[1]
     return np.pad(directions, [(0, 0), (0, n_missing)])
+
+
+def _leading_singular_vectors(
+    parts: Sequence[Any], n_items: int, n_directions: int, seed: int
+) -> FloatArray:
+    """Return the leading right singular vectors of a matrix, shape (items, directions).
+
+    The vectors are found by randomised subspace iteration (Halko, Martinsson and Tropp 2011,
+    algorithm 4.4). There are fewer of them if there are fewer items.
+
+    Parameters
+    ----------
+    parts
+        The rows of the matrix, cut into several sparse matrices with a column for each item.
+    n_items
+        The number of columns.
+    n_directions
+        The number of vectors.
+    seed
+        Seed of the random basis with which the search begins.
+    """
+    n_answers = sum(part.nnz for part in parts)
+    n_searched = min(n_directions + _OVERSAMPLING, n_items)
+    basis = np.random.default_rng(seed).standard_normal((n_items, n_searched))
+    n_rounds = int(np.clip(_ANSWERS_READ // n_answers, _MIN_ROUNDS, _MAX_ROUNDS))
+    for _ in range(n_rounds):
+        orthonormal = np.linalg.qr(basis)[0].astype(np.float32)
+        # The new basis is matrixᵀ @ matrix @ orthonormal, summed over parts of the rows. The lambda
+        # is called in this round only, so it may use the round's `orthonormal` (ruff: B023).
+        images = in_threads(lambda part: part.T @ (part @ orthonormal), parts)  # noqa: B023
+        basis = sum(images, np.zeros(basis.shape))
+    # `basis` spans the leading directions: take its leading left singular vectors.
+    left_vectors: FloatArray = np.linalg.svd(basis, full_matrices=False)[0]
+    return left_vectors[:, :n_directions]
 
 
 def _find_residuals(observations: Observations, state: State, student: IntArray) -> FloatArray:

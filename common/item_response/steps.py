@@ -1,9 +1,9 @@
 """A step of the fit: one pass over all answers, which takes most of the time.
 
-A step updates every student, and computes the sums from which the items are updated. It works on
-chunks of students, one thread for each chunk. Within a chunk, it works on blocks of answers that
-fit into the processor's cache. Neither the chunks nor the order in which their sums are added
-depend on the number of threads.
+A step updates every student, and computes the sums from which the items are updated. Chunks of
+students are updated in parallel, each in one thread. Within a chunk, the answers are processed in
+blocks that fit into the processor's cache. Neither the chunks nor the order in which their sums are
+added depend on the number of threads.
 
 README.md in this folder explains the words: items, stages, contexts, levels, nodes, leaves.
 """
@@ -28,7 +28,7 @@ from common.threads import in_threads
 
 import numpy as np
 
-# Number of answers in a block. The arrays of so many answers fit into the processor's cache.
+# Number of answers in a block, whose arrays fit into the processor's cache.
 _BLOCK = 1 << 15
 # Number of parts in which the items are updated in parallel.
 _N_ITEM_PARTS = 8
@@ -38,14 +38,9 @@ _N_ITEM_PARTS = 8
 class State:
     """The quantities that a step of the fit updates.
 
-    An item is a question in one stage. Right and wrong answers have one stage. A choice among four
-    options has three: is the answer right; else, is it the most popular wrong option; else, the
-    next one? Items are in the order of stages: all items of the first stage, then all of the
-    second, and so on. The last item of each stage belongs to a question without answers.
-
-    A student's answers in a context share an effect, which is added to their logits. Contexts are
-    nested in levels. Each context in which a student has answers is a node of the student's tree
-    (see `context`); its total effect is the sum of its own effect and those of the nodes above it.
+    An item is a question in one stage (README.md explains the words). Items are in the order of
+    stages: all items of the first stage, then all of the second, and so on. The last item of each
+    stage belongs to a question without answers.
     """
 
     # Posteriors of the abilities, k dimensions.
@@ -57,14 +52,14 @@ class State:
     # Probability that a student who does not know the answer passes the item, shape (items,),
     # float32.
     guessing: FloatArray
-    # For each level of contexts, the largest contexts first, the posteriors of the total effects at
-    # its nodes: mean, variance, covariance with each ability; shape (nodes, 2 + k), float32. At the
-    # start of a fit, a tuple with those of the last level alone, since a step reads no others.
+    # For each level of contexts, the coarsest first, the posteriors of the total effects at its
+    # nodes: mean, variance, covariance with each ability; shape (nodes, 2 + k), float32. At the
+    # start of a fit, the tuple has the array of the last level alone, since a step reads no other.
     effects: tuple[FloatArray, ...] = ()
-    # Prior variance of the nodes' own effects, shape (levels, stages).
+    # Prior variance of the effects of the nodes at each level, shape (levels, stages).
     variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
-    # Further effects on the logits: one for each context of the last level (the smallest contexts),
-    # which all students share. A placeholder if the answers have no contexts.
+    # Further effects on the logits, one for each context of the last level, which all students
+    # share. A placeholder if the answers have no contexts.
     shared: SharedEffects = field(
         default_factory=lambda: SharedEffects(np.zeros(1), np.zeros(1), np.zeros(1))
     )
@@ -83,7 +78,7 @@ class Posterior(State):
     # Increasing, shape (questions,). Each stage has one more item, which stands for unknown
     # questions.
     question_ids: IntArray
-    # For each level of contexts, the labels in the answers, increasing.
+    # For each level of contexts, the ids of the contexts with answers, increasing.
     context_ids: tuple[IntArray, ...] = ()
     # For each level, the contexts in which each student has answers. The rows of `effects` belong
     # to these nodes.
@@ -160,9 +155,9 @@ class _ChunkSums:
     # For each item, the sums from which its posterior is computed (see `model.weighted_sums`),
     # shape (items, d + d(d + 1)/2) for d = k + 1.
     items: FloatArray
-    # The sums from which `context.estimate_variance` computes the prior variances of the students'
-    # own effects: the number of effects and three sums over effects, shape (levels, stages, 4).
-    # None without contexts.
+    # The sums from which `context.estimate_variance` computes the prior variances of the effects of
+    # nodes: the number of effects and three sums over effects, shape (levels, stages, 4). None
+    # without contexts.
     variance: FloatArray | None = None
     # For each effect that students share, its precision and precision · mean from the answers of
     # the chunk, shape (shared effects, 2). None without contexts.
@@ -174,11 +169,8 @@ class _ChunkUpdate:
     """The new posteriors of a chunk of students and of their contexts, and its sums."""
 
     students: Gaussians
-    # The students' own effects on their logits. Contexts are nested in levels, for instance quizzes
-    # in groups of quizzes. Each array belongs to a level and has a row for each context in which a
-    # student of the chunk has answers, shape (rows, 2 + k). The row describes the sum of the
-    # effects of this context and of the larger ones around it: its mean, its variance, and its
-    # covariances with the k abilities.
+    # For each level of contexts, the posteriors of the total effects at the chunk's nodes: mean,
+    # variance and covariances with the k abilities, shape (nodes, 2 + k).
     effects: list[FloatArray]
     sums: _ChunkSums
 
@@ -269,8 +261,7 @@ def _update_with_contexts(
     """Update some students and the effects of their contexts from their answers `part`.
 
     `old` are the students' posteriors before the step, `item_moments` the moments of all items'
-    (slopes, intercept). A leaf is a context of the last level in which a student has answers;
-    `old_leaf_effects` are the total effects at the leaves before the step.
+    (slopes, intercept). `old_leaf_effects` are the total effects at the leaves before the step.
 
     The logit of an answer is slopes · ability + intercept + total effect at the leaf + shared
     effect. Its log likelihood is replaced by linear · logit − weight · logit² / 2. If a number m is
@@ -289,7 +280,7 @@ def _update_with_contexts(
     shared_mean = state.shared.mean[leaves.label]
     linear -= weight * shared_mean[leaf]
 
-    # From the leaves up to the students: integrate out the students' own effects.
+    # From the leaves up to the students: integrate out the effects of the nodes.
     weight_by_student = part.matrix(weight, part.start)
     weight_by_leaf = part.matrix(weight, leaves.start)
     new, eliminations = _update_abilities(
@@ -310,7 +301,7 @@ def _update_with_contexts(
     item_sums = model.weighted_sums(
         part.matrix(linear, part.start).T, weight_by_student.T, model.student_vector_moments(new)
     )
-    # The sums now subtract Σ weight · E[ability] · E[total effect]. They need the expectation of
+    # The sums now subtract Σ weight · E[ability] · E[total effect]. Correct is the expectation of
     # the product, so subtract Σ weight · Cov[ability, total effect] as well.
     k = new.mean.shape[1]
     item_sums[:, :k] -= weight_by_leaf.T @ new_leaf_effects[:, EFFECT_COVARIANCES]
@@ -325,7 +316,7 @@ def _update_abilities(
     item_moments: FloatArray,
     variance: FloatArray,
 ) -> tuple[Gaussians, list[Elimination]]:
-    """Return the posteriors of the abilities, with the students' own effects integrated out.
+    """Return the posteriors of the abilities, with the effects of the nodes integrated out.
 
     The log likelihood of each answer in `part` is linear · logit − weight · logit² / 2. The weights
     are sparse matrices with a column for each item, and a row for each student or each leaf.
@@ -346,7 +337,7 @@ def _update_abilities(
 
 
 def _add_shared(leaf_effects: FloatArray, state: State, leaves: Level) -> FloatArray:
-    """Return the effects at leaves plus the effect that students share in each leaf's context."""
+    """Return the total effects at leaves plus the shared effect of each leaf's context."""
     with_shared = leaf_effects.copy()
     with_shared[:, EFFECT_MEAN] += state.shared.mean[leaves.label]
     with_shared[:, EFFECT_VARIANCE] += state.shared.variance[leaves.label]
@@ -356,9 +347,8 @@ def _add_shared(leaf_effects: FloatArray, state: State, leaves: Level) -> FloatA
 def _sum_by_leaf(linear: Any, weight: Any, item_moments: FloatArray) -> FloatArray:
     """Return the sums over the answers of each leaf that `context.eliminate` needs.
 
-    The columns are the sums of weight, of linear, and of weight · E[(slopes, intercept)]; shape
-    (leaves, 2 + k + 1). `linear` and `weight` are sparse matrices with a row for each leaf and a
-    column for each item.
+    The columns are weight_sum, linear_sum and item_sum (see `context`), shape (leaves, 2 + k + 1).
+    `linear` and `weight` are sparse matrices with a row for each leaf and a column for each item.
     """
     d = model.count_dimensions(item_moments)
     weight_sum = np.asarray(weight.sum(axis=1))
@@ -503,8 +493,8 @@ def _logit_blocks(
         np.take(item_moments, block_item, axis=0, out=of_item, mode="clip")
         # The first d columns are the means of both vectors: E[logit] is their scalar product.
         mean = np.einsum("ij,ij->i", of_student[:, :d], of_item[:, :d])
-        # The other columns are E[vector vectorᵀ]. E[logit²] is the scalar product of the two
-        # matrices, and the stored triangles have the same scalar product.
+        # The other columns are the stored triangles of E[vector vectorᵀ] (see `model.moments`).
+        # Their scalar product is that of the two whole matrices, E[logit²].
         second_moment = np.einsum("ij,ij->i", of_student[:, d:], of_item[:, d:])
         variance = second_moment - mean * mean
         if effects is not None:

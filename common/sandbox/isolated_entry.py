@@ -60,7 +60,8 @@ class IsolatedEntry:
     Attributes
     ----------
     isolation : str
-        What the operating system keeps the entry from doing, and what it cannot prevent, as text.
+        The protections that are in force, the ways to do harm that they close, and those that stay
+        open, as text.
     memory_limited : bool
         Whether the system enforces the memory limit.
     changed : dict

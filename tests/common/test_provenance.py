@@ -10,13 +10,9 @@ from common.errors import InputError
 
 import pandas as pd
 import pytest
+from changed_files import drop_last_line
 from conftest import Write, fails, succeeds
 from page_reading import read_page
-
-
-def drop_last_row(path: Path) -> None:
-    """Drop the last row of a file, so that the file no longer matches its fingerprint."""
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
 
 
 def renumber_students(path: Path) -> None:
@@ -60,7 +56,7 @@ def test_a_stale_template_is_refused_and_the_command_mends_it(tiny_kit: Path) ->
     submission = tiny_kit / "submissions/submission_task_1.zip"
     model = ["task_1/sample_model_majority.py"]
     succeeds(model, kit=tiny_kit)
-    drop_last_row(tiny_kit / "data/test_data/test_public_answers_task_1.csv")
+    drop_last_line(tiny_kit / "data/test_data/test_public_answers_task_1.csv")
     for command in (model, ["-m", "tools.check_submission", submission]):
         line = fails(command, kit=tiny_kit, cwd=tiny_kit)
         assert "submission_task_1_2.csv: was made from other data than now lie in" in line

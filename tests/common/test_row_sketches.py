@@ -48,15 +48,21 @@ def edit(answers: pd.DataFrame, share: float) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def sketches(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, dict[str, str]]]:
-    """Return the sketches of a simulation: training answers, and test answers in two files."""
+    """Return the sketches of one simulation: of training answers, and of two files of test answers.
+
+    A sketch has a text for each outcome, by the name of the outcome's column.
+    """
     folder = tmp_path_factory.mktemp("simulated")
-    parts = {"train.csv": ANSWERS[:30_000], "a.csv": ANSWERS[30_000:35_000]}
-    parts["b.csv"] = ANSWERS[35_000:]
-    sketches = {}
-    for name, part in parts.items():
-        part.to_csv(folder / name, index=False)
-        sketches[name] = row_sketches.sketch(folder / name)
-    return [sketches]
+    answers_by_file = {
+        "train.csv": ANSWERS[:30_000],
+        "public.csv": ANSWERS[30_000:35_000],
+        "private.csv": ANSWERS[35_000:],
+    }
+    sketch_by_file = {}
+    for name, answers in answers_by_file.items():
+        answers.to_csv(folder / name, index=False)
+        sketch_by_file[name] = row_sketches.sketch(folder / name)
+    return [sketch_by_file]
 
 
 @pytest.mark.parametrize(
@@ -116,10 +122,9 @@ def test_the_way_of_saving_does_not_matter(
 def test_seven_rows_are_too_few_and_eight_suffice(
     sketches: list[dict[str, dict[str, str]]], tmp_path: Path
 ) -> None:
-    """The two small files of the simulation are sketched whole."""
+    """A sketch of few rows, such as of the 5,000 of public.csv, keeps the hashes of all of them."""
     found = []
     for n_rows in (7, 8):
-        # The row with the largest hash that is kept tells nothing less than the others.
         ANSWERS[30_000 : 30_000 + n_rows].to_csv(tmp_path / "mine.csv", index=False)
         found.append(row_sketches.is_known(tmp_path / "mine.csv", sketches))
     assert found == [False, True]

@@ -19,6 +19,7 @@ from tools.quickstart import run_step
 import numpy as np
 import pandas as pd
 import pytest
+from changed_files import drop_last_line
 from conftest import fails, run, succeeds
 from page_reading import read_page
 from sample_blocks import needs_blocks
@@ -68,14 +69,16 @@ class Scored:
         return [value for name, value in self.facts if name == "Doubt"]
 
 
+def copy_needed(scored_kit: Path, destination: Path) -> Path:
+    """Copy a kit without the folders that these tests do not need, since copying takes time."""
+    left_out = shutil.ignore_patterns("hosting", "related_challenges", "tests", "task_[123]")
+    return Path(shutil.copytree(scored_kit, destination, ignore=left_out))
+
+
 @pytest.fixture
 def kit(scored_kit: Path, tmp_path: Path) -> Path:
-    """Return a kit with the baseline trained on its local split, which the test may change.
-
-    The folders that the tests do not need are left out, since copying them takes time.
-    """
-    left_out = shutil.ignore_patterns("hosting", "related_challenges", "tests", "task_[123]")
-    return Path(shutil.copytree(scored_kit, tmp_path / "kit", ignore=left_out))
+    """Return a kit with the baseline trained on its local split, which the test may change."""
+    return copy_needed(scored_kit, tmp_path / "kit")
 
 
 @pytest.fixture
@@ -352,11 +355,6 @@ def test_an_interrupted_training_is_marked(kit: Path, evaluate: Evaluate) -> Non
 # ---- Training data that have changed -------------------------------------------------------------
 
 
-def drop_last_line(path: Path) -> None:
-    """Remove the last line of a file."""
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-
-
 @pytest.mark.parametrize(
     "entry", ["package", "zip by hand", "zip with records", "package's own script"]
 )
@@ -410,17 +408,21 @@ def test_a_copied_package_of_other_data_names_its_own_script(kit: Path, tmp_path
 # ---- Weights trained in another kit --------------------------------------------------------------
 
 
-@pytest.fixture
-def student_zip(kit: Path, tmp_path: Path) -> Path:
-    """Return a packed entry of the baseline, trained in another kit on another local split."""
-    student_kit = Path(shutil.copytree(kit, tmp_path / "student"))
+@pytest.fixture(scope="module")
+def student_zip(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a packed entry of the baseline, trained in another kit on another local split.
+
+    Tests share the zip and only read it.
+    """
+    folder = tmp_path_factory.mktemp("student")
+    student_kit = copy_needed(scored_kit, folder / "kit")
     succeeds(["task_4/local_data_split.py", "--seed", 5], kit=student_kit)
     succeeds(["task_4/numpy/train_model.py", "--local"], kit=student_kit)
-    pack = ["task_4/package.py", "task_4/numpy", "--output_dir", tmp_path]
+    pack = ["task_4/package.py", "task_4/numpy", "--output_dir", folder]
     warning = run(pack, kit=student_kit, cwd=student_kit).stderr
     assert "its model was trained with --local" in warning
     shutil.rmtree(student_kit)
-    return tmp_path / "submission_task_4.zip"
+    return folder / "submission_task_4.zip"
 
 
 def test_weights_from_elsewhere_are_not_compared_with_the_files_of_this_kit(

@@ -58,23 +58,22 @@ if __name__ == "__main__":
 """
 
 
-def write_constant_entry(kit: Path, *, task: int, value: int, dimensions: str | None = None) -> str:
-    """Write an entry that always predicts `value`; return its path, relative to the kit's folder.
+def constant_entry(
+    kit: Path, *, task: int = 1, value: int = 1, dimensions: str | None = None
+) -> str:
+    """Return the code of an entry that always predicts `value`.
 
     The entry checks that it is given the kit's metadata, if there are any, and the flag
     `--dimensions` with the given value, if any.
     """
     metadata = kit / "data/metadata"
-    source = ENTRY.format(
+    return ENTRY.format(
         task=task,
         value=value,
         flag=dimensions,
         metadata=str(metadata) if metadata.exists() else None,
         column={1: "IsCorrect", 2: "AnswerValue"}[task],
     )
-    name = f"task_{task}/always_{value}.py"
-    (kit / name).write_text(source)
-    return name
 
 
 def files_of(kit: Path) -> set[str]:
@@ -145,9 +144,10 @@ class Validated:
 def validated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Validated:
     """Run all `CASES` in a copy of the kit."""
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("validated") / "kit"))
-    write_constant_entry(kit, task=1, value=1)
-    write_constant_entry(kit, task=1, value=0)
-    write_constant_entry(kit, task=2, value=2, dimensions="2")
+    (kit / RIGHT).write_text(constant_entry(kit, value=1))
+    (kit / WRONG).write_text(constant_entry(kit, value=0))
+    second_option = constant_entry(kit, task=2, value=2, dimensions="2")
+    (kit / SECOND_OPTION).write_text(second_option)
     before = files_of(kit)
     temporary = tmp_path_factory.mktemp("temporary")
     outputs = []
@@ -238,8 +238,8 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
     # Writes nothing.
     (kit / "task_1/my_silence.py").touch()
     # Predicts only the first pair: in `ENTRY`, the list of lines ends with "… for pair in asked)]".
-    constant_entry = (kit / write_constant_entry(kit, task=1, value=1)).read_text()
-    (kit / "task_1/my_gap.py").write_text(constant_entry.replace("in asked)]", "in asked[:1])]"))
+    complete = constant_entry(kit)
+    (kit / "task_1/my_gap.py").write_text(complete.replace("in asked)]", "in asked[:1])]"))
     # Fails without a message.
     (kit / "task_1/my_fault.py").write_text("raise SystemExit(7)\n")
     # Prints much, and then fails with a message.
@@ -294,7 +294,7 @@ def doubtful_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 def write_entry(kit: Path, folder: Path, name: str, *edits: tuple[str, str]) -> Path:
     """Write an entry of task 1 that always predicts 1, with edits of its text; return its path."""
-    text = (kit / write_constant_entry(kit, task=1, value=1)).read_text()
+    text = constant_entry(kit)
     for old, new in edits:
         assert old in text
         text = text.replace(old, new)

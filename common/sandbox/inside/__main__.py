@@ -58,8 +58,8 @@ def main() -> None:
 def isolate(folder: Path, readable: list[str], wanted: Protections) -> Protections:
     """Let this process use only its folder and readable paths; return the protections in force.
 
-    On Linux the function forks. It returns only in the child; the process that called it stays
-    behind as the supervisor.
+    On Linux the function forks, and returns only in the child; the calling process stays behind as
+    the supervisor.
     """
     if sys.platform == "linux":
         protections = _use_protections_of_linux(folder, readable, wanted)
@@ -94,9 +94,9 @@ def _use_protections_of_linux(
     _give_up_privileges()
     writable = [f"{folder}/entry", f"{folder}/tmp"]
     if has_root:
-        # The new root has a /dev/shm of its own, where the entry may write. Without a new root it
-        # may not: files in the machine's /dev/shm outlive the process, and an entry could read in
-        # the next game what it wrote in this one.
+        # The new root has its own /dev/shm, where the entry may write. Without a new root, the
+        # entry may not write to /dev/shm: files in the machine's /dev/shm outlive the process, and
+        # in the next game an entry could read what it wrote in this game.
         writable.append(SHARED_MEMORY)
         for name in _TEMPORARY_FOLDER_VARIABLES:
             os.environ[name] = TEMPORARY_FILES

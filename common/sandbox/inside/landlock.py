@@ -75,7 +75,7 @@ def landlock_version() -> int:
 def ruleset(version: int) -> bytes:
     """Pack `struct landlock_ruleset_attr`: the rights that are refused unless a rule allows them.
 
-    An older kernel expects a shorter structure. It accepts this one, since the fields that it does
+    An older kernel expects a shorter structure, but accepts this one, since the fields that it does
     not know are 0.
     """
     return struct.pack(

@@ -1,7 +1,7 @@
 """A guard in Python's file functions, for systems that offer no protection of files.
 
-The guard catches accidents. It does not stop a library that opens files without Python, or another
-program.
+The guard catches accidents. A library that opens files without Python, or another program, is not
+stopped.
 """
 
 import importlib.machinery

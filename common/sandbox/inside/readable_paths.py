@@ -38,7 +38,7 @@ _MACHINE = (
     "/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/memory.max",
 )  # fmt: skip
 _SYSTEM = (*_PROGRAMS_AND_LIBRARIES, *_LOCALE_AND_NAMES, *_CERTIFICATES, *_MACHINE)
-# Paths that drivers of GPUs read. They are readable only if there is a GPU.
+# Paths that drivers of GPUs read, and that an entry may read only if there is a GPU.
 _GPU = (
     "/proc/devices", "/proc/driver", "/proc/modules", "/sys/bus", "/sys/class", "/sys/devices",
     "/sys/module", "/etc/OpenCL", "/usr/share/nvidia",

@@ -59,8 +59,8 @@ def enter_root(folder: Path, readable: Collection[str]) -> NewRoot | None:
     not_recursive = 0
     try:
         call("unshare", _CLONE_NEWNS)
-        # Mounts from now on are not visible outside of this process. Of the arguments of mount(2),
-        # only the target and the flags matter here.
+        # Mounts from now on are not visible outside of this process. This call of mount(2) changes
+        # the propagation of mounts, and ignores its source "none".
         _mount("none", "/", _MS_REC | _MS_SLAVE)
         os.mkdir(root)
         _mount("tmpfs", root, _MS_NOSUID | _MS_NODEV, "tmpfs")

@@ -72,7 +72,7 @@ _ALWAYS = (
     Rule("request_key", 249, 218),  # finds such a key
     Rule("keyctl", 250, 219),  # reads and changes keys
     Rule("shmget", 29, 194),  # makes shared memory of System V, which stays
-    Rule("shmat", 30, 196),  # reads and writes shared memory, also that of others
+    Rule("shmat", 30, 196),  # reads and writes shared memory, of any process
     Rule("shmctl", 31, 195),  # changes and removes shared memory
     Rule("semget", 64, 190),  # makes a semaphore, which stays
     Rule("semop", 65, 193),  # changes a semaphore

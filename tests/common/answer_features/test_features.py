@@ -316,7 +316,7 @@ def test_the_nearest_answers_tell_their_options(two_quizzes: TwoQuizzes) -> None
     assert nearest == [two_quizzes.third_option] * 4
 
 
-def test_places_of_options_are_told(two_quizzes: TwoQuizzes) -> None:
+def test_features_place_are_the_positions_of_the_options(two_quizzes: TwoQuizzes) -> None:
     places = [two_quizzes.first[f"place_{option}"] for option in range(4)]
     assert places == np.argsort(two_quizzes.known.outcome_of_option[0]).tolist()
 
@@ -477,9 +477,9 @@ def test_an_answer_has_its_place_in_the_quiz_and_the_minutes_since_the_last_answ
 ) -> None:
     found = joined.features("time")
     for i, row in enumerate(joined.asked.itertuples()):
-        own = joined.rows[joined.rows.UserId == row.UserId]
-        earlier = own.date[own.date < row.date]
-        assert found["place_in_quiz"][i] == len(earlier[own.QuizId == row.QuizId])
+        of_student = joined.rows[joined.rows.UserId == row.UserId]
+        earlier = of_student.date[of_student.date < row.date]
+        assert found["place_in_quiz"][i] == len(earlier[of_student.QuizId == row.QuizId])
         gap = (row.date - earlier.max()) / pd.Timedelta(1, "min") if len(earlier) else np.nan
         assert found["gap"][i] == pytest.approx(gap, nan_ok=True)
 
@@ -520,17 +520,18 @@ def test_habits_in_a_quiz_are_the_mean_excess_over_the_shares_of_options(
 def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
     joined: Joined, nth: int
 ) -> None:
-    """The features tell the residual of that answer, and which option the student chose there.
+    """Each of these answers has two features: its residual, and the position that was chosen.
 
-    The option is told by its rank at the question to predict, where the right option has rank 0.
+    The position is given by the rank of the option that the question to predict has there; the
+    right option has rank 0.
     """
     found = joined.features("order")
     train = joined.train
     for i, row in enumerate(joined.asked.itertuples()):
-        own = train[(train.UserId == row.UserId) & (train.QuizId == row.QuizId)]
-        own = own.sort_values("date", kind="stable")
-        before = own[own.date < row.date][::-1]
-        after = own[own.date >= row.date]
+        in_quiz = train[(train.UserId == row.UserId) & (train.QuizId == row.QuizId)]
+        in_quiz = in_quiz.sort_values("date", kind="stable")
+        before = in_quiz[in_quiz.date < row.date][::-1]
+        after = in_quiz[in_quiz.date >= row.date]
         for name, others in (("before", before), ("after", after)):
             residual = found[f"{name}_{nth}"][i]
             rank = found[f"{name}_{nth}_option"][i]
@@ -788,7 +789,7 @@ def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
 
 @dataclass(frozen=True)
 class RandomOutcomes:
-    """Answers whose outcomes are random: no honest feature tells anything about them."""
+    """Answers whose outcomes are random: an honest feature has no information about them."""
 
     pairs: Pairs
     answers: pd.DataFrame

@@ -41,21 +41,20 @@ def make_students(rng: np.random.Generator) -> Gaussians:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_slope_in_a_shared_effect_is_the_own_effect_over_its_variance(seed: int) -> None:
+def test_the_slope_in_a_shared_effect_is_a_leaf_s_effect_over_its_variance(seed: int) -> None:
     """`restore` returns the derivative of the log likelihood by the effect that students share.
 
-    Let u be the student's own effect in a quiz, with the prior N(0, v). The log posterior is
-    log L − u²/(2v). At its maximum, the derivative is 0, so that d log L / du = u / v. The shared
-    effect is added to the same logits as u, so that the derivative by the shared effect is u / v
-    as well.
+    Let u be the effect of a leaf, a quiz of one student, with the prior N(0, v). The log posterior
+    is log L − u²/(2v). At its maximum, the derivative is 0, so that d log L / du = u / v. The
+    shared effect is added to the same logits as u, so that the derivative by the shared effect is
+    u / v as well.
     """
     rng = np.random.default_rng(seed)
     levels = make_levels(rng)
     _, quizzes = levels
     n_quizzes = len(quizzes.label)
-    # The sums over the answers in each quiz that `eliminate` takes: the sum of their weights (the
-    # first column, positive), the sum of their residuals (the second one), and the weighted sum of
-    # the K slopes and the intercept of their questions (the others). Any numbers will do.
+    # `eliminate` takes weight_sum, linear_sum and item_sum (K slopes and an intercept) of each
+    # leaf. Any numbers will do, but weight_sum must be positive.
     sums = rng.normal(0, 1, (n_quizzes, 1 + 1 + K + 1)).astype(np.float32)
     sums[:, 0] = rng.uniform(0.5, 4, n_quizzes)
     eliminations, _ = eliminate(levels, sums, VARIANCE, N_STUDENTS)
@@ -65,6 +64,6 @@ def test_the_slope_in_a_shared_effect_is_the_own_effect_over_its_variance(seed: 
     # Column 0 of the effects is a mean. The mean of a quiz includes the effect of its group.
     effects_of_groups, effects_of_quizzes = effects
     group_effect = effects_of_groups[quizzes.parent, 0]
-    own_effect = effects_of_quizzes[:, 0] - group_effect
+    effect_of_leaf = effects_of_quizzes[:, 0] - group_effect
     assert np.abs(group_effect).max() > 0.1
-    assert_allclose(slope, own_effect / VARIANCE[1], atol=1e-5)
+    assert_allclose(slope, effect_of_leaf / VARIANCE[1], atol=1e-5)

@@ -7,6 +7,7 @@ quizzes, or the quiz of a class.
 import math
 import pickle
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from common.item_response import ItemResponse
@@ -15,6 +16,7 @@ from common.item_response.model import expected_probability
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from numpy.testing import assert_allclose, assert_array_equal
 from planted_contexts import (
     N_CLASSES,
@@ -30,10 +32,11 @@ from planted_contexts import (
     predict,
     simulate_answers,
     split,
+    standard_error_of_variance,
 )
 
-# Variance of the student's own effects in quizzes, where students of a class share effects too.
-OWN_VARIANCE = 0.3
+# Variance of the effects of single students in quizzes, if students of a class share effects too.
+STUDENT_VARIANCE = 0.3
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,21 @@ def plant_slopes(k: int, n_students: int, n_questions: int, guessing: float = 0)
     p = guessing + (1 - guessing) / (1 + np.exp(-logit))
     is_correct = (rng.random(len(p)) < p).astype(np.int8)
     return Planted(student, question, is_correct, p, slopes, intercept)
+
+
+# The standard error of a slope that is estimated from 1,000 answers, 0.07. Fisher's information of
+# an answer is the mean of p (1 − p), which is 0.2 for answers of `plant_slopes`.
+ERROR_OF_SLOPE = 1 / math.sqrt(1_000 * 0.2)
+
+
+def share_in_space_of(fitted: np.ndarray, planted: np.ndarray) -> float:
+    """Return the share of the length of planted slopes that a projection leaves.
+
+    The slopes, of shape (questions, k), are projected on the space that the columns of the fitted
+    ones span: the dimensions of a fit may be rotated.
+    """
+    basis, _ = np.linalg.qr(fitted)
+    return float(np.linalg.norm(basis.T @ planted) / np.linalg.norm(planted))
 
 
 def mean_probability(logit: np.ndarray, variance: float) -> np.ndarray:
@@ -113,18 +131,13 @@ def test_three_dimensions_are_found_if_they_are_planted_and_shrink_otherwise(k: 
         # Planted slopes have a size of 0.7.
         assert (size[1:] > 0.3).all()
     else:
-        # A slope rests on 1,000 answers. The mean of p (1 − p) is 0.2, so that the standard error
-        # is 1 / √(1,000 · 0.2) = 0.07. The slopes on a dimension that was not planted are such
-        # errors. The fit turns the dimensions towards the largest errors. Twice the standard error
-        # leaves room for this choice.
-        assert (size[1:] < 0.15).all()
-    # The dimensions of the fit may be rotated. The test therefore projects the planted slopes on
-    # the space of the fitted ones, and compares the lengths before and after. Fitted slopes with an
-    # error of 0.07 in 0.7 lie at an angle of about 0.1 to the planted ones. The projection is
-    # then shorter by a share of 1 − cos(0.1) = 0.005.
-    basis, _ = np.linalg.qr(slopes[:, :k])
-    length = np.linalg.norm(planted.slopes)
-    assert np.linalg.norm(basis.T @ planted.slopes) / length > 0.97
+        # The slopes on a dimension that was not planted are errors. The fit turns the dimensions
+        # towards the largest errors: twice the standard error leaves room for this choice.
+        assert (size[1:] < 2 * ERROR_OF_SLOPE).all()
+    # Fitted slopes with an error of 0.07 in 0.7 lie at an angle of about 0.1 to the planted ones.
+    # The planted slopes lose a share of 1 − cos(0.1) = 0.005 of their length if they are projected
+    # on the fitted ones.
+    assert share_in_space_of(slopes[:, :k], planted.slopes) > 0.97
 
 
 def test_fitted_attributes_belong_to_their_ids() -> None:
@@ -169,11 +182,8 @@ def with_quiz() -> ItemResponse:
 
 
 def test_planted_effects_are_recovered(with_quiz: ItemResponse) -> None:
-    # There are 7,700 effects with 7.5 answers each. Fisher's information of an answer is 0.17, so
-    # that an estimated effect has an error variance of 1 / (7.5 · 0.17) = 0.8. The estimate of the
-    # planted variance, 1, has a standard error of √(2 / 7,700) · (1 + 0.8) = 0.03. Five of these
-    # are allowed.
-    assert with_quiz.context_variance_[0] == pytest.approx(1, abs=0.15)
+    error = standard_error_of_variance(1, n_effects=7_700, answers_each=7.5)
+    assert with_quiz.context_variance_[0] == pytest.approx(1, abs=5 * error)
     p = predict(with_quiz, TEST, TEST.quiz)
     assert_calibrated(p, TEST.p_right)
     without = predict(fit(TRAIN), TEST)
@@ -193,7 +203,7 @@ def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> N
     # the tolerance of 0.03.
     p = predict(with_quiz, TEST, TEST.quiz)
     assert_allclose(expected_probability(mean, variance), p, atol=0.03)
-    assert np.corrcoef(parts.own_effect, parts.effect)[0, 1] > 0.9
+    assert np.corrcoef(parts.student_effect, parts.effect)[0, 1] > 0.9
     assert np.corrcoef(parts.ability, TEST.ability)[0, 1] ** 2 > 0.4
     assert np.corrcoef(parts.easiness, TEST.easiness_and_class)[0, 1] > 0.9
 
@@ -216,52 +226,70 @@ def test_contexts_without_effect_make_predictions_hardly_worse(contexts: str) ->
         assert loss(p, rows.p_right) < loss(predict(without, rows), rows.p_right) + 2e-3
 
 
-@pytest.mark.parametrize("level", [0, 1])
-def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
-    """Students have effects either in groups of quizzes (level 0) or in single quizzes (level 1).
+@dataclass(frozen=True)
+class EffectsOfOneLevel:
+    """A model with contexts of two levels, groups of quizzes and quizzes; one level has effects."""
 
-    The test also predicts pairs of a student and a question whose group or quiz is hidden from the
-    model. If the quiz is unknown, the effect of the group is used alone. If the group is unknown,
-    no effect is used.
-    """
+    model: ItemResponse
+    # Answers that the model has not seen.
+    test: pd.DataFrame
+
+
+@cache
+def fit_effects_of(level: int) -> EffectsOfOneLevel:
+    """Fit answers with effects of groups of quizzes (level 0) or of single quizzes (level 1)."""
     if level == 0:
         answers = simulate_answers(quiz_variance=0.0, group_variance=1.0)
     else:
         answers = simulate_answers(quiz_variance=1.0, group_variance=0.0)
     train, test = split(answers)
+    return EffectsOfOneLevel(fit(train, groups(train)), test)
 
-    model = fit(train, groups(train))
 
-    # The standard error is computed as in `test_planted_effects_are_recovered`. Here, half of the
-    # effects of quizzes rest on only a tenth of the answers. With 6,600 effects of quizzes and
-    # 4,100 of groups, a variance has a standard error of about 0.05. Four of these are allowed.
-    assert model.context_variance_[level] == pytest.approx(1, abs=0.2)
+@pytest.mark.parametrize("level", [0, 1])
+def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
+    """Students have effects in groups of quizzes (level 0) or in single quizzes (level 1)."""
+    model = fit_effects_of(level).model
+    # For groups and for quizzes. The number of answers is a mean: many effects have fewer.
+    errors = [
+        standard_error_of_variance(1, n_effects=4_100, answers_each=8.6),
+        standard_error_of_variance(1, n_effects=6_600, answers_each=5.4),
+    ]
+    assert model.context_variance_[level] == pytest.approx(1, abs=4 * errors[level])
     assert model.context_variance_[1 - level] < 0.2
 
-    # The best prediction with all effects known is the true probability, `p_right`. If the effect
-    # is unknown, it is the mean probability over all effects, which have the variance 1.
-    logit_without_effect = test.ability + test.easiness_and_class
-    p_without_effect = mean_probability(logit_without_effect.to_numpy(), 1)
-    # A known group tells the effect if groups have the effects.
-    p_by_group = test.p_right if level == 0 else p_without_effect
-    group, quiz = groups(test).T
-    unknown = np.full(len(test), UNKNOWN)
-    for known_group, known_quiz, best in (
-        (group, quiz, test.p_right),
-        (group, unknown, p_by_group),
-        (unknown, unknown, p_without_effect),
-        # A label of a quiz means something only within its group.
-        (unknown, quiz, p_without_effect),
-    ):
-        p = predict(model, test, np.column_stack([known_group, known_quiz]))
-        assert_calibrated(p, best, by=0.03, n_bins=8)
+
+@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize(
+    ("knows_group", "knows_quiz"), [(True, True), (True, False), (False, False), (False, True)]
+)
+def test_an_unknown_context_has_no_effect(level: int, knows_group: bool, knows_quiz: bool) -> None:
+    """Contexts of the pairs to predict are hidden from the model.
+
+    If the quiz is unknown, the model predicts with the effect of the group alone. If the group is
+    unknown, it predicts with no effect, since a quiz has its id only within its group.
+    """
+    fitted = fit_effects_of(level)
+    test = fitted.test
+    if knows_group and (knows_quiz or level == 0):
+        # The model can know the effect. The best prediction is the true probability.
+        best = test.p_right
+    else:
+        # The best prediction is the mean probability over all effects, which have the variance 1.
+        logit_without_effect = test.ability + test.easiness_and_class
+        best = mean_probability(logit_without_effect.to_numpy(), 1)
+    context = groups(test)
+    context[:, 0] = np.where(knows_group, context[:, 0], UNKNOWN)
+    context[:, 1] = np.where(knows_quiz, context[:, 1], UNKNOWN)
+
+    assert_calibrated(predict(fitted.model, test, context), best, errors=5, n_bins=8)
 
 
 @dataclass(frozen=True)
 class SharedEffects:
     """Answers in which the students of a class share an effect in each quiz, and a model of them.
 
-    Each student has an own effect in each quiz as well.
+    Each single student has a further effect in each quiz.
     """
 
     answers: pd.DataFrame
@@ -280,33 +308,38 @@ class SharedEffects:
 
 @pytest.fixture(scope="module")
 def shared_effects() -> SharedEffects:
-    answers = simulate_answers(OWN_VARIANCE, class_variance=1.0)
+    answers = simulate_answers(STUDENT_VARIANCE, class_variance=1.0)
     train, _ = split(answers)
     return SharedEffects(answers, fit(train, train.class_quiz))
 
 
-def test_planted_effects_of_classes_and_their_variances_are_recovered(
+def test_planted_variances_of_effects_of_classes_and_of_students_are_recovered(
     shared_effects: SharedEffects,
 ) -> None:
     by_class = shared_effects.by_class
     planted = shared_effects.train.groupby("class_quiz").class_effect.first()
-    # The variance of 321 shared effects, which is 1, has a standard error of √(2 / 321) = 0.08. The
-    # tolerance is three standard errors.
-    assert by_class.shared_variance_ == pytest.approx(planted.var(), abs=0.25)
-    # There are 6,600 own effects of students with 5.4 answers each. Fisher's information of an
-    # answer is 0.164, so that an estimated effect has an error variance of 1 / (5.4 · 0.164) = 1.1.
-    # The estimate of the variance, 0.3, has a standard error of √(2 / 6,600) · (0.3 + 1.1) = 0.024.
-    # The tolerance is four standard errors.
-    assert by_class.context_variance_[0] == pytest.approx(OWN_VARIANCE, abs=0.1)
+    # There are 321 shared effects with 110 answers each.
+    error = standard_error_of_variance(1, n_effects=321, answers_each=110)
+    assert by_class.shared_variance_ == pytest.approx(planted.var(), abs=3 * error)
+    # There are 6,600 effects of single students with 5.4 answers each.
+    error = standard_error_of_variance(STUDENT_VARIANCE, n_effects=6_600, answers_each=5.4)
+    assert by_class.context_variance_[0] == pytest.approx(STUDENT_VARIANCE, abs=4 * error)
+
+
+def test_planted_effects_of_classes_are_shrunk_neither_too_much_nor_too_little(
+    shared_effects: SharedEffects,
+) -> None:
+    """A regression of the planted effects on their posterior means has the slope 1."""
+    planted = shared_effects.train.groupby("class_quiz").class_effect.first()
+    shared = shared_effects.by_class.posterior_.shared
     # The last effect is that of contexts without answers.
-    shared = by_class.posterior_.shared
-    assert shared.variance[:-1].max() < by_class.shared_variance_
-    # If effects are shrunk neither too much nor too little, a regression of the planted effects on
-    # their posterior means has the slope 1. A run measured residuals with a standard deviation of
-    # 0.38, so that the slope over 321 effects has a standard error of 0.38 / √321 = 0.02. The
-    # tolerance is five standard errors.
     mean = shared.mean[:-1]
-    assert np.cov(mean, planted)[0, 1] / mean.var() == pytest.approx(1, abs=0.1)
+    assert shared.variance[:-1].max() < shared_effects.by_class.shared_variance_
+
+    regression = scipy.stats.linregress(mean, planted)
+
+    assert regression.stderr < 0.03
+    assert regression.slope == pytest.approx(1, abs=5 * regression.stderr)
 
 
 def test_effects_of_classes_improve_predictions_most_for_students_with_few_answers(
@@ -314,7 +347,7 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
 ) -> None:
     by_class = shared_effects.by_class
     train, rest = split(shared_effects.answers)
-    # If contexts are quizzes, not quizzes of classes, a student has only own effects.
+    # If contexts are quizzes, not quizzes of classes, the students of a class share no effect.
     by_student = fit(train, train.quiz)
     # The least difference of the losses that is expected for some pairs to predict.
     for test, gain in (
@@ -325,19 +358,19 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
         p = predict(by_class, test, test.class_quiz)
         p_by_student = predict(by_student, test, test.quiz)
         assert loss(p, test.p_right) < loss(p_by_student, test.p_right) - gain
-        assert_calibrated(p, test.p_right, by=0.04, n_bins=8)
+        assert_calibrated(p, test.p_right, errors=7, n_bins=8)
 
 
 def test_predictions_for_new_students_are_nearly_as_good_as_possible(
     shared_effects: SharedEffects,
 ) -> None:
-    """A new student has no answers, so that ability and own effects are unknown.
+    """A new student has no answers, so that ability and effects of the student are unknown.
 
     The best possible prediction is the mean probability over all abilities, which have the
-    variance 1, and all own effects.
+    variance 1, and all effects of students.
     """
     new = shared_effects.new
-    best = mean_probability(new.easiness_and_class.to_numpy(), 1 + OWN_VARIANCE)
+    best = mean_probability(new.easiness_and_class.to_numpy(), 1 + STUDENT_VARIANCE)
     p = predict(shared_effects.by_class, new, new.class_quiz)
     assert loss(p, new.p_right) < loss(best, new.p_right) + 0.012
     assert_calibrated(p, best)

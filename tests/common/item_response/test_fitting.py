@@ -1,10 +1,12 @@
 """How a fit begins and ends: early stopping, a warm start, degenerate answers."""
 
 import itertools
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from unittest.mock import patch
 
-from common.item_response import fitting
+from common.item_response import ItemResponse, ItemResponseOptions, fitting
 
 import numpy as np
 import pandas as pd
@@ -57,8 +59,8 @@ def test_many_answers_are_fitted_in_fewer_steps_and_equally_well(
 
     # The history has an entry for each step.
     assert len(fitted_as_many.history_) < len(fitted_as_few.history_)
-    # The losses compare predictions with the true probabilities, `p_right`, instead of random
-    # outcomes. They therefore have no sampling error.
+    # The losses have no sampling error: they compare predictions with the true probabilities,
+    # `p_right`, instead of random outcomes.
     loss_as_few = loss(predict(fitted_as_few, TEST), TEST.p_right)
     assert loss(predict(fitted_as_many, TEST), TEST.p_right) < loss_as_few + 5e-4
 
@@ -146,34 +148,71 @@ DEGENERATE = {
 }
 
 
-@pytest.mark.parametrize("predicts", ["is_correct", "option"])
-@pytest.mark.parametrize("n_levels", [0, 3])
-@pytest.mark.parametrize("what", DEGENERATE)
-def test_degenerate_answers_have_sane_predictions(predicts: str, n_levels: int, what: str) -> None:
-    """Predictions are finite probabilities, and on average right for the answers themselves."""
-    n = 1 if what == "one answer" else 400
+PREDICTED = pytest.mark.parametrize("predicted", ["is_correct", "option"])
+N_LEVELS = pytest.mark.parametrize("n_levels", [0, 3])
+CASES = pytest.mark.parametrize("case", DEGENERATE)
+
+
+@dataclass(frozen=True)
+class DegenerateFit:
+    """Degenerate answers, and a model that is fitted to them."""
+
+    rows: pd.DataFrame
+    # The nested contexts of the answers: groups of four quizzes, pairs of quizzes, quizzes.
+    contexts: np.ndarray
+    model: ItemResponse | ItemResponseOptions
+
+
+@cache
+def fit_degenerate(predicted: str, n_levels: int, case: str) -> DegenerateFit:
+    """Fit 400 training answers (or one), which are changed as the case in `DEGENERATE` says."""
+    n = 1 if case == "one answer" else 400
     evenly_spaced = np.linspace(0, len(TRAIN) - 1, n).astype(int)
-    rows = TRAIN.iloc[evenly_spaced].assign(**DEGENERATE[what])
-    # Nested contexts: groups of four quizzes, pairs of quizzes, quizzes.
+    rows = TRAIN.iloc[evenly_spaced].assign(**DEGENERATE[case])
     contexts = np.stack([rows.quiz // 4, rows.quiz // 2, rows.quiz], axis=1)[:, :n_levels]
-    model = fit(rows, contexts) if predicts == "is_correct" else fit_options(rows, contexts)
+    model = fit(rows, contexts) if predicted == "is_correct" else fit_options(rows, contexts)
+    return DegenerateFit(rows, contexts, model)
 
-    # Predict the answers, and three further pairs in unknown contexts: with an unknown student, an
-    # unknown question, and both.
-    unknown_student = 123_456
-    unknown_question = 9_999_998
-    first = rows.iloc[0]
-    student = np.append(rows.student, [unknown_student, first.student, unknown_student])
-    question = np.append(rows.question, [first.question, unknown_question, unknown_question])
-    asked_contexts = np.concatenate([contexts, np.full((3, n_levels), UNKNOWN)])
-    p = model.predict_proba(student, question, context=asked_contexts)
 
-    assert np.isfinite(p).all()
+@PREDICTED
+@N_LEVELS
+@CASES
+def test_predictions_of_degenerate_answers_are_right_on_average(
+    predicted: str, n_levels: int, case: str
+) -> None:
+    fitted = fit_degenerate(predicted, n_levels, case)
+    rows = fitted.rows
+
+    p = fitted.model.predict_proba(rows.student, rows.question, context=fitted.contexts)
+
     assert_allclose(p.sum(axis=1), 1, atol=1e-5)
-    if predicts == "is_correct":
-        p_right = p[:n, 1]
+    n = len(rows)
+    if predicted == "is_correct":
+        p_right = p[:, 1]
     else:
         _, right_option = options(rows)
         p_right = p[np.arange(n), right_option - 1]
     # The standard error of a share is at most 0.5 / √n. Predictions may also be shrunk a little.
     assert p_right.mean() == pytest.approx(rows.is_right.mean(), abs=0.5 / np.sqrt(n) + 0.05)
+
+
+@PREDICTED
+@N_LEVELS
+@CASES
+def test_unknown_students_and_questions_have_probabilities_after_a_degenerate_fit(
+    predicted: str, n_levels: int, case: str
+) -> None:
+    """The pairs have an unknown student, an unknown question, or both, in unknown contexts."""
+    fitted = fit_degenerate(predicted, n_levels, case)
+    unknown_student = 123_456
+    unknown_question = 9_999_998
+    known = fitted.rows.iloc[0]
+
+    p = fitted.model.predict_proba(
+        [unknown_student, known.student, unknown_student],
+        [known.question, unknown_question, unknown_question],
+        context=np.full((3, n_levels), UNKNOWN),
+    )
+
+    assert np.isfinite(p).all()
+    assert_allclose(p.sum(axis=1), 1, atol=1e-5)

@@ -3,6 +3,8 @@
 Expectations are compared with quadrature, and the prior with sums by hand.
 """
 
+from collections.abc import Callable
+
 from common.item_response import model
 from common.item_response.model import Gaussians
 
@@ -11,58 +13,88 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 # Normal logits for which the expectations must equal those of numerical quadrature.
-MODERATE_MEANS = [-3, -0.5, 0, 2, 0, 1.5, -2, 0.8]
-MODERATE_VARIANCES = [0, 0, 0, 0, 1, 0.5, 3, 0.6]
-N_MODERATE = len(MODERATE_MEANS)
-# Logits so large that probabilities round to 0 or 1, or that exponentials overflow. They have the
-# variance 0, and only have to give finite results.
-EXTREME_MEANS = [-60, 60, -1e4, 1e4]
+MEAN = np.array([-3, -0.5, 0, 2, 0, 1.5, -2, 0.8], np.float32)
+VARIANCE = np.array([0, 0, 0, 0, 1, 0.5, 3, 0.6], np.float32)
+# The expected slope and curvature are less exact for larger variances.
+TOLERANCE = 1e-4 + 0.01 * VARIANCE
+# Logits so large that probabilities round to 0 or 1, or that exponentials overflow.
+EXTREME_MEAN = np.array([-60, 60, -1e4, 1e4], np.float32)
+
+
+def expected_slope_and_curvature(
+    mean: np.ndarray, variance: np.ndarray, guessing: float, right: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Call the function with the same guessing and outcome for all logits."""
+    n = len(mean)
+    return model.expected_slope_and_curvature(
+        mean, variance, np.full(n, right), np.full(n, guessing, np.float32)
+    )
+
+
+def average(function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Average a function of a logit over each of the moderate logits, by exact quadrature."""
+    # 40 points of each logit, shape (logits, points).
+    point, weight = np.polynomial.hermite_e.hermegauss(40)
+    x = MEAN[:, None] + np.sqrt(VARIANCE[:, None]) * point
+    averages: np.ndarray = function(x) @ weight / weight.sum()
+    return averages
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    result: np.ndarray = 1 / (1 + np.exp(-x))
+    return result
+
+
+def test_the_expected_probability_is_the_mean_over_the_logit() -> None:
+    assert_allclose(model.expected_probability(MEAN, VARIANCE), average(sigmoid), atol=0.005)
 
 
 @pytest.mark.parametrize("guessing", [0.0, 0.2])
 @pytest.mark.parametrize("right", [True, False])
-def test_expectations_are_means_over_the_logit(guessing: float, right: bool) -> None:
-    """Functions of a logit x are averaged over x with the distribution N(mean, variance).
+def test_the_expected_slope_is_the_mean_over_the_logit(guessing: float, right: bool) -> None:
+    """The slope is the derivative of log P(right), or of log P(wrong), by the logit."""
 
-    The functions are the probability of knowing, and the slope and the curvature of the log
-    likelihood. The averages are compared with those of Gauss-Hermite quadrature.
-    """
-    mean = np.array(MODERATE_MEANS + EXTREME_MEANS, np.float32)
-    variance = np.array(MODERATE_VARIANCES + [0] * len(EXTREME_MEANS), np.float32)
-    n = len(mean)
+    def slope_at(x: np.ndarray) -> np.ndarray:
+        p_right = guessing + (1 - guessing) * sigmoid(x)
+        derivative = (1 - guessing) * sigmoid(x) * sigmoid(-x)
+        return derivative / p_right if right else -derivative / (1 - p_right)
 
-    p_knows = model.expected_probability(mean, variance)
-    slope, curvature = model.expected_slope_and_curvature(
-        mean, variance, np.full(n, right), np.full(n, guessing, np.float32)
-    )
+    slope, _ = expected_slope_and_curvature(MEAN, VARIANCE, guessing, right)
+    assert (np.abs(slope - average(slope_at)) < TOLERANCE).all()
 
-    # The last two logits are -10,000 and 10,000.
-    assert_array_equal(p_knows[-2:], [0, 1])
+
+@pytest.mark.parametrize("guessing", [0.0, 0.2])
+@pytest.mark.parametrize("right", [True, False])
+def test_the_expected_curvature_is_the_mean_information_over_the_logit(
+    guessing: float, right: bool
+) -> None:
+    """Fisher's information is Σ P(outcome) (d log P(outcome) / d logit)² over both outcomes."""
+
+    def information_at(x: np.ndarray) -> np.ndarray:
+        p_right = guessing + (1 - guessing) * sigmoid(x)
+        derivative = (1 - guessing) * sigmoid(x) * sigmoid(-x)
+        information: np.ndarray = derivative**2 / (p_right * (1 - p_right))
+        return information
+
+    _, curvature = expected_slope_and_curvature(MEAN, VARIANCE, guessing, right)
+    # The fit uses a curvature of at least 0.01.
+    expected = np.maximum(average(information_at), 0.01)
+    assert (np.abs(curvature - expected) < TOLERANCE).all()
+
+
+@pytest.mark.parametrize("guessing", [0.0, 0.2])
+@pytest.mark.parametrize("right", [True, False])
+def test_extreme_logits_have_finite_expectations(guessing: float, right: bool) -> None:
+    zeros = np.zeros_like(EXTREME_MEAN)
+    slope, curvature = expected_slope_and_curvature(EXTREME_MEAN, zeros, guessing, right)
     assert np.isfinite(slope).all()
+    assert np.isfinite(curvature).all()
     assert (curvature > 0).all()
 
-    mean = mean[:N_MODERATE]
-    variance = variance[:N_MODERATE]
-    # Evaluate the functions at 40 points of each logit, shape (logits, points).
-    point, weight = np.polynomial.hermite_e.hermegauss(40)
-    x = mean[:, None] + np.sqrt(variance[:, None]) * point
-    knows = 1 / (1 + np.exp(-x))
-    p_right = guessing + (1 - guessing) * knows
-    # The derivative of p_right by x.
-    derivative = (1 - guessing) * knows * (1 - knows)
-    slopes = derivative / p_right if right else -derivative / (1 - p_right)
-    # The curvature is Fisher's information, Σ P(outcome) (d log P(outcome) / dx)².
-    information = derivative**2 / (p_right * (1 - p_right))
-    values = np.stack([knows, slopes, information])
-    mean_knows, mean_slope, mean_information = values @ weight / weight.sum()
 
-    assert_allclose(p_knows[:N_MODERATE], mean_knows, atol=0.005)
-    # The approximations are less exact for larger variances.
-    tolerance = 1e-4 + 0.01 * variance
-    assert (np.abs(slope[:N_MODERATE] - mean_slope) < tolerance).all()
-    # The fit uses a curvature of at least 0.01.
-    expected_curvature = np.maximum(mean_information, 0.01)
-    assert (np.abs(curvature[:N_MODERATE] - expected_curvature) < tolerance).all()
+def test_extreme_logits_have_probabilities_of_0_and_1() -> None:
+    p_knows = model.expected_probability(EXTREME_MEAN, np.zeros_like(EXTREME_MEAN))
+    assert_array_equal(p_knows, [0, 1, 0, 1])
 
 
 # ---- The prior of the items --------------------------------------------------------------------

@@ -84,7 +84,7 @@ def test_groups_of_blocks_make_a_level_of_their_own() -> None:
     assert has_level(cluster, group_of_question)
     # A context holds a student's answers to the questions of a cluster. Levels are chosen so that
     # the mean number of answers in a context is near 32 in the first (coarsest) level, and near 4
-    # in the last one. Of the clusterings that there are here, the nearest have 17 and 5.
+    # in the last one. The nearest clusterings of these questions have 17 and 5.
     mean_sizes = []
     for cluster_of_question in cluster.T:
         contexts = np.unique(np.stack([student, cluster_of_question[question]]), axis=1)

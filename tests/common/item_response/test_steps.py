@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from common import threads
 from common.item_response import ItemResponse, ItemResponseOptions, context, model, steps
-from common.item_response.context import SharedEffects
+from common.item_response.context import EFFECT_VARIANCE, SharedEffects
 from common.item_response.model import Gaussians
 from common.item_response.observations import Observations, number_rows, sort_answers
 from common.item_response.steps import State
@@ -27,8 +27,8 @@ RNG = np.random.default_rng
 def test_the_number_of_threads_changes_no_result(
     monkeypatch: pytest.MonkeyPatch, predicts: str
 ) -> None:
-    # With so many answers, the students are updated in several chunks, in as many threads as there
-    # are.
+    # 48,000 answers are enough for the students to be updated in several chunks, and so in several
+    # threads.
     student, question = (a.ravel() for a in np.indices((800, 60)))
     option = RNG(0).integers(1, 5, len(student))
     right_option = question % 4 + 1
@@ -51,45 +51,75 @@ def test_the_number_of_threads_changes_no_result(
 # ---- A pass over the answers, with 0 to 3 levels of contexts ------------------------------------
 
 
+# Number of contexts in each level.
+N_CONTEXTS = 3
+
+
 def make_case(seed: int, n_levels: int) -> tuple[Observations, State]:
     """Return a few answers in random contexts, and a state from which a fit may begin.
 
-    An item is a question, or one stage of a question. An item has slopes on k abilities and an
-    intercept, so k + 1 parameters. A context is a quiz, for instance, or a group of quizzes; there
-    are `n_levels` levels of nested contexts. The numbers of students, items, abilities, stages and
-    answers are random: at most 6, 5, 3, 3 and 40.
+    The numbers of students, items, abilities, stages and answers are random: at most 6, 5, 3, 3 and
+    40. The contexts have `n_levels` levels; README.md of `common.item_response` explains the words.
     """
     rng = RNG(seed)
     n_students, n_items, k, n_stages, n_answers = rng.integers(1, [7, 6, 4, 4, 41]).tolist()
+    observations = draw_answers(rng, n_students, n_items, n_stages, n_answers, n_levels)
+    return observations, draw_state(rng, observations, n_stages, k)
+
+
+def draw_answers(
+    rng: np.random.Generator,
+    n_students: int,
+    n_items: int,
+    n_stages: int,
+    n_answers: int,
+    n_levels: int,
+) -> Observations:
+    """Draw answers with random students, items, stages and contexts."""
     stage = rng.integers(0, n_stages, n_answers)
-    # Each level has three contexts. A label encodes the context of an answer and its stage.
-    n_labels = 3 * n_stages
-    labels = [rng.integers(0, 3, n_answers) * n_stages + stage for _ in range(n_levels)]
+    labels = [
+        context.make_label(rng.integers(0, N_CONTEXTS, n_answers), stage, n_stages)
+        for _ in range(n_levels)
+    ]
     student = rng.integers(0, n_students, n_answers)
     item = rng.integers(0, n_items, n_answers)
     _, start, levels = sort_answers(student, labels, n_students)
-    is_right = rng.random(n_answers) < 0.6
-    is_used = rng.random(n_answers) < 0.8
-    observations = Observations(start, item, is_right, is_used, n_items, levels)
+    return Observations(
+        start=start,
+        item=item,
+        is_right=rng.random(n_answers) < 0.6,
+        is_used=rng.random(n_answers) < 0.8,
+        n_items=n_items,
+        levels=levels,
+    )
 
+
+def draw_state(
+    rng: np.random.Generator, observations: Observations, n_stages: int, k: int
+) -> State:
+    """Draw items with k abilities, variances of effects, and effects that students share."""
+    n_items = observations.n_items
+    levels = observations.levels
     # The product of a random matrix with its transpose is a valid covariance.
     factor = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype("f")
     item_mean = rng.normal(0.3, 0.7, (n_items, k + 1)).astype("f")
-    effect_variance = np.exp(rng.uniform(-4, 1, (n_levels, n_stages)))
+    effect_variance = np.exp(rng.uniform(-4, 1, (len(levels), n_stages)))
     # A row of effects holds the mean, the variance and the k covariances with the abilities.
     effects = tuple(np.zeros((len(level.label), 2 + k)) for level in levels)
     if levels:
-        # The effects in contexts of the last level include those in the contexts around them. They
-        # begin with the prior variance of all levels together.
-        stage_of_context = levels[-1].label % n_stages
-        effects[-1][:, 1] = effect_variance.sum(axis=0)[stage_of_context]
+        # The total effect at a leaf is the sum of an effect for each level, and begins with the sum
+        # of their prior variances.
+        stage_of_leaf = context.stage_of_label(levels[-1].label, n_stages)
+        effects[-1][:, EFFECT_VARIANCE] = effect_variance.sum(axis=0)[stage_of_leaf]
+    # There is a shared effect for each label.
+    n_labels = N_CONTEXTS * n_stages
     shared = SharedEffects(
         mean=rng.normal(0, 0.7, n_labels),
         variance=rng.uniform(0.1, 1, n_labels),
         prior=np.ones(n_stages),
     )
-    state = State(
-        students=model.standard_normal(n_students, k),
+    return State(
+        students=model.standard_normal(len(observations.start) - 1, k),
         items=Gaussians(item_mean, factor @ factor.mT),
         prior=Gaussians(np.zeros((1, k + 1)), np.eye(k + 1)[None]),
         guessing=np.full(n_items, 0.2, np.float32),
@@ -97,13 +127,12 @@ def make_case(seed: int, n_levels: int) -> tuple[Observations, State]:
         variance=effect_variance,
         shared=shared,
     )
-    return observations, state
 
 
-def own_dimensions_of(k: int) -> list[int]:
-    """Return the dimensions of an expanded item (see `expand`) that an item itself has.
+def dimensions_of_item(k: int) -> list[int]:
+    """Return the dimensions of an expanded item (see `expand`) that the item itself has.
 
-    These are the first k, which are slopes on abilities, and the last one, the intercept.
+    These are the first k dimensions, slopes on abilities, and the last dimension, the intercept.
     """
     return [*range(k), -1]
 
@@ -112,22 +141,23 @@ def expand(observations: Observations, state: State) -> Gaussians:
     """Return an expanded item for each answer, in which effects of contexts are further abilities.
 
     An expanded item has three kinds of parameters: the slopes of the answer's item on k abilities,
-    a slope for the effect in each context, and an intercept. The slope for an effect is its
-    standard deviation if the answer is in this context, and 0 otherwise.
+    a slope on the effect of each node, and an intercept. The abilities of a student are N(0, 1), so
+    the slope on an effect is the effect's standard deviation. It is 0 for nodes that do not hold
+    the answer.
     """
     items = state.items.take(observations.item)
     k = state.students.mean.shape[1]
 
     slopes_on_effects = []
     for level, variance in zip(observations.levels, state.variance, strict=True):
-        stage = level.label % len(variance)
+        stage = context.stage_of_label(level.label, n_stages=len(variance))
         deviation = np.sqrt(variance[stage])
-        context_of_answer = number_rows(level.start)
-        # Row i of the diagonal matrix has a slope for the effect in context i alone.
-        slopes_on_effects.append(np.diag(deviation)[context_of_answer])
+        node_of_answer = number_rows(level.start)
+        # Row i of the diagonal matrix has a slope on the effect of node i alone.
+        slopes_on_effects.append(np.diag(deviation)[node_of_answer])
 
-    # In each of the smallest contexts, which are those of the last level, all students share one
-    # more effect. So it adds to the intercepts of the answers in this context.
+    # In each context of the last level, all students share one more effect, which is added to the
+    # intercepts of the answers in the context.
     shared_mean = np.zeros(len(items.mean))
     shared_variance = np.zeros(len(items.mean))
     if observations.levels:
@@ -138,20 +168,20 @@ def expand(observations: Observations, state: State) -> Gaussians:
 
     intercept = items.mean[:, k] + shared_mean
     mean = np.column_stack([items.mean[:, :k], *slopes_on_effects, intercept])
-    # The slopes for effects are known exactly, so that their covariances are 0.
+    # The slopes on effects are known exactly, so that their covariances are 0.
     covariance = np.zeros((*mean.shape, mean.shape[1]))
-    own = own_dimensions_of(k)
-    covariance[np.ix_(range(len(mean)), own, own)] = items.covariance
+    of_item = dimensions_of_item(k)
+    covariance[np.ix_(range(len(mean)), of_item, of_item)] = items.covariance
     covariance[:, -1, -1] += shared_variance
     return Gaussians(mean.astype("f"), covariance.astype("f"))
 
 
 @dataclass(frozen=True)
 class TwoFits:
-    """The same answers, fitted with effects of contexts and with expanded items.
+    """The same answers, fitted in two ways: with effects of contexts, and with expanded items.
 
-    In the expanded fit, each effect is a further ability of the student, and each answer has an
-    item of its own, from `expand`. Both fits are two passes over the answers.
+    In the expanded fit, each effect is a further ability of the student, and each answer has a
+    different item, from `expand`. Both fits are two passes over the answers.
     """
 
     observations: Observations
@@ -199,7 +229,7 @@ def two_fits(request: pytest.FixtureRequest) -> TwoFits:
         for _ in range(2):
             expanded_items = expand(observations, state)
             added_by_effects = expanded_items.mean.copy()
-            added_by_effects[:, own_dimensions_of(k)] -= state.items.mean[item]
+            added_by_effects[:, dimensions_of_item(k)] -= state.items.mean[item]
             expanded, answer_sums = steps.pass_over_answers(
                 expanded_observations, replace(expanded, items=expanded_items)
             )
@@ -228,18 +258,18 @@ def test_sums_of_an_item_are_those_of_its_answers_without_what_effects_add(
     """A fit with effects of contexts has the same sums as one in which effects are abilities.
 
     As a function of the parameters z of an item, the log likelihood of an answer is b · z − zᵀAz/2.
-    The sums are those of b and A over the answers to an item. In the expanded fit, z is the item's
-    own parameters plus what effects add, c. Seen as a function of the own parameters, b is replaced
-    by b − Ac.
+    The sums of an item are those of b and A over its answers. In the expanded fit, the parameters
+    are z + c: those of the item, and an addition c by the effects. As a function of z alone, the
+    log likelihood has b − Ac in place of b.
     """
-    own = own_dimensions_of(two_fits.k)
+    of_item = dimensions_of_item(two_fits.k)
     item = two_fits.observations.item
     b, a = model.unpack_sums(two_fits.answer_sums)
     b = b - np.einsum("nij,nj->ni", a, two_fits.added_by_effects)
     # A matrix of 0 and 1, shape (items, answers), whose product with a column sums it by item.
-    is_of_item = np.eye(two_fits.observations.n_items)[:, item]
-    expected_b = np.tensordot(is_of_item, b[:, own], axes=1)
-    expected_a = np.tensordot(is_of_item, a[:, own][:, :, own], axes=1)
+    belongs_to_item = np.eye(two_fits.observations.n_items)[:, item]
+    expected_b = np.tensordot(belongs_to_item, b[:, of_item], axes=1)
+    expected_a = np.tensordot(belongs_to_item, a[:, of_item][:, :, of_item], axes=1)
 
     item_b, item_a = model.unpack_sums(two_fits.item_sums)
 

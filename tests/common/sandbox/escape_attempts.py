@@ -39,7 +39,7 @@ MARK = "outcomes of the attempts: "
 OUTSIDE = {}
 # Modules that expressions use beside those imported above.
 MODULES = ["fcntl", "io", "mmap", "pkgutil", "resource", "shutil", "signal", "threading"]
-# These take long to import. They are imported only if the attempts to read the answers are made.
+# Modules that take long to import. Only the attempts to read the answers need them.
 LIBRARIES = ["numpy", "pandas", "pyarrow", "torch"]
 
 

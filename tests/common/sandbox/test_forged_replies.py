@@ -1,7 +1,7 @@
 """A dishonest entry writes replies to the evaluator's channel itself: the game ends at once.
 
 A stand-in for the program `common.sandbox.inside` replies as the program does when it starts, then
-with a forged reply, and sleeps. It does not isolate itself, which these tests do not need.
+with a forged reply, and sleeps. The stand-in does not isolate itself: these tests do not need that.
 """
 
 import json
@@ -24,8 +24,8 @@ pytestmark = on_linux("the protections against an entry")
 Forge = Callable[..., Setting]
 
 # A request is a line of JSON, followed by the bytes of arrays, which end in no line feed.
-# `readline` returns the line, or the bytes of one request with the line of the next. That suffices
-# here, because no array of these games holds the byte of a line feed.
+# `readline` returns the line, or the bytes of one request with the line of the next. One call for
+# each request is enough, because no array of these games holds the byte of a line feed.
 STAND_IN = """import sys, time
 for reply in REPLIES:
     sys.stdin.buffer.readline()

@@ -95,7 +95,7 @@ def setting(tmp_path: Path) -> Setting:
         ),
     ],
 )
-def test_a_misdeed_is_told_in_one_line(
+def test_the_message_about_a_misdeed_has_one_line(
     setting: Setting, method: str, body: str, message: str
 ) -> None:
     with_entry(setting, **{method: body.replace("ANSWERS", str(setting.reference))})
@@ -134,8 +134,8 @@ ENDS_WITHIN = 40
 def find_processes(text: str) -> list[int]:
     """Return the ids of the processes whose command line contains a text.
 
-    A process in a namespace of its own cannot tell the test its id: it has another id there than
-    outside.
+    Processes in another namespace do not know the ids by which the test sees them, so that they
+    cannot print these ids.
     """
     pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):

@@ -269,8 +269,8 @@ def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
     for number, attempt in enumerate(ATTEMPTS.DAMAGE):
         outcome = outcomes.get(attempt.expression, "succeeded")
         if outcome != "succeeded":
-            # An entry with a file system root of its own does not see the target. Without one, "No
-            # such file" would mean that the test has not made the target.
+            # An entry with a file system root of its own does not see the target. In the system's
+            # root, "No such file" would mean that the test has not made the target.
             assert "root" in names or "No such file" not in outcome, attempt
             assert_undamaged(outside.base / run / str(number), attempt.expression)
     assert outside.process.poll() is None
@@ -356,7 +356,7 @@ def test_another_system_than_linux_does_not_count_as_isolating(
     assert landlock.landlock_version() == 0
 
 
-def test_the_description_says_what_stays_open_without_walls() -> None:
+def test_the_description_says_what_stays_open_without_protections() -> None:
     guard = "Python's own file functions only (this system offers neither namespaces nor Landlock)"
     assert protections.describe(Protections()).startswith(
         f"{guard}; open: which files exist and when "
@@ -371,7 +371,7 @@ def test_the_description_says_what_stays_open_with_landlock_alone() -> None:
     )
 
 
-def test_the_description_says_that_nothing_stays_open_with_all_walls() -> None:
+def test_the_description_says_that_nothing_stays_open_with_all_protections() -> None:
     assert "open" not in protections.describe(Protections(True, True, True, landlock=7))
 
 
