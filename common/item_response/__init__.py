@@ -11,6 +11,7 @@ mathematics, the words of the code, the numerics and the speed. Read the modules
 - `fitting`: the course of a fit; `start` has its beginning, `steps` a single step.
 - `observations`: how answers are sorted; `prediction`: from a posterior to probabilities.
 - `further_answers`: new students, and answers that come after a fit; `saved`: files of a fit.
+- `mastery`: what students are expected to know of each subject.
 - `table`: the estimator for a DataFrame with ids of any type.
 - `habits`: which option students prefer; `similarity`: contexts where none are known.
 """

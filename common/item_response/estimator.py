@@ -12,6 +12,7 @@ from common.item_response import checks, model, prediction, saved
 from common.item_response.base import DEFAULT_DIMENSIONS, BaseItemResponse, as_answers
 from common.item_response.fitting import Answers
 from common.item_response.further_answers import Abilities, find_students, learn_answers
+from common.item_response.mastery import find_mastery
 from common.item_response.prediction import LogitParts, predict_stages
 from common.item_response.steps import Posterior
 from common.item_response.table import FittedTable, fit_table
@@ -194,6 +195,47 @@ class ItemResponse(BaseItemResponse):
         """Return the parts of the logits behind `predict_proba`, which has the same arguments."""
         posterior = self._check_fitted()
         return prediction.explain(posterior, *self._check_pairs(student, question, context))
+
+    def mastery(self, subject: npt.ArrayLike) -> pd.DataFrame:
+        """Return what each student is expected to know of each subject with answers of the student.
+
+        The context of each answer in the fit must have been the subjects of its question.
+
+        Parameters
+        ----------
+        subject
+            The subjects of the questions in `question_ids_`, whole numbers of at least 0, shape
+            (questions, levels), the widest subjects first. A subject has the same subjects above it
+            in all rows.
+
+        Returns
+        -------
+        DataFrame
+            A row for each student and each subject at each level, sorted by student and level:
+
+            - student: the id of the student;
+            - level: 0 for the widest subjects;
+            - subject: the number in `subject`;
+            - n_answers: the number of the student's answers;
+            - share: the share of the subject's questions that the student is expected to answer
+              correctly;
+            - low, high: the ends of the 90 % interval of that share. The interval says how well
+              the share is known, not how luck in single answers moves it.
+
+        Raises
+        ------
+        InputError
+            If the estimator is not fitted, was fitted without contexts, or `subject` has a wrong
+            shape, dtype or value.
+        """
+        posterior = self._check_fitted()
+        if not posterior.levels:
+            raise InputError(
+                "this estimator was fitted without contexts, expected the subjects of the questions"
+            )
+        n_questions = len(posterior.question_ids)
+        subjects = checks.as_context(subject, n_questions, len(posterior.levels))
+        return find_mastery(posterior, subjects)
 
     def question_parameters(self, question: npt.ArrayLike) -> QuestionParameters:
         """Return the parameters of questions; unknown ones get the average.
