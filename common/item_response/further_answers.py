@@ -52,16 +52,19 @@ def find_students(posterior: Posterior, answers: Answers) -> Posterior:
     posterior = _add_contexts(posterior, answers.context)
     student_ids, student = number_ids(answers.student)
     n_students = len(student_ids)
+    # The passes need only the questions of these answers, with the average one for unknown ones.
+    item_of_answer = find_ids(posterior.question_ids, answers.question)
+    item_position, item = number_ids(item_of_answer)
     labels = [
         find_ids(ids, answers.context[:, level]) for level, ids in enumerate(posterior.context_ids)
     ]
     order, start, levels = sort_answers(student, labels, n_students)
     observations = Observations(
         start=start,
-        item=find_ids(posterior.question_ids, answers.question)[order],
+        item=item[order],
         is_right=answers.outcome[order] == 0,
         is_used=np.ones(len(order), bool),
-        n_items=len(posterior.question_ids) + 1,
+        n_items=len(item_position),
         levels=levels,
     )
     k = posterior.students.mean.shape[1]
@@ -74,6 +77,8 @@ def find_students(posterior: Posterior, answers: Answers) -> Posterior:
         student_ids=student_ids,
         levels=levels,
         effects=(leaf_effects,),
+        items=posterior.items.take(item_position),
+        guessing=posterior.guessing[item_position],
     )
     for _ in range(_MAX_PASSES):
         updated, _ = pass_over_answers(observations, state)
@@ -84,7 +89,12 @@ def find_students(posterior: Posterior, answers: Answers) -> Posterior:
             break
     # In predictions, `find_ids` gives unknown students the position after the last student.
     average_student = model.standard_normal(1, k)
-    return replace(state, students=model.join([state.students, average_student]))
+    return replace(
+        state,
+        students=model.join([state.students, average_student]),
+        items=posterior.items,
+        guessing=posterior.guessing,
+    )
 
 
 def _add_contexts(posterior: Posterior, context: IntArray) -> Posterior:
