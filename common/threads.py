@@ -30,7 +30,9 @@ N_THREADS = _count_threads()
 
 def in_threads(function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
     """Yield function(part) for every part, in the order of parts; several run at the same time."""
-    if N_THREADS == 1:
+    parts = list(parts)
+    # For a single part, starting threads would take longer than a small part itself.
+    if N_THREADS == 1 or len(parts) == 1:
         yield from map(function, parts)
         return
     with ThreadPoolExecutor(N_THREADS) as pool:

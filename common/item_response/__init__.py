@@ -10,11 +10,22 @@ mathematics, the words of the code, the numerics and the speed. Read the modules
 - `model` and `context`: the mathematics of answers, and of contexts.
 - `fitting`: the course of a fit; `start` has its beginning, `steps` a single step.
 - `observations`: how answers are sorted; `prediction`: from a posterior to probabilities.
+- `further_answers`: new students, and answers that come after a fit; `saved`: files of a fit.
+- `mastery`: what students are expected to know of each subject.
+- `table`: the estimator for a DataFrame with ids of any type.
 - `habits`: which option students prefer; `similarity`: contexts where none are known.
 """
 
 from common.item_response.base import DEFAULT_DIMENSIONS
 from common.item_response.estimator import ItemResponse
+from common.item_response.further_answers import Abilities
 from common.item_response.options import ItemResponseOptions
+from common.item_response.table import FittedTable
 
-__all__ = ["DEFAULT_DIMENSIONS", "ItemResponse", "ItemResponseOptions"]
+__all__ = [
+    "DEFAULT_DIMENSIONS",
+    "Abilities",
+    "FittedTable",
+    "ItemResponse",
+    "ItemResponseOptions",
+]

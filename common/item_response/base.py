@@ -51,15 +51,19 @@ class BaseItemResponse:
     def _fit_and_set_attributes(
         self, answers: Answers, settings: Settings, start: Posterior | None = None
     ) -> Self:
-        """Fit the posterior, and set the attributes that users read.
+        """Fit the posterior, and set the attributes that users read."""
+        posterior, self.history_ = fit_posterior(answers, settings, start)
+        self._set_attributes(posterior)
+        return self
+
+    def _set_attributes(self, posterior: Posterior) -> None:
+        """Set the attributes that users read from a posterior.
 
         `discrimination_` gets the shape (stages, questions, dimensions), `difficulty_` the shape
         (stages, questions). Right and wrong answers have one stage; a choice among four options has
         three (see `ItemResponseOptions`).
         """
-        posterior, history = fit_posterior(answers, settings, start)
         self.posterior_ = posterior
-        self.history_ = history
         self.student_ids_ = posterior.student_ids
         self.question_ids_ = posterior.question_ids
         # Leave out the last student, who stands for unknown students.
@@ -68,13 +72,12 @@ class BaseItemResponse:
         # In each stage, leave out the last question, which stands for unknown questions. A question
         # has k slopes, then an intercept.
         n_questions = len(posterior.question_ids)
-        k = settings.n_dimensions
-        items = posterior.items.mean.reshape(answers.n_stages, n_questions + 1, k + 1)
+        d = posterior.items.mean.shape[1]
+        items = posterior.items.mean.reshape(posterior.n_stages, n_questions + 1, d)
         self.discrimination_ = items[:, :-1, :-1]
         self.difficulty_ = -items[:, :-1, -1]
         self.context_variance_ = posterior.variance
         self.shared_variance_ = posterior.shared.prior
-        return self
 
     def _check_fitted(self) -> Posterior:
         """Return the posterior of the fit, or raise `InputError` if there was no fit."""

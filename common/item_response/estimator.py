@@ -1,19 +1,25 @@
 """The estimator of right and wrong answers."""
 
+from copy import copy
 from dataclasses import dataclass
-from typing import Self
+from pathlib import Path
+from typing import Literal, Self
 
 from common.answers import find_ids
 from common.arrays import FloatArray
 from common.errors import InputError
-from common.item_response import checks, prediction
-from common.item_response.base import BaseItemResponse, as_answers
+from common.item_response import checks, model, prediction, saved
+from common.item_response.base import DEFAULT_DIMENSIONS, BaseItemResponse, as_answers
 from common.item_response.fitting import Answers
+from common.item_response.further_answers import Abilities, find_students, learn_answers
+from common.item_response.mastery import find_mastery
 from common.item_response.prediction import LogitParts, predict_stages
 from common.item_response.steps import Posterior
+from common.item_response.table import FittedTable, fit_table
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -134,12 +140,15 @@ class ItemResponse(BaseItemResponse):
         start_posterior = None
         if start is not None:
             start_posterior = self._check_start(start, n_levels=context.shape[1])
-        self._fit_and_set_attributes(answers, settings, start_posterior)
+        return self._fit_and_set_attributes(answers, settings, start_posterior)
+
+    def _set_attributes(self, posterior: Posterior) -> None:
+        """Set the attributes that users read; right and wrong answers have one stage only."""
+        super()._set_attributes(posterior)
         self.discrimination_ = self.discrimination_[0]
         self.difficulty_ = self.difficulty_[0]
         self.context_variance_ = self.context_variance_[:, 0]
-        self.shared_variance_ = float(self.posterior_.shared.prior[0])
-        return self
+        self.shared_variance_ = float(posterior.shared.prior[0])
 
     def predict_proba(
         self,
@@ -187,6 +196,47 @@ class ItemResponse(BaseItemResponse):
         posterior = self._check_fitted()
         return prediction.explain(posterior, *self._check_pairs(student, question, context))
 
+    def mastery(self, subject: npt.ArrayLike) -> pd.DataFrame:
+        """Return what each student is expected to know of each subject with answers of the student.
+
+        The context of each answer in the fit must have been the subjects of its question.
+
+        Parameters
+        ----------
+        subject
+            The subjects of the questions in `question_ids_`, whole numbers of at least 0, shape
+            (questions, levels), the widest subjects first. A subject has the same subjects above it
+            in all rows.
+
+        Returns
+        -------
+        DataFrame
+            A row for each student and each subject at each level, sorted by student and level:
+
+            - student: the id of the student;
+            - level: 0 for the widest subjects;
+            - subject: the number in `subject`;
+            - n_answers: the number of the student's answers;
+            - share: the share of the subject's questions that the student is expected to answer
+              correctly;
+            - low, high: the ends of the 90 % interval of that share. The interval says how well
+              the share is known, not how luck in single answers moves it.
+
+        Raises
+        ------
+        InputError
+            If the estimator is not fitted, was fitted without contexts, or `subject` has a wrong
+            shape, dtype or value.
+        """
+        posterior = self._check_fitted()
+        if not posterior.levels:
+            raise InputError(
+                "this estimator was fitted without contexts, expected the subjects of the questions"
+            )
+        n_questions = len(posterior.question_ids)
+        subjects = checks.as_context(subject, n_questions, len(posterior.levels))
+        return find_mastery(posterior, subjects)
+
     def question_parameters(self, question: npt.ArrayLike) -> QuestionParameters:
         """Return the parameters of questions; unknown ones get the average.
 
@@ -201,6 +251,204 @@ class ItemResponse(BaseItemResponse):
         position = find_ids(posterior.question_ids, checks.as_ids("question", question))
         items = posterior.items.mean[position]
         return QuestionParameters(discrimination=items[:, :-1], difficulty=-items[:, -1])
+
+    @classmethod
+    def from_table(
+        cls,
+        table: pd.DataFrame,
+        *,
+        student: str = "UserId",
+        question: str = "QuestionId",
+        correct: str = "IsCorrect",
+        n_dimensions: int = DEFAULT_DIMENSIONS,
+        guessing: float = 0.2,
+        seed: int = 0,
+    ) -> FittedTable:
+        """Fit an estimator to a table with a row for each answer; ids may be of any type.
+
+        Parameters
+        ----------
+        table
+            The answers. Other columns than the three do not matter.
+        student, question
+            Names of the columns that say who answered which question.
+        correct
+            Name of the column that says whether the answer is right: True or False, 1 or 0.
+        n_dimensions, guessing, seed
+            Settings of the estimator.
+
+        Returns
+        -------
+        FittedTable
+            The fitted estimator, which predicts tables and describes students and questions.
+
+        Raises
+        ------
+        InputError
+            If the table has no such column or no rows, an id is missing, or an outcome is neither
+            right nor wrong.
+        """
+        model = cls(n_dimensions, guessing=guessing, seed=seed)
+        return fit_table(model, table, student, question, correct)
+
+    # ---- Answers that come after the fit ------------------------------------------------------
+
+    def transform(
+        self,
+        student: npt.ArrayLike,
+        question: npt.ArrayLike,
+        is_correct: npt.ArrayLike,
+        *,
+        context: npt.ArrayLike | None = None,
+    ) -> Abilities:
+        """Return the abilities of students from their answers; this estimator does not change.
+
+        The answers are all that is used about a student, even if the fit knows the student. The
+        result has the students in the order of their ids. The arguments and the errors are those of
+        `for_students`.
+        """
+        return self.for_students(student, question, is_correct, context=context).abilities()
+
+    def ability_of(
+        self,
+        question: npt.ArrayLike,
+        is_correct: npt.ArrayLike,
+        *,
+        context: npt.ArrayLike | None = None,
+    ) -> Abilities:
+        """Return the ability of one student from the student's answers, as `transform` does.
+
+        The result has one student, with the id 0. Without any answers, the student is average, as
+        uncertain as abilities vary among all students.
+        """
+        n_answers = len(np.atleast_1d(question))
+        student = np.zeros(n_answers, np.int32)
+        if n_answers == 0 and len(np.atleast_1d(is_correct)) == 0:
+            self._check_fitted()
+            average = model.standard_normal(1, self.n_dimensions)
+            return Abilities(np.zeros(1, np.int32), average.mean, average.covariance)
+        return self.transform(student, question, is_correct, context=context)
+
+    def abilities(self) -> Abilities:
+        """Return the abilities of all students of the fit."""
+        self._check_fitted()
+        return Abilities(self.student_ids_, self.ability_, self.ability_covariance_)
+
+    def for_students(
+        self,
+        student: npt.ArrayLike,
+        question: npt.ArrayLike,
+        is_correct: npt.ArrayLike,
+        *,
+        context: npt.ArrayLike | None = None,
+    ) -> "ItemResponse":
+        """Return an estimator that knows other students, and the questions of this one.
+
+        The abilities of the students and their effects in contexts are those that fit the answers
+        best, given the questions of this fit. That takes milliseconds. `predict_proba` of the
+        result predicts further answers of these students.
+
+        Parameters
+        ----------
+        student, question, is_correct, context
+            All answers of the students, as in `fit`. A question that the fit does not know counts
+            as average, and so does an effect that students share in an unknown context.
+
+        Raises
+        ------
+        InputError
+            If the estimator is not fitted, or an argument has a wrong shape, dtype or value.
+        """
+        posterior = self._check_fitted()
+        answers = self._as_further_answers(student, question, is_correct, context)
+        estimator = copy(self)
+        estimator._set_attributes(find_students(posterior, answers))
+        return estimator
+
+    def partial_fit(
+        self,
+        student: npt.ArrayLike,
+        question: npt.ArrayLike,
+        is_correct: npt.ArrayLike,
+        *,
+        learn: Literal["both", "students", "questions"] = "both",
+    ) -> Self:
+        """Learn from further answers, as they come in; the answers of the fit are not needed.
+
+        What is known about students and questions before the answers is their prior. New students
+        and new questions begin as average ones. Answers that were learned before must not come
+        again, since they would count twice.
+
+        Parameters
+        ----------
+        student, question, is_correct
+            The further answers, as in `fit`.
+        learn
+            What changes: abilities of students, parameters of questions, or both.
+
+        Raises
+        ------
+        InputError
+            If the estimator is not fitted or was fitted with contexts, or if an argument has a
+            wrong shape, dtype or value.
+        """
+        posterior = self._check_fitted()
+        if learn not in ("both", "students", "questions"):
+            raise InputError(f"learn is {learn!r}, expected 'both', 'students' or 'questions'")
+        if posterior.levels:
+            raise InputError(
+                "this estimator was fitted with contexts, expected none: give all answers of the "
+                "students to for_students, or fit all answers with start=this estimator"
+            )
+        answers = self._as_further_answers(student, question, is_correct, None)
+        posterior = learn_answers(
+            posterior,
+            answers,
+            learns_students=learn != "questions",
+            learns_questions=learn != "students",
+        )
+        self._set_attributes(posterior)
+        return self
+
+    def _as_further_answers(
+        self,
+        student: npt.ArrayLike,
+        question: npt.ArrayLike,
+        is_correct: npt.ArrayLike,
+        context: npt.ArrayLike | None,
+    ) -> Answers:
+        """Return answers with as many levels of contexts as the fit had, or raise `InputError`."""
+        student, question = as_answers(student, question)
+        is_right = checks.as_category("is_correct", is_correct, len(student), 0, 1)
+        n_levels = len(self._check_fitted().levels)
+        context = checks.as_context(context, len(student), n_levels)
+        return Answers(student, question, 1 - is_right, context, n_stages=1)
+
+    # ---- Save and load -------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator to a file of NumPy arrays (.npz), whole or not at all."""
+        saved.write(Path(path), self._check_fitted(), self.history_, self._check_settings())
+
+    @classmethod
+    def load(cls, path: str | Path) -> "ItemResponse":
+        """Return the estimator that `save` wrote; it predicts exactly as before.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, damaged, or not written by `save`.
+        """
+        posterior, history, settings = saved.read(Path(path))
+        estimator = cls(
+            settings.n_dimensions,
+            guessing=settings.guessing,
+            seed=settings.seed,
+            n_steps=settings.n_steps,
+        )
+        estimator.history_ = history
+        estimator._set_attributes(posterior)
+        return estimator
 
     def _check_start(self, start: "ItemResponse", n_levels: int) -> Posterior:
         """Return the posterior of `start`, the fitted estimator from which this fit continues.

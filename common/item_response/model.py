@@ -233,21 +233,30 @@ def unpack_sums(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
 # ---- The two weighted least squares ------------------------------------------------------------
 
 
-def update_students(sums: FloatArray) -> Gaussians:
-    """Return the posteriors of abilities, given the items; the prior is N(0, I).
+def update_students(sums: FloatArray, prior: Gaussians | None = None) -> Gaussians:
+    """Return the posteriors of abilities, given the items.
 
     `sums` has a row for each student: the `weighted_sums` over the student's answers, whose log
-    likelihoods are linear · logit − weight · logit² / 2. With logit = slopes · ability + intercept,
-    the posterior has
+    likelihoods are linear · logit − weight · logit² / 2. `prior` has one Gaussian for each student;
+    by default, it is N(0, I). With logit = slopes · ability + intercept, the posterior has
 
-        precision = I + Σ weight · E[slopes slopesᵀ],
-        precision · mean = Σ linear · E[slopes] − Σ weight · E[slopes · intercept].
+        precision = prior precision + Σ weight · E[slopes slopesᵀ],
+        precision · mean = prior precision · prior mean
+                           + Σ linear · E[slopes] − Σ weight · E[slopes · intercept].
     """
     linear, squares = unpack_sums(sums)
     # The last dimension of an item vector is the intercept; those before it are the slopes.
     k = linear.shape[1] - 1
-    covariance = np.linalg.inv(squares[:, :k, :k] + np.eye(k, dtype=np.float32))
-    mean = np.einsum("nij,nj->ni", covariance, linear[:, :k] - squares[:, :k, k])
+    precision = squares[:, :k, :k]
+    precision_times_mean = linear[:, :k] - squares[:, :k, k]
+    if prior is None:
+        precision = precision + np.eye(k, dtype=np.float32)
+    else:
+        prior_precision = np.linalg.inv(prior.covariance)
+        precision = precision + prior_precision
+        precision_times_mean += np.einsum("nij,nj->ni", prior_precision, prior.mean)
+    covariance = np.linalg.inv(precision)
+    mean = np.einsum("nij,nj->ni", covariance, precision_times_mean)
     return Gaussians(mean, covariance)
 
 

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-# A sort cuts the range of its keys into this many parts, which are sorted in parallel.
+# A sort of many keys cuts the range of the keys into this many parts, which are sorted in parallel.
 _N_SORTED_PARTS = 4
+_MANY_KEYS = 1 << 14
 # Students are cut into this many chunks, unless the chunks would be too large or too small.
 _N_CHUNKS = 8
 # Approximate upper bound on the number of answers in a chunk.
@@ -201,7 +202,8 @@ def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int
         return sorted_values
 
     key_end = int(key.max(initial=0)) + 1
-    cuts = np.linspace(0, key_end, _N_SORTED_PARTS + 1).astype(np.int32)
+    n_parts = _N_SORTED_PARTS if len(key) >= _MANY_KEYS else 1
+    cuts = np.linspace(0, key_end, n_parts + 1).astype(np.int32)
     return np.concatenate(list(in_threads(sort_range, itertools.pairwise(cuts))))
 
 

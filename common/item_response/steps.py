@@ -241,7 +241,7 @@ def _update_without_contexts(
     `old` are the students' posteriors before the step, `item_moments` the moments of all items'
     (slopes, intercept).
     """
-    linear, weight = _approximate_log_likelihoods(part, old, item_moments, state.guessing)
+    linear, weight = approximate_log_likelihoods(part, old, item_moments, state.guessing)
     linear_matrix = part.matrix(linear, part.start)
     weight_matrix = part.matrix(weight, part.start)
     new = model.update_students(model.weighted_sums(linear_matrix, weight_matrix, item_moments))
@@ -272,7 +272,7 @@ def _update_with_contexts(
     leaves = part.levels[-1]
     # For each answer, the position of its leaf.
     leaf = number_rows(leaves.start)
-    linear, weight = _approximate_log_likelihoods(
+    linear, weight = approximate_log_likelihoods(
         part, old, item_moments, state.guessing, _add_shared(old_leaf_effects, state, leaves), leaf
     )
     # Take the old mean of the shared effect as known. In place, since these arrays have an element
@@ -372,7 +372,7 @@ def _sum_for_shared_effects(
     return context.sum_by_label(leaves.label, [weight, linear], n_labels=len(old_mean))
 
 
-def _approximate_log_likelihoods(
+def approximate_log_likelihoods(
     part: Observations,
     students: Gaussians,
     item_moments: FloatArray,

@@ -1,0 +1,233 @@
+"""Answers that come after a fit: abilities of further students, and updates of a posterior.
+
+Nothing here fits the model anew, so all of it takes milliseconds. Answers are right or wrong.
+README.md in this folder explains the words: items, contexts, levels, nodes, leaves.
+"""
+
+from dataclasses import dataclass, replace
+
+from common.answers import find_ids, number_ids
+from common.arrays import FloatArray, IntArray
+from common.item_response import model
+from common.item_response.context import EFFECT_VARIANCE
+from common.item_response.fitting import Answers
+from common.item_response.model import Gaussians
+from common.item_response.observations import Observations, sort_answers
+from common.item_response.steps import Posterior, approximate_log_likelihoods, pass_over_answers
+
+import numpy as np
+
+# Passes over the answers end when no ability, slope or intercept changes by more than this.
+_MAX_CHANGE = 1e-3
+_MAX_PASSES = 50
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """Posteriors of the abilities of students, given their answers."""
+
+    # Increasing, shape (students,).
+    student_ids: IntArray
+    # Shape (students, n_dimensions), float32. An average student of the fit has 0.
+    mean: FloatArray
+    # Shape (students, n_dimensions, n_dimensions), float32.
+    covariance: FloatArray
+
+    @property
+    def standard_deviation(self) -> FloatArray:
+        """The standard deviations of the posteriors, shape (students, n_dimensions)."""
+        variance: FloatArray = np.diagonal(self.covariance, axis1=1, axis2=2)
+        return np.sqrt(variance)
+
+
+# ---- Students, given the questions -------------------------------------------------------------
+
+
+def find_students(posterior: Posterior, answers: Answers) -> Posterior:
+    """Return the posterior of the students of `answers`, given all their answers.
+
+    Questions, variances of effects and effects that students share stay as they are in `posterior`.
+    The result knows the students of `answers` alone. What `posterior` knows about them is not used.
+    """
+    posterior = _add_contexts(posterior, answers.context)
+    student_ids, student = number_ids(answers.student)
+    n_students = len(student_ids)
+    # The passes need only the questions of these answers, with the average one for unknown ones.
+    item_of_answer = find_ids(posterior.question_ids, answers.question)
+    item_position, item = number_ids(item_of_answer)
+    labels = [
+        find_ids(ids, answers.context[:, level]) for level, ids in enumerate(posterior.context_ids)
+    ]
+    order, start, levels = sort_answers(student, labels, n_students)
+    observations = Observations(
+        start=start,
+        item=item[order],
+        is_right=answers.outcome[order] == 0,
+        is_used=np.ones(len(order), bool),
+        n_items=len(item_position),
+        levels=levels,
+    )
+    k = posterior.students.mean.shape[1]
+    n_leaves = len(levels[-1].label) if levels else 0
+    leaf_effects = np.zeros((n_leaves, 2 + k), np.float32)
+    leaf_effects[:, EFFECT_VARIANCE] = posterior.variance.sum()
+    state = replace(
+        posterior,
+        students=model.standard_normal(n_students, k),
+        student_ids=student_ids,
+        levels=levels,
+        effects=(leaf_effects,),
+        items=posterior.items.take(item_position),
+        guessing=posterior.guessing[item_position],
+    )
+    for _ in range(_MAX_PASSES):
+        updated, _ = pass_over_answers(observations, state)
+        change = np.abs(updated.students.mean - state.students.mean).max(initial=0)
+        # The pass has estimated variances and shared effects too, from these few answers alone.
+        state = replace(state, students=updated.students, effects=updated.effects)
+        if change <= _MAX_CHANGE:
+            break
+    # In predictions, `find_ids` gives unknown students the position after the last student.
+    average_student = model.standard_normal(1, k)
+    return replace(
+        state,
+        students=model.join([state.students, average_student]),
+        items=posterior.items,
+        guessing=posterior.guessing,
+    )
+
+
+def _add_contexts(posterior: Posterior, context: IntArray) -> Posterior:
+    """Return a posterior that knows all contexts of `context`; further ones have average effects.
+
+    `context` has the shape (answers, levels). The result keeps no nodes of students.
+    """
+    if not posterior.levels:
+        return posterior
+    old_ids = posterior.context_ids
+    new_ids = tuple(np.union1d(ids, context[:, level]) for level, ids in enumerate(old_ids))
+    # The last shared effect stands for unknown contexts, before and after.
+    position = np.append(find_ids(old_ids[-1], new_ids[-1]), len(old_ids[-1]))
+    shared = posterior.shared._replace(
+        mean=posterior.shared.mean[position], variance=posterior.shared.variance[position]
+    )
+    return replace(posterior, context_ids=new_ids, shared=shared, levels=(), effects=())
+
+
+# ---- Updates of a posterior --------------------------------------------------------------------
+
+
+def learn_answers(
+    posterior: Posterior, answers: Answers, *, learns_students: bool, learns_questions: bool
+) -> Posterior:
+    """Return the posterior after further answers, which must have no contexts.
+
+    The posterior before the answers is the prior. Students and questions that it does not know
+    begin as average ones.
+
+    Parameters
+    ----------
+    posterior
+        The posterior before the answers. It must have no contexts.
+    answers
+        The further answers.
+    learns_students, learns_questions
+        Which of the two change; the other stay as they are.
+    """
+    posterior = _add_students(posterior, np.unique(answers.student))
+    posterior = _add_questions(posterior, np.unique(answers.question))
+    # From here on, students and items are those of the answers alone.
+    student_ids, student = number_ids(answers.student)
+    question_ids, question = number_ids(answers.question)
+    student_position = find_ids(posterior.student_ids, student_ids)
+    item_position = find_ids(posterior.question_ids, question_ids)
+    order, start, _ = sort_answers(student, [], len(student_ids))
+    observations = Observations(
+        start=start,
+        item=question[order],
+        is_right=answers.outcome[order] == 0,
+        is_used=np.ones(len(order), bool),
+        n_items=len(question_ids),
+    )
+    students, items = _update_in_turn(
+        observations,
+        posterior.students.take(student_position),
+        posterior.items.take(item_position),
+        posterior.guessing[item_position],
+        learns_students=learns_students,
+        learns_questions=learns_questions,
+    )
+    return replace(
+        posterior,
+        students=_put(posterior.students, student_position, students),
+        items=_put(posterior.items, item_position, items),
+    )
+
+
+def _update_in_turn(
+    observations: Observations,
+    old_students: Gaussians,
+    old_items: Gaussians,
+    guessing: FloatArray,
+    *,
+    learns_students: bool,
+    learns_questions: bool,
+) -> tuple[Gaussians, Gaussians]:
+    """Return students and items after the answers, given those before, which are the priors."""
+    students = old_students
+    items = old_items
+    group = np.arange(len(items.mean))
+    for _ in range(_MAX_PASSES):
+        item_moments = model.moments(items)
+        linear, weight = approximate_log_likelihoods(observations, students, item_moments, guessing)
+        linear_matrix = observations.matrix(linear, observations.start)
+        weight_matrix = observations.matrix(weight, observations.start)
+        change = 0.0
+        if learns_students:
+            student_sums = model.weighted_sums(linear_matrix, weight_matrix, item_moments)
+            updated = model.update_students(student_sums, old_students)
+            change = float(np.abs(updated.mean - students.mean).max())
+            students = updated
+        if learns_questions:
+            student_moments = model.student_vector_moments(students)
+            item_sums = model.weighted_sums(linear_matrix.T, weight_matrix.T, student_moments)
+            updated = model.update_items(item_sums.astype(float), old_items, group)
+            change = max(change, float(np.abs(updated.mean - items.mean).max()))
+            items = _as_float32(updated)
+        if change <= _MAX_CHANGE:
+            break
+    return students, items
+
+
+def _as_float32(vectors: Gaussians) -> Gaussians:
+    return Gaussians(vectors.mean.astype(np.float32), vectors.covariance.astype(np.float32))
+
+
+def _put(vectors: Gaussians, position: IntArray, values: Gaussians) -> Gaussians:
+    """Return a copy of the distributions in which those at some positions are replaced."""
+    mean = vectors.mean.copy()
+    covariance = vectors.covariance.copy()
+    mean[position] = values.mean
+    covariance[position] = values.covariance
+    return Gaussians(mean, covariance)
+
+
+def _add_students(posterior: Posterior, student_ids: IntArray) -> Posterior:
+    """Return a posterior that also knows these students, as average ones."""
+    ids = np.union1d(posterior.student_ids, student_ids)
+    # The position of an unknown id is that of the average student, who stays the last.
+    position = find_ids(posterior.student_ids, np.append(ids, -1))
+    return replace(posterior, student_ids=ids, students=posterior.students.take(position))
+
+
+def _add_questions(posterior: Posterior, question_ids: IntArray) -> Posterior:
+    """Return a posterior that also knows these questions, as average ones."""
+    ids = np.union1d(posterior.question_ids, question_ids)
+    # The position of an unknown id is that of the average question, which stays the last.
+    position = find_ids(posterior.question_ids, np.append(ids, -1))
+    return replace(
+        posterior,
+        question_ids=ids,
+        items=posterior.items.take(position),
+        guessing=posterior.guessing[position],
+    )

@@ -1,0 +1,125 @@
+"""Save a fitted estimator to a file of NumPy arrays, and load it; no pickle is involved."""
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from common.errors import InputError
+from common.item_response.context import Level, SharedEffects
+from common.item_response.fitting import HeldOutScore, Settings
+from common.item_response.model import Gaussians
+from common.item_response.steps import Posterior
+from common.run_log import ignore_event
+from common.writing import atomic_write, require_writable
+
+import numpy as np
+import numpy.typing as npt
+
+_FORMAT = "item response estimator"
+# A file of another version is refused. Whoever changes the arrays of a file raises the number.
+_VERSION = 1
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def write(
+    path: Path, posterior: Posterior, history: list[HeldOutScore], settings: Settings
+) -> None:
+    """Write a fitted estimator to `path`, whole or not at all."""
+    arrays: Arrays = {
+        "format": np.array(_FORMAT),
+        "version": np.array(_VERSION),
+        "n_dimensions": np.array(settings.n_dimensions),
+        "guessing_setting": np.array(settings.guessing),
+        "seed": np.array(settings.seed),
+        # -1 stands for None: the fit chose the number of steps.
+        "n_steps": np.array(-1 if settings.n_steps is None else settings.n_steps),
+        "history": np.array([(score.loss, score.accuracy) for score in history]).reshape(-1, 2),
+        "guessing": posterior.guessing,
+        "variance": posterior.variance,
+        "shared_mean": posterior.shared.mean,
+        "shared_variance": posterior.shared.variance,
+        "shared_prior": posterior.shared.prior,
+        "student_ids": posterior.student_ids,
+        "question_ids": posterior.question_ids,
+        **_from_gaussians("students", posterior.students),
+        **_from_gaussians("items", posterior.items),
+        **_from_gaussians("prior", posterior.prior),
+    }
+    for number, level in enumerate(posterior.levels):
+        arrays[f"effects_{number}"] = posterior.effects[number]
+        arrays[f"context_ids_{number}"] = posterior.context_ids[number]
+        arrays[f"level_{number}_start"] = level.start
+        arrays[f"level_{number}_parent"] = level.parent
+        arrays[f"level_{number}_label"] = level.label
+    require_writable(path)
+    with atomic_write(path) as (file,):
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+def read(path: Path) -> tuple[Posterior, list[HeldOutScore], Settings]:
+    """Read what `write` wrote, or raise `InputError`."""
+    arrays = _read_arrays(path)
+    n_steps = int(arrays["n_steps"])
+    settings = Settings(
+        int(arrays["n_dimensions"]),
+        float(arrays["guessing_setting"]),
+        int(arrays["seed"]),
+        n_steps if n_steps >= 0 else None,
+        ignore_event,
+    )
+    history = [HeldOutScore(*score) for score in arrays["history"].tolist()]
+    levels = range(len(arrays["variance"]))
+    posterior = Posterior(
+        students=_to_gaussians("students", arrays),
+        items=_to_gaussians("items", arrays),
+        prior=_to_gaussians("prior", arrays),
+        guessing=arrays["guessing"],
+        effects=tuple(arrays[f"effects_{number}"] for number in levels),
+        variance=arrays["variance"],
+        shared=SharedEffects(
+            mean=arrays["shared_mean"],
+            variance=arrays["shared_variance"],
+            prior=arrays["shared_prior"],
+        ),
+        student_ids=arrays["student_ids"],
+        question_ids=arrays["question_ids"],
+        context_ids=tuple(arrays[f"context_ids_{number}"] for number in levels),
+        levels=tuple(
+            Level(
+                start=arrays[f"level_{number}_start"],
+                parent=arrays[f"level_{number}_parent"],
+                label=arrays[f"level_{number}_label"],
+            )
+            for number in levels
+        ),
+    )
+    return posterior, history, settings
+
+
+def _read_arrays(path: Path) -> Arrays:
+    """Read the arrays of a file of this version, or raise `InputError`."""
+    if not path.is_file():
+        raise InputError(f"{path}: is no file, expected one that ItemResponse.save wrote")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        raise InputError(
+            f"{path}: cannot be read ({error}), expected a file that ItemResponse.save wrote"
+        ) from error
+    if "format" not in arrays or str(arrays["format"]) != _FORMAT:
+        raise InputError(f"{path}: holds other arrays, expected those that ItemResponse.save wrote")
+    if int(arrays["version"]) != _VERSION:
+        raise InputError(
+            f"{path}: has version {arrays['version']}, expected {_VERSION}; fit the model again"
+        )
+    return arrays
+
+
+def _from_gaussians(name: str, vectors: Gaussians) -> Arrays:
+    return {f"{name}_mean": vectors.mean, f"{name}_covariance": vectors.covariance}
+
+
+def _to_gaussians(name: str, arrays: Arrays) -> Gaussians:
+    return Gaussians(arrays[f"{name}_mean"], arrays[f"{name}_covariance"])

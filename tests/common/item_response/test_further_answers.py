@@ -1,0 +1,191 @@
+"""Answers that come after a fit: new students, known students, new questions."""
+
+from copy import copy
+from typing import Any
+
+from common.errors import InputError
+from common.item_response import ItemResponse
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from planted_contexts import TEST, TRAIN, fit, groups, loss, predict
+
+# Students are divided into those of the fit and those who come later.
+_COMES_LATER = TRAIN.student.unique()[::3]
+_LATER = TRAIN[TRAIN.student.isin(_COMES_LATER)]
+_FIRST = TRAIN[~TRAIN.student.isin(_COMES_LATER)]
+_TEST_OF_LATER = TEST[TEST.student.isin(_COMES_LATER)]
+
+
+def columns(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
+    """Return the first three arguments of `fit`."""
+    return rows.student, rows.question, rows.is_right
+
+
+def expected_loss(model: ItemResponse, rows: pd.DataFrame, context: Any = None) -> float:
+    """Return the log loss that the model is expected to have on answers."""
+    return loss(predict(model, rows, context), rows.p_right.to_numpy())
+
+
+def keep_first(rows: pd.DataFrame, n: int) -> pd.DataFrame:
+    """Return the first n answers of each student, in a random order of the answers."""
+    return rows.sample(frac=1, random_state=1).groupby("student").head(n)
+
+
+# ---- New students ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("has_contexts", [False, True])
+@pytest.mark.parametrize("n_known", [1, 10, 50])
+def test_new_students_are_predicted_as_well_as_after_a_new_fit(
+    n_known: int, has_contexts: bool
+) -> None:
+    def context(rows: pd.DataFrame) -> Any:
+        return groups(rows) if has_contexts else None
+
+    known = keep_first(_LATER, n_known)
+    model = fit(_FIRST, context(_FIRST))
+    extended = model.for_students(*columns(known), context=context(known))
+    everything = pd.concat([_FIRST, known])
+    refitted = fit(everything, context(everything))
+
+    loss_before = expected_loss(model, _TEST_OF_LATER, context(_TEST_OF_LATER))
+    loss_extended = expected_loss(extended, _TEST_OF_LATER, context(_TEST_OF_LATER))
+    loss_refitted = expected_loss(refitted, _TEST_OF_LATER, context(_TEST_OF_LATER))
+    assert loss_extended < loss_before
+    assert loss_extended < loss_refitted + 0.002
+
+
+def test_an_estimator_for_new_students_knows_the_contexts_of_the_fit() -> None:
+    """A class's effect in a quiz is known from the fit if other students of the class took it."""
+    context = _FIRST.class_quiz.to_numpy()
+    model = fit(_FIRST, context)
+    known = keep_first(_LATER, 3)
+    # A further quiz, which neither the fit nor any test answer has.
+    unknown_quiz = np.full(len(known), int(context.max()) + 7)
+    extended = model.for_students(*columns(known), context=unknown_quiz)
+    shared = model.explain(
+        _TEST_OF_LATER.student, _TEST_OF_LATER.question, context=_TEST_OF_LATER.class_quiz
+    )
+    shared_after = extended.explain(
+        _TEST_OF_LATER.student, _TEST_OF_LATER.question, context=_TEST_OF_LATER.class_quiz
+    )
+    assert np.abs(shared.effect).max() > 0.1
+    assert_allclose(shared_after.effect, shared.effect, atol=1e-5)
+
+
+def test_the_students_of_the_fit_get_the_abilities_of_the_fit() -> None:
+    model = fit(TRAIN, n_steps=30)
+    abilities = model.transform(*columns(TRAIN))
+    assert_array_equal(abilities.student_ids, model.student_ids_)
+    assert_allclose(abilities.mean, model.ability_, atol=0.02)
+    assert_allclose(abilities.covariance, model.ability_covariance_, atol=0.02)
+
+
+def test_a_students_ability_depends_on_nothing_but_the_students_answers() -> None:
+    model = fit(_FIRST)
+    before = model.ability_.copy()
+    abilities = model.transform(*columns(_LATER))
+    student = _COMES_LATER[4]
+    # The student's answers alone, in another order.
+    own = _LATER[_LATER.student == student].iloc[::-1]
+    ability = model.ability_of(own.question, own.is_right)
+
+    row = np.searchsorted(abilities.student_ids, student)
+    # Passes end when no ability changes by more than 0.001.
+    assert_allclose(ability.mean[0], abilities.mean[row], atol=0.005)
+    assert_allclose(ability.standard_deviation[0], abilities.standard_deviation[row], atol=0.005)
+    assert_array_equal(model.ability_, before)
+    assert_array_equal(ability.student_ids, [0])
+
+
+def test_a_student_without_answers_is_average_and_each_answer_narrows_the_ability() -> None:
+    model = fit(_FIRST)
+    none = model.ability_of([], [])
+    assert_array_equal(none.mean, np.zeros((1, 2)))
+    assert_array_equal(none.standard_deviation, np.ones((1, 2)))
+    questions = model.question_ids_[:40]
+    few = model.ability_of(questions[:5], np.ones(5, int))
+    many = model.ability_of(questions, np.ones(40, int))
+    assert few.standard_deviation.min() > many.standard_deviation.min()
+    # `model` has no guessing and positive slopes on the first ability, up to its sign.
+    sign = np.sign(model.discrimination_[:, 0].mean())
+    assert 0 < sign * few.mean[0, 0] < sign * many.mean[0, 0]
+
+
+def test_answers_to_unknown_questions_count_as_answers_to_average_questions() -> None:
+    model = fit(_FIRST)
+    unknown = int(model.question_ids_.max()) + np.arange(1, 31)
+    sign = np.sign(model.discrimination_[:, 0].mean())
+    right = model.ability_of(unknown, np.ones(30, int))
+    wrong = model.ability_of(unknown, np.zeros(30, int))
+    assert sign * right.mean[0, 0] > 0.5
+    assert sign * wrong.mean[0, 0] < -0.5
+
+
+# ---- Updates -----------------------------------------------------------------------------------
+
+
+def test_answers_that_come_in_parts_teach_as_much_as_all_at_once() -> None:
+    """New students, in three parts; questions change too."""
+    model = fit(_FIRST)
+    shuffled = _LATER.sample(frac=1, random_state=2)
+    parts = [shuffled.iloc[first::3] for first in range(3)]
+    losses = [expected_loss(model, _TEST_OF_LATER)]
+    for part in parts:
+        model.partial_fit(*columns(part))
+        losses.append(expected_loss(model, _TEST_OF_LATER))
+    refitted = expected_loss(fit(TRAIN), _TEST_OF_LATER)
+    assert losses[0] > losses[1] > losses[2] > losses[3]
+    assert losses[3] < refitted + 0.002
+    assert_array_equal(model.student_ids_, np.unique(TRAIN.student))
+
+
+def test_a_new_question_is_learned_from_students_who_are_known() -> None:
+    """Each new question gets the difficulty that a fit with all answers finds."""
+    new_questions = np.unique(TRAIN.question)[::10]
+    is_new = TRAIN.question.isin(new_questions)
+    model = fit(TRAIN[~is_new])
+    abilities = model.ability_.copy()
+    model.partial_fit(*columns(TRAIN[is_new]), learn="questions")
+    assert_array_equal(model.ability_, abilities)
+
+    refitted = fit(TRAIN)
+    new_difficulty = model.question_parameters(new_questions).difficulty
+    expected = refitted.question_parameters(new_questions).difficulty
+    assert np.ptp(expected) > 1
+    # A question has about 200 answers; the fits differ in what they know about these students.
+    assert_allclose(new_difficulty, expected, atol=0.2)
+
+
+def test_what_is_not_to_be_learned_stays() -> None:
+    model = fit(_FIRST)
+    students_only = copy(model).partial_fit(*columns(_LATER), learn="students")
+    assert_array_equal(students_only.difficulty_, model.difficulty_)
+    assert len(students_only.student_ids_) > len(model.student_ids_)
+    known_students = np.isin(students_only.student_ids_, model.student_ids_)
+    assert_array_equal(students_only.ability_[known_students], model.ability_)
+    both = copy(model).partial_fit(*columns(_LATER))
+    assert np.abs(both.difficulty_ - model.difficulty_).max() > 0.01
+
+
+# ---- Faults ------------------------------------------------------------------------------------
+
+
+def test_faults_are_named() -> None:
+    model = fit(_FIRST)
+    with pytest.raises(InputError, match=r"learn is 'all', expected 'both', 'students' or"):
+        model.partial_fit([1], [1], [1], learn="all")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"is_correct holds 2 at position 0, expected 0 to 1"):
+        model.transform([1], [1], [2])
+    with pytest.raises(InputError, match=r"question has 1 values, expected 2"):
+        model.for_students([1, 2], [1], [1])
+    with pytest.raises(InputError, match=r"is not fitted, call fit first"):
+        ItemResponse().ability_of([1], [1])
+    with_contexts = fit(_FIRST, _FIRST.quiz)
+    with pytest.raises(InputError, match=r"context is missing"):
+        with_contexts.transform([1], [1], [1])
+    with pytest.raises(InputError, match=r"was fitted with contexts, expected none"):
+        with_contexts.partial_fit([1], [1], [1])

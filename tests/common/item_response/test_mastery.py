@@ -1,0 +1,149 @@
+"""What students are expected to know of each subject: planted subjects are recovered."""
+
+from dataclasses import dataclass
+
+from common.errors import InputError
+from common.item_response import ItemResponse
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+_N_STUDENTS = 1_000
+_N_QUESTIONS = 240
+_N_TOPICS = 24
+_N_AREAS = 4
+
+
+@dataclass(frozen=True)
+class Planted:
+    """Answers of students who are better in some subjects than in others."""
+
+    student: np.ndarray
+    question: np.ndarray
+    is_correct: np.ndarray
+    # Probability that a student answers a question correctly, shape (students, questions).
+    p_right: np.ndarray
+    # Area and topic of each question, shape (questions, 2). Topics have other numbers than areas.
+    subject: np.ndarray
+
+    def fit(self) -> ItemResponse:
+        return ItemResponse(n_dimensions=1, guessing=0.2).fit(
+            self.student, self.question, self.is_correct, context=self.subject[self.question]
+        )
+
+    def true_share(self, table: pd.DataFrame) -> np.ndarray:
+        """Return the true share of the subject's questions for each row of a table of mastery."""
+        shares = []
+        for row in table.itertuples():
+            has_subject = self.subject[:, row.level] == row.subject
+            shares.append(self.p_right[row.student, has_subject].mean())
+        return np.array(shares)
+
+
+def plant(effect_variance: float) -> Planted:
+    """Simulate answers; each student has an effect in each area and in each topic."""
+    rng = np.random.default_rng(0)
+    topic = rng.integers(0, _N_TOPICS, _N_QUESTIONS)
+    area = topic % _N_AREAS
+    deviation = np.sqrt(effect_variance)
+    area_effect = rng.normal(0, deviation, (_N_STUDENTS, _N_AREAS))
+    topic_effect = rng.normal(0, deviation, (_N_STUDENTS, _N_TOPICS))
+    ability = rng.standard_normal(_N_STUDENTS)
+    easiness = rng.normal(0.3, 1, _N_QUESTIONS)
+    logit = ability[:, None] + easiness + area_effect[:, area] + topic_effect[:, topic]
+    p_right = 0.2 + 0.8 / (1 + np.exp(-logit))
+    # A student meets 40 % of the topics, and answers 60 % of their questions.
+    meets_topic = rng.random((_N_STUDENTS, _N_TOPICS)) < 0.4
+    is_answered = meets_topic[:, topic] & (rng.random(p_right.shape) < 0.6)
+    student, question = np.nonzero(is_answered)
+    is_correct = rng.random(len(student)) < p_right[student, question]
+    return Planted(student, question, is_correct, p_right, np.stack([area, topic + 100], axis=1))
+
+
+PLANTED = plant(effect_variance=0.3)
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    model = PLANTED.fit()
+    return model.mastery(PLANTED.subject[model.question_ids_])
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_intervals_hold_the_true_share_as_often_as_they_say(
+    table: pd.DataFrame, level: int
+) -> None:
+    rows = table[table.level == level]
+    truth = PLANTED.true_share(rows)
+    is_inside = (truth >= rows.low) & (truth <= rows.high)
+    # 1,000 students have at least 4,000 rows. Those of a student depend on each other; 1,000
+    # independent rows would have a standard error of √(0.9 · 0.1 / 1,000) = 0.01.
+    assert abs(is_inside.mean() - 0.9) < 0.03
+    # Where few answers are known, the intervals hold as well.
+    has_few = rows.n_answers <= rows.n_answers.quantile(0.2)
+    assert abs(is_inside[has_few].mean() - 0.9) < 0.05
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_shares_are_right_on_average_and_better_than_without_subjects(
+    table: pd.DataFrame, level: int
+) -> None:
+    rows = table[table.level == level]
+    truth = PLANTED.true_share(rows)
+    # The errors of a student's shares are about 0.1. With 1,000 students, the mean error has a
+    # standard error of about 0.003.
+    assert abs((rows.share - truth).mean()) < 0.01
+    without = ItemResponse(n_dimensions=1, guessing=0.2)
+    without.fit(PLANTED.student, PLANTED.question, PLANTED.is_correct)
+    students, questions = np.indices(PLANTED.p_right.shape)
+    p_right = without.predict_proba(students.ravel(), questions.ravel())[:, 1]
+    expected = Planted(
+        PLANTED.student,
+        PLANTED.question,
+        PLANTED.is_correct,
+        p_right.reshape(PLANTED.p_right.shape),
+        PLANTED.subject,
+    ).true_share(rows)
+    assert np.square(rows.share - truth).mean() < 0.8 * np.square(expected - truth).mean()
+
+
+def test_more_answers_narrow_the_interval(table: pd.DataFrame) -> None:
+    topics = table[table.level == 1]
+    width = topics.high - topics.low
+    few = width[topics.n_answers <= 3].mean()
+    many = width[topics.n_answers >= 7].mean()
+    assert many < 0.9 * few
+
+
+def test_the_table_has_each_subject_with_answers_once(table: pd.DataFrame) -> None:
+    answers = pd.DataFrame({"student": PLANTED.student, "question": PLANTED.question})
+    for level in range(2):
+        answers["subject"] = PLANTED.subject[PLANTED.question, level]
+        counts = answers.groupby(["student", "subject"]).size()
+        rows = table[table.level == level].set_index(["student", "subject"])
+        assert rows.index.is_unique
+        assert_array_equal(rows.n_answers.loc[counts.index], counts)
+    assert (table.low < table.share).all() and (table.share < table.high).all()
+    assert table.low.min() > 0 and table.high.max() < 1
+
+
+def test_without_effects_of_subjects_the_ability_alone_decides() -> None:
+    """Answers that depend on no subject: shares differ from those without subjects by little."""
+    planted = plant(effect_variance=0.0)
+    model = planted.fit()
+    rows = model.mastery(planted.subject[model.question_ids_])
+    truth = planted.true_share(rows)
+    # The estimated variance of effects approaches 0 slowly; elsewhere in these tests it is 0.3.
+    assert model.context_variance_.max() < 0.15
+    assert np.sqrt(np.square(rows.share - truth).mean()) < 0.1
+
+
+def test_faults_are_named() -> None:
+    model = ItemResponse(n_steps=1).fit([1, 1, 2], [5, 6, 5], [1, 0, 1])
+    with pytest.raises(InputError, match="was fitted without contexts, expected the subjects"):
+        model.mastery([[1], [2]])
+    with_context = ItemResponse(n_steps=1).fit([1, 1, 2], [5, 6, 5], [1, 0, 1], context=[3, 4, 3])
+    with pytest.raises(InputError, match=r"context has shape \(3,\), expected \(2, levels\)"):
+        with_context.mastery([3, 4, 4])

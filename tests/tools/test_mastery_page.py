@@ -1,0 +1,97 @@
+"""The table and the page on what students are expected to know of each subject."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from conftest import fails, succeeds
+from page_reading import read_page
+
+MASTERY = ["-m", "tools.mastery"]
+
+
+def run_mastery(kit: Path, *flags: str) -> pd.DataFrame:
+    """Run the tool; return the table that it has written."""
+    printed = succeeds([*MASTERY, *flags], kit=kit)
+    assert "written: data/test_output/mastery.csv, data/test_output/mastery.html" in printed
+    return pd.read_csv(kit / "data/test_output/mastery.csv")
+
+
+def test_each_student_has_a_share_of_each_subject_with_answers(tiny_kit: Path) -> None:
+    table = run_mastery(tiny_kit)
+    assert list(table) == [
+        "UserId",
+        "Level",
+        "SubjectId",
+        "Name",
+        "Answers",
+        "Share",
+        "Low",
+        "High",
+    ]
+    answers = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")
+    tree = pd.read_csv(tiny_kit / "data/metadata/subject_metadata.csv", encoding="utf-8-sig")
+    names = tree.set_index("SubjectId")["Name"]
+    assert (table["Name"] == names.loc[table["SubjectId"]].to_numpy()).all()
+    # Every answer counts in one area at most, and nearly all do.
+    n_in_areas = table[table["Level"] == 1].groupby("UserId")["Answers"].sum()
+    n_answers = answers["UserId"].value_counts().loc[n_in_areas.index]
+    assert (n_in_areas <= n_answers).all()
+    assert n_in_areas.sum() > 0.9 * len(answers)
+    assert table["Share"].between(table["Low"], table["High"]).all()
+    # An able student is expected to know more.
+    able = answers.groupby("UserId")["IsCorrect"].mean()
+    shares = table[table["Level"] == 1].groupby("UserId")["Share"].mean()
+    assert able.loc[shares.index].corr(shares) > 0.8
+
+
+def test_the_page_shows_the_class_that_the_flag_names(tiny_kit: Path) -> None:
+    students = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")["UserId"].unique()
+    chosen = sorted(int(student) for student in students[:3])
+    table = run_mastery(tiny_kit, "--students", *map(str, reversed(chosen)))
+    page = (tiny_kit / "data/test_output/mastery.html").read_text(encoding="utf-8")
+    assert "From simulated answers." in page
+    assert re.findall(r'<th scope="row">(\d+)</th>', page) == [str(s) for s in chosen]
+    areas = table[(table["Level"] == 1) & table["UserId"].isin(chosen)]
+    shown = re.findall(r'title="([^:"]+): (\d+) answers">(\d+)<small>(\d+) to (\d+)</small>', page)
+    assert len(shown) == len(areas)
+    first = areas.iloc[0]
+    expected = first["Name"], first["Answers"], *(100 * first[["Share", "Low", "High"]]).round()
+    # Whole percents, apart from the last rounding of the table's four decimals.
+    found = [cell for cell in shown if cell[0] == expected[0]]
+    distance = [
+        max(abs(float(a) - float(b)) for a, b in zip(cell[1:], expected[1:], strict=True))
+        for cell in found
+    ]
+    assert min(distance) <= 1
+    assert read_page(page) is not None
+
+
+def test_a_table_of_concepts_takes_the_place_of_subjects(tiny_kit: Path) -> None:
+    questions = pd.read_csv(tiny_kit / "data/train_data/train_task_1_2.csv")["QuestionId"].unique()
+    concepts = pd.DataFrame({"QuestionId": questions[:40]})
+    concepts["Concept"] = ["fractions" if q % 2 else "angles, degrees" for q in questions[:40]]
+    path = tiny_kit / "concepts.csv"
+    concepts.to_csv(path, index=False)
+    table = run_mastery(tiny_kit, "--tasks", "1_2", "--concepts", str(path))
+    assert set(table["Name"]) == {"fractions", "angles, degrees"}
+    assert (table["SubjectId"] == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--students", "999999"], r"--students 999999: has no answers in .*, expected UserIds su"),
+        (["--train_data", "absent.csv"], r"absent.csv: file not found"),
+        (["--metadata_dir", "absent"], r"question_metadata_task_3_4.csv: file not found"),
+        (
+            ["--concepts", "{kit}/submission_templates/submission_task_3.csv"],
+            r"Concept",
+        ),
+    ],
+)
+def test_faults_are_named(flags: list[str], message: str, tiny_kit: Path) -> None:
+    flags = [flag.format(kit=tiny_kit) for flag in flags]
+    assert re.search(message, fails([*MASTERY, *flags], kit=tiny_kit))
+    assert not (tiny_kit / "data/test_output/mastery.csv").exists()

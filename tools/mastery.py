@@ -1,0 +1,219 @@
+"""Say what each student is expected to know of each subject, for a teacher to look at.
+
+    python -m tools.mastery
+    python -m tools.mastery --students 12 70 512
+    python -m tools.mastery --train_data my_answers.csv --concepts my_concepts.csv
+
+Fits item response theory with the subjects of the questions as contexts to the training answers of
+tasks 3 and 4, or of other tasks (`--tasks 1_2`). Writes mastery.csv, with a row for each student
+and each subject in which the student has answers, and mastery.html, a page on a class. Mastery is
+the share of a subject's questions that a student is expected to answer correctly. A share that
+rests on few answers lies close to that of the subject above, and its interval is wide.
+
+`--concepts FILE` names a table with the columns QuestionId and Concept, which takes the place of
+the subjects.
+"""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import cli, layout, metadata, pages, provenance, reading, schema, writing
+from common.answers import find_ids, find_rows, read_answers
+from common.arrays import IntArray
+from common.errors import InputError
+from common.item_response import DEFAULT_DIMENSIONS, ItemResponse
+from common.origin import Origin
+
+import numpy as np
+import pandas as pd
+
+# Levels of the tree of subjects: areas of mathematics, parts of them, topics. The root, which is
+# all of mathematics, would tell no more than the ability.
+_TREE_LEVELS = (1, 2, 3)
+# The page shows at most this many students, if no flag names some.
+_N_SHOWN = 30
+# Topics that the page lists because most students need help with them.
+_N_TOPICS = 10
+# A topic is listed if at least this many of the shown students have answers in it.
+_MIN_STUDENTS = 3
+# A student is counted as in need of help with a topic if the interval lies below this share.
+_HALF = 0.5
+_CONCEPT = schema.Column("Concept", schema.TEXT)
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """The subjects of questions, as the contexts of an estimator."""
+
+    # For each question, its subject at each level; shape (questions, levels). Subjects are numbered
+    # from 0. A question that has no subject at a level repeats a number that stands for no subject.
+    path: IntArray
+    # Name and level of each subject, and its SubjectId (-1 for a concept). A row for each number;
+    # numbers beyond the last row stand for no subject.
+    table: pd.DataFrame
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("--tasks", choices=["1_2", "3_4"], default="3_4", help="default: 3_4")
+    cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
+    help_text = "the answers (default: train_task_1_2.csv or train_task_3_4.csv)"
+    parser.add_argument("--train_data", metavar="FILE", help=help_text)
+    cli.add_folder(parser, "--metadata_dir", layout.METADATA_DIR)
+    parser.add_argument("--concepts", type=Path, metavar="FILE", help="concepts for subjects")
+    parser.add_argument(
+        "--students", type=int, nargs="+", metavar="ID", help="UserIds of the class on the page"
+    )
+    cli.add_number(parser, "--dimensions", DEFAULT_DIMENSIONS, "abilities of a student")
+    cli.add_number(parser, "--seed", 0)
+    cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
+    return parser
+
+
+def main() -> None:
+    """Fit the model, write the table and the page."""
+    options = build_parser().parse_args()
+    train = options.input_dir / (options.train_data or f"train_task_{options.tasks}.csv")
+    outputs = [options.output_dir / name for name in ("mastery.csv", "mastery.html")]
+    cli.require_outputs(outputs, [train, options.concepts])
+    answers = read_answers(train, options=False)
+    question_ids = np.unique(answers["QuestionId"])
+    if options.concepts is None:
+        subjects = read_subjects(options.metadata_dir, options.tasks, question_ids)
+    else:
+        subjects = read_concepts(options.concepts, question_ids)
+    students = find_class(answers, options.students, train)
+
+    context = subjects.path[find_ids(question_ids, answers["QuestionId"])]
+    model = ItemResponse(options.dimensions, seed=options.seed)
+    model.fit(answers["UserId"], answers["QuestionId"], answers["IsCorrect"], context=context)
+    mastery = name_subjects(model.mastery(subjects.path), subjects)
+    page = class_page(mastery, students, provenance.origin_of(train), cli.show(train))
+
+    table, html = outputs
+    with writing.atomic_write(table, html) as (table_file, html_file):
+        mastery.to_csv(table_file, index=False, float_format="%.4f", lineterminator="\n")
+        html_file.write(page.encode())
+    print(f"{len(mastery):,} pairs of a student and a subject, {len(students)} on the page")
+    print(f"written: {cli.show(table)}, {cli.show(html)}")
+
+
+# ---- The subjects of questions -----------------------------------------------------------------
+
+
+def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
+    """Read the subjects of questions from the metadata.
+
+    A question's subject at a level is found on the way from its deepest subject up to the root; of
+    several deepest subjects, the first in the question's list counts.
+    """
+    names = f"question_metadata_task_{tasks}.csv", layout.SUBJECT_METADATA
+    for name in names:
+        reading.require_file(folder / name)
+    tree = metadata.read_subject_tree(folder / names[1])
+    listed = metadata.read_question_subjects(folder / names[0], question_ids, tree)
+    listed["level"] = tree["Level"].to_numpy()[listed["subject"]]
+    listed = listed[listed["level"] <= _TREE_LEVELS[-1]]
+    # A stable sort keeps the order of each question's list among subjects of one level.
+    deepest = listed.sort_values("level", ascending=False, kind="stable").drop_duplicates("row")
+
+    # Numbers from len(tree) on stand for "no subject here": one for each subject above, and the
+    # last one for questions without any subject.
+    n_subjects = len(tree)
+    level = tree["Level"].to_numpy()
+    parent = tree["parent"].to_numpy()
+    path = np.full((len(question_ids), len(_TREE_LEVELS)), 2 * n_subjects, np.int32)
+    subject = deepest["subject"].to_numpy()
+    rows = deepest["row"].to_numpy()
+    for column in reversed(range(len(_TREE_LEVELS))):
+        is_here = level[subject] == _TREE_LEVELS[column]
+        path[rows, column] = np.where(is_here, subject, n_subjects + subject)
+        subject = np.where(is_here, parent[subject], subject)
+    table = tree[["SubjectId", "Name", "Level"]]
+    return Subjects(path, table)
+
+
+def read_concepts(path: Path, question_ids: IntArray) -> Subjects:
+    """Read a table that gives each question a concept; questions without one have no subject."""
+    source = reading.file_source(path)
+    listed = reading.read_table(source, [schema.QUESTION_ID, _CONCEPT])
+    row = find_rows(listed["QuestionId"].to_numpy(), question_ids)
+    if (row < 0).all():
+        raise InputError(f"{path}: column 'QuestionId': names none of the questions with answers")
+    number, names = pd.factorize(listed["Concept"].str.strip(), sort=True)
+    concept = np.where(row < 0, len(names), number[row])
+    table = pd.DataFrame({"SubjectId": -1, "Name": np.asarray(names), "Level": 1})
+    return Subjects(concept[:, None].astype(np.int32), table)
+
+
+def name_subjects(mastery: pd.DataFrame, subjects: Subjects) -> pd.DataFrame:
+    """Return the table of mastery with names; rows that stand for no subject are left out."""
+    is_subject = mastery["subject"] < len(subjects.table)
+    mastery = mastery[is_subject].reset_index(drop=True)
+    table = subjects.table.iloc[mastery["subject"]].reset_index(drop=True)
+    return pd.DataFrame(
+        {
+            "UserId": mastery["student"],
+            "Level": table["Level"],
+            "SubjectId": table["SubjectId"],
+            "Name": table["Name"],
+            "Answers": mastery["n_answers"],
+            "Share": mastery["share"],
+            "Low": mastery["low"],
+            "High": mastery["high"],
+        }
+    )
+
+
+# ---- The page ----------------------------------------------------------------------------------
+
+
+def find_class(answers: pd.DataFrame, wanted: list[int] | None, path: Path) -> IntArray:
+    """Return the UserIds for the page: those that the flag names, or those with most answers."""
+    counts = answers["UserId"].value_counts()
+    if wanted is None:
+        most = counts.sort_index().sort_values(ascending=False, kind="stable")
+        return np.sort(most.index[:_N_SHOWN].to_numpy())
+    unknown = [student for student in wanted if student not in counts.index]
+    if unknown:
+        examples = ", ".join(map(str, counts.index.sort_values()[:3]))
+        raise InputError(
+            f"--students {unknown[0]}: has no answers in {path}, "
+            f"expected UserIds such as {examples}"
+        )
+    return np.unique(wanted)
+
+
+def class_page(mastery: pd.DataFrame, students: IntArray, origin: Origin, source: str) -> str:
+    """Return the page on a class: students by areas, and the topics that need help most."""
+    shown = mastery[mastery["UserId"].isin(students)]
+    widest = shown[shown["Level"] == shown["Level"].min()]
+    narrowest = shown[shown["Level"] == shown["Level"].max()]
+    # The areas that most students of the class have met come first.
+    areas = widest.groupby(["SubjectId", "Name"]).size().sort_values(ascending=False, kind="stable")
+    # A row of the table for each student, with None for an area without answers.
+    cell_of = {
+        (cell.UserId, (cell.SubjectId, cell.Name)): cell for cell in widest.itertuples(index=False)
+    }
+    rows = []
+    for student in students.tolist():
+        rows.append((student, [cell_of.get((student, area)) for area in areas.index]))
+    by_topic = narrowest.assign(is_low=narrowest["High"] < _HALF).groupby(["SubjectId", "Name"])
+    topics = by_topic.agg(n=("Share", "size"), mean=("Share", "mean"), n_low=("is_low", "sum"))
+    topics = topics[topics["n"] >= _MIN_STUDENTS].sort_values("mean", kind="stable").reset_index()
+    return pages.render(
+        "mastery.html",
+        title="What the class is expected to know",
+        origin=origin,
+        source=source,
+        areas=[name for _, name in areas.index],
+        rows=rows,
+        topics=list(topics.head(_N_TOPICS).itertuples(index=False)),
+        min_students=_MIN_STUDENTS,
+    )
+
+
+if __name__ == "__main__":
+    cli.run(main)
