@@ -1,4 +1,4 @@
-"""Scripts that a notebook calls use their own modules, no foreign arguments, and their own names."""
+"""Scripts that a notebook calls use their own modules, arguments and names."""
 
 import json
 import shutil

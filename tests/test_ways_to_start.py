@@ -11,8 +11,11 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from common.adaptive.entry_files import ENTRY_FILE
+
 import pytest
 from conftest import ROOT, copy_kit
+from entry_folders import WELL_BEHAVED
 from run_scripts import LIBRARIES, Done
 
 
@@ -41,8 +44,8 @@ def run_in(folder: Path, command: Sequence[object], variables: Mapping[str, str]
     """Run a command in a folder, with further environment variables."""
     unset = ("PYTHONPATH", "PYTHONSAFEPATH")
     env = {name: value for name, value in os.environ.items() if name not in unset}
-    words = list(map(str, command))
     env |= variables
+    words = [str(word) for word in command]
     return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True)
 
 
@@ -55,9 +58,7 @@ WAYS = [
     ("hosting/make_bundle.py", {"PYTHONSAFEPATH": "1"}),
     ("-m task_4.numpy.train_model", {}),
     ("-m tools.scoreboard", {}),
-    ("tools/scoreboard.py", {}),
     ("-P tools/scoreboard.py", {}),
-    ("-P quickstart.py", {}),
 ]
 
 
@@ -66,6 +67,14 @@ def test_a_script_finds_the_modules_beside_it(
     python: Path, words: str, variables: dict[str, str]
 ) -> None:
     done = run_in(ROOT, [python, *words.split(), "--help"], variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: ")
+
+
+@pytest.mark.parametrize("words", ["tools/scoreboard.py", "-P quickstart.py"])
+def test_a_script_that_no_environment_knows_finds_the_kit(tmp_path: Path, words: str) -> None:
+    bare_python = make_environment(tmp_path / "environment")
+    done = run_in(ROOT, [bare_python, *words.split(), "--help"], {})
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: ")
 
@@ -79,22 +88,24 @@ def test_a_package_elsewhere_finds_the_modules_beside_it(python: Path, tmp_path:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_entry_is_played_without_the_search_of_its_folder(split_kit: Path) -> None:
+def test_an_entry_is_played_without_the_search_of_its_folder(
+    split_kit: Path, tmp_path: Path
+) -> None:
     """The evaluation starts a process that isolates the entry: `python -m inside`."""
-    variables = {"PYTHONSAFEPATH": "1", "PYTHONPATH": str(split_kit)}
-    output = split_kit.parent / "safe_path"
-    flags = ["--skip_curve", "--output_dir", output]
-    entry = ROOT / "tests/task_4/none"
-    entry = output / "entry"
-    entry.mkdir(parents=True)
-    (entry / "submission_model_task_4.py").write_text(
-        (ROOT / "submission_templates/submission_model_task_4.py").read_text(encoding="utf-8"),
-        encoding="utf-8",
-    )
+    entry = tmp_path / "entry"
+    entry.mkdir()
+    (entry / ENTRY_FILE).write_text(WELL_BEHAVED, encoding="utf-8")
     script = split_kit / "task_4/local_evaluation.py"
-    done = run_in(output, [sys.executable, script, entry, *flags], variables)
+    command = [sys.executable, script, entry, "--skip_curve", "--output_dir", tmp_path]
+    variables = {"PYTHONSAFEPATH": "1", "PYTHONPATH": str(split_kit)}
+    done = run_in(tmp_path, command, variables)
     assert (done.returncode, done.stderr) == (0, "")
     assert "\nscore 0." in done.stdout
+
+
+def list_files(folder: Path) -> list[Path]:
+    """Return the files in a folder, without compiled code."""
+    return sorted(path for path in folder.rglob("*") if "__pycache__" not in path.parts)
 
 
 # A command, and the folder of this kit where it runs. Another copy of the kit is installed.
@@ -111,15 +122,13 @@ def test_code_and_data_of_another_kit_are_never_used_silently(
     other_kit: Path, tmp_path: Path, words: str, folder: str
 ) -> None:
     other_python = make_environment(tmp_path / "environment", other_kit)
-    files = sorted(other_kit.rglob("*.*"))
+    files = list_files(other_kit)
     done = run_in(ROOT / folder, [other_python, *words.split()], {})
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert "Python uses another copy of the kit than that in " in line
     assert str(ROOT) in line and str(other_kit) in line
-    assert [path for path in sorted(other_kit.rglob("*.*")) if "__pycache__" not in str(path)] == [
-        path for path in files if "__pycache__" not in str(path)
-    ]
+    assert list_files(other_kit) == files
 
 
 def test_tools_are_those_of_the_kit_that_runs(other_kit: Path, tmp_path: Path) -> None:

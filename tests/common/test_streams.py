@@ -1,4 +1,4 @@
-"""Nothing that is printed may fail or lose a result: encodings, closed, cut off and full streams."""
+"""Nothing that is printed fails or loses a result: encodings, closed, cut off and full streams."""
 
 import os
 import subprocess
