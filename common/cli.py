@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 from common import layout, provenance, reading, running_script, streams, writing
 from common.errors import InputError, one_line, printable
@@ -26,7 +26,12 @@ def run(main: Callable[[], None]) -> None:
     provenance.note_code()
     handlers = _exit_on_signals()
     try:
-        with streams.safe_printing(), provenance.watching_reads():
+        with (
+            streams.safe_printing(),
+            # Within the `with` statement, stdout is the stream that `safe_printing` has put there.
+            contextlib.redirect_stdout(cast(TextIO, _PrintableStream(sys.stdout))),
+            provenance.watching_reads(),
+        ):
             main()
     except InputError as error:
         _fail(str(error))
@@ -73,6 +78,20 @@ def _exit_on_signals() -> dict[int, Any]:
         if signal.getsignal(number) != signal.SIG_IGN:
             handlers[number] = signal.signal(number, exit_on_signal)
     return handlers
+
+
+class _PrintableStream:
+    """Escapes unprintable characters, since file names may contain control codes for terminals."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text; only its line ends stay unescaped."""
+        return self._stream.write("\n".join(map(printable, text.split("\n"))))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def print_fault(message: str) -> None:

@@ -11,8 +11,6 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from common.errors import printable
-
 
 def prepare_streams() -> None:
     """Prepare stdin, stdout and stderr of this process, before anything is printed."""
@@ -50,15 +48,14 @@ def safe_printing() -> Iterator[None]:
     """Let this process continue if stdout or stderr cannot be written to.
 
     The reader of a pipe, such as `head`, may have ended, or the disk may be full. What is printed
-    then gets lost, but not the files that are still to be written. Unprintable characters in stdout
-    are escaped.
+    then gets lost, but not the files that are still to be written.
 
     Raises
     ------
     OSError
         At the end, if stdout has failed and not because a pipe is closed.
     """
-    output = _PrintableStream(sys.stdout)
+    output = _SafeStream(sys.stdout)
     messages = _SafeStream(sys.stderr)
     try:
         with (
@@ -112,12 +109,3 @@ class _SafeStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-class _PrintableStream(_SafeStream):
-    """Escapes unprintable characters, since file names may contain control codes for terminals."""
-
-    def write(self, text: str) -> int:
-        """Write a text; only its line ends stay unescaped."""
-        super().write("\n".join(map(printable, text.split("\n"))))
-        return len(text)

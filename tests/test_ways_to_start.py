@@ -50,10 +50,10 @@ def run_in(folder: Path, command: Sequence[object], variables: Mapping[str, str]
 
 
 # The training script imports `model`, which lies beside it, and `hosting/make_bundle.py` imports
-# `competition`.
+# `competition`. With -I, Python ignores PYTHONDONTWRITEBYTECODE, and -B stands for that.
 WAYS = [
     ("-P task_4/numpy/train_model.py", {}),
-    ("-I task_4/numpy/train_model.py", {}),
+    ("-I -B task_4/numpy/train_model.py", {}),
     ("task_4/numpy/train_model.py", {"PYTHONSAFEPATH": "1"}),
     ("hosting/make_bundle.py", {"PYTHONSAFEPATH": "1"}),
     ("-m task_4.numpy.train_model", {}),
@@ -111,7 +111,7 @@ def list_files(folder: Path) -> list[Path]:
 # A command, and the folder of this kit where it runs. Another copy of the kit is installed.
 WITH_ANOTHER_KIT = [
     ("-P task_1/sample_model_majority.py", "."),
-    ("-I task_4/numpy/train_model.py", "."),
+    ("-I -B task_4/numpy/train_model.py", "."),
     ("-P -m tools.scoreboard", "."),
     ("-m tools.scoreboard", "task_1"),
 ]
