@@ -24,6 +24,10 @@ def main(description: str | None) -> int:
     except CommandError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except OSError as error:
+        file = error.filename or "reading or writing a file"
+        print(f"error: {file}: {error.strerror or error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nstopped; the next run resumes here", file=sys.stderr)
         return 130
