@@ -75,7 +75,8 @@ def _exit_on_signals() -> dict[int, Any]:
     handlers: dict[int, Any] = {}
     for number in signals:
         # A signal that is ignored stays ignored: `nohup` ignores SIGHUP.
-        if signal.getsignal(number) != signal.SIG_IGN:
+        # A handler that a library has set without Python is None here and cannot be put back.
+        if signal.getsignal(number) not in (signal.SIG_IGN, None):
             handlers[number] = signal.signal(number, exit_on_signal)
     return handlers
 
