@@ -29,6 +29,8 @@ def main():
             "error: this is Python %s, the kit needs %s or newer%s\n" % (here, needed, advice)
         )
         return 2
+    # With -P or PYTHONSAFEPATH, Python does not search the folder of this file.
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     from tools.quickstart import command_line
 
     return command_line.main(__doc__)

@@ -7,38 +7,32 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, cast
 
-from common import layout, provenance, reading, writing
+from common import layout, provenance, reading, running_script, streams, writing
 from common.errors import InputError, one_line, printable
 
 # ---- How a script runs ---------------------------------------------------------------------------
 
 
-def run(main: Callable[[], None]) -> NoReturn:
-    """Run a script's `main` and exit.
+def run(main: Callable[[], None]) -> None:
+    """Run a script's `main`. If it fails, print the error and exit.
 
     `InputError` and `OSError` count as mistakes of the user: they are printed in one line, and the
-    exit code is 2.
+    exit code is 2. Without an error, `run` returns, as a notebook that runs the script expects.
     """
+    provenance.start_run(has_end=True)
     provenance.note_code()
-    _exit_on_signals()
-    # A console may lack characters: on Windows its encoding is often cp1252. Print an escape for a
-    # character that the console lacks, instead of failing.
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    handlers = _exit_on_signals()
     try:
         with (
+            streams.safe_printing(),
+            # Within the `with` statement, stdout is the stream that `safe_printing` has put there.
             contextlib.redirect_stdout(cast(TextIO, _PrintableStream(sys.stdout))),
             provenance.watching_reads(),
         ):
             main()
-    except BrokenPipeError:
-        # The reader, such as `head`, has closed the pipe. Python flushes stdout once more at exit:
-        # send that to /dev/null, or it would fail too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except InputError as error:
         _fail(str(error))
     except OSError as error:
@@ -52,7 +46,11 @@ def run(main: Callable[[], None]) -> NoReturn:
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)
-    sys.exit(0)
+    finally:
+        # A notebook's kernel, or the quickstart, may run another script in this process.
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        running_script.forget_modules_beside(main)
 
 
 def _fail(message: str) -> NoReturn:
@@ -61,16 +59,26 @@ def _fail(message: str) -> NoReturn:
     sys.exit(2)
 
 
-def _exit_on_signals() -> None:
-    """Let signals end the script by `SystemExit`, so that temporary files are removed."""
+def _exit_on_signals() -> dict[int, Any]:
+    """Let signals end the script by `SystemExit`, so that temporary files are removed.
+
+    Returns the handlers that the signals had before.
+    """
+
+    def exit_on_signal(number: int, frame: object) -> NoReturn:
+        sys.exit(128 + number)
+
     signals = [signal.SIGTERM]
     # Windows has no SIGHUP.
     if hasattr(signal, "SIGHUP"):
         signals.append(signal.SIGHUP)
+    handlers: dict[int, Any] = {}
     for number in signals:
         # A signal that is ignored stays ignored: `nohup` ignores SIGHUP.
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, lambda received, _: sys.exit(128 + received))
+        # A handler that a library has set without Python is None here and cannot be put back.
+        if signal.getsignal(number) not in (signal.SIG_IGN, None):
+            handlers[number] = signal.signal(number, exit_on_signal)
+    return handlers
 
 
 class _PrintableStream:
@@ -89,7 +97,9 @@ class _PrintableStream:
 
 def print_fault(message: str) -> None:
     """Print a user's mistake on stderr, as one line."""
-    print(f"error: {one_line(message)}", file=sys.stderr)
+    # Without a stderr that can be written to, the exit code tells the mistake.
+    with contextlib.suppress(OSError):
+        print(f"error: {one_line(message)}", file=sys.stderr, flush=True)
 
 
 def run_check(path: Path, name: str, check: Callable[[list[str]], list[str]]) -> None:
@@ -169,7 +179,12 @@ class _Parser(argparse.ArgumentParser):
     """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the flags, then check the output folders and files that they name."""
+        """Parse the flags, then check the output folders and files that they name.
+
+        By default, the flags are those of the script that runs.
+        """
+        if args is None:
+            args = self._begin()
         options, others = super().parse_known_args(args, namespace)
         values = vars(options)
         folder = values.get("output_dir")
@@ -180,6 +195,15 @@ class _Parser(argparse.ArgumentParser):
         require_outputs([file, values.get("output"), values.get("log")])
         return options, others
 
+    def _begin(self) -> list[str]:
+        """Check that the script that runs uses its own code; return the script's arguments."""
+        if running_script.in_kernel() and not provenance.RUN.has_end:
+            provenance.start_run(has_end=False)
+        script = running_script.find_script()
+        if script is not None:
+            running_script.require_own_code(script)
+        return running_script.arguments()
+
     def error(self, message: str) -> NoReturn:
         """Exit with a message on one line that any terminal can print."""
         super().error(one_line(message))
@@ -187,7 +211,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parser(doc: str | None) -> argparse.ArgumentParser:
     """Return a parser whose help is the script's docstring."""
-    script = Path(sys.argv[0])
+    script = running_script.find_script() or Path(sys.argv[0])
     prog = f"python -m tools.{script.stem}" if script.parent.name == "tools" else script.name
     raw_text = argparse.RawDescriptionHelpFormatter
     return _Parser(prog=prog, description=doc, formatter_class=raw_text, allow_abbrev=False)

@@ -1,6 +1,7 @@
 """Invalid input: the exception for it, how checks report it, and how messages show it."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 # A message shows at most this many characters of a cell or of another text from a file.
 MAX_SHOWN = 80
@@ -39,6 +40,10 @@ def printable(text: str, max_length: int | None = None) -> str:
     If `max_length` is given, a longer text is shortened and ends in "…".
     """
     if not text.isprintable():
+        # In a locale without UTF-8, the names of files hold a surrogate for each byte that is not
+        # ASCII.
+        with suppress(UnicodeError):
+            text = text.encode("utf-8", "surrogateescape").decode("utf-8")
         escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
         text = "".join(escaped)
     if max_length is None or len(text) <= max_length:

@@ -22,7 +22,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from common import fingerprints, layout, official_files, source_code
+from common import fingerprints, layout, official_files, running_script, source_code
 from common.errors import InputError
 from common.fingerprints import Fingerprint, digest, fingerprint, matches
 from common.origin import Origin, combine
@@ -43,14 +43,18 @@ PLACES = (
     "probabilities",
     "log",
 )
-# When this module was imported, which is about when the script started.
-_STARTED = time.perf_counter()
 
 
 @dataclass
 class ThisRun:
     """The files that the running script has read so far, and what else its record will say."""
 
+    # When the run started. The first run starts when this module is imported.
+    started: float = field(default_factory=time.perf_counter)
+    # Whether the run has begun to read files.
+    has_begun: bool = False
+    # Whether `cli.run` ends this run. If a notebook calls `main` of a script, nothing does.
+    has_end: bool = False
     # Fingerprints of the files of data that were read. The record of a file that the script writes
     # names them as the sources of this file.
     sources: dict[Path, Fingerprint] = field(default_factory=dict)
@@ -191,7 +195,7 @@ def settings(options: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str
 def this_command() -> str:
     """Return the command that is running, word for word, as typed in the kit's folder."""
     script, options = _script_and_options()
-    return _as_typed(script, sys.argv[1:] if options else [])
+    return _as_typed(script, running_script.arguments() if options else [])
 
 
 def _as_typed(script: str, words: Sequence[str]) -> str:
@@ -203,9 +207,10 @@ def _as_typed(script: str, words: Sequence[str]) -> str:
 
 def _script_and_options() -> tuple[str, dict[str, Any]]:
     """Return the script that runs, and its options."""
-    if "ipykernel" in sys.modules:
+    script = running_script.find_script()
+    if script is None:
         return NOTEBOOK, {}
-    return show_path(Path(sys.argv[0])), options_of(sys.argv[1:])
+    return show_path(script), options_of(running_script.arguments())
 
 
 def show_path(path: Path) -> str:
@@ -215,6 +220,20 @@ def show_path(path: Path) -> str:
 
 
 # ---- What happens while a script runs ------------------------------------------------------------
+
+
+def start_run(*, has_end: bool) -> None:
+    """Start a run: a script that ran in this process before has nothing to do with its record.
+
+    `has_end` is whether `watching_reads` will end the run.
+    """
+    global RUN
+    # The first run of a process started with the import of this module. In a notebook, the module
+    # may have been imported long ago.
+    if RUN.has_begun or running_script.in_kernel():
+        RUN = ThisRun()
+    RUN.has_begun = True
+    RUN.has_end = has_end
 
 
 def note_source(path: Path) -> None:
@@ -263,6 +282,7 @@ def watching_reads() -> Iterator[None]:
         yield
     finally:
         run.is_watching = False
+        run.has_end = False
 
 
 @cache
@@ -379,7 +399,7 @@ def this_process(
     return Provenance(
         script=script,
         options=options,
-        seconds=round(time.perf_counter() - _STARTED, 2),
+        seconds=round(time.perf_counter() - RUN.started, 2),
         memory=_peak_memory(),
         code=source_code.fingerprint(path) if path.is_file() else "",
         split=split,

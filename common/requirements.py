@@ -1,14 +1,16 @@
 """Prepare Python for a script, when this module is imported.
 
-The import limits the threads of libraries, makes `tools` importable, and makes Python say how to
-install a package that is missing. The `common.py` beside every script imports this module before
-any library.
+The import limits the threads of libraries, makes `tools` and the modules beside the script
+importable, lets printing never fail, and makes Python say how to install a package that is missing.
+The `common.py` beside every script imports this module before any library.
 """
 
 import os
 import sys
 from pathlib import Path
 from types import TracebackType
+
+from common import streams
 
 _KIT = Path(__file__).resolve().parents[1]
 _PINNED_VERSIONS = _KIT / "requirements.txt"
@@ -32,10 +34,28 @@ def _limit_threads() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def _make_tools_importable() -> None:
-    """Add the kit's folder to the import path, after the script's folder, to import `tools`."""
-    if str(_KIT) not in sys.path:
+def _require_folder() -> None:
+    """Exit with a message if the kit is imported from a zip, where no data can lie."""
+    if not _KIT.is_dir():
+        print(f"error: {_KIT}: is not a folder: unzip the starter kit", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def _prepare_search_path() -> None:
+    """Let a script import the modules beside it and `tools`, however Python was started."""
+    # Use `tools` of this kit, not of another copy that is installed.
+    if str(_KIT) not in sys.path[:2]:
         sys.path.insert(1, str(_KIT))
+    main = sys.modules["__main__"]
+    script = getattr(main, "__file__", None)
+    # With -P, -I or PYTHONSAFEPATH, and with -m, Python does not search the folder of the script.
+    is_folder_left_out = sys.flags.safe_path or getattr(main, "__spec__", None) is not None
+    if script is None or not is_folder_left_out:
+        return
+    folder = Path(script).resolve().parent
+    # A `common.py` in a folder means that the scripts there import it.
+    if (folder / "common.py").is_file() and str(folder) not in sys.path:
+        sys.path.insert(1, str(folder))
 
 
 def _excepthook(
@@ -52,6 +72,13 @@ def _excepthook(
         return
     # A pin is a package with its version, such as "numpy==2.1.0".
     package = pin.partition("==")[0]
+    if sys.flags.no_site:
+        print(
+            f"error: Python was started with -S, which hides {package} and all other packages: "
+            "start it without -S",
+            file=sys.stderr,
+        )
+        raise SystemExit(2)
     print(
         f"error: this Python has no {package}: `{sys.executable} -m pip install "
         f"{pin}` installs it; `python3 quickstart.py` makes .venv, an environment with all that "
@@ -76,8 +103,10 @@ def _pin_of(module: str | None) -> str | None:
     return None
 
 
+_require_folder()
 _limit_threads()
-_make_tools_importable()
+_prepare_search_path()
+streams.prepare_streams()
 # Keep a hook that is there already, such as that of IPython.
 if sys.excepthook is sys.__excepthook__:
     sys.excepthook = _excepthook

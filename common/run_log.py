@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import provenance
+from common import provenance, running_script
 from common.errors import InputError
 
 # A function that logs an event, called as log_event(event, **values).
@@ -66,7 +66,8 @@ def open_log(path: Path | None) -> LogEvent:
         seconds = round(time.perf_counter() - started, 3)
         append_line(path, {"event": event, "time": provenance.now(), "seconds": seconds, **values})
 
-    log_event("start", command=sys.argv, options=provenance.options_of(sys.argv[1:]))
+    words = running_script.arguments()
+    log_event("start", command=[sys.argv[0], *words], options=provenance.options_of(words))
     return log_event
 
 

@@ -184,6 +184,8 @@ class IsolatedEntry:
                 environment[name] = value
         for name in _TEMPORARY_FOLDER_VARIABLES:
             environment[name] = str(temporary)
+        # Python must find the program that isolates the entry in the working folder.
+        environment.pop("PYTHONSAFEPATH", None)
         # The evaluator decodes the output as UTF-8.
         environment["PYTHONIOENCODING"] = "utf-8"
         return environment

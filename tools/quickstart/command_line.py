@@ -1,10 +1,9 @@
 """The quickstart's command line: sets up, then runs the sample models or the tests."""
 
 import argparse
-import os
 import sys
-from io import TextIOWrapper
 
+from common import streams
 from tools.quickstart.checks import run_checks
 from tools.quickstart.environment import set_up
 from tools.quickstart.processes import CommandError
@@ -13,25 +12,22 @@ from tools.quickstart.samples import run_related, run_tasks
 
 def main(description: str | None) -> int:
     """Set up, then run everything or the tests; return the exit code."""
-    # A console may lack a character (cp1252 on Windows lacks "−"): print its escape, do not fail.
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
     options = build_parser(description).parse_args()
     try:
-        python = set_up(for_tests=options.test)
-        if options.test:
-            return run_checks(python)
-        if options.related:
-            return run_related(python)
-        return run_tasks(python, options.size)
+        with streams.safe_printing():
+            python = set_up(for_tests=options.test)
+            if options.test:
+                return run_checks(python)
+            if options.related:
+                return run_related(python)
+            return run_tasks(python, options.size)
     except CommandError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:
-        # Whoever reads the output, such as `head`, has seen enough. Python flushes the output once
-        # more when it ends, which must not fail.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as error:
+        file = error.filename or "reading or writing a file"
+        print(f"error: {file}: {error.strerror or error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nstopped; the next run resumes here", file=sys.stderr)
         return 130

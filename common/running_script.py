@@ -1,0 +1,115 @@
+"""Find out which script runs, with which arguments, and whether the code that it uses is its own.
+
+In a process of its own, a script is the first word of `sys.argv`. A notebook calls scripts too:
+with IPython's ``%run``, with `runpy`, or by calling `main` of an imported script. Several scripts
+then run in one process, and `sys.argv` may hold the arguments of the notebook's kernel.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from common import layout, source_code
+from common.errors import InputError
+
+# The `common.py` beside scripts stays loaded: the modules of the kit are its submodules.
+_FINDER = "common"
+
+
+def in_kernel() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    return "ipykernel" in sys.modules
+
+
+def find_script() -> Path | None:
+    """Return the path of the script that runs; None in a cell of a notebook.
+
+    In a notebook or an interactive session, the script is the one whose function `main` runs.
+    """
+    program = Path(sys.argv[0])
+    if not in_kernel() and program.suffix == ".py":
+        return program
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        names = frame.f_globals
+        if frame.f_code.co_name == "main" and "build_parser" in names and "__file__" in names:
+            return Path(names["__file__"])
+    return None if in_kernel() else program
+
+
+def arguments() -> list[str]:
+    """Return the arguments of the script that runs; none if they are those of the kernel."""
+    words = sys.argv[1:]
+    first = len(sys.orig_argv) - len(words)
+    are_of_kernel = in_kernel() and words == sys.orig_argv[first:]
+    return [] if are_of_kernel else words
+
+
+def require_own_code(script: Path) -> None:
+    """Raise `InputError` if this process has loaded other code than the script should import.
+
+    Python loads a module once. If a module of the same name was loaded from another folder before,
+    or if another copy of the kit is installed, a script would use that code without a word.
+    """
+    if not script.is_file():
+        return
+    script = script.resolve()
+    # With -m, Python runs a module that it finds, which should be that of the current folder.
+    is_module = getattr(sys.modules["__main__"], "__spec__", None) is not None
+    for folder in (script.parent, Path.cwd()) if is_module else (script.parent,):
+        kit = _find_kit(folder)
+        if kit is not None and kit != layout.ROOT:
+            raise InputError(
+                f"{script}: Python uses another copy of the kit than that in {kit}, and would read "
+                f"and write the files in {layout.ROOT}: leave out -P, or uninstall the other copy; "
+                "in a notebook, restart the kernel"
+            )
+    for name, path in _modules_beside(script.parent).items():
+        loaded = _path_of(sys.modules.get(name))
+        # A file beside the script that it does not import may have any name.
+        if loaded not in (None, path) and path in source_code.files_of(script):
+            raise InputError(
+                f"{script}: would use {loaded} as its module {name}, expected {path}: "
+                f"in a notebook, restart the kernel; elsewhere, start it with `python {script}`"
+            )
+
+
+def forget_modules_beside(main: Callable[[], None]) -> None:
+    """Let the next script in this process import its own modules.
+
+    The modules beside the script of the function `main` are removed from `sys.modules`, since
+    another script may have modules of the same names beside it, or these may be edited.
+    """
+    # A function that is defined in a cell of a notebook has no file.
+    file = getattr(main, "__globals__", {}).get("__file__")
+    if file is None:
+        return
+    beside = _modules_beside(Path(file).resolve().parent)
+    forgotten = {name for name, path in beside.items() if _path_of(sys.modules.get(name)) == path}
+    for name in list(sys.modules):
+        if name.partition(".")[0] in forgotten:
+            del sys.modules[name]
+
+
+def _find_kit(folder: Path) -> Path | None:
+    """Return the nearest folder that holds the kit: `folder` or one around it. None without one."""
+    for candidate in (folder, *folder.parents):
+        if (candidate / "common" / "layout.py").is_file():
+            return candidate
+    return None
+
+
+def _modules_beside(folder: Path) -> dict[str, Path]:
+    """Return the files of the modules and packages in a folder, by the names of the modules."""
+    files = {path.stem: path for path in folder.glob("*.py")}
+    files |= {path.parent.name: path for path in folder.glob("*/__init__.py")}
+    files.pop(_FINDER, None)
+    return files
+
+
+def _path_of(module: Any) -> Path | None:
+    """Return the file of a loaded module; None without a module or a file."""
+    file = getattr(module, "__file__", None)
+    return None if file is None else Path(file).resolve()

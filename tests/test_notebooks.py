@@ -1,0 +1,165 @@
+"""Scripts that a notebook calls use their own modules, arguments and names."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import pytest
+from conftest import copy_kit
+from nbclient import NotebookClient
+from run_scripts import PATIENCE
+
+TRAIN = "%run task_4/{}/train_model.py --local"
+
+
+@pytest.fixture
+def kit(split_kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a kit in which the package task_4/copy has a model that predicts the contrary."""
+    kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
+    copy = Path(shutil.copytree(kit / "task_4/numpy", kit / "task_4/copy"))
+    replace(
+        copy / "model.py", "2 * n_correct > self.num_answers", "2 * n_correct <= self.num_answers"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(kit))
+    yield kit
+    # nbclient has imported ipykernel. A script that finds it loaded takes itself for a notebook.
+    sys.modules.pop("ipykernel", None)
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    """Replace a text in a file that holds it once."""
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def run_cells(kit: Path, *cells: str) -> list[str]:
+    """Run the cells of a notebook in a kernel whose folder is the kit; return what each prints."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    client = NotebookClient(
+        notebook, timeout=PATIENCE, allow_errors=True, resources={"metadata": {"path": str(kit)}}
+    )
+    client.execute()
+    printed = []
+    for cell in notebook.cells:
+        texts = [output.get("text", output.get("evalue", "")) for output in cell.outputs]
+        printed.append("".join(texts))
+    return printed
+
+
+def read_weights(kit: Path, package: str) -> Any:
+    """Return the outcomes that a package of task 4 has learned to predict."""
+    return np.load(kit / f"task_4/{package}/model_task_4_most_popular.npy")
+
+
+def read_record(kit: Path, name: str) -> dict[str, Any]:
+    """Return the record of a file that a script has made."""
+    record: dict[str, Any] = json.loads((kit / name).read_text(encoding="utf-8"))
+    return record
+
+
+def test_a_script_uses_the_modules_beside_it_also_after_other_scripts_and_edits(kit: Path) -> None:
+    edit = (
+        "from pathlib import Path\n"
+        "model = Path('task_4/copy/model.py')\n"
+        "text = model.read_text(encoding='utf-8').replace('<= self.num', '> self.num')\n"
+        "_ = model.write_text(text, encoding='utf-8')"
+    )
+    printed = run_cells(kit, TRAIN.format("numpy"), TRAIN.format("copy"))
+    assert all("trained on" in text for text in printed), printed
+    assert (read_weights(kit, "copy") == 1 - read_weights(kit, "numpy")).all()
+    run_cells(kit, TRAIN.format("copy"), edit, TRAIN.format("copy"))
+    assert (read_weights(kit, "copy") == read_weights(kit, "numpy")).all()
+
+
+def test_a_module_of_another_folder_is_refused(kit: Path) -> None:
+    """The notebook has imported the module itself, or a script without running it to its end."""
+    foreign = f"would use {kit}/task_4/numpy/model.py as its module model, expected "
+    imports = "import sys; sys.path.insert(0, 'task_4/numpy'); import model, train_model"
+    load = (
+        "import importlib.util as util\n"
+        "spec = util.spec_from_file_location('train_copy', 'task_4/copy/train_model.py')\n"
+        "train_copy = util.module_from_spec(spec)\n"
+        "spec.loader.exec_module(train_copy)\n"
+        "train_copy.main()"
+    )
+    _, as_script, as_module = run_cells(kit, imports, TRAIN.format("copy"), load)
+    assert foreign in as_script
+    assert foreign in as_module
+    assert not (kit / "task_4/copy/model_task_4_most_popular.npy").exists()
+
+
+def test_a_module_that_a_script_does_not_import_may_have_any_name(kit: Path) -> None:
+    foreign = "import sys, types; sys.modules['local_evaluation'] = types.ModuleType('x', None)\n"
+    foreign += "sys.modules['local_evaluation'].__file__ = '/elsewhere/local_evaluation.py'"
+    _, printed = run_cells(kit, foreign, TRAIN.format("copy"))
+    assert "trained on" in printed
+
+
+def test_scripts_of_two_kits_do_not_mix(kit: Path, tmp_path: Path) -> None:
+    other = copy_kit(tmp_path / "other")
+    script = "task_1/sample_model_majority.py"
+    first, second = run_cells(kit, f"%run {script}", f"%run {other}/{script}")
+    assert first.startswith("written: submissions/submission_task_1.csv")
+    assert "Python uses another copy of the kit than that in " in second
+
+
+# Ways in which a cell calls a sample of task 1 without flags.
+CALLS = [
+    "import sys; sys.path.insert(0, 'task_1'); import sample_model_majority as m; m.main()",
+    "import runpy; _ = runpy.run_path('task_1/sample_model_majority.py', run_name='__main__')",
+    "%run task_1/sample_model_majority.py",
+]
+
+
+def test_a_script_reads_no_arguments_of_the_kernel_and_is_recorded_by_its_own_name(
+    kit: Path,
+) -> None:
+    read = "print(open('submissions/submission_task_1.json', encoding='utf-8').read())"
+    # Another script runs first, whose sources and flags are not those of the calls.
+    before = "%run task_3/sample_model_entropy.py --output_file first.csv"
+    cells = [cell for call in CALLS for cell in (before, call, read)]
+    printed = run_cells(kit, *cells)
+    for start in range(0, len(cells), 3):
+        _, call, record = printed[start : start + 3]
+        assert call.startswith("written: submissions/submission_task_1.csv"), call
+        fields = json.loads(record)
+        assert fields["script"] == "task_1/sample_model_majority.py"
+        assert fields["options"] == {}
+        assert set(fields["made_from"]) == {
+            "../data/train_data/train_task_1_2.csv",
+            "../submission_templates/submission_task_1_2.csv",
+        }
+
+
+def test_flags_of_a_script_that_a_cell_runs_are_recorded(kit: Path) -> None:
+    run_cells(kit, "%run task_1/sample_model_majority.py --local --output_file mine.csv")
+    record = read_record(kit, "data/test_output/mine.json")
+    assert record["script"] == "task_1/sample_model_majority.py"
+    assert record["options"] == {"local": True, "output_file": "mine.csv"}
+
+
+def test_a_cell_that_writes_predictions_itself_is_recorded_as_a_notebook(kit: Path) -> None:
+    """Also if a script has run in the same kernel before."""
+    write = (
+        "from common import layout, submission\n"
+        "from pathlib import Path\n"
+        "template = submission.read_template(layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_1_2)\n"
+        "path = Path('submissions/mine.csv')\n"
+        "submission.write_predictions(template, 1, (template['UserId'] * 0).to_numpy(), path)"
+    )
+    _, printed = run_cells(kit, CALLS[0], write)
+    assert printed == ""
+    record = read_record(kit, "submissions/mine.json")
+    assert (record["script"], record["options"], record["made_from"]) == ("notebook", {}, {})
+
+
+def test_a_script_leaves_the_kernel_as_it_was(kit: Path) -> None:
+    state = "import signal, sys; print(signal.getsignal(signal.SIGTERM), sys.stdout, sys.stderr)"
+    before, _, after = run_cells(kit, state, CALLS[2], state)
+    assert after == before
