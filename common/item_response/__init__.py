@@ -12,6 +12,8 @@ mathematics, the words of the code, the numerics and the speed. Read the modules
 - `observations`: how answers are sorted; `prediction`: from a posterior to probabilities.
 - `further_answers`: new students, and answers that come after a fit; `saved`: files of a fit.
 - `mastery`: what students are expected to know of each subject.
+- `question_statistics`: parameters and fit of questions; `left_out`, `dependence`, `differential`
+  and `significance` are its parts.
 - `table`: the estimator for a DataFrame with ids of any type.
 - `habits`: which option students prefer; `similarity`: contexts where none are known.
 """

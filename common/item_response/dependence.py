@@ -1,0 +1,139 @@
+"""Local dependence: pairs of questions whose answers agree more than the abilities explain.
+
+The residuals z of a student's answers, each divided by its standard deviation, rest on the
+student's other answers. Hence those of two questions j and k are correlated even if the model is
+true: a right answer to j raises what is expected for k. To first order, with the curvatures w and
+the slopes a of the answers, the student's covariance V and the variances u₋ of `left_out`,
+
+    E[z_j z_k] = −a_jᵀ V a_k c_j c_k, where c = √(w (1 + w u₋)).
+
+These are the partial correlations of a factor model, whose inverse covariance matrix is
+I − √w a V aᵀ √w. With several abilities, V is replaced by v I, where v is the mean of the variance
+of the logits of all questions, relative to that of a student without answers.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from common.arrays import BoolArray, FloatArray, IntArray
+from common.item_response.left_out import AnswersOfStudents, Predictions
+from common.item_response.significance import adjust_for_many
+from common.threads import in_threads
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+from scipy.special import ndtr
+
+# Students are sampled if all of them have more pairs of answers than this.
+_MAX_PAIRS = 200_000_000
+# Dense arrays of a block of questions by all questions have about this many numbers.
+_BLOCK = 1 << 21
+
+
+def find_pairs(
+    answers: AnswersOfStudents, predictions: Predictions, min_students: int
+) -> pd.DataFrame:
+    """Return the dependent pairs; `QuestionStatistics.local_dependence` explains the table."""
+    is_chosen = _choose_students(answers)[answers.student]
+    residual = predictions.residual / np.sqrt(predictions.spread)
+    # c · √v of each answer.
+    curvature = predictions.curvature
+    shared = np.sqrt(
+        curvature * (1 + curvature * predictions.variance) * _variances(answers)[answers.student]
+    )
+    slopes = answers.items.mean[:, :-1]
+    n_questions = len(answers.question_ids)
+
+    def as_matrix(values: FloatArray) -> Any:
+        """Return values of the chosen answers, a row for each question."""
+        cells = answers.question[is_chosen], answers.student[is_chosen]
+        shape = n_questions, len(answers.student_ids)
+        return scipy.sparse.csr_matrix((values[is_chosen], cells), shape)
+
+    one = as_matrix(np.ones(len(answers.student), np.float32))
+    residuals = as_matrix(residual)
+    shares = as_matrix(shared)
+
+    def find_in_block(rows: slice) -> pd.DataFrame:
+        """Return the pairs whose first question is in a range of positions."""
+        # The first question of a pair is the smaller one.
+        first = np.arange(rows.start, rows.stop)
+        n_students = _products(one, first)
+        row, second = np.nonzero(n_students >= min_students)
+        is_pair = second > first[row]
+        row = row[is_pair]
+        second = second[is_pair]
+        n = n_students[row, second]
+        # The other products are needed for questions with pairs only.
+        with_pairs, row = np.unique(row, return_inverse=True)
+        first = first[with_pairs]
+        explained = (slopes[first][row] * slopes[second]).sum(axis=1)
+        explained *= _products(shares, first)[row, second]
+        total = _products(residuals, first)[row, second] + explained
+        return pd.DataFrame(
+            {
+                "first": first[row],
+                "second": second,
+                "n_students": n.astype(np.int64),
+                "correlation": total / n,
+            }
+        )
+
+    pairs = pd.concat(in_threads(find_in_block, _blocks(n_questions)), ignore_index=True)
+    z = pairs["correlation"] * np.sqrt(pairs["n_students"])
+    p = 2 * ndtr(-z.abs().astype(np.float64))
+    table = pd.DataFrame(
+        {
+            "question": answers.question_ids[pairs["first"]],
+            "other": answers.question_ids[pairs["second"]],
+            "n_students": pairs["n_students"],
+            "correlation": pairs["correlation"],
+            "error": 1 / np.sqrt(pairs["n_students"]),
+            "p": p,
+            "p_adjusted": adjust_for_many(p.to_numpy()),
+        }
+    )
+    order = np.argsort(-z.abs().to_numpy(), kind="stable")
+    return table.iloc[order].reset_index(drop=True)
+
+
+def _choose_students(answers: AnswersOfStudents) -> BoolArray:
+    """Return which students count: all, or if they have too many pairs of answers, a sample."""
+    n_pairs = np.diff(answers.start).astype(np.float64) ** 2
+    order = np.random.default_rng(0).permutation(len(n_pairs))
+    is_chosen = np.zeros(len(n_pairs), bool)
+    # The number of pairs of the students before, so that at least one student counts.
+    n_before = np.cumsum(n_pairs[order]) - n_pairs[order]
+    is_chosen[order] = n_before <= _MAX_PAIRS
+    return is_chosen
+
+
+def _variances(answers: AnswersOfStudents) -> FloatArray:
+    """Return v of each student: the variance of logits, relative to a student without answers."""
+    slopes = answers.items.mean[:, :-1]
+    # With S = Σ a aᵀ, the sum of aᵀ V a over the questions is the sum of the products of the
+    # elements of V and S.
+    squares = slopes.T @ slopes
+    k = len(squares)
+    covariance = answers.students.covariance.reshape(-1, k * k)
+    variance: FloatArray = covariance @ squares.ravel() / np.trace(squares)
+    return variance
+
+
+def _products(matrix: Any, rows: IntArray) -> FloatArray:
+    """Return the scalar products of some rows with all rows, a dense array.
+
+    Those with rows before the first of `rows` are left out: they are 0.
+    """
+    products = np.zeros((len(rows), matrix.shape[0]), np.float32)
+    if len(rows):
+        products[:, rows[0] :] = (matrix[rows] @ matrix[rows[0] :].T).toarray()
+    return products
+
+
+def _blocks(n_questions: int) -> Iterator[slice]:
+    """Yield ranges of questions."""
+    step = max(1, _BLOCK // n_questions)
+    for begin in range(0, n_questions, step):
+        yield slice(begin, min(begin + step, n_questions))

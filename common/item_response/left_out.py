@@ -1,0 +1,220 @@
+"""Predict each answer from the student's other answers.
+
+The statistics of questions compare answers with what is expected of the student. If the ability
+were estimated from the same answer, the answer would seem to be expected. So each answer is taken
+out of the ability before it is predicted.
+
+A student has the posterior N(m, V), the question the slopes a and the intercept b, and u = aᵀVa is
+the variance of the logit. The fit replaces the log likelihood of the answer by a parabola with the
+curvature w, whose slope at the mean logit a·m + b is s (see `model`). Without this answer, the
+precision of the student is V⁻¹ − w a aᵀ. With that, the logit has
+
+    the variance u₋ = u / (1 − w u) and the mean a·m + b − u₋ s.
+
+For a direction e, the ability along it, e·ability, has the mean e·m − q₋ s and the covariance q₋
+with the logit, where q₋ = eᵀVa / (1 − w u).
+
+Source: Opper and Winther (2000), Gaussian processes for classification: mean-field algorithms, on
+the cavity distribution.
+"""
+
+from dataclasses import dataclass, replace
+
+from common.answers import find_ids, number_ids
+from common.arrays import BoolArray, FloatArray, IntArray
+from common.item_response import model
+from common.item_response.fitting import Answers
+from common.item_response.model import Gaussians
+from common.item_response.observations import Observations, number_rows, sort_answers
+from common.item_response.steps import Posterior, logit_moments, pass_over_answers
+from common.threads import in_threads
+
+import numpy as np
+
+# Passes over the answers end when the root mean square change of the abilities is at most this, or
+# after this many passes.
+_MAX_CHANGE = 0.01
+_MAX_PASSES = 10
+# An answer has at most this share of the information on its logit, so that u₋ stays finite.
+_MAX_SHARE = np.float32(0.95)
+# Answers that one thread predicts at a time.
+_BLOCK = 1 << 16
+# Points and weights of Gauss-Hermite quadrature, which give expectations under N(0, 1).
+_points, _weights = np.polynomial.hermite_e.hermegauss(5)
+_POINTS = _points.astype(np.float32)
+_WEIGHTS = (_weights / _weights.sum()).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What the student's other answers say about each answer; float32, shape (answers,)."""
+
+    # P(right), and whether the answer is right (1 or 0) minus P(right).
+    p_right: FloatArray
+    residual: FloatArray
+    # Derivatives of P(right): by the intercept, and by the slope along the overall ability.
+    by_intercept: FloatArray
+    by_slope: FloatArray
+    # Curvature w of the answer's log likelihood, and variance u₋ of the logit.
+    curvature: FloatArray
+    variance: FloatArray
+
+    @property
+    def spread(self) -> FloatArray:
+        """The variance of each residual."""
+        spread: FloatArray = self.p_right * (1 - self.p_right)
+        return spread
+
+
+@dataclass(frozen=True)
+class AnswersOfStudents:
+    """Answers sorted by student, and the abilities of these students, from these answers alone."""
+
+    # The answers of student i are start[i] to start[i + 1].
+    start: IntArray
+    # Positions in `student_ids` and `question_ids`, shape (answers,), int32.
+    student: IntArray
+    question: IntArray
+    is_right: BoolArray
+    # Increasing. The questions are those of the answers.
+    student_ids: IntArray
+    question_ids: IntArray
+    # Abilities, and (slopes, intercept); a row for each id.
+    students: Gaussians
+    items: Gaussians
+    # The guessing of each question, float32.
+    guessing: FloatArray
+
+    @property
+    def direction(self) -> FloatArray:
+        """The direction of the overall ability, a vector of length 1, shape (k,).
+
+        It is that of the mean slopes, along which the mean logit of the questions grows fastest.
+        """
+        slopes = self.items.mean[:, :-1].mean(axis=0, dtype=np.float64)
+        length = float(np.linalg.norm(slopes))
+        if length == 0:
+            slopes[0] = length = 1.0
+        direction: FloatArray = (slopes / length).astype(np.float32)
+        return direction
+
+
+def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
+    """Sort the answers and find the abilities of their students, given the questions of a fit.
+
+    The posterior must have no contexts. Questions that it does not know count as average.
+    """
+    (student_ids, student), (question_ids, question) = in_threads(
+        number_ids, [answers.student, answers.question]
+    )
+    order, start, _ = sort_answers(student, [], len(student_ids))
+    item_position = find_ids(posterior.question_ids, question_ids)
+    observations = Observations(
+        start=start,
+        item=question[order],
+        is_right=answers.outcome[order] == 0,
+        is_used=np.ones(len(order), bool),
+        n_items=len(question_ids),
+    )
+    # The abilities of the fit are only where the passes begin.
+    state = replace(
+        posterior,
+        students=posterior.students.take(find_ids(posterior.student_ids, student_ids)),
+        items=posterior.items.take(item_position),
+        guessing=posterior.guessing[item_position],
+    )
+    for _ in range(_MAX_PASSES):
+        updated, _ = pass_over_answers(observations, state)
+        change = updated.students.mean - state.students.mean
+        state = updated
+        if np.sqrt(np.square(change).mean()) <= _MAX_CHANGE:
+            break
+    return AnswersOfStudents(
+        start=start,
+        student=number_rows(start),
+        question=observations.item,
+        is_right=observations.is_right,
+        student_ids=student_ids,
+        question_ids=question_ids,
+        students=state.students,
+        items=state.items,
+        guessing=state.guessing,
+    )
+
+
+def predict_left_out(answers: AnswersOfStudents) -> Predictions:
+    """Predict each answer from the student's other answers, in the order of `answers`."""
+    # The questions count as known: what their estimation changes is left to the statistics.
+    items = Gaussians(answers.items.mean, np.zeros_like(answers.items.covariance))
+    slopes = answers.items.mean[:, :-1]
+    along = answers.students.mean @ answers.direction
+    # V e of each student, so that eᵀVa is its scalar product with the slopes.
+    covariance = answers.students.covariance @ answers.direction
+    columns = np.empty((6, len(answers.student)), np.float32)
+
+    def predict(begin: int) -> None:
+        """Write the predictions of a block of answers into `columns`."""
+        rows = slice(begin, begin + _BLOCK)
+        student = answers.student[rows]
+        question = answers.question[rows]
+        # Answers are sorted by student, so these need only a range of students.
+        first = student[0]
+        students = answers.students.take(slice(first, student[-1] + 1))
+        logit, variance = logit_moments(students, items, student - first, question)
+        ability = Ability(
+            mean=along[student],
+            covariance=np.einsum("ij,ij->i", covariance[student], slopes[question]),
+        )
+        is_right = answers.is_right[rows]
+        guessing = answers.guessing[question]
+        columns[:, rows] = _leave_out(logit, variance, ability, is_right, guessing)
+
+    for _ in in_threads(predict, range(0, len(answers.student), _BLOCK)):
+        pass
+    return Predictions(*columns)
+
+
+@dataclass(frozen=True)
+class Ability:
+    """The overall ability of the student of each answer, shape (answers,)."""
+
+    mean: FloatArray
+    # Covariance with the logit.
+    covariance: FloatArray
+
+
+def _leave_out(
+    logit: FloatArray,
+    variance: FloatArray,
+    ability: Ability,
+    is_right: BoolArray,
+    guessing: FloatArray,
+) -> FloatArray:
+    """Return the six columns of `Predictions`.
+
+    `logit` and `variance` are mean and variance of the logits, all answers included.
+    """
+    slope, curvature = model.expected_slope_and_curvature(logit, variance, is_right, guessing)
+    share = np.minimum(curvature * variance, _MAX_SHARE)
+    variance = variance / (1 - share)
+    covariance = ability.covariance / (1 - share)
+    logit = logit - variance * slope
+    along = ability.mean - covariance * slope
+
+    # Expectations of sigmoid(x), and of its first and second derivative, for the Gaussian logit x.
+    knows, first, second = np.zeros((3, len(logit)), np.float32)
+    deviation = np.sqrt(variance)
+    for point, weight in zip(_POINTS, _WEIGHTS, strict=True):
+        at_point = 0.5 + 0.5 * np.tanh(0.5 * (logit + point * deviation))
+        weighted = weight * at_point
+        knows += weighted
+        weighted = weighted * (1 - at_point)
+        first += weighted
+        second += weighted * (1 - 2 * at_point)
+    can_know = 1 - guessing
+    p_right = guessing + can_know * knows
+    by_intercept = can_know * first
+    # The slope changes the mean of the logit by the ability, and half its variance by the
+    # covariance. The derivative of E[sigmoid(x)] by half the variance is the mean second one.
+    by_slope = by_intercept * along + can_know * second * covariance
+    return np.stack([p_right, is_right - p_right, by_intercept, by_slope, curvature, variance])

@@ -1,0 +1,483 @@
+"""What psychometricians look for in questions: their parameters, and whether the model fits them.
+
+    statistics = QuestionStatistics(model, student, question, is_correct)
+    statistics.parameters()
+
+All statistics compare each answer with what the student's other answers let expect (`left_out`).
+So an answer does not count as evidence for itself, and the residuals have mean 0 and the variance
+P(right) (1 − P(right)) if the model is true.
+"""
+
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from common.answers import find_ids
+from common.arrays import Array, FloatArray, IntArray
+from common.errors import InputError
+from common.item_response import checks, dependence, differential
+from common.item_response.base import as_answers
+from common.item_response.fitting import Answers
+from common.item_response.left_out import find_abilities, predict_left_out
+from common.item_response.observations import sort_answers
+from common.item_response.significance import adjust_for_many
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import chdtrc
+
+if TYPE_CHECKING:
+    from common.item_response.estimator import ItemResponse
+
+# Item fit: at most this many groups, and at least this many answers in each.
+_MAX_GROUPS = 10
+_MIN_ANSWERS_IN_GROUP = 20
+# Two groups always fit, since two parameters of a question are estimated.
+_MIN_GROUPS = 3
+# Estimates from fewer answers are NaN.
+_MIN_ANSWERS = 30
+# Numbers of answers at which the table of reliabilities begins a new row.
+_FIRST_NUMBERS = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+class QuestionStatistics:
+    """Statistics of questions, from a fitted estimator and answers.
+
+    Parameters
+    ----------
+    model
+        A fitted `ItemResponse`. It must have been fitted without contexts.
+    student, question, is_correct
+        The answers, as in `ItemResponse.fit`; usually those of the fit. The abilities of the
+        students are found from these answers alone. A question that the fit does not know counts
+        as average.
+
+    Raises
+    ------
+    InputError
+        If the estimator is not fitted or was fitted with contexts, if there are no answers, or if
+        an argument has a wrong shape, dtype or value.
+    """
+
+    def __init__(
+        self,
+        model: "ItemResponse",
+        student: npt.ArrayLike,
+        question: npt.ArrayLike,
+        is_correct: npt.ArrayLike,
+    ) -> None:
+        posterior = model._check_fitted()
+        if posterior.levels:
+            raise InputError(
+                "this estimator was fitted with contexts, expected none for statistics of questions"
+            )
+        student_ids, question_ids = as_answers(student, question)
+        is_right = checks.as_category("is_correct", is_correct, len(student_ids), 0, 1)
+        context = np.zeros((len(student_ids), 0), np.int32)
+        answers = Answers(student_ids, question_ids, 1 - is_right, context, n_stages=1)
+        self._answers = find_abilities(posterior, answers)
+        self._predictions = predict_left_out(self._answers)
+
+    # ---- Questions -----------------------------------------------------------------------------
+
+    def parameters(self) -> pd.DataFrame:
+        """Return difficulty and discrimination of each question, with standard errors.
+
+        The discrimination is the slope along the overall ability, which is the direction of the
+        mean slopes; slopes in other directions stay as in the fit. The estimates are those of one
+        step of Newton's method from the fit towards the greatest likelihood of each answer given
+        the student's other answers, and the standard errors come from the Fisher information of
+        that likelihood. Unlike the attributes of the estimator, they are not shrunk towards the
+        average question.
+
+        Returns
+        -------
+        DataFrame
+            A row for each question, in the order of their ids:
+
+            - question, n_answers, share_right;
+            - difficulty, difficulty_error: an average student knows the answer with probability
+              sigmoid(−difficulty);
+            - discrimination, discrimination_error;
+            - guessing: as given to the estimator.
+
+            Estimates from fewer than 30 answers are NaN.
+
+        Notes
+        -----
+        Le Cam (1956), On the asymptotic theory of estimation and testing hypotheses, for one step
+        in place of many. In simulations with one ability and 20 answers per student or more, the
+        intervals estimate ± 1.645 errors hold the true value in 88 to 92 of 100 cases (a test).
+        With several abilities it is 87 to 92, since their overall direction is estimated too.
+        """
+        predictions = self._predictions
+        derivatives = np.stack([predictions.by_intercept, predictions.by_slope])
+        spread = predictions.spread
+        n_questions = len(self._answers.question_ids)
+        information = np.empty((n_questions, 2, 2))
+        score = np.empty((n_questions, 2))
+        for i in range(2):
+            score[:, i] = self._sum(derivatives[i] * predictions.residual / spread)
+            for j in range(i + 1):
+                sums = self._sum(derivatives[i] * derivatives[j] / spread)
+                information[:, i, j] = information[:, j, i] = sums
+        n_answers = self._sum(None)
+        is_enough = n_answers >= _MIN_ANSWERS
+        covariance = np.full((n_questions, 2, 2), np.nan)
+        covariance[is_enough] = np.linalg.inv(information[is_enough])
+        items = self._answers.items.mean
+        start = np.stack([items[:, -1], items[:, :-1] @ self._answers.direction], axis=1)
+        estimate = start + np.einsum("nij,nj->ni", covariance, score)
+        error = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        return pd.DataFrame(
+            {
+                "question": self._answers.question_ids,
+                "n_answers": n_answers.astype(np.int64),
+                "share_right": self._sum(self._answers.is_right) / n_answers,
+                "difficulty": -estimate[:, 0],
+                "difficulty_error": error[:, 0],
+                "discrimination": estimate[:, 1],
+                "discrimination_error": error[:, 1],
+                "guessing": self._answers.guessing,
+            }
+        )
+
+    def fit_groups(self) -> pd.DataFrame:
+        """Return observed and expected shares of right answers, by groups of students.
+
+        The students of a question are sorted by the expected P(right) and cut into up to ten
+        groups of equally many students, at least 20 in each.
+
+        Returns
+        -------
+        DataFrame
+            A row for each question and group, least able first: question, group (from 0), n,
+            observed, expected, and error, the standard error of observed. Questions with fewer
+            than 60 answers have no rows.
+        """
+        groups = self._groups
+        n = groups["n"]
+        return pd.DataFrame(
+            {
+                "question": self._answers.question_ids[groups["question"]],
+                "group": groups["group"],
+                "n": n,
+                "observed": (groups["expected"] + groups["residual"]) / n,
+                "expected": groups["expected"] / n,
+                "error": np.sqrt(groups["spread"]) / n,
+            }
+        )
+
+    def item_fit(self) -> pd.DataFrame:
+        """Test whether the answers to each question rise with ability as the model says.
+
+        The groups are those of `fit_groups`. In each, the sum of the residuals, divided by its
+        standard deviation, is a standard normal number. Misfit that another difficulty or
+        discrimination would explain is projected out, so that it does not matter how these were
+        estimated. The sum of squares then is χ² with (groups − 2) degrees of freedom.
+
+        Returns
+        -------
+        DataFrame
+            A row for each question:
+
+            - question, n_groups;
+            - misfit: root mean square distance of observed and expected shares over the groups,
+              less what chance adds: 0.05 means that shares are off by five percentage points;
+            - chi_square, p;
+            - p_adjusted: p for many questions at once (Benjamini and Hochberg 1995).
+
+            Questions with fewer than 60 answers have NaN.
+
+        Notes
+        -----
+        As in Orlando and Thissen (2000), Likelihood-based item-fit indices, a question's answers
+        are not used to form its groups. The projection is that of Neyman (1959),
+        Optimal asymptotic tests of composite statistical hypotheses.
+        """
+        groups = self._groups
+        n_questions = len(self._answers.question_ids)
+        n_groups = np.bincount(groups["question"], minlength=n_questions)
+        has_groups = n_groups > 0
+        chi_square = _chi_square(groups, n_questions)
+        degrees_of_freedom = np.where(has_groups, n_groups - 2, 1)
+        p = np.where(has_groups, chdtrc(degrees_of_freedom, chi_square), np.nan)
+        return pd.DataFrame(
+            {
+                "question": self._answers.question_ids,
+                "n_groups": n_groups,
+                "misfit": np.where(has_groups, _misfit(groups, n_questions), np.nan),
+                "chi_square": np.where(has_groups, chi_square, np.nan),
+                "p": p,
+                "p_adjusted": adjust_for_many(p),
+            }
+        )
+
+    @cached_property
+    def _groups(self) -> pd.DataFrame:
+        """Return sums over the answers of each question and group; question is a position."""
+        predictions = self._predictions
+        question = self._answers.question
+        n_questions = len(self._answers.question_ids)
+        # Sort by P(right), then by question. A stable sort of 16-bit integers is a counting sort.
+        rank = (predictions.p_right * np.float32(65535)).astype(np.uint16)
+        order = np.argsort(rank, kind="stable")
+        by_question, start, _ = sort_answers(question[order], [], n_questions)
+        order = order[by_question]
+        n_answers = np.diff(start)
+        n_groups = np.minimum(n_answers // _MIN_ANSWERS_IN_GROUP, _MAX_GROUPS)
+        n_groups[n_groups < _MIN_GROUPS] = 0
+        sorted_question = question[order]
+        position = np.arange(len(order)) - start[sorted_question]
+        group = position * n_groups[sorted_question] // n_answers[sorted_question]
+        # Back in the order of the answers, so that no column of the predictions is sorted.
+        key = np.empty(len(order), np.int32)
+        key[order] = sorted_question * _MAX_GROUPS + group
+        n_keys = n_questions * _MAX_GROUPS
+        columns = {
+            "n": None,
+            "expected": predictions.p_right,
+            "residual": predictions.residual,
+            "spread": predictions.spread,
+            "by_intercept": predictions.by_intercept,
+            "by_slope": predictions.by_slope,
+        }
+        sums = {name: np.bincount(key, column, n_keys) for name, column in columns.items()}
+        number = np.arange(n_keys)
+        table = pd.DataFrame(
+            {"question": number // _MAX_GROUPS, "group": number % _MAX_GROUPS, **sums}
+        )
+        is_group = number % _MAX_GROUPS < n_groups[number // _MAX_GROUPS]
+        groups: pd.DataFrame = table[is_group].reset_index(drop=True)
+        return groups
+
+    def _sum(self, values: Array | None) -> FloatArray:
+        """Return the sum of values over the answers of each question, or without values n."""
+        n_questions = len(self._answers.question_ids)
+        sums = np.bincount(self._answers.question, values, n_questions)
+        return np.asarray(sums, np.float64)
+
+    # ---- Pairs of questions, and groups of students --------------------------------------------
+
+    def local_dependence(self, min_students: int = 100) -> pd.DataFrame:
+        """Test whether answers to two questions agree more than the abilities explain.
+
+        The statistic is Yen's Q3, the correlation of the residuals of two questions over the
+        students who answered both, with each answer left out of the ability that it is compared
+        with. The correlation that the shared ability leaves in such residuals is subtracted.
+
+        Parameters
+        ----------
+        min_students
+            Pairs of questions with fewer common students are left out.
+
+        Returns
+        -------
+        DataFrame
+            A row for each pair, the clearest dependence first:
+
+            - question, other: the two questions, question < other;
+            - n_students: the number of students who answered both;
+            - correlation, and error, its standard error without dependence;
+            - p;
+            - p_adjusted: p for many pairs at once (Benjamini and Hochberg 1995).
+
+        Notes
+        -----
+        Yen (1984), Effects of local item dependence on the fit and equating performance of the
+        three-parameter logistic model. If the answers have very many pairs, the table is that of
+        a sample of the students.
+        """
+        if min_students < 2:
+            raise InputError(f"min_students is {min_students}, expected at least 2")
+        return dependence.find_pairs(self._answers, self._predictions, min_students)
+
+    def differential_functioning(self, group: pd.Series, min_answers: int = 30) -> pd.DataFrame:
+        """Test whether questions are easier for one group of students than for others as able.
+
+        The group with most students is the reference. Each other group is compared with it, after
+        a difference of the mean abilities of the groups is taken into account.
+
+        Parameters
+        ----------
+        group
+            The group of each student, values of any type; the index has the ids of the students.
+            Students with the value NaN, or who are not in the index, are left out.
+        min_answers
+            A question is tested if both groups have at least this many answers to it.
+
+        Returns
+        -------
+        DataFrame
+            A row for each question and group, sorted by question, then by group:
+
+            - question, group, reference;
+            - n_group, n_reference: numbers of answers;
+            - effect: how much easier the question is for the group, as a difference of logits, with
+              its standard error (error) and the ends of its 90 % interval (low, high);
+            - p;
+            - p_adjusted: p for many rows at once (Benjamini and Hochberg 1995);
+            - size: negligible, moderate or large.
+
+        Raises
+        ------
+        InputError
+            If `group` names a student twice, or has fewer than two groups among the students.
+
+        Notes
+        -----
+        The effect is one step of Newton's method from the model without the effect, so an effect
+        of more than about 1 is estimated too small in size. Swaminathan and Rogers (1990),
+        Detecting differential item functioning using logistic regression procedures. The sizes are
+        those of the Educational Testing Service (Zwick and Ercikan 1989): negligible if the effect
+        is below 0.43 or not significantly different from 0, large if it is at least 0.64 and
+        significantly above 0.43.
+        """
+        return differential.find_effects(self._answers, group, min_answers)
+
+    # ---- The test as a whole -------------------------------------------------------------------
+
+    def reliability(self) -> pd.DataFrame:
+        """Return how reliable the overall abilities of the students are, by numbers of answers.
+
+        The reliability is 1 − (mean posterior variance) / (variance of the abilities): the squared
+        correlation of estimated with true abilities.
+
+        Returns
+        -------
+        DataFrame
+            A row for all students, then a row for each range of numbers of answers: first, last
+            (the smallest and the largest number of answers), n_students, reliability, and error:
+            the root mean square of the standard errors, where abilities have the deviation 1.
+
+        Notes
+        -----
+        Green and others (1984), Technical guidelines for assessing computerized adaptive tests,
+        on the marginal reliability.
+        """
+        students = self._answers.students
+        direction = self._answers.direction
+        mean = students.mean @ direction
+        variance = np.einsum("i,nij,j->n", direction, students.covariance, direction)
+        n_answers = np.diff(self._answers.start)
+        bounds = [*_FIRST_NUMBERS, np.iinfo(np.int64).max]
+        ranges = [(1, bounds[-1]), *pairwise(bounds)]
+        rows = []
+        for first, end in ranges:
+            is_here = (n_answers >= first) & (n_answers < end)
+            if not is_here.any():
+                continue
+            error_variance = float(variance[is_here].mean(dtype=np.float64))
+            true_variance = float(mean[is_here].var(dtype=np.float64)) + error_variance
+            rows.append(
+                {
+                    "first": int(n_answers[is_here].min()),
+                    "last": int(n_answers[is_here].max()),
+                    "n_students": int(is_here.sum()),
+                    "reliability": 1 - error_variance / true_variance,
+                    "error": np.sqrt(error_variance),
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def information(
+        self, question: npt.ArrayLike | None = None, ability: npt.ArrayLike | None = None
+    ) -> pd.DataFrame:
+        """Return how much a test of some questions says about students of each overall ability.
+
+        Abilities in other directions than the overall one are those of an average student.
+
+        Parameters
+        ----------
+        question
+            Ids of the questions of the test; by default, all questions.
+        ability
+            Overall abilities, in standard deviations from the average; by default −3 to 3.
+
+        Returns
+        -------
+        DataFrame
+            A row for each ability: ability, information (Fisher's, the sum over the questions),
+            error (the standard error of an ability from these answers alone), and expected_share
+            of right answers.
+
+        Notes
+        -----
+        Birnbaum (1968), in Lord and Novick, Statistical theories of mental test scores.
+        For several abilities, this is the information in a direction: Reckase (2009),
+        Multidimensional item response theory.
+        """
+        abilities = np.linspace(-3, 3, 61) if ability is None else np.atleast_1d(ability)
+        items = self._answers.items.mean.astype(np.float64)
+        guessing = self._answers.guessing.astype(np.float64)
+        if question is not None:
+            position = self._find_questions(checks.as_ids("question", question))
+            items = items[position]
+            guessing = guessing[position]
+        slope = items[:, :-1] @ self._answers.direction
+        information = np.empty(len(abilities))
+        share = np.empty(len(abilities))
+        for number, value in enumerate(abilities):
+            knows = 0.5 + 0.5 * np.tanh(0.5 * (slope * value + items[:, -1]))
+            p_right = guessing + (1 - guessing) * knows
+            # The Fisher information (dP/d ability)² / (P(right) P(wrong)), in which P(wrong) is
+            # (1 − guessing) (1 − P(knows)).
+            of_question = slope**2 * (1 - guessing) * knows**2 * (1 - knows) / p_right
+            information[number] = of_question.sum()
+            share[number] = p_right.mean()
+        return pd.DataFrame(
+            {
+                "ability": abilities,
+                "information": information,
+                "error": 1 / np.sqrt(information),
+                "expected_share": share,
+            }
+        )
+
+    def _find_questions(self, wanted: IntArray) -> IntArray:
+        """Return the positions of questions, or raise `InputError` for one without answers."""
+        position = find_ids(self._answers.question_ids, wanted)
+        is_unknown = position == len(self._answers.question_ids)
+        if is_unknown.any():
+            raise InputError(
+                f"question holds {wanted[is_unknown][0]}, which has no answers here, expected "
+                "questions with answers"
+            )
+        return position
+
+
+# ---- Item fit ----------------------------------------------------------------------------------
+
+
+def _chi_square(groups: pd.DataFrame, n_questions: int) -> FloatArray:
+    """Return χ² of each question, from the sums of its groups; 0 for a question without groups."""
+    cells = groups["question"].to_numpy(), groups["group"].to_numpy()
+    deviation = np.sqrt(groups["spread"].to_numpy())
+
+    def as_matrix(name: str) -> FloatArray:
+        """Return a column, divided by the deviations, as a matrix: a row for each question."""
+        # Groups that a question lacks have the residual 0, and so add nothing.
+        matrix = np.zeros((n_questions, _MAX_GROUPS))
+        matrix[cells] = groups[name].to_numpy() / deviation
+        return matrix
+
+    normal = as_matrix("residual")
+    # The directions in which another difficulty or discrimination moves the residuals.
+    directions = np.stack([as_matrix("by_intercept"), as_matrix("by_slope")], axis=2)
+    basis, _ = np.linalg.qr(directions)
+    explained = np.einsum("ngd,ng->nd", basis, normal)
+    chi_square: FloatArray = (normal**2).sum(axis=1) - (explained**2).sum(axis=1)
+    return np.maximum(chi_square, 0)
+
+
+def _misfit(groups: pd.DataFrame, n_questions: int) -> FloatArray:
+    """Return the root mean square distance of observed and expected shares, less chance."""
+    question = groups["question"].to_numpy()
+    n = groups["n"].to_numpy()
+    # The squared distance of a group is (residual / n)², to which chance adds spread / n². The
+    # group counts as much as it has answers.
+    square = (groups["residual"] ** 2 - groups["spread"]).to_numpy() / n
+    n_answers = np.bincount(question, n, n_questions)
+    mean_square = np.bincount(question, square, n_questions) / np.maximum(n_answers, 1)
+    return np.asarray(np.sqrt(np.maximum(mean_square, 0)))

@@ -1,0 +1,407 @@
+"""Statistics of questions: they find what was planted, and nothing where nothing was planted."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from common.errors import InputError
+from common.item_response import ItemResponse
+from common.item_response.fitting import Answers
+from common.item_response.left_out import find_abilities, predict_left_out
+from common.item_response.model import Gaussians
+from common.item_response.question_statistics import QuestionStatistics
+from common.item_response.significance import adjust_for_many
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+_N_STUDENTS = 1_000
+_N_QUESTIONS = 60
+
+
+@dataclass(frozen=True)
+class Planted:
+    """Answers of students who each answer half of the questions, with one ability."""
+
+    student: np.ndarray
+    question: np.ndarray
+    is_correct: np.ndarray
+    # Standardised: mean 0, deviation 1.
+    ability: np.ndarray
+    discrimination: np.ndarray
+    difficulty: np.ndarray
+    # 1 or 0 for each student; students of group 1 are less able on average.
+    group: np.ndarray
+
+    def statistics(self, guessing: float = 0.0) -> QuestionStatistics:
+        columns = self.student, self.question, self.is_correct
+        return QuestionStatistics(ItemResponse(1, guessing=guessing).fit(*columns), *columns)
+
+    def group_column(self) -> pd.Series:
+        return pd.Series(np.where(self.group, "few", "many"), index=np.arange(_N_STUDENTS))
+
+
+def plant(
+    seed: int, guessing: float = 0.0, change: Callable[[Planted, np.ndarray], None] | None = None
+) -> Planted:
+    """Simulate answers.
+
+    `change` may change the logits, shape (students, questions), before the answers are drawn.
+    """
+    rng = np.random.default_rng(seed)
+    ability = rng.standard_normal(_N_STUDENTS)
+    ability = (ability - ability.mean()) / ability.std()
+    planted = Planted(
+        student=np.zeros(0),
+        question=np.zeros(0),
+        is_correct=np.zeros(0),
+        ability=ability,
+        discrimination=np.maximum(rng.normal(1.2, 0.3, _N_QUESTIONS), 0.2),
+        difficulty=rng.normal(0, 1, _N_QUESTIONS),
+        group=(rng.logistic(size=_N_STUDENTS) > 0.5 + ability).astype(int),
+    )
+    logit = ability[:, None] * planted.discrimination - planted.difficulty
+    if change is not None:
+        change(planted, logit)
+    p_right = guessing + (1 - guessing) / (1 + np.exp(-logit))
+    is_right = rng.random(p_right.shape) < p_right
+    student, question = np.nonzero(rng.random(p_right.shape) < 0.5)
+    return replace(
+        planted, student=student, question=question, is_correct=is_right[student, question]
+    )
+
+
+@pytest.fixture(scope="module")
+def simulations() -> list[tuple[Planted, QuestionStatistics]]:
+    """Six data sets in which the model is true, three of them with guessing."""
+    result = []
+    for seed in range(6):
+        guessing = 0.2 if seed % 2 else 0.0
+        planted = plant(seed, guessing)
+        result.append((planted, planted.statistics(guessing)))
+    return result
+
+
+Simulations = list[tuple[Planted, QuestionStatistics]]
+
+
+# ---- The model is true -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["difficulty", "discrimination"])
+def test_intervals_hold_the_true_parameter_as_often_as_they_say(
+    simulations: Simulations, name: str
+) -> None:
+    is_inside = []
+    for planted, statistics in simulations:
+        table = statistics.parameters()
+        distance = np.abs(table[name] - getattr(planted, name)) / table[f"{name}_error"]
+        is_inside.append(distance < 1.645)
+    # 88 % to 92 %, and twice the sampling error of 360 intervals, √(0.9 · 0.1 / 360) = 0.016.
+    assert abs(np.mean(is_inside) - 0.9) < 0.02 + 2 * 0.016
+
+
+def test_intervals_hold_with_several_abilities() -> None:
+    n_students, n_questions = 2_000, 120
+    is_inside = []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        ability = rng.standard_normal((n_students, 3))
+        slopes = rng.normal([1.2, 0, 0], [0.3, 0.5, 0.5], (n_questions, 3))
+        difficulty = rng.normal(0, 1, n_questions)
+        student, question = np.nonzero(rng.random((n_students, n_questions)) < 0.5)
+        logit = (ability[student] * slopes[question]).sum(axis=1) - difficulty[question]
+        is_correct = rng.logistic(size=len(logit)) < logit
+        columns = student, question, is_correct
+        # More abilities than needed, as by default.
+        table = QuestionStatistics(ItemResponse(guessing=0.0).fit(*columns), *columns).parameters()
+        mean_slopes = slopes.mean(axis=0)
+        overall = slopes @ mean_slopes / np.linalg.norm(mean_slopes)
+        for name, truth in (("difficulty", difficulty), ("discrimination", overall)):
+            is_inside.append(np.abs(table[name] - truth) < 1.645 * table[f"{name}_error"])
+    # 87 % to 92 %, and twice the sampling error of 480 intervals, √(0.9 · 0.1 / 480) = 0.014.
+    assert 0.87 - 2 * 0.014 < np.mean(is_inside) < 0.92 + 2 * 0.014
+
+
+@pytest.mark.parametrize("name", ["item_fit", "local_dependence", "differential_functioning"])
+def test_tests_hold_their_level(simulations: Simulations, name: str) -> None:
+    p_values = []
+    for planted, statistics in simulations:
+        if name == "differential_functioning":
+            # The groups differ in ability, which is no difference of the questions.
+            table = statistics.differential_functioning(planted.group_column())
+        else:
+            table = getattr(statistics, name)()
+        p_values.append(table["p"])
+    p = np.concatenate(p_values)
+    # Three times the sampling error of 360 tests; there are many more pairs than questions, which
+    # depend on each other.
+    assert len(p) >= 360
+    for level in (0.05, 0.5):
+        assert abs((p < level).mean() - level) < 3 * np.sqrt(level * (1 - level) / 360)
+
+
+def test_nothing_is_called_significant_where_nothing_is_planted(simulations: Simulations) -> None:
+    n_false_alarms = 0
+    for _, statistics in simulations:
+        n_false_alarms += (statistics.item_fit()["p_adjusted"] < 0.05).sum()
+        n_false_alarms += (statistics.local_dependence()["p_adjusted"] < 0.05).sum()
+    # Each of the twelve families of tests has a false alarm with a probability of 5 %. More than
+    # three are to be expected in 0.2 % of cases.
+    assert n_false_alarms <= 3
+
+
+def test_residuals_of_pairs_are_uncorrelated_on_average(simulations: Simulations) -> None:
+    """Answers left out of an ability have correlated residuals, which the table subtracts."""
+    for _, statistics in simulations:
+        pairs = statistics.local_dependence()
+        z = pairs["correlation"] / pairs["error"]
+        # The mean of 1,770 numbers of deviation 1 has a standard error of 0.024.
+        assert abs(z.mean()) < 3 * 0.024
+
+
+def test_wrong_difficulties_are_no_misfit() -> None:
+    planted = plant(16)
+    columns = planted.student, planted.question, planted.is_correct
+    model = ItemResponse(1, guessing=0.0).fit(*columns)
+    items = model.posterior_.items
+    # Every second question too easy, the others too difficult, so that abilities stay.
+    shift = np.append(np.resize([0.3, -0.3], _N_QUESTIONS), 0)
+    mean = items.mean + np.stack([np.zeros_like(shift), shift], axis=1).astype(np.float32)
+    shifted = replace(model.posterior_, items=Gaussians(mean, items.covariance))
+    model._set_attributes(shifted)
+    p = QuestionStatistics(model, *columns).item_fit()["p"]
+    # Of 60 tests, and three times the sampling error √(0.05 · 0.95 / 60) = 0.028.
+    assert (p < 0.05).mean() < 0.05 + 3 * 0.028
+
+
+def test_reliability_is_the_squared_correlation_with_the_true_ability(
+    simulations: Simulations,
+) -> None:
+    for planted, statistics in simulations:
+        everybody = statistics.reliability().iloc[0]
+        students = statistics._answers.students.mean @ statistics._answers.direction
+        squared = np.corrcoef(students, planted.ability)[0, 1] ** 2
+        # A correlation of about 0.9 from 1,000 students has a standard error of 0.006, its square
+        # one of 0.011. Posteriors are a little too narrow, by up to 0.025 in reliability.
+        assert abs(everybody["reliability"] - squared) < 0.025 + 2 * 0.011
+        assert everybody["n_students"] == _N_STUDENTS
+
+
+def test_observed_shares_are_those_of_the_answers(simulations: Simulations) -> None:
+    planted, statistics = simulations[0]
+    groups = statistics.fit_groups()
+    table = statistics.parameters()
+    sums = (groups["n"] * groups["observed"]).groupby(groups["question"]).sum()
+    n = groups.groupby("question")["n"].sum()
+    assert_allclose(n, np.bincount(planted.question))
+    assert_allclose(sums / n, table["share_right"], atol=1e-5)
+    expected_right = np.bincount(planted.question, planted.is_correct)
+    assert_allclose(table["share_right"] * table["n_answers"], expected_right)
+    # Abler students are expected to answer better.
+    rises = groups["expected"].diff()[groups["group"] > 0]
+    assert (rises > 0).all()
+
+
+# ---- Something is planted ----------------------------------------------------------------------
+
+
+def test_a_question_that_able_students_fail_does_not_fit() -> None:
+    def turn(planted: Planted, logit: np.ndarray) -> None:
+        # Above the average ability, the share of right answers falls.
+        logit[:, 7] = 1.5 - 2 * np.abs(planted.ability)
+
+    table = plant(10, change=turn).statistics().item_fit()
+    worst = table.sort_values("p").iloc[0]
+    assert worst["question"] == 7
+    assert worst["p_adjusted"] < 0.01
+    assert worst["misfit"] > 0.05
+    assert (table["p_adjusted"] < 0.05).sum() <= 2
+
+
+def test_two_questions_with_a_common_cause_depend_on_each_other() -> None:
+    def share_a_cause(planted: Planted, logit: np.ndarray) -> None:
+        cause = np.random.default_rng(5).normal(0, 2.5, _N_STUDENTS)
+        logit[:, [11, 40]] += cause[:, None]
+
+    table = plant(11, change=share_a_cause).statistics().local_dependence()
+    first = table.iloc[0]
+    assert (first["question"], first["other"]) == (11, 40)
+    assert first["p_adjusted"] < 0.001
+    assert first["correlation"] > 0.15
+    # The second clearest pair is one of those without a common cause.
+    assert table["p_adjusted"].iloc[1] > 0.001
+
+
+def test_a_question_that_is_easier_for_a_group_is_found() -> None:
+    def ease(planted: Planted, logit: np.ndarray) -> None:
+        logit[:, 3] += 1.0 * planted.group
+
+    planted = plant(12, change=ease)
+    table = planted.statistics().differential_functioning(planted.group_column())
+    assert (table["reference"] == "many").all() and (table["group"] == "few").all()
+    easier = table.set_index("question").loc[3]
+    # The step from no effect is a little too short.
+    assert easier["low"] < 1.0 and abs(easier["effect"] - 1.0) < 2.5 * easier["error"]
+    assert easier["p_adjusted"] < 0.05
+    assert easier["size"] == "large"
+    others = table[table["question"] != 3]
+    assert (others["p_adjusted"] < 0.05).sum() <= 1
+    assert (others["size"] == "negligible").mean() > 0.9
+
+
+def test_a_difference_of_ability_alone_is_no_difference_of_questions() -> None:
+    planted = plant(13)
+    statistics = planted.statistics()
+    gap = planted.ability[planted.group == 0].mean() - planted.ability[planted.group == 1].mean()
+    assert gap > 0.5
+    table = statistics.differential_functioning(planted.group_column())
+    z = table["effect"] / table["error"]
+    # 60 numbers of deviation 1 have a mean of deviation 0.13. Without means for the groups, all
+    # questions would seem harder for the less able group.
+    assert abs(z.mean()) < 0.13 * 3
+
+
+# ---- Known answers -----------------------------------------------------------------------------
+
+
+def with_items(items: np.ndarray, guessing: float, n_students: int = 3) -> ItemResponse:
+    """Return an estimator with one ability and these questions: a row of slope and intercept."""
+    n_questions = len(items)
+    student, question = np.indices((n_students, n_questions)).reshape(2, -1)
+    model = ItemResponse(1, guessing=guessing, n_steps=1)
+    model.fit(student, question, (student + question) % 2)
+    average = np.zeros((1, 2), np.float32)
+    mean = np.concatenate([items, average]).astype(np.float32)
+    posterior = replace(
+        model.posterior_, items=Gaussians(mean, np.zeros((n_questions + 1, 2, 2), np.float32))
+    )
+    model._set_attributes(posterior)
+    return model
+
+
+def test_information_of_one_question_is_that_of_the_formula() -> None:
+    statistics = QuestionStatistics(with_items(np.array([[2.0, 0.0]]), 0.0), [0], [0], [1])
+    table = statistics.information(ability=[0.0, np.log(3) / 2])
+    # slope² P(right) P(wrong): 4 · 1/2 · 1/2, and at the logit log 3, 4 · 3/4 · 1/4.
+    assert_allclose(table["information"], [1.0, 0.75])
+    assert_allclose(table["error"], [1.0, np.sqrt(4 / 3)])
+    assert_allclose(table["expected_share"], [0.5, 0.75])
+
+
+def test_guessing_lowers_the_information() -> None:
+    statistics = QuestionStatistics(with_items(np.array([[2.0, 0.0]]), 0.2), [0], [0], [1])
+    table = statistics.information(question=[0], ability=[0.0])
+    # P(right) = 0.6 has the derivative 0.8 · 2 · 1/4 = 0.4, and 0.4² / (0.6 · 0.4) = 2/3.
+    assert_allclose(table["information"], [2 / 3], rtol=1e-5)
+    assert_allclose(table["expected_share"], [0.6], rtol=1e-6)
+
+
+def test_information_of_a_test_is_the_sum_over_its_questions() -> None:
+    model = with_items(np.array([[1.0, 0.5], [2.0, -1.0], [1.5, 0.0]]), 0.0)
+    statistics = QuestionStatistics(model, [0, 0, 0], [0, 1, 2], [1, 0, 1])
+    parts = [statistics.information(question=[q])["information"] for q in (0, 2)]
+    both = statistics.information(question=[0, 2])["information"]
+    assert_allclose(both, parts[0] + parts[1])
+
+
+@pytest.mark.parametrize("guessing", [0.0, 0.25])
+def test_an_answer_is_predicted_from_the_other_answers_alone(guessing: float) -> None:
+    items = np.array([[1.0, 0.5], [1.5, -1.0], [0.8, 0.0], [1.2, 1.0]])
+    model = with_items(items, guessing, n_students=2)
+    is_right = np.array([1, 0, 0, 1])
+    answers = Answers(
+        np.zeros(4, np.int32), np.arange(4), 1 - is_right, np.zeros((4, 0), np.int32), 1
+    )
+    predictions = predict_left_out(find_abilities(model.posterior_, answers))
+    # Sums over a fine grid of abilities.
+    grid = np.linspace(-6, 6, 2_001)
+    p_right = guessing + (1 - guessing) / (1 + np.exp(-(grid[:, None] * items[:, 0] + items[:, 1])))
+    likelihood = np.where(is_right, p_right, 1 - p_right)
+    expected = []
+    for left_out in range(4):
+        density = np.exp(-(grid**2) / 2) * np.delete(likelihood, left_out, axis=1).prod(axis=1)
+        expected.append((density * p_right[:, left_out]).sum() / density.sum())
+    # The posterior is not quite Gaussian with so few answers.
+    assert_allclose(predictions.p_right, expected, atol=0.02)
+    assert_allclose(predictions.residual, is_right - predictions.p_right, atol=1e-6)
+
+
+def test_p_values_are_adjusted_for_many_tests() -> None:
+    p = np.array([0.01, 0.04, 0.03, np.nan, 0.5])
+    # Four tests: 0.01 · 4/1, then 0.03 · 4/2 = 0.06 and 0.04 · 4/3 = 0.0533, the smaller of which
+    # counts for both.
+    assert_allclose(adjust_for_many(p), [0.04, 0.16 / 3, 0.16 / 3, np.nan, 0.5])
+
+
+# ---- Properties --------------------------------------------------------------------------------
+
+
+def test_order_of_rows_and_names_of_ids_do_not_matter(simulations: Simulations) -> None:
+    planted, statistics = simulations[0]
+    columns = planted.student, planted.question, planted.is_correct
+    model = ItemResponse(1, guessing=0.0).fit(*columns)
+    order = np.random.default_rng(1).permutation(len(planted.student))
+    shuffled = QuestionStatistics(model, *(column[order] for column in columns))
+    for name in ("parameters", "item_fit"):
+        before = getattr(statistics, name)()
+        after = getattr(shuffled, name)()
+        columns_in_both = before.columns.difference(["p", "p_adjusted", "chi_square", "misfit"])
+        # Sums in another order round differently.
+        assert_allclose(before[columns_in_both], after[columns_in_both], rtol=2e-3, atol=2e-3)
+
+
+def test_questions_with_few_answers_have_no_estimates() -> None:
+    planted = plant(14)
+    is_kept = (planted.question != 5) | (planted.student < 50)
+    columns = planted.student[is_kept], planted.question[is_kept], planted.is_correct[is_kept]
+    statistics = QuestionStatistics(ItemResponse(1, guessing=0.0).fit(*columns), *columns)
+    table = statistics.parameters().set_index("question")
+    assert table["n_answers"][5] < 30
+    assert table.loc[5, ["difficulty", "discrimination_error"]].isna().all()
+    assert table.drop(5).notna().all(axis=None)
+    fit = statistics.item_fit().set_index("question")
+    assert fit.loc[5, ["misfit", "p", "p_adjusted"]].isna().all()
+    assert 5 not in statistics.fit_groups()["question"].to_numpy()
+    pairs = statistics.local_dependence()
+    assert not ((pairs["question"] == 5) | (pairs["other"] == 5)).any()
+    groups = statistics.differential_functioning(planted.group_column())
+    assert 5 not in groups["question"].to_numpy()
+
+
+def test_several_groups_are_each_compared_with_the_largest() -> None:
+    planted = plant(15)
+    names = np.array(["a", "b", "b", "c"])[np.arange(_N_STUDENTS) % 4]
+    group = pd.Series(names, index=np.arange(_N_STUDENTS)).replace("c", np.nan)
+    group[:100] = "d"
+    table = planted.statistics().differential_functioning(group)
+    assert (table["reference"] == "b").all()
+    assert set(table["group"]) == {"a", "d"}
+    counts = table.groupby("question")["n_reference"].nunique()
+    assert (counts == 1).all()
+
+
+# ---- Faults ------------------------------------------------------------------------------------
+
+
+def test_an_estimator_with_contexts_is_refused() -> None:
+    columns = [1, 1, 2], [5, 6, 5], [1, 0, 1]
+    with_context = ItemResponse(n_steps=1).fit(*columns, context=[3, 4, 3])
+    with pytest.raises(InputError, match="was fitted with contexts, expected none"):
+        QuestionStatistics(with_context, *columns)
+    with pytest.raises(InputError, match="is not fitted"):
+        QuestionStatistics(ItemResponse(), *columns)
+
+
+def test_faults_of_arguments_are_named() -> None:
+    columns = [1, 1, 2], [5, 6, 5], [1, 0, 1]
+    statistics = QuestionStatistics(ItemResponse(n_steps=1).fit(*columns), *columns)
+    with pytest.raises(InputError, match="min_students is 1, expected at least 2"):
+        statistics.local_dependence(1)
+    with pytest.raises(InputError, match="group names student 2 twice"):
+        statistics.differential_functioning(pd.Series(["a", "b", "a"], index=[1, 2, 2]))
+    with pytest.raises(InputError, match="group has 1 groups among the students with answers"):
+        statistics.differential_functioning(pd.Series(["a", "a", "b"], index=[1, 2, 3]))
+    with pytest.raises(InputError, match="question holds 7, which has no answers here"):
+        statistics.information(question=[5, 7])

@@ -1,0 +1,96 @@
+"""The tables and the page on what the answers say about the questions."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import fails, succeeds
+from page_reading import read_page
+
+STATISTICS = ["-m", "tools.question_statistics"]
+NAMES = ["questions.csv", "question_pairs.csv", "question_groups.csv", "questions.html"]
+
+
+def run_statistics(kit: Path, *flags: str) -> str:
+    """Run the tool; return the page that it has written."""
+    printed = succeeds([*STATISTICS, *flags], kit=kit)
+    assert "written: data/test_output/questions.csv" in printed
+    return (kit / "data/test_output/questions.html").read_text(encoding="utf-8")
+
+
+def read(kit: Path, name: str) -> pd.DataFrame:
+    return pd.read_csv(kit / "data/test_output" / name)
+
+
+def test_tables_describe_the_questions_of_the_answers(tiny_kit: Path) -> None:
+    page = run_statistics(tiny_kit)
+    assert "From simulated answers." in page
+    assert read_page(page) is not None
+    answers = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")
+    by_question = answers.groupby("QuestionId")["IsCorrect"].agg(["size", "mean"])
+    questions = read(tiny_kit, "questions.csv").set_index("question")
+    assert (questions["n_answers"] == by_question["size"]).all()
+    assert np.allclose(questions["share_right"], by_question["mean"], atol=1e-3)
+    # Difficult questions are answered correctly less often.
+    assert questions["difficulty"].corr(questions["share_right"]) < -0.7
+    for text in (f"{len(answers):,}", f"{answers['UserId'].nunique():,}", f"{len(questions):,}"):
+        assert f"<td>{text}</td>" in page
+
+
+def test_groups_are_those_of_the_metadata(tiny_kit: Path) -> None:
+    answers = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")
+    students = pd.read_csv(tiny_kit / "data/metadata/student_metadata_task_3_4.csv")
+    gender = students.set_index("UserId")["Gender"]
+    counts = pd.crosstab(answers["QuestionId"], answers["UserId"].map(gender))
+    run_statistics(tiny_kit)
+    table = read(tiny_kit, "question_groups.csv")
+    codes = {"female": 1, "male": 2}
+    assert set(table["group"]) | set(table["reference"]) == set(codes)
+    for row in table.itertuples():
+        assert row.n_group == counts.loc[row.question, codes[row.group]]
+        assert row.n_reference == counts.loc[row.question, codes[row.reference]]
+
+
+def test_a_table_of_groups_takes_the_place_of_the_metadata(tiny_kit: Path) -> None:
+    students = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")["UserId"].unique()
+    groups = pd.DataFrame({"UserId": students, "Group": "class <b>"})
+    groups.loc[: len(groups) // 3, "Group"] = "class a"
+    groups.to_csv(tiny_kit / "classes.csv", index=False)
+    page = run_statistics(tiny_kit, "--groups", str(tiny_kit / "classes.csv"))
+    table = read(tiny_kit, "question_groups.csv")
+    assert (table["reference"] == "class <b>").all() and (table["group"] == "class a").all()
+    assert "class &lt;b&gt;" in page and "class <b>" not in page
+
+
+def test_without_groups_there_is_no_table_of_groups(tiny_kit: Path) -> None:
+    page = run_statistics(tiny_kit, "--group", "none", "--tasks", "1_2")
+    assert "easier for one group" not in page
+    assert not (tiny_kit / "data/test_output/question_groups.csv").exists()
+
+
+def test_few_answers_have_a_page_that_says_so(tiny_kit: Path) -> None:
+    rows = pd.DataFrame({"QuestionId": [1, 2, 1], "UserId": [5, 5, 6], "IsCorrect": [1, 0, 0]})
+    rows.to_csv(tiny_kit / "data/train_data/few.csv", index=False)
+    page = run_statistics(tiny_kit, "--train_data", "few.csv", "--group", "none")
+    assert "No question has at least 30 answers." in page
+    assert read(tiny_kit, "question_pairs.csv").empty
+    assert read(tiny_kit, "questions.csv")["difficulty"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--train_data", "absent.csv"], r"absent\.csv: file not found"),
+        (["--metadata_dir", "absent"], r"student_metadata_task_3_4\.csv: file not found"),
+        (["--groups", "{kit}/one_group.csv"], r"one_group\.csv: column 'Group': has fewer than"),
+        (["--groups", "{kit}/twice.csv"], r"twice\.csv: row 3: column 'UserId': 1 appears a sec"),
+    ],
+)
+def test_faults_are_named(flags: list[str], message: str, tiny_kit: Path) -> None:
+    pd.DataFrame({"UserId": [1, 2], "Group": "a"}).to_csv(tiny_kit / "one_group.csv", index=False)
+    pd.DataFrame({"UserId": [1, 1], "Group": "a"}).to_csv(tiny_kit / "twice.csv", index=False)
+    flags = [flag.format(kit=tiny_kit) for flag in flags]
+    assert re.search(message, fails([*STATISTICS, *flags], kit=tiny_kit))
+    assert not any((tiny_kit / "data/test_output" / name).exists() for name in NAMES)

@@ -1,0 +1,99 @@
+"""Charts of `tools.question_statistics`: a map of the questions, and how well a question fits."""
+
+from common.charts import (
+    ACCENT,
+    GREY,
+    PAD,
+    TEXT,
+    Axes,
+    Drawing,
+    Interval,
+    axes_with_y_labels,
+    stroke,
+    ticks,
+)
+from common.item_response.significance import QUANTILE_90
+from common.pages import Html
+
+import numpy as np
+import pandas as pd
+
+# Cells of the map, from left to right and from bottom to top.
+_COLUMNS = 34
+_ROWS = 22
+_MAP_HEIGHT = 250.0
+_FIT_HEIGHT = 190.0
+# Radius of a dot.
+_RADIUS = 2.8
+
+
+def map_chart(parameters: pd.DataFrame) -> Html:
+    """Draw how many questions have which difficulty and discrimination, a cell for each range.
+
+    The axes hold all but the 0.5 % most extreme questions at each end.
+    """
+    known = parameters.dropna(subset=["difficulty", "discrimination"])
+    difficulty = known["difficulty"].to_numpy()
+    discrimination = known["discrimination"].to_numpy()
+    x_limits = _inner_limits(difficulty)
+    y_limits = _inner_limits(discrimination)
+    counts, x_edges, y_edges = np.histogram2d(
+        difficulty, discrimination, bins=(_COLUMNS, _ROWS), range=(x_limits, y_limits)
+    )
+    axes = _axes(_MAP_HEIGHT, x_limits, y_limits, "discrimination", "difficulty")
+    axes.draw_x_axis(ticks(*x_limits, 6), "difficulty")
+    for column, row in np.argwhere(counts).tolist():
+        n = int(counts[column, row])
+        # The root, so that a cell with few questions can be seen beside one with many.
+        opacity = 0.15 + 0.85 * np.sqrt(n / counts.max())
+        axes.drawing.box(
+            (axes.x(x_edges[column]), axes.x(x_edges[column + 1])),
+            (axes.y(y_edges[row + 1]), axes.y(y_edges[row])),
+            f"fill: {ACCENT}; fill-opacity: {opacity:.2f}",
+            f"{n} questions",
+        )
+    return axes.drawing.svg("Difficulty and discrimination of the questions")
+
+
+def fit_chart(groups: pd.DataFrame, question: int) -> Html:
+    """Draw observed and expected shares of right answers by groups of students of one question.
+
+    `groups` has the question's rows of `QuestionStatistics.fit_groups`.
+    """
+    last = len(groups)
+    axes = _axes(_FIT_HEIGHT, (0.5, last + 0.5), (0.0, 1.0), "share right")
+    axes.draw_x_axis([(1.5, "least able"), (last - 0.5, "most able")])
+    points = [
+        (axes.x(group["group"] + 1), axes.y(group["expected"]))
+        for group in groups.to_dict("records")
+    ]
+    axes.drawing.line(points, stroke(GREY, 2), "expected")
+    for group in groups.to_dict("records"):
+        x = axes.x(group["group"] + 1)
+        half = QUANTILE_90 * group["error"]
+        low = axes.y(max(group["observed"] - half, 0))
+        high = axes.y(min(group["observed"] + half, 1))
+        axes.drawing.line([(x, low), (x, high)], stroke(ACCENT, 1.4))
+        y = axes.y(group["observed"])
+        tooltip = (
+            f"{group['n']} answers, {group['observed']:.0%} right, expected {group['expected']:.0%}"
+        )
+        sides = (x - _RADIUS, x + _RADIUS), (y - _RADIUS, y + _RADIUS)
+        axes.drawing.box(*sides, f"fill: {ACCENT}", tooltip)
+    middle = (axes.left + axes.right) / 2
+    axes.drawing.text(middle, PAD + 8, f"question {question}", anchor="middle", colour=TEXT)
+    return axes.drawing.svg(f"Observed and expected shares of right answers to question {question}")
+
+
+def _axes(
+    height: float, x_limits: Interval, y_limits: Interval, title: str, axis: str = ""
+) -> Axes:
+    y_labels = ticks(*y_limits, 5)
+    return axes_with_y_labels(Drawing(height), x_limits, y_limits, y_labels, title=title, axis=axis)
+
+
+def _inner_limits(values: np.ndarray) -> Interval:
+    """Return the range that holds all values but the 0.5 % most extreme at each end."""
+    low, high = np.quantile(values, [0.005, 0.995]).tolist()
+    margin = max(0.05 * (high - low), 0.05)
+    return low - margin, high + margin

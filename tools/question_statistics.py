@@ -1,0 +1,303 @@
+"""Say of each question how difficult and how discriminating it is, and whether the model fits it.
+
+    python -m tools.question_statistics
+    python -m tools.question_statistics --group PremiumPupil
+    python -m tools.question_statistics --train_data my_answers.csv --groups my_classes.csv
+
+Fits item response theory to the training answers of tasks 3 and 4, or of other tasks
+(`--tasks 1_2`). Writes a page, questions.html, and three tables with all that it shows a part of:
+
+    questions.csv            difficulty, discrimination, standard errors and fit of each question
+    question_pairs.csv       pairs of questions whose answers agree more than abilities explain
+    question_groups.csv      how much easier a question is for one group of students than another
+
+The groups are those of a column of the student metadata, or of a table with the columns UserId and
+Group (`--groups`); `--group none` does without.
+"""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common import charts, cli, layout, metadata, pages, provenance, reading, schema, writing
+from common.answers import read_answers
+from common.errors import InputError
+from common.item_response import DEFAULT_DIMENSIONS, ItemResponse
+from common.item_response.question_statistics import QuestionStatistics
+from common.item_response.significance import QUANTILE_90
+from common.origin import Origin
+from tools.question_charts import fit_chart, map_chart
+
+import pandas as pd
+
+_NAMES = ("questions.csv", "question_pairs.csv", "question_groups.csv", "questions.html")
+# Groups by the values of the metadata. Other values say that the group is not known, or are of too
+# few students.
+_GROUPS = {
+    "Gender": {1: "female", 2: "male"},
+    "PremiumPupil": {0: "others", 1: "premium pupils"},
+}
+_GROUP = schema.Column("Group", schema.TEXT)
+# The page shows this many questions, pairs and differences.
+_N_SHOWN = 10
+_N_CURVES = 4
+# Adjusted p-values up to this are called significant.
+_SIGNIFICANT = 0.05
+# Misfit up to this, as a share of right answers, hardly matters.
+_SMALL_MISFIT = 0.05
+# The page shows the information of a test of this many average questions.
+_TEST_LENGTH = 20
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What the statistics say; `QuestionStatistics` explains the columns."""
+
+    questions: pd.DataFrame
+    fit_groups: pd.DataFrame
+    pairs: pd.DataFrame
+    # None without groups.
+    groups: pd.DataFrame | None
+    reliability: pd.DataFrame
+    information: pd.DataFrame
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("--tasks", choices=["1_2", "3_4"], default="3_4", help="default: 3_4")
+    cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
+    help_text = "the answers (default: train_task_1_2.csv or train_task_3_4.csv)"
+    parser.add_argument("--train_data", metavar="FILE", help=help_text)
+    cli.add_folder(parser, "--metadata_dir", layout.METADATA_DIR)
+    help_text = "the column of the student metadata with the groups (default: Gender)"
+    parser.add_argument("--group", choices=[*_GROUPS, "none"], default="Gender", help=help_text)
+    help_text = "a table with the columns UserId and Group in place of the metadata"
+    parser.add_argument("--groups", type=Path, metavar="FILE", help=help_text)
+    cli.add_number(parser, "--dimensions", DEFAULT_DIMENSIONS, "abilities of a student")
+    cli.add_number(parser, "--seed", 0)
+    cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
+    return parser
+
+
+def main() -> None:
+    """Fit the model, write the tables and the page."""
+    options = build_parser().parse_args()
+    train = options.input_dir / (options.train_data or f"train_task_{options.tasks}.csv")
+    outputs = [options.output_dir / name for name in _NAMES]
+    cli.require_outputs(outputs, [train, options.groups])
+    answers = read_answers(train, options=False)
+    group = read_groups(options, answers)
+
+    columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
+    model = ItemResponse(options.dimensions, seed=options.seed).fit(*columns)
+    tables = make_tables(QuestionStatistics(model, *columns), group)
+    page = make_page(tables, provenance.origin_of(train), cli.show(train))
+
+    if tables.groups is None:
+        outputs.remove(options.output_dir / "question_groups.csv")
+    with writing.atomic_write(*outputs) as files:
+        for path, file in zip(outputs, files, strict=True):
+            if path.suffix == ".html":
+                file.write(page.encode())
+            else:
+                _write(_table_of_file(tables, path.name), file)
+    print(f"{len(tables.questions):,} questions, {len(tables.pairs):,} pairs of questions")
+    print(f"written: {', '.join(map(cli.show, outputs))}")
+
+
+def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series | None:
+    """Return the group of each student, None if there are to be no groups."""
+    if options.groups is not None:
+        source = reading.file_source(options.groups)
+        table = reading.read_table(source, [schema.USER_ID, _GROUP])
+        is_twice = table["UserId"].duplicated()
+        if is_twice.any():
+            row = int(is_twice.argmax())
+            raise InputError(
+                f"{options.groups}: row {source.row_number(row)}: column 'UserId': "
+                f"{table['UserId'][row]} appears a second time, expected each student once"
+            )
+        group: pd.Series = table.set_index("UserId")["Group"].str.strip()
+        where = options.groups
+    elif options.group == "none":
+        return None
+    else:
+        where = options.metadata_dir / f"student_metadata_task_{options.tasks}.csv"
+        reading.require_file(where)
+        students = answers["UserId"].unique()
+        students_table = metadata.read_student_metadata(where, students)
+        names = _GROUPS[options.group]
+        group = students_table[options.group].map(names).set_axis(students)
+    is_met = group.index.isin(answers["UserId"])
+    if group[is_met].nunique() < 2:
+        column = "Group" if options.groups is not None else options.group
+        raise InputError(
+            f"{where}: column '{column}': has fewer than two groups among the students with "
+            "answers, expected at least two; --group none does without"
+        )
+    return group
+
+
+def make_tables(statistics: QuestionStatistics, group: pd.Series | None) -> Tables:
+    """Return all statistics."""
+    questions = statistics.parameters().merge(statistics.item_fit(), on="question")
+    return Tables(
+        questions=questions,
+        fit_groups=statistics.fit_groups(),
+        pairs=statistics.local_dependence(),
+        groups=None if group is None else statistics.differential_functioning(group),
+        reliability=statistics.reliability(),
+        information=statistics.information(),
+    )
+
+
+def _table_of_file(tables: Tables, name: str) -> pd.DataFrame:
+    if name == "questions.csv":
+        return tables.questions
+    if name == "question_pairs.csv":
+        return tables.pairs
+    assert tables.groups is not None
+    return tables.groups
+
+
+def _write(table: pd.DataFrame, file: Any) -> None:
+    table.to_csv(file, index=False, float_format="%.4g", lineterminator="\n")
+
+
+# ---- The page ----------------------------------------------------------------------------------
+
+
+def make_page(tables: Tables, origin: Origin, source: str) -> str:
+    """Return the page on the questions."""
+    questions = tables.questions
+    everybody = tables.reliability.iloc[0]
+    facts = [
+        ("Learned from", source),
+        ("Answers", f"{questions['n_answers'].sum():,}"),
+        ("Students", f"{int(everybody['n_students']):,}"),
+        ("Questions", f"{len(questions):,}"),
+        ("Reliability of the overall ability", f"{everybody['reliability']:.2f}"),
+    ]
+    has_parameters = questions["difficulty"].notna()
+    return pages.render(
+        "question_statistics.html",
+        title="What the answers say about the questions",
+        origin=origin,
+        facts=facts,
+        n_known=int(has_parameters.sum()),
+        n_questions=len(questions),
+        map=map_chart(questions) if has_parameters.any() else None,
+        fit=_fit_part(tables),
+        pairs=_pairs_part(tables.pairs),
+        groups=None if tables.groups is None else _groups_part(tables.groups),
+        reliability=_reliability_chart(tables.reliability),
+        information=_information_chart(tables.information, len(questions)),
+        test_length=_TEST_LENGTH,
+    )
+
+
+def _fit_part(tables: Tables) -> dict[str, Any]:
+    """Return what the page says about how well the questions fit."""
+    tested = tables.questions.dropna(subset=["p"])
+    is_misfit = tested["p_adjusted"] <= _SIGNIFICANT
+    is_large = is_misfit & (tested["misfit"] > _SMALL_MISFIT)
+    clearest = tested.sort_values("p", kind="stable").head(_N_SHOWN)
+    by_question = tables.fit_groups.groupby("question")
+    return {
+        "n_tested": len(tested),
+        "n_misfit": int(is_misfit.sum()),
+        "n_large": int(is_large.sum()),
+        "rows": [
+            (
+                f"{row['question']}",
+                f"{row['n_answers']:,}",
+                f"{100 * row['misfit']:.1f}",
+                _write_p(row["p_adjusted"]),
+            )
+            for row in clearest.to_dict("records")
+        ],
+        "charts": [
+            fit_chart(by_question.get_group(question), question)
+            for question in clearest["question"].head(_N_CURVES).tolist()
+        ],
+    }
+
+
+def _pairs_part(pairs: pd.DataFrame) -> dict[str, Any]:
+    """Return what the page says about pairs of questions."""
+    is_dependent = pairs["p_adjusted"] <= _SIGNIFICANT
+    dots = []
+    # The clearest pairs are the first.
+    for row in pairs.head(_N_SHOWN).to_dict("records"):
+        half = QUANTILE_90 * row["error"]
+        interval = (row["correlation"] - half, row["correlation"] + half)
+        name = f"{row['question']} and {row['other']}"
+        dots.append(charts.Dot(name, row["correlation"], interval))
+    label = "Correlation of the residuals of pairs of questions"
+    return {
+        "n_tested": len(pairs),
+        "n_dependent": int(is_dependent.sum()),
+        "chart": charts.dot_chart(dots, label=label, digits=2, chance=0) if dots else None,
+    }
+
+
+def _groups_part(groups: pd.DataFrame) -> dict[str, Any]:
+    """Return what the page says about groups of students."""
+    is_different = groups["p_adjusted"] <= _SIGNIFICANT
+    is_large = is_different & (groups["size"] == "large")
+    shown = groups.sort_values("p", kind="stable").head(_N_SHOWN)
+    dots = [
+        charts.Dot(f"{row['question']}, {row['group']}", row["effect"], (row["low"], row["high"]))
+        for row in shown.to_dict("records")
+    ]
+    label = "Differences of logits between groups of students"
+    return {
+        "n_tested": len(groups),
+        "n_different": int(is_different.sum()),
+        "n_large": int(is_large.sum()),
+        "reference": groups["reference"].iloc[0] if len(groups) else "",
+        "chart": charts.dot_chart(dots, label=label, digits=2, chance=0) if dots else None,
+    }
+
+
+def _reliability_chart(reliability: pd.DataFrame) -> pages.Html:
+    """Draw the reliability by number of answers."""
+    dots = [
+        charts.Dot(_write_range(row["first"], row["last"]), row["reliability"])
+        # The first row is that of all students.
+        for row in reliability.iloc[1:].to_dict("records")
+    ]
+    return charts.dot_chart(
+        dots, label="Reliability by number of answers", digits=2, limits=(0, 1), axis="reliability"
+    )
+
+
+def _write_range(first: int, last: int) -> str:
+    if first == last:
+        return f"{first} answers" if first > 1 else "1 answer"
+    return f"{first} to {last} answers"
+
+
+def _information_chart(information: pd.DataFrame, n_questions: int) -> pages.Html:
+    """Draw the information of a test of average questions."""
+    curve = charts.Curve(
+        f"a test of {_TEST_LENGTH} average questions",
+        information["ability"].tolist(),
+        (information["information"] * _TEST_LENGTH / n_questions).tolist(),
+    )
+    return charts.curve_chart(
+        [curve],
+        label="Information of a test by ability",
+        axis="overall ability",
+        value_axis="information",
+    )
+
+
+def _write_p(p: float) -> str:
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+if __name__ == "__main__":
+    cli.run(main)
