@@ -94,8 +94,7 @@ def main() -> None:
         path = options.output_dir / "ranking.html"
         contents[path] = ranking_page(questions, ends, submitted, shared)
     for question_id in question_ids:
-        images = sorted(options.images_dir.glob(f"{question_id}.*"))
-        image = images[0].resolve().as_uri() if images else None
+        image = find_image(options.images_dir, question_id)
         path = options.output_dir / f"question_{question_id}.html"
         question = questions.loc[question_id]
         contents[path] = question_page(question_id, question, data, comparisons, image, shared)
@@ -189,6 +188,12 @@ def question_page(
         features=[feature_row(name, table.loc[question_id]) for name, table in comparisons.items()],
         **shared,
     )
+
+
+def find_image(folder: Path, question_id: int) -> str | None:
+    """Return the URI of a question's image in a folder; None if there is no image."""
+    images = sorted(folder.glob(f"{question_id}.*"))
+    return images[0].resolve().as_uri() if images else None
 
 
 def decimal(value: float, sign: str = "") -> str:
