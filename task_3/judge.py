@@ -287,7 +287,7 @@ def add_judgements(known: JudgementsByPair, judged: pd.Series, expert: str, path
 
     Raises `InputError` if the expert has judged a pair in two ways.
     """
-    for (left, right), side in judged.items():
+    for (left, right), side in zip(judged.index.tolist(), judged.tolist(), strict=True):
         pair = _pair(left, right)
         judgement = Judgement(left if side == 1 else right, path)
         earlier = known.setdefault(pair, judgement)

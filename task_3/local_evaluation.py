@@ -155,7 +155,7 @@ def describe_agreement(figures: pd.DataFrame, experts: Sequence[str]) -> list[st
 
 def describe_rival(rival: ranking.Rival) -> str:
     """Say in a line of text whether the judgements tell another ranking apart."""
-    best = rival.agreement.loc["best", "share"]
+    best = float(rival.agreement["share"]["best"])
     contest = rival.contest
     return (
         f"{rival.name}: {best:.4f} (best expert); of {contest.n_pairs} judged pairs on which it "

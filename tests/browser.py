@@ -14,7 +14,7 @@ import sys
 import time
 from base64 import b64decode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,9 @@ class Tab:
 
     def run(self, script: str) -> Any:
         """Return the value of an expression in JavaScript."""
-        reply = self.send("Runtime.evaluate", expression=script, returnByValue=True)
+        reply = self.send(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in reply, reply
         return reply["result"].get("value")
 
@@ -102,9 +104,7 @@ class Tab:
         box = f"document.getElementById({element_id!r}).getBoundingClientRect()"
         x, y = self.run(f"(b => [b.x + b.width / 2, b.y + b.height / 2])({box})")
         for kind in ("mousePressed", "mouseReleased"):
-            self.send(
-                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
-            )
+            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def press(self, key: str, modifiers: int = 0, *, repeated: bool = False) -> None:
         """Press a key and release it. The modifier 1 is Alt, 2 Control."""
@@ -115,6 +115,17 @@ class Tab:
     def type(self, text: str) -> None:
         """Type a text into the element that has the focus."""
         self.send("Input.insertText", text=text)
+
+    def wait_for_file(self, folder: Path, pattern: str) -> Path:
+        """Return the only file in a folder whose name matches a pattern, once it is saved."""
+        deadline = time.monotonic() + _PATIENCE
+        # While it saves a file, Chromium gives it another name.
+        while not (paths := list(folder.glob(pattern))):
+            assert time.monotonic() < deadline, f"the browser has saved no {pattern}"
+            self.run("0")
+            time.sleep(0.02)
+        (path,) = paths
+        return path
 
     def resize(self, width: int, height: int, scheme: str = "light") -> None:
         """Show the page on a screen of this size, in the colour scheme "light" or "dark"."""
@@ -203,8 +214,6 @@ def _wait_until_ended(process: int) -> None:
 
 def _kill(process: int) -> None:
     """End a browser and all processes that it has started."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     os.waitpid(process, 0)

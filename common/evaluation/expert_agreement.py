@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from math import ceil
+from math import ceil, sqrt
 
 from common import metrics
 
@@ -78,10 +78,9 @@ def compare_two(first: str, second: str, by_first: pd.Series, by_second: pd.Seri
     first_share = first_prefers_left.mean()
     second_share = second_prefers_left.mean()
     by_chance = first_share * second_share + (1 - first_share) * (1 - second_share)
-    if by_chance < 1:
-        kappa = (agreement - by_chance) / (1 - by_chance)
-    else:
-        kappa = np.full(3, np.nan)
+    if by_chance == 1:
+        return ExpertPair(first, second, n_pairs, *agreement.tolist(), *[np.nan] * 3)
+    kappa = (agreement - by_chance) / (1 - by_chance)
     return ExpertPair(first, second, n_pairs, *agreement.tolist(), *kappa.tolist())
 
 
@@ -178,7 +177,7 @@ def count_further(n_first: int, n: int) -> int | None:
     if sign_test(n_first, n) <= 0.05:
         return 0
     share = n_first / n
-    spread = _Z_TEST * 0.5 + _Z_POWER * (share * (1 - share)) ** 0.5
+    spread = _Z_TEST * 0.5 + _Z_POWER * sqrt(share * (1 - share))
     n_needed = max(_MIN_JUDGED, ceil((spread / (share - 0.5)) ** 2))
     # The test has just failed with `n` pairs, so at least one more is needed.
     return max(n_needed - n, 1)
