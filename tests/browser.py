@@ -100,8 +100,10 @@ class Tab:
         return re.sub(r"\s+", " ", self.run("document.body.innerText"))
 
     def click(self, element_id: str) -> None:
-        """Click in the middle of an element, as a mouse does."""
-        box = f"document.getElementById({element_id!r}).getBoundingClientRect()"
+        """Scroll to an element and click in its middle, as a mouse does."""
+        element = f"document.getElementById({element_id!r})"
+        self.run(f"{element}.scrollIntoView({{block: 'center'}})")
+        box = f"{element}.getBoundingClientRect()"
         x, y = self.run(f"(b => [b.x + b.width / 2, b.y + b.height / 2])({box})")
         for kind in ("mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)

@@ -69,6 +69,15 @@ function undo() {
   update();
 }
 
+// Forget the judgements, so that another expert can judge the same pairs in this browser.
+function restart() {
+  if (confirm("Have you saved the judgements? This browser forgets them now.")) {
+    state = { name: "", judgements: [] };
+    find("name").value = "";
+    update();
+  }
+}
+
 function update() {
   find("message").textContent = "";
   keepState();
@@ -124,6 +133,7 @@ find("choose-1").addEventListener("click", () => judge(1));
 find("choose-2").addEventListener("click", () => judge(2));
 find("undo").addEventListener("click", undo);
 find("save").addEventListener("click", save);
+find("restart").addEventListener("click", restart);
 find("name").value = state.name;
 find("name").addEventListener("input", (event) => {
   state.name = event.target.value;

@@ -332,6 +332,26 @@ def test_pages_with_other_pairs_keep_their_judgements_apart(
 
 
 @needs_browser
+def test_another_expert_can_judge_the_same_pairs_in_the_same_browser(
+    simulated_kit: Path, tmp_path: Path
+) -> None:
+    succeeds([JUDGE, "--n_pairs", "2", "--output_dir", tmp_path], kit=simulated_kit)
+    with open_browser(tmp_path / "profile", tmp_path) as tab:
+        tab.open(tmp_path / "judge.html")
+        tab.click("name")
+        tab.type("Ann")
+        for side in (1, 2):
+            tab.click(f"choose-{side}")
+        # The page asks first, and an answer of no changes nothing.
+        for answer, n_judged, name in (("false", 2, "Ann"), ("true", 0, "")):
+            tab.run(f"window.confirm = () => {answer}")
+            tab.click("restart")
+            tab.open(tmp_path / "judge.html")
+            assert f"{n_judged} of 2 pairs judged" in tab.text()
+            assert tab.run("document.getElementById('name').value") == name
+
+
+@needs_browser
 def test_a_browser_that_keeps_nothing_says_so(simulated_kit: Path, tmp_path: Path) -> None:
     succeeds([JUDGE, "--output_dir", tmp_path], kit=simulated_kit)
     warning = "This browser keeps no judgements."
