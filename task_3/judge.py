@@ -92,7 +92,7 @@ def write_page(options: argparse.Namespace) -> None:
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     question_ids = read_ranking_template(template)
     data = features.read_for_features([], train, question_ids, None)
-    pairs = choose_pairs(options, template, data)
+    pairs = choose_pairs(options, template, question_ids, data)
     origin = provenance.origin_of(train)
     # The browser keeps the judgements of different pairs apart by this key.
     key = sha256(f"{origin} {pairs.tolist()}".encode()).hexdigest()[:16]
@@ -113,9 +113,13 @@ def write_page(options: argparse.Namespace) -> None:
     print(f"written: {cli.show(page_path)}")
 
 
-def choose_pairs(options: argparse.Namespace, template: Path, data: QuestionAnswers) -> IntArray:
-    """Return the pairs of QuestionIds to judge, shape (pairs, 2)."""
-    question_ids = read_ranking_template(template)
+def choose_pairs(
+    options: argparse.Namespace, template: Path, question_ids: IntArray, data: QuestionAnswers
+) -> IntArray:
+    """Return the pairs of QuestionIds to judge, shape (pairs, 2).
+
+    `question_ids` are the questions of the `template`.
+    """
     if options.phase:
         panel = options.test_dir / TASK_3.answers_name(options.phase)
         pairs = np.array([*read_judgements(panel).index])
@@ -138,8 +142,8 @@ def choose_pairs(options: argparse.Namespace, template: Path, data: QuestionAnsw
         )
     if len(pairs) == 0:
         raise InputError(
-            f"{options.input_dir / options.train_data}: {len(candidates)} of the questions of "
-            f"{template} are answered, expected at least two"
+            f"{options.input_dir / options.train_data}: holds answers to {len(candidates)} of the "
+            f"questions of {template}, expected answers to at least two"
         )
     return pairs
 
@@ -227,7 +231,8 @@ def make_cards(
         has_grey_bars = False
         if image is None and n_answers[position] > 0:
             by_ability = features.option_counts_by_ability(data, question_id)
-            chart = draw(options.loc[question_id], by_ability)
+            # Both questions of a pair have the same axis, which ends at 100 %.
+            chart = draw(options.loc[question_id], by_ability, reaches=1.0)
             has_grey_bars = bool((by_ability.sum(axis=1) < FEW_ANSWERS).any())
         card = Card(
             question_id=question_id,

@@ -278,7 +278,7 @@ def describe_options(data: QuestionAnswers) -> pd.DataFrame:
     return pd.DataFrame({name: column.ravel() for name, column in columns.items()}, index)
 
 
-def draw(options: pd.DataFrame, by_ability: IntArray) -> Html:
+def draw(options: pd.DataFrame, by_ability: IntArray, reaches: float = 0.0) -> Html:
     """Draw which options of a question each quarter of the students chose.
 
     Parameters
@@ -287,6 +287,8 @@ def draw(options: pd.DataFrame, by_ability: IntArray) -> Html:
         The question's rows of what `describe_options` returns.
     by_ability
         What `option_counts_by_ability` returns, shape (quarters, options).
+    reaches
+        The vertical axis reaches at least this share.
     """
     n_in_quarter = by_ability.sum(axis=1)
     is_few = (n_in_quarter < FEW_ANSWERS).tolist()
@@ -298,7 +300,7 @@ def draw(options: pd.DataFrame, by_ability: IntArray) -> Html:
         panels.append(charts.Panel(name, share, is_right, is_few))
     label = "Share of each quarter of the students that chose each option"
     axis = "quarter of the students, 4 the ablest"
-    return charts.bar_panels(panels, QUARTERS, label=label, axis=axis)
+    return charts.bar_panels(panels, QUARTERS, label=label, axis=axis, reaches=reaches)
 
 
 def feature_row(name: str, comparison: Any) -> list[str]:

@@ -11,7 +11,6 @@ from common import provenance
 from common.evaluation import expert_agreement
 from common.origin import Origin
 
-import judge
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,6 +78,32 @@ def test_random_pairs_are_distinct_answered_and_the_same_with_the_same_seed(
     assert 190 < (pairs[:, 0] < pairs[:, 1]).sum() < 310
     assert (ask("--n_pairs", 500) == pairs).all()
     assert (ask("--n_pairs", 500, "--seed", 1) != pairs).any()
+
+
+def test_only_questions_that_are_answered_are_drawn_but_a_panel_is_asked_whole(
+    simulated_kit: Path, tmp_path: Path, ask: Ask
+) -> None:
+    answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
+    answered = answers.QuestionId.unique()[:5]
+    answers[answers.QuestionId.isin(answered)].to_csv(tmp_path / "few.csv", index=False)
+    flags = ["--input_dir", tmp_path, "--train_data", "few.csv"]
+    pairs = ask(*flags)
+    # Five questions have ten pairs.
+    assert len(pairs) == 10
+    assert sorted(np.unique(pairs)) == sorted(answered)
+    assert len(ask(*flags, "--phase", "public", "--images_dir", tmp_path)) == 25
+    page = read_without_scripts(tmp_path / "judge.html", [])
+    assert "Answers 0 Nobody answered this question." in page.text
+
+
+def test_one_answered_question_makes_no_pair(simulated_kit: Path, tmp_path: Path) -> None:
+    answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
+    answers[answers.QuestionId == answers.QuestionId[0]].to_csv(tmp_path / "one.csv", index=False)
+    flags = ["--input_dir", tmp_path, "--train_data", "one.csv", "--output_dir", tmp_path / "out"]
+    message = fails([JUDGE, *flags], kit=simulated_kit)
+    assert message.startswith(f"{tmp_path / 'one.csv'}: holds answers to 1 of the questions of")
+    assert message.endswith("submission_task_3.csv, expected answers to at least two")
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_pairs_of_a_phase_are_those_of_its_panel_with_the_same_sides(
@@ -149,7 +174,9 @@ def test_without_images_the_page_shows_what_the_answers_say(
         facts = f"Answers {len(rows)} Answered correctly {rows.IsCorrect.mean():.0%} Discrimination"
         assert re.search(rf"question {question} Subjects .+ {facts}", page.text)
     assert len(page.charts) == 2
-    assert "All of the 2 questions have no image in data/images" in page.text
+    # Two charts with the same axis can be compared.
+    assert all("100%" in chart.texts for chart in page.charts)
+    assert "2 of the 2 questions have no image in data/images" in page.text
 
 
 # ---- The page in a browser -----------------------------------------------------------------------
@@ -520,7 +547,7 @@ def test_rankings_are_told_apart_where_the_exact_sign_test_is_significant() -> N
     assert expert_agreement.count_further(0, 0) is None
 
 
-@pytest.mark.parametrize(("n_first", "n"), [(5, 5), (4, 5), (7, 10), (12, 20), (55, 100)])
+@pytest.mark.parametrize(("n_first", "n"), [(3, 3), (5, 5), (4, 5), (7, 10), (12, 20), (55, 100)])
 def test_the_further_pairs_tell_rankings_apart_four_times_out_of_five(n_first: int, n: int) -> None:
     """The power of the exact test jumps with the number of pairs, here by up to 0.09."""
     n_further = expert_agreement.count_further(n_first, n)
@@ -583,7 +610,3 @@ def test_rankings_are_compared_by_experts_only(
     assert (
         message == "--rankings needs the judgements of experts, expected --phase or --ref_data too"
     )
-
-
-def test_no_pair_is_drawn_of_fewer_than_two_questions() -> None:
-    assert judge.draw_pairs(np.array([7]), [], n_pairs=5, seed=0).shape == (0, 2)
