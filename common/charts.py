@@ -549,15 +549,26 @@ _BETWEEN_TITLES = 6
 _HALF_BAR = 0.4
 
 
-def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str, axis: str) -> Html:
-    """Draw small bar charts side by side, with one vertical axis and the same bar names in each."""
+def bar_panels(
+    panels: Sequence[Panel],
+    bar_names: Sequence[str],
+    *,
+    label: str,
+    axis: str,
+    reaches: float = 0.0,
+) -> Html:
+    """Draw small bar charts side by side, with one vertical axis and the same bar names in each.
+
+    The vertical axis reaches at least the share `reaches`, so that several drawings can have the
+    same axis.
+    """
     width = (WIDTH - _WIDTH_OF_SHARES) / len(panels) - _BETWEEN_TITLES
     titles = [wrap(panel.title, width, bold=True) for panel in panels]
     n_lines = max(map(len, titles))
     above = LINE_HEIGHT * n_lines
     drawing = Drawing(_HEIGHT_OF_BARS + above)
     # The vertical axis ends at 20 %, 40 %, 60 %, 80 % or 100 %: the lowest that no bar exceeds.
-    highest = max(share for panel in panels for share in panel.shares)
+    highest = max(reaches, *(share for panel in panels for share in panel.shares))
     n_fifths = next((n for n in range(1, 5) if highest <= n / 5), 5)
     scale = [(n / 5, f"{n * 20}%") for n in range(n_fifths + 1)]
     # The middle of bar b of panel p is at p · pitch + b on the horizontal axis. Thus the gap

@@ -7,16 +7,14 @@ Writes:  data/test_output/scores_task_3_public.txt and .html, for a panel of you
          scores_task_3_own.txt and .html, for the local split scores_task_3.txt and .html
 
 The score is the share of pairs on which the ranking agrees with its best expert, who agrees most. A
-panel is a CSV file with the QuestionIds of each pair in left and right, and a column for each
-expert, under any name: 1 if the left question is better, 2 if the right one is, or nothing. An
-empty judgement does not count; with --missing disagrees it counts as disagreement. With few pairs,
-a random ranking agrees well with its best expert too: the output also shows random rankings, 95 %
-intervals, and how often experts agree with each other. The page lists the pairs on which ranking
-and experts disagree.
+panel is a CSV file with two QuestionIds, left and right, and a column for each expert, of any name:
+1 if the left question is better, 2 if the right one is, or nothing. An empty judgement does not
+count; with --missing disagrees it counts as disagreement. With few pairs, random rankings agree
+well with their best experts too. The page lists the pairs on which ranking and experts disagree.
 
-For the local split, the script takes the ranking that a sample model made with --local, by one half
-of the students, and runs the model again on the other half (with another seed, if it takes one).
-The result is Spearman's and Kendall's correlation of the two rankings, with 95 % intervals.
+For the local split, the script takes the ranking that a model made with --local, by one half of the
+students, and runs the model on the other half (with another seed, if it takes one). The result is
+Spearman's and Kendall's correlation of the two rankings, with 95 % intervals.
 """
 
 import argparse
@@ -32,8 +30,9 @@ from common.evaluation import entry_origin, ranking, score_files
 from common.evaluation.phases import choose_phase, name_older
 from common.evaluation.record import Evaluation
 from common.metrics import Score
+from common.origin import Origin
 from common.submission import read_ranking
-from common.tasks import LOCAL, TASK_3
+from common.tasks import LOCAL, OWN, TASK_3
 
 import numpy as np
 import pandas as pd
@@ -67,6 +66,14 @@ def build_parser() -> argparse.ArgumentParser:
         f"CSV or zip (default {TASK_3.submission}, for the local split {TASK_3.local_submission})"
     )
     parser.add_argument("--submit_data", metavar="FILE", help=help_text)
+    parser.add_argument(
+        "--rankings",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        default=[],
+        help="further rankings: do the experts tell them apart from this one?",
+    )
     cli.add_template_flags(parser, layout.TEMPLATE_TASK_3)
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
     return parser
@@ -85,6 +92,10 @@ def main() -> None:
     submission_dir = options.submission_dir or default.parent
     submitted = submission_dir / (options.submit_data or default.name)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
+    if is_local and options.rankings:
+        raise InputError(
+            "--rankings needs the judgements of experts, expected --phase or --ref_data too"
+        )
     if is_local:
         evaluate_halves(options, submitted, template)
     else:
@@ -99,17 +110,24 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     official = TASK_3.answers_path(options.phase)
     input_dir = options.input_dir or official.parent
     reference = cli.input_file(input_dir, options.ref_data or official.name)
-    inputs = submitted, reference, template
+    inputs = submitted, reference, template, *options.rankings
     phase = TASK_3.phase_of(options.phase, options.ref_data)
     score_files.remove_scores(options.output_dir, TASK_3.number, phase, inputs)
     doubts = entry_origin.judge_submission(submitted, [reference])
+    rivals = {}
+    notes = []
+    for path in options.rankings:
+        rivals[cli.show(path)] = read_ranking(path, template)
+        doubts_of_rival = entry_origin.judge_submission(path, [reference])
+        notes += [f"note: {cli.show(path)}: {doubt.sentence}" for doubt in doubts_of_rival]
     matched = ranking.match(submitted, reference, template, phase, options.missing)
-    evaluation, page_values = ranking.explain(matched, ranking.score(matched))
-    evaluation = replace(evaluation, doubts=doubts)
+    evaluation, page_values = ranking.explain(matched, ranking.score(matched), rivals=rivals)
+    evaluation = replace(evaluation, doubts=doubts, made_from=simulated_ranking(submitted, phase))
     lines = describe_agreement(page_values["agreement"], page_values["experts"])
     # A sentence on how well random rankings agree with their best experts.
     random_rankings = dict(evaluation.facts)[ranking.LUCK]
     lines.append(f"score {evaluation.score.value:.4f} (best expert); {random_rankings}")
+    lines += [describe_rival(rival) for rival in page_values["rivals"]] + notes
     score_files.publish(
         options.output_dir, evaluation, lines, template="ranking.html", **page_values
     )
@@ -133,6 +151,27 @@ def describe_agreement(figures: pd.DataFrame, experts: Sequence[str]) -> list[st
             line += f"; agreement with other experts {share_of_others:.2f}"
         lines.append(line)
     return lines
+
+
+def describe_rival(rival: ranking.Rival) -> str:
+    """Say in a line of text whether the judgements tell another ranking apart."""
+    best = float(rival.agreement["share"]["best"])
+    contest = rival.contest
+    return (
+        f"{rival.name}: {best:.4f} (best expert); of {contest.n_pairs} judged pairs on which it "
+        f"disagrees with the scored ranking, {contest.n_first} speak for the scored one and "
+        f"{contest.n_second} for the other; {contest.verdict}"
+    )
+
+
+def simulated_ranking(submitted: Path, phase: str) -> list[Path]:
+    """Return the ranking if it was made from simulated answers and is scored by one's own panel.
+
+    A panel that people have written does not tell where its questions come from. If the ranking is
+    one of simulated questions, so are the judged ones, and the score counts as simulated.
+    """
+    is_simulated = provenance.origin_of(submitted) is Origin.SIMULATED
+    return [submitted] if phase == OWN and is_simulated else []
 
 
 # ---- The local split, without experts ------------------------------------------------------------

@@ -94,8 +94,7 @@ def main() -> None:
         path = options.output_dir / "ranking.html"
         contents[path] = ranking_page(questions, ends, submitted, shared)
     for question_id in question_ids:
-        images = sorted(options.images_dir.glob(f"{question_id}.*"))
-        image = images[0].resolve().as_uri() if images else None
+        image = find_image(options.images_dir, question_id)
         path = options.output_dir / f"question_{question_id}.html"
         question = questions.loc[question_id]
         contents[path] = question_page(question_id, question, data, comparisons, image, shared)
@@ -191,6 +190,12 @@ def question_page(
     )
 
 
+def find_image(folder: Path, question_id: int) -> str | None:
+    """Return the URI of a question's image in a folder; None if there is no image."""
+    images = sorted(folder.glob(f"{question_id}.*"))
+    return images[0].resolve().as_uri() if images else None
+
+
 def decimal(value: float, sign: str = "") -> str:
     """Write a number with two decimals, a true minus sign and no -0.00; "" for NaN.
 
@@ -273,7 +278,7 @@ def describe_options(data: QuestionAnswers) -> pd.DataFrame:
     return pd.DataFrame({name: column.ravel() for name, column in columns.items()}, index)
 
 
-def draw(options: pd.DataFrame, by_ability: IntArray) -> Html:
+def draw(options: pd.DataFrame, by_ability: IntArray, reaches: float = 0.0) -> Html:
     """Draw which options of a question each quarter of the students chose.
 
     Parameters
@@ -282,6 +287,8 @@ def draw(options: pd.DataFrame, by_ability: IntArray) -> Html:
         The question's rows of what `describe_options` returns.
     by_ability
         What `option_counts_by_ability` returns, shape (quarters, options).
+    reaches
+        The vertical axis reaches at least this share.
     """
     n_in_quarter = by_ability.sum(axis=1)
     is_few = (n_in_quarter < FEW_ANSWERS).tolist()
@@ -293,7 +300,7 @@ def draw(options: pd.DataFrame, by_ability: IntArray) -> Html:
         panels.append(charts.Panel(name, share, is_right, is_few))
     label = "Share of each quarter of the students that chose each option"
     axis = "quarter of the students, 4 the ablest"
-    return charts.bar_panels(panels, QUARTERS, label=label, axis=axis)
+    return charts.bar_panels(panels, QUARTERS, label=label, axis=axis, reaches=reaches)
 
 
 def feature_row(name: str, comparison: Any) -> list[str]:

@@ -50,6 +50,7 @@ NAMES = {
         "README.md",
         "common.py",
         "compare_features.py",
+        "judge.py",
         "local_*.py",
         "question_features.py",
         "question_report.py",

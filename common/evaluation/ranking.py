@@ -5,12 +5,15 @@ The steps are those of `common.evaluation`: `match`, `score`, `explain`, then `s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from common import charts, metrics, reading, schema, submission
 from common.errors import InputError
+from common.evaluation import expert_agreement
+from common.evaluation.expert_agreement import Contest
 from common.evaluation.outcomes import Outcomes, of_judgements
 from common.evaluation.record import Evaluation
 from common.metrics import Score
@@ -137,12 +140,19 @@ def score(matched: Matched) -> Score:
 
 
 def explain(
-    matched: Matched, score: Score, *, with_answers: bool = True
+    matched: Matched,
+    score: Score,
+    *,
+    with_answers: bool = True,
+    rivals: Mapping[str, pd.Series] | None = None,
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Return the evaluation of a score, and what ranking.html shows.
 
     If `with_answers` is False, the page lists no pairs with the judgements of experts. A platform
     needs such pages, since participants could use the judgements for their next submission.
+
+    `rivals` are further rankings that the page compares with the scored one: the rank of each
+    question by QuestionId, by the ranking's name.
     """
     judgements = matched.judgements
     figures = compare_with_experts(judgements, matched.agrees)
@@ -182,6 +192,8 @@ def explain(
         "chart": _draw(figures, (floor_mean, floor_high)),
         "experts": [*judgements],
         "concordance": metrics.expert_concordance(judgements),
+        "expert_pairs": expert_agreement.compare_experts(judgements),
+        "rivals": compare_rivals(matched, rivals or {}),
         "contested": contested,
         "n_pairs": len(judgements),
     }
@@ -236,6 +248,27 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
     # The mean agreement over all pairs of experts. That of the best stays NaN.
     table.loc["mean", "others"] = pd.Series(concordance.ravel()).mean()
     return table
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another ranking, compared with the scored one by the same experts."""
+
+    name: str
+    # The table of `compare_with_experts`.
+    agreement: pd.DataFrame
+    # The pairs on which the scored ranking (the first) and this one (the second) disagree.
+    contest: Contest
+
+
+def compare_rivals(matched: Matched, ranks: Mapping[str, pd.Series]) -> list[Rival]:
+    """Compare further rankings, the rank by QuestionId, with the scored one."""
+    rivals = []
+    for name, rank in ranks.items():
+        agrees = agreement(matched.judgements, rank)
+        figures = compare_with_experts(matched.judgements, agrees)
+        rivals.append(Rival(name, figures, expert_agreement.contest(matched.agrees, agrees)))
+    return rivals
 
 
 def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:

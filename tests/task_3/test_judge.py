@@ -1,0 +1,612 @@
+"""Be the expert: the page to judge pairs, panels of several experts, and what they tell."""
+
+import csv
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+from common import provenance
+from common.evaluation import expert_agreement
+from common.origin import Origin
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from browser import Tab, needs_browser, open_browser
+from conftest import Write, fails, succeeds
+from page_reading import Page, read_page
+from sklearn.metrics import cohen_kappa_score
+
+JUDGE = "task_3/judge.py"
+EVALUATION = "task_3/local_evaluation.py"
+# The type of the fixture `ask`.
+Ask = Callable[..., np.ndarray]
+# The number of pairs that the expert of the tests judges.
+N_PAIRS = 20
+ALT = 1
+
+
+@pytest.fixture(scope="module")
+def rankings(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the folders of two rankings of the simulated questions, by model."""
+    folders = {}
+    for model in ("entropy", "random"):
+        folders[model] = tmp_path_factory.mktemp(model)
+        command = [f"task_3/sample_model_{model}.py", "--output_dir", folders[model]]
+        succeeds(command, kit=simulated_kit)
+    return folders
+
+
+def read_rank(folder: Path) -> pd.Series:
+    """Return the rank of each question by QuestionId."""
+    return pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId").ranking
+
+
+def pairs_of(page: Path) -> np.ndarray:
+    """Return the pairs of QuestionIds that a page asks for, shape (pairs, 2)."""
+    (found,) = re.findall(r'"pairs": (\[.*?\]\])', page.read_text(encoding="utf-8"))
+    numbers = np.array(re.findall(r"\d+", found), int)
+    return numbers.reshape(-1, 2)
+
+
+# ---- Which pairs ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ask(simulated_kit: Path, tmp_path: Path) -> Ask:
+    """Return a function that writes the page and returns its pairs."""
+
+    def pairs(*flags: object) -> np.ndarray:
+        succeeds([JUDGE, "--output_dir", tmp_path, *flags], kit=simulated_kit)
+        return pairs_of(tmp_path / "judge.html")
+
+    return pairs
+
+
+def test_random_pairs_are_distinct_answered_and_the_same_with_the_same_seed(
+    simulated_kit: Path, ask: Ask
+) -> None:
+    pairs = ask("--n_pairs", 500)
+    assert len(pairs) == 500
+    assert len({frozenset(pair) for pair in pairs.tolist()}) == 500
+    answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
+    assert np.isin(pairs, answers.QuestionId).all()
+    # Chance decides on the sides: 250 of 500 with a standard deviation of 11.
+    assert 190 < (pairs[:, 0] < pairs[:, 1]).sum() < 310
+    assert (ask("--n_pairs", 500) == pairs).all()
+    assert (ask("--n_pairs", 500, "--seed", 1) != pairs).any()
+
+
+def test_only_questions_that_are_answered_are_drawn_but_a_panel_is_asked_whole(
+    simulated_kit: Path, tmp_path: Path, ask: Ask
+) -> None:
+    answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
+    answered = answers.QuestionId.unique()[:5]
+    answers[answers.QuestionId.isin(answered)].to_csv(tmp_path / "few.csv", index=False)
+    flags = ["--input_dir", tmp_path, "--train_data", "few.csv"]
+    pairs = ask(*flags)
+    # Five questions have ten pairs.
+    assert len(pairs) == 10
+    assert sorted(np.unique(pairs)) == sorted(answered)
+    assert len(ask(*flags, "--phase", "public", "--images_dir", tmp_path)) == 25
+    page = read_without_scripts(tmp_path / "judge.html", [])
+    assert "Answers 0 Nobody answered this question." in page.text
+
+
+def test_one_answered_question_makes_no_pair(simulated_kit: Path, tmp_path: Path) -> None:
+    answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
+    answers[answers.QuestionId == answers.QuestionId[0]].to_csv(tmp_path / "one.csv", index=False)
+    flags = ["--input_dir", tmp_path, "--train_data", "one.csv", "--output_dir", tmp_path / "out"]
+    message = fails([JUDGE, *flags], kit=simulated_kit)
+    assert message.startswith(f"{tmp_path / 'one.csv'}: holds answers to 1 of the questions of")
+    assert message.endswith("submission_task_3.csv, expected answers to at least two")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_pairs_of_a_phase_are_those_of_its_panel_with_the_same_sides(
+    simulated_kit: Path, ask: Ask
+) -> None:
+    panel = pd.read_csv(simulated_kit / "data/test_data/quality_response_remapped_public.csv")
+    assert (ask("--phase", "public") == panel[["left", "right"]].to_numpy()).all()
+
+
+def test_between_two_rankings_there_are_only_pairs_on_which_they_disagree(
+    ask: Ask, rankings: dict[str, Path]
+) -> None:
+    """If fewer pairs are there than asked for, all of them are."""
+    files = [folder / "submission_task_3.csv" for folder in rankings.values()]
+    pairs = ask("--between", *files, "--n_pairs", 1_000_000)
+    by_entropy, by_chance = map(read_rank, rankings.values())
+    n_disagree = sum(
+        (by_entropy[a] < by_entropy[b]) != (by_chance[a] < by_chance[b])
+        for a, b in combinations(np.unique(pairs), 2)
+    )
+    disagree = [(by_entropy[a] < by_entropy[b]) != (by_chance[a] < by_chance[b]) for a, b in pairs]
+    assert all(disagree)
+    assert len(pairs) == n_disagree
+
+
+def test_two_equal_rankings_have_no_pair_to_judge(
+    simulated_kit: Path, tmp_path: Path, rankings: dict[str, Path]
+) -> None:
+    file = rankings["entropy"] / "submission_task_3.csv"
+    command = [JUDGE, "--between", file, file, "--output_dir", tmp_path]
+    message = fails(command, kit=simulated_kit)
+    assert "so there is no pair to judge; expected two different rankings" in message
+    assert not list(tmp_path.iterdir())
+
+
+# ---- The page without a browser ------------------------------------------------------------------
+
+
+def read_without_scripts(path: Path, links: list[str]) -> Page:
+    """Read a page whose scripts are left out; it may refer to `links` and to nothing else."""
+    html = path.read_text(encoding="utf-8")
+    return read_page(re.sub("<script.*?</script>", "", html, flags=re.DOTALL), links)
+
+
+def test_the_page_links_to_images_and_to_nothing_else(simulated_kit: Path, tmp_path: Path) -> None:
+    succeeds([JUDGE, "--output_dir", tmp_path], kit=simulated_kit)
+    path = tmp_path / "judge.html"
+    images = (simulated_kit / "data/images").glob("*")
+    links = [image.resolve().as_uri() for image in images]
+    page = read_without_scripts(path, links)
+    shown = [reference for reference in page.references if reference != "data:,"]
+    assert len(shown) == len(np.unique(pairs_of(path)))
+    # No address on the network, and no image embedded.
+    html = path.read_text(encoding="utf-8")
+    assert not re.search(r"https?:|data:image", html.replace("http://www.w3.org/2000/svg", ""))
+
+
+def test_without_images_the_page_shows_what_the_answers_say(
+    simulated_kit: Path, tmp_path: Path
+) -> None:
+    flags = ["--output_dir", tmp_path, "--images_dir", tmp_path, "--n_pairs", "1"]
+    succeeds([JUDGE, *flags], kit=simulated_kit)
+    path = tmp_path / "judge.html"
+    page = read_without_scripts(path, [])
+    answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
+    for question in pairs_of(path)[0]:
+        rows = answers[answers.QuestionId == question]
+        facts = f"Answers {len(rows)} Answered correctly {rows.IsCorrect.mean():.0%} Discrimination"
+        assert re.search(rf"question {question} Subjects .+ {facts}", page.text)
+    assert len(page.charts) == 2
+    # Two charts with the same axis can be compared.
+    assert all("100%" in chart.texts for chart in page.charts)
+    assert "2 of the 2 questions have no image in data/images" in page.text
+
+
+# ---- The page in a browser -----------------------------------------------------------------------
+
+
+@dataclass
+class Session:
+    """What a browser showed to an expert who judged, undid, closed the page, resumed and saved."""
+
+    page: Path
+    pairs: np.ndarray
+    # The judgements that the expert meant, 1 for left and 2 for right.
+    meant: list[int]
+    # What the page showed after each step: at the start, after the first judgement, after undo,
+    # after a new start of the browser, and at the end.
+    texts: dict[str, str]
+    # Width of the first image as the browser has read it; 0 if it could not read the image.
+    image_width: int
+    saved: Path
+    # Errors and warnings of the page's script.
+    complaints: list[str]
+
+
+def choose(tab: Tab, side: int, *, by_key: bool) -> None:
+    """Judge that the question on a side is better, by a key or by a click."""
+    if by_key:
+        tab.press("ArrowLeft" if side == 1 else "ArrowRight")
+    else:
+        tab.click(f"choose-{side}")
+
+
+@pytest.fixture(scope="module")
+def session(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Session:
+    """Judge twenty pairs in a browser that is closed and started again in between."""
+    folder = tmp_path_factory.mktemp("session")
+    profile = folder / "profile"
+    succeeds([JUDGE, "--n_pairs", N_PAIRS, "--output_dir", folder], kit=simulated_kit)
+    page = folder / "judge.html"
+    meant = np.random.default_rng(0).integers(1, 3, N_PAIRS).tolist()
+    texts = {}
+    with open_browser(profile, folder) as tab:
+        tab.open(page)
+        texts["start"] = tab.text()
+        choose(tab, 3 - meant[0], by_key=True)
+        texts["one wrong"] = tab.text()
+        tab.press("Backspace")
+        texts["undone"] = tab.text()
+        for number, side in enumerate(meant[:12]):
+            choose(tab, side, by_key=number % 2 == 0)
+        choose(tab, 3 - meant[12], by_key=False)
+        tab.click("undo")
+        image = "document.querySelector('.card img')"
+        image_width = tab.run(f"{image}.decode().then(() => {image}.naturalWidth)")
+        complaints = [*tab.complaints]
+    with open_browser(profile, folder) as tab:
+        tab.open(page)
+        texts["resumed"] = tab.text()
+        for side in meant[12:]:
+            choose(tab, side, by_key=True)
+        # There is no pair left.
+        choose(tab, 1, by_key=True)
+        texts["end"] = tab.text()
+        tab.click("name")
+        tab.type('Ann "A", B.')
+        tab.click("save")
+        saved = tab.wait_for_file(folder, "simulated_judgements_*.csv")
+        complaints += tab.complaints
+    return Session(page, pairs_of(page), meant, texts, image_width, saved, complaints)
+
+
+@needs_browser
+def test_the_page_shows_a_pair_at_a_time_and_how_many_are_judged(session: Session) -> None:
+    for step, n_judged in {"start": 0, "one wrong": 1, "undone": 0, "resumed": 12}.items():
+        left, right = session.pairs[n_judged]
+        text = session.texts[step]
+        assert f"{n_judged} of {N_PAIRS} pairs judged" in text
+        assert re.findall(r"question (\d+)", text) == [str(left), str(right)]
+    assert "You have judged all pairs" in session.texts["end"]
+    assert "You have judged all pairs" not in session.texts["resumed"]
+    assert not session.complaints
+
+
+@needs_browser
+def test_the_browser_shows_the_images_that_the_page_links_to(session: Session) -> None:
+    assert session.image_width > 0
+
+
+@needs_browser
+def test_the_page_says_that_questions_are_simulated_and_shows_the_five_rules(
+    session: Session,
+) -> None:
+    text = session.texts["start"]
+    assert "Simulated questions. No teacher has written them" in text
+    readme = Path(__file__).parents[2] / "task_3/README.md"
+    rules = re.findall(r"^\d\. (.*?[;.])$", readme.read_text(encoding="utf-8"), re.M)
+    assert len(rules) == 5
+    assert all(rule in text for rule in rules)
+
+
+@needs_browser
+def test_the_saved_panel_holds_the_judgements_that_were_meant(session: Session) -> None:
+    """Judgements that were undone do not count; a name may hold commas and quotation marks."""
+    with session.saved.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["left", "right", 'Ann "A", B.']
+    expected = [
+        [str(left), str(right), str(side)]
+        for (left, right), side in zip(session.pairs, session.meant, strict=True)
+    ]
+    assert rows == expected
+
+
+@needs_browser
+def test_the_evaluation_scores_rankings_by_the_saved_panel(
+    session: Session, simulated_kit: Path, tmp_path: Path, rankings: dict[str, Path]
+) -> None:
+    """A panel does not tell where its questions come from, but a simulated ranking does."""
+    folder = rankings["entropy"]
+    flags = ["--ref_data", session.saved, "--submission_dir", folder, "--output_dir", tmp_path]
+    output = succeeds([EVALUATION, *flags], kit=simulated_kit)
+    rank = read_rank(folder)
+    prefers = [1 if rank[left] < rank[right] else 2 for left, right in session.pairs]
+    share = np.equal(prefers, session.meant).mean()
+    assert f'Ann "A", B.          {share:.2f} (' in output
+    assert (tmp_path / "scores_task_3_own.txt").read_text() == f"score:{share}\n"
+    page = read_page((tmp_path / "scores_task_3_own.html").read_text(encoding="utf-8"))
+    assert "From simulated answers." in page.text
+    # A single expert agrees with nobody else.
+    assert "Agreement among the experts" not in page.headings
+
+
+@needs_browser
+def test_the_page_refuses_names_that_are_no_names_of_experts(
+    simulated_kit: Path, tmp_path: Path
+) -> None:
+    succeeds([JUDGE, "--output_dir", tmp_path], kit=simulated_kit)
+    with open_browser(tmp_path / "profile", tmp_path / "saved") as tab:
+        tab.open(tmp_path / "judge.html")
+        # Nothing can be saved before the first judgement.
+        assert tab.run("document.getElementById('save').disabled")
+        tab.press("ArrowLeft")
+        tab.click("save")
+        assert "Write your name first." in tab.text()
+        for name in ("left", "Unnamed: 0"):
+            tab.run("document.getElementById('name').select()")
+            tab.type(name)
+            tab.click("save")
+            assert "this one has a meaning" in tab.text()
+        assert not list(tmp_path.glob("saved/*"))
+
+
+@needs_browser
+def test_only_keys_that_are_meant_for_the_page_judge(simulated_kit: Path, tmp_path: Path) -> None:
+    succeeds([JUDGE, "--output_dir", tmp_path], kit=simulated_kit)
+    with open_browser(tmp_path / "profile", tmp_path) as tab:
+        tab.open(tmp_path / "judge.html")
+        tab.press("ArrowLeft", repeated=True)
+        # Alt and an arrow go back in the browser's history.
+        tab.press("ArrowRight", ALT)
+        tab.click("name")
+        tab.type("Ann")
+        tab.press("ArrowLeft")
+        assert "0 of 25 pairs judged" in tab.text()
+        tab.press("Backspace")
+        assert tab.run("document.getElementById('name').value") == "An"
+
+
+@needs_browser
+def test_pages_with_other_pairs_keep_their_judgements_apart(
+    simulated_kit: Path, tmp_path: Path
+) -> None:
+    for seed in (0, 1):
+        folder = tmp_path / f"seed_{seed}"
+        succeeds([JUDGE, "--seed", seed, "--output_dir", folder], kit=simulated_kit)
+    with open_browser(tmp_path / "profile", tmp_path) as tab:
+        for seed, n_judged in ((0, 0), (1, 0), (0, 1)):
+            tab.open(tmp_path / f"seed_{seed}/judge.html")
+            assert f"{n_judged} of 25 pairs judged" in tab.text()
+            tab.press("ArrowRight")
+
+
+@needs_browser
+def test_another_expert_can_judge_the_same_pairs_in_the_same_browser(
+    simulated_kit: Path, tmp_path: Path
+) -> None:
+    succeeds([JUDGE, "--n_pairs", "2", "--output_dir", tmp_path], kit=simulated_kit)
+    with open_browser(tmp_path / "profile", tmp_path) as tab:
+        tab.open(tmp_path / "judge.html")
+        tab.click("name")
+        tab.type("Ann")
+        for side in (1, 2):
+            tab.click(f"choose-{side}")
+        # The page asks first, and an answer of no changes nothing.
+        for answer, n_judged, name in (("false", 2, "Ann"), ("true", 0, "")):
+            tab.run(f"window.confirm = () => {answer}")
+            tab.click("restart")
+            tab.open(tmp_path / "judge.html")
+            assert f"{n_judged} of 2 pairs judged" in tab.text()
+            assert tab.run("document.getElementById('name').value") == name
+
+
+@needs_browser
+def test_a_browser_that_keeps_nothing_says_so(simulated_kit: Path, tmp_path: Path) -> None:
+    succeeds([JUDGE, "--output_dir", tmp_path], kit=simulated_kit)
+    warning = "This browser keeps no judgements."
+    with open_browser(tmp_path / "profile", tmp_path) as tab:
+        tab.open(tmp_path / "judge.html")
+        tab.press("ArrowLeft")
+        assert warning not in tab.text()
+        tab.run("Storage.prototype.setItem = () => { throw new Error('full'); }")
+        tab.press("ArrowLeft")
+        assert warning in tab.text()
+        assert "2 of 25 pairs judged" in tab.text()
+
+
+# ---- Several experts -----------------------------------------------------------------------------
+
+ANN = "left,right,Ann\n1,2,1\n3,4,2\n5,6,\n"
+# The first pair of Ann, with the sides exchanged, and two of his own.
+BEN = "left,right,Ben\n2,1,1\n7,8,2\n"
+# More of Ann's judgements. She judges the first pair as before.
+MORE_OF_ANN = "left,right,Ann\n2,1,2\n5,6,1\n"
+
+
+def test_panels_of_several_experts_are_merged(write: Write, tmp_path: Path) -> None:
+    files = [write("ann.csv", ANN), write("ben.csv", BEN), write("more.csv", MORE_OF_ANN)]
+    panel = tmp_path / "panel.csv"
+    output = succeeds([JUDGE, "--merge", *files, "--output", panel])
+    assert panel.read_text() == "left,right,Ann,Ben\n1,2,1,2\n3,4,2,\n5,6,1,\n7,8,,2\n"
+    assert output.splitlines()[:2] == ["Ann: 3 of 4 pairs", "Ben: 2 of 4 pairs"]
+    record = provenance.read(panel)
+    assert record is not None
+    assert sorted(record.made_from) == ["ann.csv", "ben.csv", "more.csv"]
+    assert record.origin is Origin.UNKNOWN
+
+
+def test_a_panel_of_simulated_experts_stays_simulated_when_it_is_merged(
+    simulated_kit: Path, tmp_path: Path
+) -> None:
+    file = simulated_kit / "data/test_data/quality_response_remapped_public.csv"
+    panel = tmp_path / "panel.csv"
+    succeeds([JUDGE, "--merge", file, "--output", panel], kit=simulated_kit)
+    assert provenance.origin_of(panel) is Origin.SIMULATED
+
+
+def test_an_expert_who_judges_a_pair_in_two_ways_is_refused(write: Write, tmp_path: Path) -> None:
+    ann = write("ann.csv", ANN)
+    other = write("other.csv", "left,right,Ann\n2,1,1\n")
+    panel = tmp_path / "panel.csv"
+    assert fails([JUDGE, "--merge", ann, other, "--output", panel]) == (
+        f"{other}: column 'Ann': of the questions 2 and 1, 2 is better, but 1 is better in {ann}; "
+        "if these are two people, give them two names, otherwise empty one of the cells"
+    )
+    assert not panel.exists()
+
+
+def test_a_merged_panel_overwrites_no_file_that_it_is_made_of(write: Write) -> None:
+    ann = write("ann.csv", ANN)
+    message = fails([JUDGE, "--merge", ann, "--output", ann])
+    assert "is an input or another output too and would be overwritten" in message
+    assert ann.read_text() == ANN
+    table = ann.with_suffix(".txt")
+    message = fails([JUDGE, "--merge", ann, "--output", table])
+    assert message == f"{table}: expected the name of a CSV file, such as panel.csv"
+
+
+# ---- How experts agree with one another ----------------------------------------------------------
+
+
+def test_kappa_is_that_of_scikit_learn_over_the_pairs_that_both_judged() -> None:
+    rng = np.random.default_rng(0)
+    by_first = pd.Series(rng.integers(1, 3, 60), dtype=float)
+    by_second = by_first.where(rng.random(60) < 0.6, rng.integers(1, 3, 60))
+    by_first[::7] = np.nan
+    by_second[::5] = 3
+    both = by_first.notna() & (by_second != 3)
+    two = expert_agreement.compare_two("A", "B", by_first, by_second)
+    assert two.n_pairs == both.sum()
+    assert two.agreement == (by_first == by_second)[both].mean()
+    assert two.kappa == pytest.approx(cohen_kappa_score(by_first[both], by_second[both]))
+
+
+@pytest.mark.parametrize("share_left", [0.5, 0.7])
+def test_the_interval_of_kappa_holds_its_true_value(share_left: float) -> None:
+    """The second expert copies the first with probability 0.5, and otherwise judges alone.
+
+    The true kappa is then 0.5. Of 1,000 intervals, 95 % or more should hold it: fewer than 930 have
+    a probability below 0.005 by the binomial distribution.
+    """
+    rng = np.random.default_rng(0)
+
+    def judge_alone() -> pd.Series:
+        return pd.Series(np.where(rng.random(25) < share_left, 1, 2))
+
+    n_holding = 0
+    for _ in range(1_000):
+        by_first = judge_alone()
+        by_second = by_first.where(rng.random(25) < 0.5, judge_alone())
+        two = expert_agreement.compare_two("A", "B", by_first, by_second)
+        n_holding += two.kappa_low <= 0.5 <= two.kappa_high
+    assert n_holding >= 930
+
+
+def test_kappa_has_an_interval_if_experts_always_agree_and_none_if_chance_makes_them_agree() -> (
+    None
+):
+    by_first = pd.Series([1.0, 2, 1, 2, 1, 2])
+    two = expert_agreement.compare_two("A", "B", by_first, by_first)
+    assert (two.kappa, two.kappa_high) == (1, 1)
+    assert two.kappa_low < 0.5
+    always_left = pd.Series([1.0] * 6)
+    two = expert_agreement.compare_two("A", "B", always_left, always_left)
+    assert two.agreement == 1
+    assert np.isnan([two.kappa, two.kappa_low, two.kappa_high]).all()
+    nothing = pd.Series([np.nan] * 6)
+    assert expert_agreement.compare_two("A", "B", by_first, nothing).n_pairs == 0
+
+
+def test_the_page_of_a_score_compares_every_two_experts(
+    simulated_kit: Path, tmp_path: Path, rankings: dict[str, Path]
+) -> None:
+    flags = ["--phase", "public", "--submission_dir", rankings["entropy"]]
+    succeeds([EVALUATION, *flags, "--output_dir", tmp_path], kit=simulated_kit)
+    page = read_page((tmp_path / "scores_task_3_public.html").read_text(encoding="utf-8"))
+    votes = pd.read_csv(simulated_kit / "data/test_data/quality_response_remapped_public.csv")
+    experts = [name for name in votes if name.startswith("T")]
+    rows = page.table("Every two experts").rows
+    assert len(rows) == 10
+    for (first, second), row in zip(combinations(experts, 2), rows, strict=True):
+        both = votes[[first, second]].dropna()
+        share = (both[first] == both[second]).mean()
+        kappa = f"{cohen_kappa_score(both[first], both[second]):.2f}".replace("-", "−")
+        assert row[:2] == [f"{first} and {second}", str(len(both))]
+        assert row[2].startswith(f"{share:.2f} (")
+        assert row[3].startswith(f"{kappa} (")
+
+
+# ---- Whether the judgements tell two rankings apart ----------------------------------------------
+
+
+def test_only_pairs_on_which_two_rankings_disagree_count_each_once() -> None:
+    """A row says whether each expert agrees: three with the first ranking, two with the second."""
+    no = np.nan
+    first = pd.DataFrame({"A": [1, 1, 0, 1, no, 1, 0], "B": [1, 0, no, 1, no, 0, 0]})
+    second = pd.DataFrame({"A": [0, 0, 1, 1, no, 0, 0], "B": [0, 1, no, 1, no, 1, 0]})
+    # Pair 0: both experts for the first. Pairs 1 and 5: one each. Pair 2: one for the second. Pair
+    # 3: the rankings agree. Pair 4: no judgement. Pair 6: the empty judgements count as
+    # disagreement with both rankings.
+    contest = expert_agreement.contest(first, second)
+    assert (contest.n_pairs, contest.n_first, contest.n_second) == (4, 1, 1)
+    assert contest.share == 0.5
+    assert contest.n_further is None
+    swapped = expert_agreement.contest(second.iloc[:1], first.iloc[:1])
+    assert (swapped.n_first, swapped.n_second, swapped.share) == (0, 1, 0)
+
+
+def test_rankings_are_told_apart_where_the_exact_sign_test_is_significant() -> None:
+    for n in (1, 5, 6, 20, 101):
+        for n_first in range(n + 1):
+            p = scipy.stats.binomtest(n_first, n).pvalue
+            assert expert_agreement.sign_test(n_first, n) == pytest.approx(p)
+            n_further = expert_agreement.count_further(n_first, n)
+            if 2 * n_first == n:
+                assert n_further is None
+            else:
+                assert n_further is not None
+                assert (n_further == 0) == (p <= 0.05)
+    assert expert_agreement.count_further(0, 0) is None
+
+
+@pytest.mark.parametrize(("n_first", "n"), [(3, 3), (5, 5), (4, 5), (7, 10), (12, 20), (55, 100)])
+def test_the_further_pairs_tell_rankings_apart_four_times_out_of_five(n_first: int, n: int) -> None:
+    """The power of the exact test jumps with the number of pairs, here by up to 0.09."""
+    n_further = expert_agreement.count_further(n_first, n)
+    assert n_further is not None
+    n_all = n + n_further
+    counts = np.arange(n_all + 1)
+    is_told_apart = [expert_agreement.sign_test(count, n_all) <= 0.05 for count in counts.tolist()]
+    power = scipy.stats.binom.pmf(counts, n_all, n_first / n)[is_told_apart].sum()
+    assert power > 0.71
+    # With half as many pairs, the power is clearly lower.
+    if n_all > 12:
+        half = counts[: n_all // 2 + 1]
+        is_told_apart = [
+            expert_agreement.sign_test(count, n_all // 2) <= 0.05 for count in half.tolist()
+        ]
+        assert scipy.stats.binom.pmf(half, n_all // 2, n_first / n)[is_told_apart].sum() < 0.6
+
+
+def test_the_evaluation_says_whether_the_experts_tell_rankings_apart(
+    simulated_kit: Path, tmp_path: Path, rankings: dict[str, Path]
+) -> None:
+    entropy, chance = (rankings[model] for model in ("entropy", "random"))
+    other = chance / "submission_task_3.csv"
+    flags = ["--phase", "public", "--submission_dir", entropy, "--rankings", other]
+    output = succeeds([EVALUATION, *flags, "--output_dir", tmp_path], kit=simulated_kit)
+
+    votes = pd.read_csv(simulated_kit / "data/test_data/quality_response_remapped_public.csv")
+    sides = votes[["left", "right"]].to_numpy().T
+    preferred = []
+    for folder in (entropy, chance):
+        left, right = read_rank(folder).to_numpy()[np.searchsorted(read_rank(folder).index, sides)]
+        preferred.append(np.where(left < right, 1, 2))
+    by_pair = votes.filter(like="T")
+    for_first = by_pair.eq(preferred[0], axis=0).sum(axis=1)
+    for_second = by_pair.eq(preferred[1], axis=0).sum(axis=1)
+    disagree = preferred[0] != preferred[1]
+    n_first = ((for_first > for_second) & disagree).sum()
+    n_second = ((for_first < for_second) & disagree).sum()
+    said = (
+        f"of {disagree.sum()} judged pairs on which it disagrees with the scored ranking, "
+        f"{n_first} speak for the scored one and {n_second} for the other; "
+    )
+    assert said in output
+
+    page = read_page((tmp_path / "scores_task_3_public.html").read_text(encoding="utf-8"))
+    row = page.table("Do the judgements tell the rankings apart?").rows[0]
+    assert row[1:4] == [str(disagree.sum()), str(n_first), str(n_second)]
+    shares = page.table("Other rankings").rows[1][1]
+    first_expert = by_pair.columns[0]
+    share = by_pair[first_expert].eq(preferred[1])[by_pair[first_expert].notna()].mean()
+    assert shares.startswith(f"{first_expert} {share:.2f}, ")
+
+
+def test_rankings_are_compared_by_experts_only(
+    simulated_kit: Path, tmp_path: Path, rankings: dict[str, Path]
+) -> None:
+    file = rankings["entropy"] / "submission_task_3.csv"
+    flags = ["--submission_dir", file.parent, "--rankings", file, "--output_dir", tmp_path]
+    message = fails([EVALUATION, *flags], kit=simulated_kit)
+    assert (
+        message == "--rankings needs the judgements of experts, expected --phase or --ref_data too"
+    )
