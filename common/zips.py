@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from common.errors import InputError, Report, printable, stop
-from common.reading import SHOWN, Source, require_file
+from common.reading import SHOWN, Source, require_file, text_source
 
 _MAX_MEMBERS = 100_000
 # Error numbers of the system if the file system refuses the name of a member, or if the name
@@ -148,7 +148,7 @@ def zip_source(path: Path, member: str, max_size: int, report: Report = stop) ->
                 raise InputError(fault)
             report(fault)
         content = read_member(archive, members[0], max_size)
-    return Source(f"{path}/{members[0].filename}", lambda: BytesIO(content))
+    return text_source(f"{path}/{members[0].filename}", lambda: BytesIO(content))
 
 
 def _describe_content(names: Sequence[str]) -> str:
