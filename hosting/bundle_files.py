@@ -33,6 +33,7 @@ from common import (
 )
 from common.evaluation.pair_facts import read_facts
 from common.origin import Origin
+from common.stray_files import is_stray
 from common.submission import read_pair_values
 from common.tasks import TASK_4, TASKS, Form, Task
 from tools.kit_files import find_kit_files
@@ -388,7 +389,7 @@ def _is_in_starting_kit(path: Path) -> bool:
     is_at_top = not inner
     if is_at_top:
         return True
-    if any(part in _NOT_THE_KIT or part.startswith(".") for part in inner):
+    if any(part in _NOT_THE_KIT or is_stray(part) for part in inner):
         return False
     # data/metadata holds data. Its name is not in `_NOT_THE_KIT`, so that a folder of code may be
     # named metadata.
