@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from common import layout
-from common.stray_files import list_files
+from common.stray_files import list_paths
 
 # The keys are "bytes" (the file's size), and "sha256" (of its content) or "sha256_of_samples" (of
 # samples of its content).
@@ -62,7 +62,7 @@ def digest(path: Path) -> str:
         with open_unnoticed(path) as file:
             return file_digest(file, "sha256").hexdigest()
     total = sha256()
-    for inside in list_files(path):
+    for inside in filter(Path.is_file, list_paths(path)):
         total.update(f"{inside.relative_to(path).as_posix()} {digest(inside)}\n".encode())
     return total.hexdigest()
 

@@ -37,11 +37,11 @@ def is_stray_path(path: str) -> bool:
     return any(map(is_stray, path.split("/")))
 
 
-def list_files(folder: Path, pattern: str = "**/*") -> Iterator[Path]:
-    """Yield the files in a folder whose paths match a pattern of `Path.glob`, sorted, none stray.
+def list_paths(folder: Path, pattern: str = "**/*") -> Iterator[Path]:
+    """Yield the paths in a folder that match a pattern of `Path.glob`, sorted, none of them stray.
 
-    By default these are all files, also in folders below.
+    By default these are all files and folders, also those in folders below.
     """
     for path in sorted(folder.glob(pattern)):
-        if path.is_file() and not is_stray_path(path.relative_to(folder).as_posix()):
+        if not is_stray_path(path.relative_to(folder).as_posix()):
             yield path

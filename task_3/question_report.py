@@ -19,7 +19,7 @@ from common import charts, cli, layout, metadata, pages, provenance, reading, wr
 from common.arrays import IntArray
 from common.errors import InputError
 from common.pages import Html
-from common.stray_files import list_files
+from common.stray_files import list_paths
 from common.submission import read_ranking
 from common.tasks import TASK_3
 
@@ -95,7 +95,7 @@ def main() -> None:
         path = options.output_dir / "ranking.html"
         contents[path] = ranking_page(questions, ends, submitted, shared)
     for question_id in question_ids:
-        images = list(list_files(options.images_dir, f"{question_id}.*"))
+        images = list(list_paths(options.images_dir, f"{question_id}.*"))
         image = images[0].resolve().as_uri() if images else None
         path = options.output_dir / f"question_{question_id}.html"
         question = questions.loc[question_id]

@@ -8,7 +8,7 @@ from common.adaptive.entry_files import ENTRY_FILE
 from common.errors import InputError
 from common.reading import read_table
 from common.schema import QUESTION_ID
-from common.stray_files import is_stray, is_stray_path, list_files
+from common.stray_files import is_stray, is_stray_path, list_paths
 from common.zips import open_zip, unpack, zip_source
 from related_challenges.student_response import responses
 
@@ -84,8 +84,8 @@ def test_a_folder_and_its_zip_list_the_same_files(littered: Path, tmp_path: Path
     paths = [path for path in littered.rglob("*") if path.is_file()]
     members = {path.relative_to(littered).as_posix(): path.read_bytes() for path in paths}
     archive = write_zip(tmp_path / "a.zip", members)
-    assert list(list_files(littered)) == [littered / "wanted.csv"]
-    assert list(list_files(littered, "*.csv")) == [littered / "wanted.csv"]
+    assert list(list_paths(littered)) == [littered / "inside", littered / "wanted.csv"]
+    assert list(list_paths(littered, "*.csv")) == [littered / "wanted.csv"]
     with open_zip(archive) as opened:
         assert opened.namelist() == ["wanted.csv"]
     unpack(archive, tmp_path / "unpacked", max_size=1000)
@@ -116,7 +116,7 @@ def test_simulated_data_may_replace_data_beside_stray_files(littered: Path) -> N
         return {}
 
     simulated.place_simulated(littered, ["inside"], write)
-    assert list(list_files(littered, "inside/*")) == [littered / "inside/new.csv"]
+    assert list(list_paths(littered, "inside/*")) == [littered / "inside/new.csv"]
 
 
 @UNIX_NAMES
