@@ -111,7 +111,7 @@ def require_unmerged(source: Source, column: str, ids: pd.Series, is_repeated: p
         return
     merged = rounded[rounded.isin(ids[is_repeated])]
     if len(merged):
-        fault = "has probably rounded long numbers, as many ids end in zeros and answer repeatedly"
+        fault = "has probably rounded long numbers, as many end in zeros and pairs of ids repeat"
         _refuse(source, column, ids, merged, fault)
 
 
