@@ -25,6 +25,10 @@ from common.errors import InputError
 
 Opener = Callable[[], BinaryIO]
 
+# What a file of text may be expected to hold.
+CSV = "CSV"
+JSON_LINES = "a JSON object in each line"
+
 _GZIP = b"\x1f\x8b"
 # The first bytes that are looked at. In a workbook, the name of the folder xl/ is among them.
 _N_FIRST = 1 << 12
@@ -36,7 +40,8 @@ _MIN_UNPACKED = 1 << 26
 _MAX_RATIO = 100
 
 _EXPORT = "open it and save it as CSV UTF-8"
-_TO_CSV = "write it as CSV, for instance with DataFrame.to_csv"
+_TO_CSV = "write it as text, for instance with DataFrame.to_csv"
+_JSON_TITLE = "JSON"
 _UNPACK = "unpack it first"
 # How files of other formats begin, what they are, and what to do.
 _FORMATS = (
@@ -78,7 +83,7 @@ class DamagedFileError(InputError):
     """A file cannot be converted to UTF-8; reading it again would end in the same way."""
 
 
-def open_as_utf8(name: str, opener: Opener) -> Opener:
+def open_as_utf8(name: str, opener: Opener, expected: str = CSV) -> Opener:
     """Return a function that opens a file of text as UTF-8.
 
     Parameters
@@ -87,6 +92,8 @@ def open_as_utf8(name: str, opener: Opener) -> Opener:
         The file in messages.
     opener
         Opens the file from its beginning.
+    expected
+        What the file should hold: `CSV` or `JSON_LINES`.
 
     Returns
     -------
@@ -107,7 +114,7 @@ def open_as_utf8(name: str, opener: Opener) -> Opener:
     if encoding:
         opener = _converting(opener, partial(_decode, name, encoding))
         first = _read_first(opener)
-    fault = describe_format(first)
+    fault = describe_format(first, expected)
     if fault:
         raise InputError(f"{name}: {fault}")
     return opener
@@ -124,10 +131,12 @@ def needs_conversion(first: bytes) -> bool:
     return first.startswith(_GZIP) or _find_utf16(first) != ""
 
 
-def describe_format(first: bytes) -> str:
+def describe_format(first: bytes, expected: str = CSV) -> str:
     """Return the end of a message, if the first bytes of a file are those of no text; else ""."""
     found, advice = _find_format(first)
-    return f"is {found}, expected CSV; {advice}" if found else ""
+    if not found or (found == _JSON_TITLE and expected == JSON_LINES):
+        return ""
+    return f"is {found}, expected {expected}; {advice}"
 
 
 def _find_format(first: bytes) -> tuple[str, str]:
@@ -149,7 +158,7 @@ def _find_format(first: bytes) -> tuple[str, str]:
     if _MARKUP.match(text):
         return "a web page or XML", "if it comes from a download, download the file itself"
     if _JSON.match(text):
-        return "JSON", _TO_CSV
+        return _JSON_TITLE, _TO_CSV
     return "", ""
 
 

@@ -71,12 +71,10 @@ def damage_bytes(kind: str, content: bytes) -> Cases:
     yield "zeros", bytes(len(content))
     yield "a picture", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
     yield "a page", b"<html><body>404</body></html>"
-    # A CSV may be packed by gzip, or be UTF-16.
-    if kind != "csv":
+    # Text may be packed by gzip, or be UTF-16.
+    if kind not in ("csv", "txt"):
         yield "packed by gzip", gzip.compress(content)
-    if kind == "txt":
-        yield "UTF-16", content.decode().encode("UTF-16")
-    if kind in ("csv", "txt"):
+    else:
         yield "UTF-32", content.decode().encode("UTF-32")
     # A CSV that is cut off between two rows is well formed; `damage_csv` cuts within a row.
     if kind != "csv":

@@ -61,10 +61,11 @@ def collect(package: Path) -> dict[str, Path]:
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         for name in [*links, *names]:
             path = Path(folder) / name
-            if is_stray(name):
+            # A platform may have unpacked a zip of Windows without taking backslashes for slashes.
+            # A folder of the zip is then an empty file.
+            if is_stray(name) or name.endswith("\\"):
                 continue
             _require_plain_file(path, package)
-            # A platform may have unpacked a zip of Windows without taking backslashes for slashes.
             name_in_zip = path.relative_to(package).as_posix().replace("\\", "/")
             if name_in_zip in files:
                 raise InputError(f"{path}: has the name of another file, with backslashes")
@@ -266,7 +267,7 @@ def list_left_out(package: Path, packed: Collection[str]) -> list[str]:
         ignored = [name for name in folders if is_stray(name)]
         left_out += [f"{(inside / name).as_posix()}/" for name in ignored]
         folders[:] = [name for name in folders if name not in ignored]
-        left_out += [(inside / name).as_posix() for name in names]
+        left_out += [(inside / name).as_posix().replace("\\", "/") for name in names]
     return sorted(set(left_out) - set(packed))
 
 

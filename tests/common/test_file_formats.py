@@ -112,7 +112,7 @@ def test_simulated_answers_are_recognised_in_utf_16_and_gzip(write: Write) -> No
         (as_workbook(TEXT), "is an Excel workbook, expected CSV; open it and save it as CSV UTF-8"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "is an Excel workbook"),
         (as_zip(TEXT), "is a zip, expected CSV; unpack it"),
-        (b"PAR1\x15\x04\x15", "is a Parquet file, expected CSV; write it as CSV"),
+        (b"PAR1\x15\x04\x15", "is a Parquet file, expected CSV; write it as text"),
         (as_array(TEXT), "is a NumPy array"),
         (pickle.dumps(TEXT), "is a pickle"),
         (b"\n <!DOCTYPE html>\n<html>404</html>", "is a web page or XML"),

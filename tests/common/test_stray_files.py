@@ -175,9 +175,11 @@ def test_an_entry_is_the_same_in_a_folder_and_in_zips_of_all_systems(tmp_path: P
     littered |= {f"model_task_4_b/{name}/deep": b"stray" for name in STRAY}
     littered["inside/model.pkl.bak"] = b"stray"
     for k, files in enumerate((littered, with_backslashes)):
-        folder = write_all(tmp_path / f"folder {k}", {"inside/.keep": b"", **files})
+        folder = write_all(tmp_path / f"folder {k}", {"inside\\": b"", **files})
         archive = write_zip(tmp_path / f"{k}.zip", {"inside\\": b"", "./": b"", **files})
         assert describe(folder, tmp_path) == expected
+        left_out = entry_files.list_left_out(folder, entry_files.collect(folder))
+        assert not any("helper" in name or "model_task_4_a.npy" in name for name in left_out)
         assert describe(archive, tmp_path) == expected
 
 
