@@ -246,9 +246,22 @@ def require_distinct_pairs(
         report(
             f"{source.name}: row {source.row_number(row)} repeats row {source.row_number(first)}: "
             f"UserId {student[row]} and QuestionId {question[row]} ({len(repeats)} repeated rows), "
-            "expected each pair once"
+            f"expected each pair once{_hint_at_rounding(student[repeats], question[repeats])}"
         )
     return repeats
+
+
+def _hint_at_rounding(student: IntArray, question: IntArray) -> str:
+    """Return the end of a message: whether repeated pairs may come from rounded ids."""
+    for name, ids in (("UserIds", student), ("QuestionIds", question)):
+        # Three different ids of seven digits end in two zeros once in a million times.
+        is_rounded = (ids >= 1_000_000) & (ids % 100 == 0)
+        if len(np.unique(ids)) >= 3 and is_rounded.all():
+            return (
+                f"; all these {name} end in zeros: if a spreadsheet has rounded long numbers, save "
+                "the column with all digits"
+            )
+    return ""
 
 
 def require_distinct(

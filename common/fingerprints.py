@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from common import layout
+from common.stray_files import list_paths
 
 # The keys are "bytes" (the file's size), and "sha256" (of its content) or "sha256_of_samples" (of
 # samples of its content).
@@ -56,12 +57,12 @@ def fingerprint_open(file: IO[bytes], size: int) -> Fingerprint:
 
 
 def digest(path: Path) -> str:
-    """Return the SHA-256 of a file, or of the names and contents of all files in a folder."""
+    """Return the SHA-256 of a file, or of the names and contents of the files in a folder."""
     if not path.is_dir():
         with open_unnoticed(path) as file:
             return file_digest(file, "sha256").hexdigest()
     total = sha256()
-    for inside in sorted(filter(Path.is_file, path.rglob("*"))):
+    for inside in filter(Path.is_file, list_paths(path)):
         total.update(f"{inside.relative_to(path).as_posix()} {digest(inside)}\n".encode())
     return total.hexdigest()
 

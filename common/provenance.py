@@ -26,6 +26,7 @@ from common import fingerprints, layout, official_files, running_script, source_
 from common.errors import InputError
 from common.fingerprints import Fingerprint, digest, fingerprint, matches
 from common.origin import Origin, combine
+from common.stray_files import list_paths
 
 # Stands for the script of a record if a notebook made the files.
 NOTEBOOK = "notebook"
@@ -572,7 +573,7 @@ def origin_of(*paths: Path) -> Origin:
     """
     origins = []
     for path in paths:
-        files = sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]
+        files = list(filter(Path.is_file, list_paths(path))) if path.is_dir() else [path]
         origins += [_origin_of_file(file.absolute(), frozenset()) for file in files]
     return combine(origins)
 

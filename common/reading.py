@@ -17,14 +17,13 @@ import stat
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-from common import fingerprints, provenance
+from common import file_formats, fingerprints, provenance, schema
 from common.arrays import Array
 from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT
@@ -44,6 +43,8 @@ _LONGEST_HEADER = 1 << 16
 _ROWS_AT_ONCE = 1 << 16
 # Bytes of a block of the quick reader.
 _BLOCK_SIZE = 1 << 22
+# Bytes at the end of a block that are looked at, to find rows of empty cells.
+_N_LAST = 1 << 12
 # If a block has one of these bytes, the slow reader reads the file: pyarrow and pandas treat quotes
 # and NUL differently, and pyarrow takes hexadecimal digits such as 0x10 or 0X10 for a number.
 _AMBIGUOUS_BYTES = (b'"', b"\0", b"x", b"X")
@@ -74,8 +75,11 @@ class Source:
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the number and the cells of every row, also of the header; skip blank lines.
 
+        Rows of empty cells at the end of the file, which spreadsheets write, are blank lines too.
         Raises `InputError` if a quotation mark is not closed.
         """
+        # Number and length of the latest rows, as long as all their cells are empty.
+        empty_rows: list[tuple[int, int]] = []
         with self.open() as file:
             lines = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
             # The mark `_END` is appended as a last line.
@@ -90,8 +94,16 @@ class Source:
                         f"{self.name}: row {number} has a quotation mark that is not closed; is "
                         "the file cut off?"
                     )
-                if row and (len(row) > 1 or not row[0].isspace()):
-                    yield number, row
+                if not row or (len(row) == 1 and row[0].isspace()):
+                    continue
+                if len(row) > 1 and not any(row):
+                    empty_rows.append((number, len(row)))
+                    continue
+                # A row that is not empty follows: the empty rows are not at the end.
+                for empty_number, n_cells in empty_rows:
+                    yield empty_number, [""] * n_cells
+                empty_rows.clear()
+                yield number, row
 
     def row_number(self, index: int) -> int:
         """Return the row number in the file of a data row, whose `index` counts from 0.
@@ -112,12 +124,22 @@ def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
     """
     require_file(path)
     provenance.note_source(path)
-    return Source(str(path), lambda: path.open("rb"), column_names)
+    return text_source(str(path), lambda: path.open("rb"), column_names)
+
+
+def text_source(
+    name: str, opener: file_formats.Opener, column_names: tuple[str, ...] = ()
+) -> Source:
+    """Return a CSV that `opener` opens as a source, also if it is UTF-16 or packed by gzip.
+
+    Raises `InputError` if the first bytes show that it is something else, such as a workbook.
+    """
+    return Source(name, file_formats.open_as_utf8(name, opener), column_names)
 
 
 def unnoticed_source(path: Path) -> Source:
     """Return a CSV file on disk as a source, without noting that the process reads it."""
-    return Source(str(path), lambda: fingerprints.open_unnoticed(path))
+    return text_source(str(path), lambda: fingerprints.open_unnoticed(path))
 
 
 def is_there(path: Path) -> bool:
@@ -185,6 +207,7 @@ def read_header(source: Source) -> list[str]:
         return list(source.column_names)
     # No column names are known yet, by which a message could name the column.
     _require_text(source, header=[], number=number, row=names)
+    _require_commas(source, names)
     if number > 1 or not any(names):
         raise InputError(f"{source.name}: row 1 is blank, expected a header with column names")
     line = re.split(r"[\r\n]", start.decode("utf-8-sig", "replace"))[0]
@@ -198,6 +221,23 @@ def read_header(source: Source) -> list[str]:
     if duplicates:
         raise InputError(f"{source.name}: column {quote(duplicates[0])} appears twice in row 1")
     return names
+
+
+def _require_commas(source: Source, names: Sequence[str]) -> None:
+    """Raise `InputError` if something else than commas separates the columns of a header."""
+    if names[0].lower() in ("sep=", "sep=;"):
+        raise InputError(
+            f"{source.name}: row 1 is {quote(','.join(names))}, which only Excel reads, expected "
+            "a header with column names; delete the row"
+        )
+    if len(names) > 1:
+        return
+    for separator, title in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if separator in names[0]:
+            raise InputError(
+                f"{source.name}: row 1 is {quote(names[0])}, with {title} between the columns, "
+                "expected commas; save it as CSV with commas"
+            )
 
 
 def require_columns(
@@ -270,9 +310,14 @@ def read_table(
     wanted = wanted or {0: text_columns[header[0]]}
     series: dict[int, pd.Series] = {}
     # If the quick reader raises or warns, leave `series` empty: the slow reader reads the file.
-    with suppress(ValueError, OverflowError, Warning), warnings.catch_warnings():
-        warnings.simplefilter("error")
-        series = _join(_read_quickly(source, header, wanted), wanted)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            series = _join(_read_quickly(source, header, wanted), wanted)
+    except file_formats.DamagedFileError:
+        raise
+    except (ValueError, OverflowError, Warning):
+        pass
     if not series:
         series = _join(_read_slowly(source, header, wanted, report), wanted)
     n_rows = max(map(len, series.values()), default=0)
@@ -367,6 +412,10 @@ def _read_quickly(
         # Integers have no NaN: read a number that may be missing as a float first.
         if dtype not in (TEXT, DATE) and wanted[position].may_be_empty:
             types[position] = FLOAT64
+    ambiguous_bytes = list(_AMBIGUOUS_BYTES)
+    if FLOAT64 in types.values():
+        # Read as a float, an id that a spreadsheet has shortened (1.23457E+08) would seem whole.
+        ambiguous_bytes.append(b"+")
     with source.open() as file:
         # A "\r" inside the first line is a line end of another system: leave the file to the slow
         # reader.
@@ -379,7 +428,12 @@ def _read_quickly(
             # these cases apart.
             if block.startswith(codecs.BOM_UTF8):
                 raise ValueError("a byte order mark")
-            if any(mark in block for mark in _AMBIGUOUS_BYTES):
+            # At the end of the file, the slow reader takes rows of empty cells for blank lines.
+            end = block[-_N_LAST:].rstrip(b"\r\n")
+            last_line = end[end.rfind(b"\n") + 1 :]
+            if last_line and not last_line.strip(b","):
+                raise ValueError("a row of empty cells")
+            if any(mark in block for mark in ambiguous_bytes):
                 raise ValueError("bytes that the readers treat differently")
             cells = _parse_with_pyarrow(block, len(header), types)
             yield {
@@ -393,6 +447,9 @@ def _parse_with_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -
 
     `types` gives the types of the columns to read, by position.
     """
+    # pandas takes 1.23457E+08 for an integer, in which a spreadsheet may have dropped digits.
+    if b"+" in block:
+        raise ValueError("a plus sign")
     # pandas would pad short rows and truncate long ones.
     _require_equal_rows(block, n_columns)
     # Read integers as int64, and check their range later (`require_valid`): pandas 2 would truncate
@@ -574,7 +631,11 @@ def report_cells(
     `shown` describes the first faulty cells, at most `SHOWN`.
     """
     more = f" and {n - SHOWN} more rows" if n > SHOWN else ""
-    report(f"{source.name}: column '{column}': {'; '.join(shown)}{more}, expected {expected}")
+    cells = "; ".join(shown)
+    advice = ""
+    if any(map(schema.is_shortened, shown)):
+        advice = "; a spreadsheet has shortened the numbers: save the column with all digits"
+    report(f"{source.name}: column '{column}': {cells}{more}, expected {expected}{advice}")
 
 
 def _require_text(source: Source, header: Sequence[str], number: int, row: Sequence[str]) -> None:
@@ -585,4 +646,4 @@ def _require_text(source: Source, header: Sequence[str], number: int, row: Seque
     if not text.isascii() and _NOT_UTF8.search(text):
         position = next(k for k, cell in enumerate(row) if _NOT_UTF8.search(cell))
         column = f"column {quote(header[position])}: " if position < len(header) else ""
-        raise InputError(f"{source.name}: {column}row {number} is not UTF-8 text")
+        raise InputError(f"{source.name}: {column}row {number} is not UTF-8 text; save it in UTF-8")

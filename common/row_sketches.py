@@ -21,7 +21,7 @@ from io import BytesIO
 from pathlib import Path
 from zlib import crc32
 
-from common import fingerprints, reading, schema
+from common import file_formats, fingerprints, reading, schema
 from common.errors import InputError
 
 import numpy as np
@@ -198,6 +198,9 @@ def _read_sample(path: Path) -> bytes:
     """Return a CSV file, or for a large file its header and whole lines from all parts of it."""
     size = path.stat().st_size
     with fingerprints.open_unnoticed(path) as file:
+        if file_formats.needs_conversion(file.read(_SAMPLE_SIZE)):
+            return _read_start(path)
+        file.seek(0)
         if size <= _N_SAMPLES * _SAMPLE_SIZE:
             return file.read()
         start = file.read(_SAMPLE_SIZE)
@@ -210,6 +213,17 @@ def _read_sample(path: Path) -> bytes:
             # The first and the last line of a sample may be incomplete.
             parts.append(block[block.find(line_end) + 1 : block.rfind(line_end)])
     return line_end.join(parts) + line_end
+
+
+def _read_start(path: Path) -> bytes:
+    """Return the first whole lines of a CSV in UTF-16 or packed by gzip, as UTF-8."""
+    try:
+        with reading.unnoticed_source(path).open() as file:
+            start = file.read(_N_SAMPLES * _SAMPLE_SIZE)
+    except InputError:
+        # The file is damaged: its reader reports that.
+        return b""
+    return start[: start.rfind(b"\n") + 1]
 
 
 # ---- Hashes --------------------------------------------------------------------------------------

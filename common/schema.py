@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,19 @@ _ID_MAX = 2**24 - 1
 # Stands for a whole number that is unknown, or that could not be read.
 UNKNOWN = -1
 
+# A number with an exponent, such as 1.23457E+11; some spreadsheets write a comma.
+_SCIENTIFIC = re.compile(r"\b\d[.,](\d+)[eE]\+(\d{1,3})\b", re.ASCII)
+_NUMBER = re.compile(r"\b\d[.,]\d+[eE]\+\d+\b", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?", re.ASCII)
+_DATE = re.compile(
+    r"""
+    (?P<local>\d{4}-\d{2}-\d{2} ([ ]|T) \d{2}:\d{2} (:\d{2})?) (\.\d{1,9})?
+    # A time zone: +01:00, +0100, +01, Z or UTC.
+    ([ ]?(?P<zone>Z|UTC|[+-]\d{2}(:?\d{2})?))?
+    | (?P<day>\d{4}-\d{2}-\d{2})
+    """,
+    re.ASCII | re.VERBOSE,
+)
 
 
 @dataclass(frozen=True)
@@ -84,21 +95,39 @@ class Column:
             text = {"true": "1", "false": "0"}.get(text.lower(), text)
         if not _NUMBER.fullmatch(text):
             return None
+        if self.whole and is_shortened(text):
+            return None
         number = float(text)
         if self.whole and not number.is_integer():
             return None
         return number if self.low <= number <= self.high else None
 
 
+def is_shortened(text: str) -> bool:
+    """Return whether a text holds a whole number as a spreadsheet shortens it: 1.23457E+11.
+
+    The last digits are lost, so that ids that differ only there become equal. No digit is lost in
+    1.2345E+04, since the number has no more digits.
+    """
+    match = _SCIENTIFIC.search(text)
+    return match is not None and int(match[2]) > len(match[1])
+
+
 def _parse_date(text: str) -> np.datetime64 | None:
-    """Return the date that a text stands for; None if it is not valid."""
-    if not _DATE.fullmatch(text):
+    """Return the date that a text stands for, in UTC if it has a time zone; None if not valid."""
+    match = _DATE.fullmatch(text)
+    if match is None:
         return None
+    # Dates are kept to the minute: the fraction of a second, which matches no group, is left out.
+    zone = (match["zone"] or "").replace("UTC", "Z")
     try:
-        # Leave out the fraction of a second: dates are kept to the minute.
-        return np.datetime64(datetime.fromisoformat(text[:19]))
-    except ValueError:
+        date = datetime.fromisoformat((match["day"] or match["local"]) + zone)
+        if date.tzinfo is not None:
+            date = date.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        # There is no such day, or the day in UTC is before the year 1.
         return None
+    return np.datetime64(date)
 
 
 # QuestionIds are bounded, since task 4 needs arrays as long as the highest one. The highest

@@ -9,6 +9,7 @@ from typing import Any
 from common import layout, row_sketches, writing
 from common.errors import InputError
 from common.fingerprints import fingerprint, replaceable_files
+from common.stray_files import list_paths
 
 
 def place_simulated(
@@ -93,8 +94,8 @@ def _sketches(paths: Iterable[Path], folder: Path) -> dict[str, Any]:
 
 def _require_simulated(folder: Path, simulated: Collection[Path]) -> None:
     """Raise `InputError` if a folder holds a file that is not simulated."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.name.startswith(".") and path not in simulated:
+    for path in list_paths(folder):
+        if path.is_file() and path not in simulated:
             raise InputError(
                 f"{path}: is not a simulated file and would be overwritten; "
                 "expected an empty data folder, or give another one with --output_dir"

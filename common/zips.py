@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from common.errors import InputError, Report, printable, stop
-from common.reading import SHOWN, Source, require_file
+from common.reading import SHOWN, Source, require_file, text_source
+from common.stray_files import is_stray_path
 
 _MAX_MEMBERS = 100_000
 # Error numbers of the system if the file system refuses the name of a member, or if the name
@@ -33,7 +34,9 @@ _ERRORS_OF_DAMAGE = (
 
 @contextmanager
 def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open a zip for reading.
+    """Open a zip for reading; stray files, see `stray_files`, are not among its members.
+
+    Backslashes in names, which some programs of Windows write, are taken for slashes.
 
     Raises `InputError` if the zip is damaged, also if the damage shows only when the `with` block
     reads a member.
@@ -43,6 +46,7 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         raise InputError(f"{path}: is not a zip file, or is cut off")
     try:
         with zipfile.ZipFile(path) as archive:
+            _tidy(archive, path)
             for member in archive.infolist():
                 # Refuse other methods of compression: for these, Python unpacks a whole block at
                 # once, whose size cannot be limited.
@@ -63,6 +67,32 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         raise InputError(f"{path}: is a damaged zip file ({error})") from None
     except _ERRORS_OF_DAMAGE as error:
         raise InputError(f"{path}: is a damaged zip file ({error})") from None
+
+
+def _tidy(archive: zipfile.ZipFile, path: Path) -> None:
+    """Take backslashes for slashes in the names of a zip, and leave out stray files.
+
+    Raises `InputError` if two members then have the same name.
+    """
+    for member in archive.filelist:
+        member.filename = member.filename.replace("\\", "/").removeprefix("./")
+    members = [
+        member
+        for member in archive.filelist
+        # A zip may hold the folder "./", whose name is empty now.
+        if member.filename and not is_stray_path(member.filename)
+    ]
+    by_name = {member.filename: member for member in members}
+    for member in members:
+        # A zip may hold a file twice, and the last one counts; but here the names have differed.
+        other = by_name[member.filename]
+        if other.orig_filename != member.orig_filename:
+            raise InputError(
+                f"{path}: holds {printable(member.orig_filename)} and "
+                f"{printable(other.orig_filename)}, which name the same file, expected one"
+            )
+    archive.filelist = members
+    archive.NameToInfo = by_name
 
 
 def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int) -> bytes:
@@ -148,7 +178,7 @@ def zip_source(path: Path, member: str, max_size: int, report: Report = stop) ->
                 raise InputError(fault)
             report(fault)
         content = read_member(archive, members[0], max_size)
-    return Source(f"{path}/{members[0].filename}", lambda: BytesIO(content))
+    return text_source(f"{path}/{members[0].filename}", lambda: BytesIO(content))
 
 
 def _describe_content(names: Sequence[str]) -> str:

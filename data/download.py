@@ -281,8 +281,8 @@ def find_members(
         # The upper 16 bits are the mode of a file on Unix.
         is_link = stat.S_ISLNK(member.external_attr >> 16)
         is_outside = name.is_absolute() or ".." in name.parts
-        # On Windows, these characters separate folders and drives.
-        is_outside_on_windows = "\\" in member.filename or ":" in member.filename
+        # On Windows, a colon separates the drive from the folders.
+        is_outside_on_windows = ":" in member.filename
         if is_link or is_outside or is_outside_on_windows:
             raise InputError(
                 f"{archive.filename}: holds '{member.filename}', which would leave the folder "

@@ -33,6 +33,7 @@ from common import (
 )
 from common.evaluation.pair_facts import read_facts
 from common.origin import Origin
+from common.stray_files import is_stray
 from common.submission import read_pair_values
 from common.tasks import TASK_4, TASKS, Form, Task
 from tools.kit_files import find_kit_files
@@ -53,13 +54,14 @@ _TEMPLATES = layout.TEMPLATE_DIR.name
 # hosting/ and tests/ are of no use to participants.
 _KIT = (
     ".gitattributes", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE",
-    "README.md", "WRITE_YOUR_OWN_ENTRY.md", "common", "data", "pyproject.toml", "quickstart.py",
-    "related_challenges", "requirements-dev.txt", "requirements.txt", "submission_templates",
-    "task_1", "task_2", "task_3", "task_4", "tools", "walkthrough.ipynb",
+    "FROM_THE_GUIDE.md", "README.md", "WRITE_YOUR_OWN_ENTRY.md", "common", "data",
+    "pyproject.toml", "quickstart.py", "related_challenges", "requirements-dev.txt",
+    "requirements.txt", "submission_templates", "task_1", "task_2", "task_3", "task_4", "tools",
+    "walkthrough.ipynb",
 )  # fmt: skip
 # From the folders of the starting kit, only files with these suffixes are taken: others may be
 # data.
-_KIT_SUFFIXES = (".css", ".html", ".md", ".png", ".py", ".svg", ".yaml")
+_KIT_SUFFIXES = (".css", ".html", ".js", ".md", ".png", ".py", ".svg", ".yaml")
 # Published scores of 2020: the only data that are part of the kit.
 _PUBLISHED_SCORES = "published.csv"
 # Folders in which the kit's scripts write, or which hold data.
@@ -388,7 +390,7 @@ def _is_in_starting_kit(path: Path) -> bool:
     is_at_top = not inner
     if is_at_top:
         return True
-    if any(part in _NOT_THE_KIT or part.startswith(".") for part in inner):
+    if any(part in _NOT_THE_KIT or is_stray(part) for part in inner):
         return False
     # data/metadata holds data. Its name is not in `_NOT_THE_KIT`, so that a folder of code may be
     # named metadata.

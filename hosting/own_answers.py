@@ -20,6 +20,7 @@ from common.arrays import BoolArray, IntArray
 from common.errors import InputError, quote
 from common.tasks import TASK_3, TASK_4, TASKS, Form
 
+import damaged_ids
 import leaderboard
 import numpy as np
 import pandas as pd
@@ -165,15 +166,23 @@ def _note_ambiguous(answers: pd.DataFrame, notes: list[str]) -> None:
 
 
 def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
-    """Read all rows of the file, with ids as text; return them, and whether the file has dates."""
+    """Read all rows of the file, with ids as text; return them, and whether the file has dates.
+
+    Raises `InputError` if a spreadsheet has damaged ids.
+    """
     columns = list(_COLUMNS)
-    has_dates = schema.DATE_ANSWERED.name in reading.read_header(reading.file_source(path))
+    source = reading.file_source(path)
+    has_dates = schema.DATE_ANSWERED.name in reading.read_header(source)
     if has_dates:
         columns.append(schema.DATE_ANSWERED)
-    attempts = reading.read_table(path, columns)
+    attempts = reading.read_table(source, columns)
     for name in _IDS:
         ids = attempts[name].str.strip()
+        damaged_ids.require_undamaged(source, name, ids)
         attempts[name] = ids.str.replace(_WHOLE_NUMBER, r"\1", regex=True)
+    is_repeated = attempts.duplicated(_IDS, keep=False)
+    for name in _IDS:
+        damaged_ids.require_unmerged(source, name, attempts[name], is_repeated)
     return attempts, has_dates
 
 

@@ -31,6 +31,7 @@ from typing import Any
 
 from common import cli, fingerprints, layout, reading, run_log, writing, zips
 from common.errors import InputError, printable
+from common.stray_files import is_stray_path
 from common.tasks import TASKS
 
 import leaderboard
@@ -317,7 +318,7 @@ def _find_submissions(folder: Path) -> tuple[list[Submission], list[str]]:
     other_files = []
     for path in (*folder.glob("*"), *folder.glob("*/*")):
         name = path.relative_to(folder)
-        if not path.is_file() or any(part.startswith((".", "__MACOSX")) for part in name.parts):
+        if not path.is_file() or is_stray_path(name.as_posix()):
             continue
         if path.suffix.lower() != ".zip":
             other_files.append(str(name))

@@ -15,6 +15,7 @@ from common.answers import match_ids
 from common.arrays import IntArray
 from common.errors import InputError, Report, quote
 from common.schema import TEXT, Column
+from common.stray_files import list_paths
 from related_challenges import folds
 
 SUBMISSION = "submission.csv"
@@ -338,7 +339,7 @@ def start_evaluation(
 
 def _files_in(path: Path) -> list[Path]:
     """Return a file itself, or all files in a folder."""
-    return sorted(path.rglob("*")) if path.is_dir() else [path]
+    return list(list_paths(path)) if path.is_dir() else [path]
 
 
 def write_scores(

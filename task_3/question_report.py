@@ -19,6 +19,7 @@ from common import charts, cli, layout, metadata, pages, provenance, reading, wr
 from common.arrays import IntArray
 from common.errors import InputError
 from common.pages import Html
+from common.stray_files import list_paths
 from common.submission import read_ranking
 from common.tasks import TASK_3
 
@@ -192,7 +193,7 @@ def question_page(
 
 def find_image(folder: Path, question_id: int) -> str | None:
     """Return the URI of a question's image in a folder; None if there is no image."""
-    images = sorted(folder.glob(f"{question_id}.*"))
+    images = list(list_paths(folder, f"{question_id}.*"))
     return images[0].resolve().as_uri() if images else None
 
 

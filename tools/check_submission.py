@@ -19,6 +19,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -190,13 +191,18 @@ def report_other_zip(path: Path, task: Task, faults: list[str]) -> None:
     if path == zipped or not zipped.is_file():
         return
     in_zip = submission.submission_source(zipped, task.number, path)
-    with in_zip.open() as packed, path.open("rb") as file:
-        is_same = packed.read() == file.read()
-    if not is_same:
+    if read_text(in_zip) != read_text(reading.file_source(path)):
         faults.append(
             f"{path}: differs from {task.submission} in {zipped.name} beside it, which is the file "
             "to upload; make both again with the script, or remove the zip"
         )
+
+
+def read_text(source: reading.Source) -> bytes:
+    """Return the content of a CSV in UTF-8, the same for all encodings and line ends."""
+    with source.open() as file:
+        content = file.read()
+    return content.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n")
 
 
 def warn_of_local_training(path: Path) -> list[str]:

@@ -59,6 +59,7 @@ from common.metrics import Score
 from common.provenance import Provenance
 from common.sandbox import Limits
 from common.splits import assign_folds, hold_out_answers
+from common.stray_files import is_stray
 from common.tasks import CROSS_VALIDATION, Form, Task
 from tools import script_runs
 from tools.script_runs import Fold
@@ -184,10 +185,10 @@ def link_folder(link: Path, folder: Path) -> None:
 def is_copied(path: Path, folder: Path) -> bool:
     """Return whether a file in a folder is part of a frozen copy of the folder.
 
-    Hidden files, caches and weights are not: the folds train weights anew.
+    Stray files and weights are not: the folds train weights anew.
     """
     parts = path.relative_to(folder).parts
-    is_left_out = any(part.startswith((".", "__pycache__", WEIGHTS)) for part in parts)
+    is_left_out = any(part.startswith(WEIGHTS) or is_stray(part) for part in parts)
     return path.is_file() and not is_left_out
 
 

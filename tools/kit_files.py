@@ -11,6 +11,8 @@ the kit uses is missing.
 
 from pathlib import Path
 
+from common.stray_files import list_paths
+
 ROOT = Path(__file__).resolve().parents[1]
 # Every file in these folders and in their subfolders belongs to the kit.
 WHOLE_FOLDERS = (".ci", ".github", "common", "data/pictures", "hosting", "tests", "tools")
@@ -131,7 +133,7 @@ def find_kit_files(root: Path = ROOT) -> list[Path]:
     """Return the paths of all files that belong to the kit in the folder `root`, sorted."""
     paths: set[Path] = set()
     for folder in WHOLE_FOLDERS:
-        paths.update((root / folder).rglob("*"))
+        paths.update(list_paths(root / folder))
     for folder, patterns in NAMES.items():
         for pattern in patterns:
             paths.update((root / folder).glob(pattern))

@@ -15,6 +15,7 @@ from common.errors import InputError, printable
 from common.fingerprints import Fingerprint, fingerprint, fingerprint_open
 from common.reading import is_there, require_file
 from common.sandbox import ENTRY_MODULE
+from common.stray_files import is_stray, is_stray_path
 
 import numpy as np
 
@@ -28,9 +29,6 @@ _SCRIPTS = (TRAINER, "local_evaluation.py")
 # The scripts of a package import this file, which puts the kit on Python's path. It is left out of
 # the entry, since an entry cannot use the kit.
 _KIT_FINDER = "common.py"
-# Files and folders whose names begin like this are left out of an entry: hidden files, caches, and
-# files that macOS adds to a zip.
-_IGNORED_PREFIXES = (".", "__pycache__", "__MACOSX")
 # Endings of the names of files that hold no weights: code and texts about it.
 _NO_DATA = (".py", ".md", ".rst", "LICENSE", "requirements.txt")
 # Endings of the names of saved models.
@@ -58,15 +56,19 @@ def collect(package: Path) -> dict[str, Path]:
     files = {}
     for folder, folders, names in os.walk(package):
         # Change the list `folders` in place: `os.walk` visits only the folders that remain in it.
-        folders[:] = [name for name in folders if not name.startswith(_IGNORED_PREFIXES)]
+        folders[:] = [name for name in folders if not is_stray(name)]
         # `os.walk` does not follow symlinks to folders. Check them as if they were files.
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         for name in [*links, *names]:
             path = Path(folder) / name
-            if name.startswith(_IGNORED_PREFIXES) or name.endswith(".partial"):
+            # A platform may have unpacked a zip of Windows without taking backslashes for slashes.
+            # A folder of the zip is then an empty file.
+            if is_stray(name) or name.endswith("\\"):
                 continue
             _require_plain_file(path, package)
-            name_in_zip = path.relative_to(package).as_posix()
+            name_in_zip = path.relative_to(package).as_posix().replace("\\", "/")
+            if name_in_zip in files:
+                raise InputError(f"{path}: has the name of another file, with backslashes")
             # An entry cannot use the kit, so it needs no file that finds the kit.
             if name_in_zip != _KIT_FINDER:
                 files[name_in_zip] = path
@@ -126,10 +128,14 @@ def unpack(submission: Path, folder: Path) -> None:
 def read_entry_file(submission: Path, name: str) -> bytes | None:
     """Read a file of an entry, which is a folder or a zip; None if the file is not there."""
     if submission.is_dir():
-        if not is_there(submission / name):
+        path = submission / name
+        if not is_there(path):
+            # See `collect`.
+            path = submission / name.replace("/", "\\")
+        if not is_there(path):
             return None
-        require_file(submission / name)
-        return (submission / name).read_bytes()
+        require_file(path)
+        return path.read_bytes()
     with zips.open_zip(submission) as archive:
         if name not in archive.namelist():
             return None
@@ -187,7 +193,7 @@ def fingerprint_data(submission: Path, sizes: Collection[int]) -> dict[str, Fing
 def _may_hold_weights(name: str) -> bool:
     """Return whether a file of an entry may hold weights, by its name."""
     is_record = name in (TRAINED_STUDENTS, TRAINING)
-    return not (_is_ignored(name) or is_record or name.endswith(_NO_DATA))
+    return not (is_stray_path(name) or is_record or name.endswith(_NO_DATA))
 
 
 def fingerprint_code(submission: Path, training_code: str = "") -> str:
@@ -218,7 +224,7 @@ def list_misnamed(submission: Path) -> list[str]:
         f"{cli.show(submission)}: {printable(name)} seems to be a saved model, "
         f"expected a name that begins with {WEIGHTS}_, as the challenge's guide asks"
         for name in sorted(_names_inside(submission))
-        if name.lower().endswith(_SAVED_MODELS) and not (_is_weights(name) or _is_ignored(name))
+        if name.lower().endswith(_SAVED_MODELS) and not (_is_weights(name) or is_stray_path(name))
     ]
 
 
@@ -258,10 +264,10 @@ def list_left_out(package: Path, packed: Collection[str]) -> list[str]:
     left_out = []
     for folder, folders, names in os.walk(package):
         inside = Path(folder).relative_to(package)
-        ignored = [name for name in folders if _is_ignored(name)]
+        ignored = [name for name in folders if is_stray(name)]
         left_out += [f"{(inside / name).as_posix()}/" for name in ignored]
         folders[:] = [name for name in folders if name not in ignored]
-        left_out += [(inside / name).as_posix() for name in names]
+        left_out += [(inside / name).as_posix().replace("\\", "/") for name in names]
     return sorted(set(left_out) - set(packed))
 
 
@@ -271,11 +277,3 @@ def _is_weights(name: str) -> bool:
     `name` is the path of the file in the entry.
     """
     return any(part.startswith(WEIGHTS) for part in name.split("/"))
-
-
-def _is_ignored(name: str) -> bool:
-    """Return whether a file, or a folder in which it lies, is left out of an entry, by its name.
-
-    `name` is the path of the file in the entry.
-    """
-    return any(part.startswith(_IGNORED_PREFIXES) for part in name.split("/"))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from common import provenance
 from common.errors import printable
+from common.stray_files import is_stray
 
 # The beginning of the name of a saved model, or of the folder of a saved model, as the challenge's
 # rules ask.
@@ -60,6 +61,10 @@ def move_record(folder: Path, copy: Path, package: Path) -> None:
 
 
 def copy_package(package: Path, destination: Path) -> None:
-    """Copy a package without its weights, hidden files and caches."""
-    ignored = shutil.ignore_patterns(f"{WEIGHTS}*", "__pycache__", ".*", "*.partial")
-    shutil.copytree(package, destination, ignore=ignored)
+    """Copy a package without its weights and without stray files, see `stray_files`."""
+
+    def list_ignored(folder: str, names: list[str]) -> list[str]:
+        """Return the names in a folder that are not copied."""
+        return [name for name in names if name.startswith(WEIGHTS) or is_stray(name)]
+
+    shutil.copytree(package, destination, ignore=list_ignored)

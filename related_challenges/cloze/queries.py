@@ -2,6 +2,7 @@
 
 import argparse
 import codecs
+import io
 import json
 import re
 import string
@@ -11,7 +12,7 @@ from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
-from common import cli, reading
+from common import cli, file_formats, reading
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
 from related_challenges import challenge, folds
 
@@ -71,9 +72,13 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
         If the file is missing, is empty or has a faulty line.
     """
     reading.require_file(path)
+    opener = file_formats.open_as_utf8(
+        str(path), lambda: path.open("rb"), expected=file_formats.JSON_LINES
+    )
     try:
-        # `splitlines` would also cut at characters such as U+2028 inside a text.
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        with io.TextIOWrapper(opener(), "utf-8-sig") as file:
+            # `splitlines` would also cut at characters such as U+2028 inside a text.
+            lines = file.read().split("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text: {error.reason}") from None
     queries = []

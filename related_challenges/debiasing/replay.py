@@ -24,6 +24,7 @@ from pathlib import Path
 
 from common import cli
 from common.errors import InputError, printable, quote
+from common.stray_files import list_paths
 from related_challenges import challenge
 
 import clicks
@@ -114,7 +115,7 @@ def find_submissions(season: Path) -> list[Submission]:
         If there is none, or if the name of one is no Unix time.
     """
     submissions = []
-    for path in sorted(season.glob("[!.]*/[!.]*.csv")):
+    for path in list_paths(season, "*/*.csv"):
         if not (path.stem.isascii() and path.stem.isdecimal()):
             raise InputError(
                 f"{path}: is named {quote(path.stem)}, expected the Unix time of the submission, "

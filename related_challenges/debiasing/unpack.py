@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from common import cli, reading, writing
 from common.errors import InputError, printable, quote
+from common.stray_files import list_paths
 from common.zips import open_zip
 
 from tqdm import tqdm
@@ -55,7 +56,7 @@ def main() -> None:
     """Unpack all zips of a folder."""
     options = build_parser().parse_args()
     folder = options.folder
-    paths = sorted(folder.glob("*.zip"))
+    paths = list(list_paths(folder, "*.zip"))
     if not paths:
         raise InputError(f"{folder}: holds no zip, expected {PREFIX}train.zip or another")
     passwords = read_passwords(options.passwords)

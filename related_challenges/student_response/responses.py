@@ -24,6 +24,7 @@ from xml.parsers import expat
 from common import fingerprints, provenance, reading
 from common.arrays import BoolArray, IntArray
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
+from common.stray_files import list_paths
 from related_challenges import challenge, folds
 
 import numpy as np
@@ -185,13 +186,13 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
             own_scenario = scenario
             break
     places = [(own_scenario, folder), (own_scenario, folder / CORE)]
-    if not any(folder.glob("*.xml")):
+    if not any(list_paths(folder, "*.xml")):
         for scenario in SCENARIOS:
             places.append((scenario, folder / scenario))
             places.append((scenario, folder / scenario / CORE))
     files = []
     for scenario, place in places:
-        for path in sorted(place.glob("*.xml")):
+        for path in list_paths(place, "*.xml"):
             files.append((scenario, path))
     if not files:
         # Raises an error that says what is missing.

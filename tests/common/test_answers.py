@@ -53,3 +53,12 @@ def test_a_pair_that_occurs_twice_is_refused(write: Write) -> None:
     path = write("b.csv", HEADER + "5,9,100,1,2,2\n5,8,101,0,2,4\n5,9,102,0,2,4\n")
     with pytest.raises(InputError, match="row 4 repeats row 2: UserId 9 and QuestionId 5"):
         read_answers(path)
+
+
+@pytest.mark.parametrize(("ids", "is_told"), [("123457000", True), ("123457001", False)])
+def test_repeats_of_rounded_ids_are_told_apart(write: Write, ids: str, is_told: bool) -> None:
+    """A spreadsheet has made students equal, or the answers are there twice."""
+    rows = "".join(f"5,{int(ids) + 1000 * k},{k},1,2,2\n" for k in range(3))
+    with pytest.raises(InputError, match=rf"UserId {ids} .*\(3 repeated rows\)") as raised:
+        read_answers(write("a.csv", HEADER + rows + rows))
+    assert ("all these UserIds end in zeros" in str(raised.value)) == is_told

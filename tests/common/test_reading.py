@@ -7,6 +7,7 @@ from common import schema
 from common.errors import InputError
 from common.reading import file_source, read_table, read_valid_rows
 
+import pandas as pd
 import pytest
 from conftest import Write
 from platforms import on_unix
@@ -31,6 +32,8 @@ HEADER = "QuestionId,IsCorrect\n"
         pytest.param('"QuestionId",IsCorrect\n"7","1"\n 8 , 0\n', id="quotes and spaces"),
         pytest.param("QuestionId,IsCorrect\r7,1\r8,0\r", id="CR as line end"),
         pytest.param("QuestionId,IsCorrect\n\n7,1\n\r\n\n8,0\n\n", id="blank lines"),
+        pytest.param("QuestionId,IsCorrect\n7,1\n8,0\n,\n\n,\r\n", id="empty rows at the end"),
+        pytest.param("QuestionId,IsCorrect\n7,1\n8,0\n,,,\n,", id="longer empty rows at the end"),
         pytest.param("QuestionId,IsCorrect\n7,TRUE\n8,False\n", id="TRUE and False"),
         pytest.param(
             'QuestionId,IsCorrect,Example\n7,1,"a\n\nb"\n8,0,x\n', id="line ends in quotes"
@@ -42,6 +45,53 @@ def test_a_file_may_be_written_in_many_forms(write: Write, content: str) -> None
     assert data["QuestionId"].tolist() == [7, 8]
     assert data["IsCorrect"].tolist() == [1, 0]
     assert [str(dtype) for dtype in data.dtypes] == ["int32", "int8"]
+
+
+@READERS
+@pytest.mark.parametrize(
+    ("number", "is_read"),
+    [
+        # As numpy.savetxt writes 1234567, as R writes 100000, as a spreadsheet shows 12345.
+        ("1.234567000000000000e+06", True),
+        ("1e+05", True),
+        ("1.2345E+04", True),
+        ("1.23457E+06", False),
+        ("1.2E+06", False),
+    ],
+)
+def test_a_number_with_an_exponent_is_read_if_no_digit_is_lost(
+    write: Write, number: str, is_read: bool
+) -> None:
+    """A column that may be empty is read as a float first."""
+    for column in (schema.QUESTION_ID, schema.QUIZ_ID):
+        path = write("a.csv", f"{column.name}\n3\n{number}\n")
+        if is_read:
+            assert read_table(path, (column,))[column.name].tolist() == [3, int(float(number))]
+        else:
+            with pytest.raises(InputError, match="shortened the numbers"):
+                read_table(path, (column,))
+
+
+@READERS
+def test_dates_with_a_time_zone_are_read_as_utc(write: Write) -> None:
+    cells = {
+        "2020-02-11 14:05:00.000": "2020-02-11T14:05",
+        "2020-02-11T14:05:00Z": "2020-02-11T14:05",
+        "2020-02-11 14:05 UTC": "2020-02-11T14:05",
+        "2020-02-11 14:05:59.123+01:00": "2020-02-11T13:05",
+        "2020-02-29 20:30:00-0530": "2020-03-01T02:00",
+        "2020-01-01 00:59:00+01": "2019-12-31T23:59",
+    }
+    path = write("a.csv", "\n".join(["DateAnswered", *cells, ""]))
+    dates = read_table(path, (schema.DATE_ANSWERED,))["DateAnswered"]
+    assert dates.tolist() == [pd.Timestamp(date) for date in cells.values()]
+
+
+@pytest.mark.parametrize("cell", ["2020-02-11Z", "2020-02-11 14:05 CET", "2020-02-11 14:05+25:00"])
+def test_another_time_zone_is_refused(write: Write, cell: str) -> None:
+    path = write("a.csv", f"DateAnswered\n{cell}\n")
+    with pytest.raises(InputError, match="column 'DateAnswered': row 2 is '2020-02-11"):
+        read_table(path, (schema.DATE_ANSWERED,))
 
 
 @pytest.mark.parametrize(
@@ -58,6 +108,14 @@ def test_a_file_may_be_written_in_many_forms(write: Write, content: str) -> None
         (HEADER + "-7,1\n", "column 'QuestionId': row 2 is '-7', expected"),
         (HEADER + "7,0.7\n", "row 2 is '0.7'"),
         (HEADER + "7,\n8,1\n", "column 'IsCorrect': row 2 is empty"),
+        (
+            HEADER + "7,1\n,\n,\n8,1\n,\n",
+            "'QuestionId': row 3 is empty; row 4 is empty, exp",
+        ),
+        (HEADER + ",\n,\n", "holds a header but no rows"),
+        (HEADER + "7,1\n1.23457E+06,1\n", "row 3 is '1.23457E+06', expected a whole number"),
+        (HEADER + "1.23457E+06,1\n", "a spreadsheet has shortened the numbers: save the column"),
+        (HEADER + '"1,23457E+06",1\n', "a spreadsheet has shortened the numbers: save the column"),
         # One row lacks a column and another one has a column too many. Counting all commas of the
         # file would not reveal these faults.
         (HEADER[:-1] + ",A\n7,1\n8,0,a,b\n", "row 2 has 2 columns, expected 3: '7,1' (2"),

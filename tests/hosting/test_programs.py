@@ -19,6 +19,7 @@ import pytest
 import yaml
 from bundle import read_bundle, score
 from page_reading import Page, read_page
+from platforms import on_unix
 from run_scripts import PATIENCE, run_script
 from toy_bundle import entry, make_bundles, submission_for, write_zip
 
@@ -271,6 +272,18 @@ def test_with_private_answers_only_the_stored_scores_tell_the_private_score(tmp_
 
     printed = (tmp_path / "said.txt").read_text()
     assert "warning: the private answers are in what is uploaded: some servers hand" in printed
+
+
+@on_unix("file names with backslashes")
+def test_an_entry_finds_its_files_if_the_platform_keeps_backslashes(bundles: Path) -> None:
+    """Programs of Windows write backslashes into zips, and Linux takes them for a part of names."""
+    read_weights = "open(__file__.replace('submission_model_task_4.py', 'weights/model_task_4_a'))"
+    files = entry(select=f"self.asked = {read_weights}.close() is None", update="self.asked")
+    files["weights\\model_task_4_a"] = "weights"
+    files["._submission_model_task_4.py"] = "AppleDouble"
+    scored = PlatformRun(bundles / "bundle_task_4", 4, "public", files).score()
+    assert scored.error == ""
+    assert scored.scores is not None
 
 
 # ---- The record of a game, which a submission's own program may change ---------------------------

@@ -397,6 +397,16 @@ def test_faults_of_a_class_are_told_in_the_order_of_their_times(scored: ScoredCl
     assert "note: notes.txt is no zip, and is left out" in scored.done.stdout
 
 
+def test_stray_files_are_no_submissions(zipped_bundle: Path, tmp_path: Path) -> None:
+    school = SchoolClass(tmp_path, zipped_bundle)
+    school.submit("ann.zip", minute=1, values=0.7)
+    for name in ("._ann.zip", "ann.zip~", "Thumbs.db", "desktop.ini", "~$ann.zip"):
+        school.submit(name, minute=2, values=0.7)
+    printed = school.score().stdout
+    assert "ann.zip~" not in printed and "Thumbs" not in printed and "ini" not in printed
+    assert {row["team"] for row in read_leaderboard(school.output)} == {"ann"}
+
+
 def test_teams_whose_names_hardly_differ_are_named(zipped_bundle: Path, tmp_path: Path) -> None:
     """They have rows and limits of their own, which is hardly meant."""
     school = SchoolClass(tmp_path, zipped_bundle)

@@ -1,5 +1,6 @@
 """Cloze test: the metric with values worked out by hand, files, scores and sample models."""
 
+import gzip
 import json
 import re
 from collections.abc import Mapping
@@ -233,3 +234,13 @@ def test_the_score_on_real_queries_is_the_measured_one(real_data: Path, tmp_path
     succeeds([f"{FOLDER}/sample_model_frequent.py", *flags, *local])
     succeeds(evaluation("cloze", tmp_path, *input_dir, "--ref_data", name))
     assert scores_in(tmp_path)["score"] == pytest.approx(0.2108, abs=1e-4)
+
+
+def test_queries_may_be_utf_16_or_packed_by_gzip_and_other_formats_are_named(write: Write) -> None:
+    line = '{"qid": "a", "query": "x [MASK]"}\n'
+    for content in (line.encode("utf-16"), gzip.compress(line.encode())):
+        assert queries.read_queries(write("q.txt", content), answers=False)["id"].tolist() == ["a"]
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"
+    for content, fault in ((pointer, "`git lfs pull`"), ("<!DOCTYPE html>", "is a web page")):
+        with pytest.raises(InputError, match=fault):
+            queries.read_queries(write("q.txt", content), answers=False)

@@ -378,6 +378,7 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
 # Files that an entry may have beside its module, and files that never belong to it.
 TAKEN = ["notes/table.csv", "model_task_4_b/0.pt", "notes/common.py"]
 IGNORED = [".hidden", ".git/a", "notes/__pycache__/a.pyc", "__MACOSX/a", "a.npy.partial"]
+IGNORED += ["._a.npy", "Thumbs.db", "notes/desktop.ini", "a.npy.bak", "a.npy~"]
 
 
 @with_links
@@ -429,8 +430,9 @@ def test_package_says_what_it_has_left_out(kit: Path, package: Path, tmp_path: P
         (package / name).touch()
     printed = run(["task_4/package.py", package, "--output_dir", tmp_path], kit=kit).stdout
     assert (
-        "\nleft out, not needed to play: .git/, .hidden, __MACOSX/, a.npy.partial, common.py, "
-        "local_evaluation.py, notes/__pycache__/, train_model.py\n"
+        "\nleft out, not needed to play: ._a.npy, .git/, .hidden, Thumbs.db, __MACOSX/, a.npy.bak, "
+        "a.npy.partial, a.npy~, common.py, local_evaluation.py, notes/__pycache__/, "
+        "notes/desktop.ini, train_model.py\n"
     ) in printed
 
 

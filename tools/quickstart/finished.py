@@ -6,6 +6,7 @@ from pathlib import Path
 
 from common import layout, source_code
 from common.layout import ROOT
+from common.stray_files import list_paths
 from tools.quickstart.steps import OUTPUT_DIR, Step
 
 DATA_SUFFIXES = (".csv", ".txt", ".xml")
@@ -48,5 +49,5 @@ def data_files(folders: Iterable[Path]) -> list[Path]:
     """Return the data files in some folders and below, in a fixed order."""
     files = []
     for folder in folders:
-        files += [path for path in sorted(folder.rglob("*")) if path.suffix in DATA_SUFFIXES]
+        files += [path for path in list_paths(folder) if path.suffix in DATA_SUFFIXES]
     return files

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from common import fingerprints, layout, provenance
 from common.errors import InputError
+from common.stray_files import list_paths
 from tools.quickstart.processes import run_python
 from tools.quickstart.steps import show
 
@@ -14,7 +15,7 @@ def prepare_task_data(python: str, size: str | None) -> None:
     Data are simulated if there are none, or if the simulated data have another size than `size`.
     Missing and outdated submission templates are built.
     """
-    is_empty = not any(layout.TRAIN_DIR.glob("*.csv"))
+    is_empty = not any(list_paths(layout.TRAIN_DIR, "*.csv"))
     is_simulated = not is_empty and bool(fingerprints.simulated_files(layout.DATA_DIR))
     can_be_replaced = is_simulated and not fingerprints.is_hosted(layout.DATA_DIR)
     is_other_size = can_be_replaced and size is not None and size != simulated_size()
@@ -54,6 +55,6 @@ def has_current_templates() -> bool:
 def prepare_related_data(python: str, folder: Path) -> None:
     """Simulate the training data of a related challenge if it has none."""
     train_dir = folder / layout.DATA_DIR.name / layout.TRAIN_DIR.name
-    if not any(path.is_file() for path in train_dir.rglob("*")):
+    if not any(path.is_file() for path in list_paths(train_dir)):
         print(f"simulating data in {show(train_dir)}/", flush=True)
         run_python(python, show(folder / "generate_sample.py"))

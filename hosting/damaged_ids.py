@@ -1,0 +1,128 @@
+"""Refuse ids of an organiser's answers that a spreadsheet has damaged.
+
+Ids are texts here, and different students must keep different ids. A spreadsheet takes some ids for
+numbers or dates when it opens a CSV, and saves them in another form:
+
+    123456789012       1.23457E+11       the last digits are lost
+    9912140633506421   9912140633506420  digits after the fifteenth become zeros
+    007                7                 leading zeros are lost
+    1-2                2-Jan             becomes a date
+    3                  3,0               gets a decimal comma
+    1000               1.000             gets a separator of thousands
+"""
+
+import re
+from collections.abc import Callable
+
+from common.errors import InputError, quote
+from common.reading import SHOWN, Source
+
+import numpy as np
+import pandas as pd
+
+_MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+_SHORTENED = re.compile(r"\d([.,]\d+)?[eE]\+\d+", re.ASCII)
+_DATE = re.compile(
+    rf"""
+    \d{{1,2}}-({_MONTHS})(-\d{{2,4}})? | ({_MONTHS})-\d{{1,4}}
+    | \d{{1,2}}([/.])\d{{1,2}}\4(19|20)\d{{2}}
+    | (19|20)\d{{2}}-\d{{2}}-\d{{2}}([ ]00:00:00)?
+    """,
+    re.ASCII | re.IGNORECASE | re.VERBOSE,
+)
+_WITH_COMMA = re.compile(r"\d+,\d+", re.ASCII)
+_THOUSANDS = re.compile(r"\d{1,3}(\.\d{3})+", re.ASCII)
+_WHOLE_THOUSANDS = re.compile(r"\d{1,3}\.000", re.ASCII)
+# A number of which a spreadsheet has kept the first six digits, or the first fifteen.
+_ROUNDED = re.compile(r"[1-9]\d{5}0{4,}|[1-9]\d{14}0+", re.ASCII)
+# Numbers of this many digits may have been rounded. A number of 16 digits ends in 0 once in ten
+# times anyway: the column counts as rounded if half of at least ten such numbers do.
+_LONG = re.compile(r"\d{10,15}|\d{16,}", re.ASCII)
+_MIN_LONG = 10
+
+_AGAIN = "export the answers again, with this column as text"
+_IF_RIGHT = "if the ids are right, write a letter before each"
+
+
+def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
+    """Raise `InputError` if some ids of a column have forms in which only a spreadsheet writes ids.
+
+    Parameters
+    ----------
+    source
+        The file, whose rows the message names.
+    column
+        The name of the column.
+    ids
+        The texts of the column, in the order of the rows, without blanks around them.
+    """
+    distinct = pd.Series(ids.unique())
+    shortened = distinct[distinct.map(_matches(_SHORTENED))]
+    if len(shortened):
+        _refuse(source, column, ids, shortened, "has shortened long numbers")
+    dates = distinct[distinct.map(_matches(_DATE))]
+    # If all ids are dates, they may be meant so.
+    if len(dates) and len(dates) < len(distinct):
+        _refuse(source, column, ids, dates, "has made dates of some ids")
+    with_comma = distinct[distinct.map(_matches(_WITH_COMMA))]
+    if len(with_comma) and distinct.str.fullmatch(r"\d+").any():
+        _refuse(source, column, ids, with_comma, "has put commas into some numbers")
+    thousands = distinct[distinct.map(_matches(_THOUSANDS))]
+    is_whole = thousands.map(_matches(_WHOLE_THOUSANDS)).astype(bool)
+    # 7.000 alone is the number 7 with decimals; beside 7.512 it is seven thousand.
+    if is_whole.any() and not is_whole.all():
+        _refuse(source, column, ids, thousands, "has put points into some numbers")
+    _require_leading_zeros(source, column, ids, distinct)
+
+
+def _matches(pattern: re.Pattern[str]) -> Callable[[str], bool]:
+    """Return a function that tells whether a whole text matches a pattern."""
+    return lambda text: pattern.fullmatch(text) is not None
+
+
+def _require_leading_zeros(
+    source: Source, column: str, ids: pd.Series, distinct: pd.Series
+) -> None:
+    """Raise `InputError` if two ids differ in leading zeros only."""
+    numbers = distinct[distinct.str.fullmatch(r"[0-9]+")]
+    without_zeros = numbers.str.lstrip("0")
+    is_repeated = without_zeros.duplicated(keep=False)
+    if is_repeated.any():
+        # Both spellings of the first such number, in the order of the file.
+        first = without_zeros[is_repeated].iloc[0]
+        spellings = numbers[without_zeros == first]
+        _refuse(source, column, ids, spellings, "has dropped zeros before some numbers")
+
+
+def require_unmerged(source: Source, column: str, ids: pd.Series, is_repeated: pd.Series) -> None:
+    """Raise `InputError` if rounding by a spreadsheet seems to have given students the same id.
+
+    Parameters
+    ----------
+    source, column, ids
+        As in `require_undamaged`.
+    is_repeated
+        For each row, whether its student answers its question in another row too.
+    """
+    distinct = pd.Series(ids.unique())
+    long_ids = distinct[distinct.map(_matches(_LONG))]
+    rounded = long_ids[long_ids.map(_matches(_ROUNDED))]
+    if len(long_ids) < _MIN_LONG or len(rounded) < len(long_ids) / 2:
+        return
+    merged = rounded[rounded.isin(ids[is_repeated])]
+    if len(merged):
+        fault = "has probably rounded long numbers, as many end in zeros and pairs of ids repeat"
+        _refuse(source, column, ids, merged, fault)
+
+
+def _refuse(source: Source, column: str, ids: pd.Series, damaged: pd.Series, fault: str) -> None:
+    """Raise `InputError`: some ids are damaged. The message shows the first rows that hold them."""
+    shown = [
+        f"row {source.row_number(row)} is {quote(ids.iloc[row])}"
+        for row in np.flatnonzero(ids.isin(damaged) & ~ids.duplicated())[:SHOWN].tolist()
+    ]
+    more = f" and {len(damaged) - SHOWN} more ids" if len(damaged) > SHOWN else ""
+    raise InputError(
+        f"{source.name}: column '{column}': {'; '.join(shown)}{more}: a spreadsheet {fault}, so "
+        f"that ids may have become equal; {_AGAIN} ({_IF_RIGHT})"
+    )

@@ -1,0 +1,203 @@
+"""Files that systems and editors leave are left out, in folders as in zips."""
+
+from pathlib import Path
+
+from common import fingerprints, provenance, simulated, writing
+from common.adaptive import entry_files, weights
+from common.adaptive.entry_files import ENTRY_FILE
+from common.errors import InputError
+from common.reading import read_table
+from common.schema import QUESTION_ID
+from common.stray_files import is_stray, is_stray_path, list_paths
+from common.zips import open_zip, unpack, zip_source
+from related_challenges.student_response import responses
+
+import pytest
+from conftest import Write
+from platforms import on_unix
+from question_files import question_file
+from toy_bundle import write_zip
+
+STRAY = [
+    "._train.csv",
+    ".DS_Store",
+    ".~lock.train.csv#",
+    ".train.csv.swp",
+    ".ipynb_checkpoints",
+    "__MACOSX",
+    "Icon\r",
+    "Thumbs.db",
+    "ehthumbs.db",
+    "desktop.ini",
+    "Desktop.ini",
+    "$RECYCLE.BIN",
+    "train.csv:Zone.Identifier",
+    "train.csvZone.Identifier",
+    "@eaDir",
+    "__pycache__",
+    "train.csv~",
+    "~$train.csv",
+    "#train.csv#",
+    "train.csv.bak",
+    "train.csv.orig",
+    "train.csv.partial",
+]
+# Names of files that people make. The last two mean this folder and the one around it.
+WANTED = [
+    "train.csv",
+    "model_task_4_a.npy",
+    "__init__.py",
+    "thumbs.py",
+    "bak",
+    "a.b.csv",
+    ".",
+    "..",
+]
+
+
+def test_names_of_stray_files_are_known() -> None:
+    assert [name for name in STRAY if not is_stray(name)] == []
+    assert [name for name in WANTED if is_stray(name)] == []
+    assert is_stray_path("__MACOSX/train.csv") and is_stray_path("a/.git/b")
+    assert not is_stray_path("a/b/train.csv")
+
+
+# Windows refuses some of the names.
+UNIX_NAMES = on_unix("file names with colons and line ends")
+
+
+@pytest.fixture
+def littered(tmp_path: Path) -> Path:
+    """Return a folder that holds one file, and stray files beside it and in a folder."""
+    folder = tmp_path / "littered"
+    (folder / "inside").mkdir(parents=True)
+    (folder / "wanted.csv").write_text("QuestionId\n7\n")
+    for name in STRAY:
+        (folder / name).write_text("stray")
+        (folder / "inside" / name).mkdir()
+        (folder / "inside" / name / "file.csv").write_text("stray")
+    return folder
+
+
+@UNIX_NAMES
+def test_a_folder_and_its_zip_list_the_same_files(littered: Path, tmp_path: Path) -> None:
+    paths = [path for path in littered.rglob("*") if path.is_file()]
+    members = {path.relative_to(littered).as_posix(): path.read_bytes() for path in paths}
+    archive = write_zip(tmp_path / "a.zip", members)
+    assert list(list_paths(littered)) == [littered / "inside", littered / "wanted.csv"]
+    assert list(list_paths(littered, "*.csv")) == [littered / "wanted.csv"]
+    with open_zip(archive) as opened:
+        assert opened.namelist() == ["wanted.csv"]
+    unpack(archive, tmp_path / "unpacked", max_size=1000)
+    assert [path.name for path in (tmp_path / "unpacked").rglob("*")] == ["wanted.csv"]
+    source = zip_source(archive, "wanted.csv", max_size=1000)
+    assert read_table(source, [QUESTION_ID])["QuestionId"].tolist() == [7]
+
+
+@UNIX_NAMES
+def test_a_folder_is_the_same_with_and_without_stray_files(littered: Path, tmp_path: Path) -> None:
+    """Otherwise opening a folder of answers in the Finder would make its scores look outdated."""
+    clean = tmp_path / "clean"
+    clean.mkdir()
+    (clean / "wanted.csv").write_bytes((littered / "wanted.csv").read_bytes())
+    assert fingerprints.digest(littered) == fingerprints.digest(clean)
+    record = provenance.record_path(clean / "wanted.csv")
+    writing.write_files({clean / "wanted.csv": "QuestionId\n8\n"}, record=record)
+    assert fingerprints.digest(littered) != fingerprints.digest(clean)
+
+
+@UNIX_NAMES
+def test_simulated_data_may_replace_data_beside_stray_files(littered: Path) -> None:
+    (littered / "wanted.csv").rename(littered / "wanted.csv~")
+
+    def write(folder: Path) -> dict[str, object]:
+        (folder / "inside").mkdir(parents=True)
+        (folder / "inside/new.csv").write_text("QuestionId\n8\n")
+        return {}
+
+    simulated.place_simulated(littered, ["inside"], write)
+    assert list(list_paths(littered, "inside/*")) == [littered / "inside/new.csv"]
+
+
+@UNIX_NAMES
+def test_questions_are_read_beside_stray_files(write: Write, tmp_path: Path) -> None:
+    write("in/q.xml", question_file("a", {"a.1": "correct"}))
+    for name in ("._q.xml", ".q.xml", "~$q.xml", "q.xml:Zone.Identifier", "q.xml~", "Thumbs.db"):
+        write(f"in/{name}", b"\0\5\x16\7\0\2\0\0Mac OS X")
+    answers = responses.read_responses(tmp_path / "in", labels="required")
+    assert answers["id"].tolist() == ["a.1"]
+
+
+# ---- Entries -------------------------------------------------------------------------------------
+
+ENTRY = {
+    ENTRY_FILE: b"import inside.helper",
+    "inside/helper.py": b"x = 1",
+    "inside/model_task_4_a.npy": b"weights",
+    "model_task_4_b/deep/0.pt": b"weights",
+}
+
+
+def write_all(folder: Path, files: dict[str, bytes]) -> Path:
+    """Write files into a folder; a backslash in a name stays in the name."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def describe(submission: Path, tmp_path: Path) -> list[object]:
+    """Return all that is read of an entry: its unpacked files, its weights and its code."""
+    unpacked = tmp_path / f"unpacked {submission.name}"
+    entry_files.unpack(submission, unpacked)
+    contents = {
+        path.relative_to(unpacked).as_posix(): path.read_bytes()
+        for path in unpacked.rglob("*")
+        if path.is_file()
+    }
+    return [
+        contents,
+        entry_files.list_weights(submission),
+        entry_files.list_misnamed(submission),
+        entry_files.fingerprint_code(submission),
+        entry_files.fingerprint_data(submission, [7]),
+        entry_files.read_entry_file(submission, "inside/helper.py"),
+    ]
+
+
+@UNIX_NAMES
+def test_an_entry_is_the_same_in_a_folder_and_in_zips_of_all_systems(tmp_path: Path) -> None:
+    """Backslashes in a zip of Windows separate folders, whoever has unpacked it."""
+    expected = describe(write_all(tmp_path / "plain", ENTRY), tmp_path)
+    assert expected[0] == ENTRY
+    with_backslashes = {name.replace("/", "\\"): content for name, content in ENTRY.items()}
+    littered = ENTRY | dict.fromkeys(STRAY, b"stray")
+    littered |= {f"model_task_4_b/{name}/deep": b"stray" for name in STRAY}
+    littered["inside/model.pkl.bak"] = b"stray"
+    for k, files in enumerate((littered, with_backslashes)):
+        folder = write_all(tmp_path / f"folder {k}", {"inside\\": b"", **files})
+        archive = write_zip(tmp_path / f"{k}.zip", {"inside\\": b"", "./": b"", **files})
+        assert describe(folder, tmp_path) == expected
+        left_out = entry_files.list_left_out(folder, entry_files.collect(folder))
+        assert not any("helper" in name or "model_task_4_a.npy" in name for name in left_out)
+        assert describe(archive, tmp_path) == expected
+
+
+@UNIX_NAMES
+def test_a_copy_of_a_package_has_no_stray_files(tmp_path: Path) -> None:
+    package = write_all(tmp_path / "package", ENTRY | dict.fromkeys(STRAY, b"stray"))
+    weights.copy_package(package, tmp_path / "copy")
+    copied = [path.name for path in (tmp_path / "copy").rglob("*") if path.is_file()]
+    assert sorted(copied) == ["helper.py", ENTRY_FILE]
+
+
+def test_two_names_of_one_file_are_refused(tmp_path: Path) -> None:
+    archive = write_zip(tmp_path / "a.zip", {"a/b.csv": b"1", "a\\b.csv": b"2"})
+    with pytest.raises(InputError, match=r"holds a/b\.csv and a\\b\.csv, which name the same"):
+        unpack(archive, tmp_path / "unpacked", max_size=1000)
+
+
+def test_a_submission_in_a_folder_is_named_with_slashes(tmp_path: Path) -> None:
+    archive = write_zip(tmp_path / "a.zip", {"x\\a.csv": b"QuestionId\n7\n"})
+    with pytest.raises(InputError, match=r"holds a folder \(x/a\.csv\), expected only a\.csv"):
+        zip_source(archive, "a.csv", max_size=1000)
