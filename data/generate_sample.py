@@ -63,8 +63,8 @@ IMAGE_FONT_SIZE = 18
 TRAIN_FOLDER = layout.TRAIN_DIR.name
 METADATA_FOLDER = layout.METADATA_DIR.name
 TEST_FOLDER = layout.TEST_DIR.name
-# The file of planted misconceptions, which lies in TEST_FOLDER.
-MISCONCEPTIONS_NAME = "planted_misconceptions_task_1_2.csv"
+# The file of planted misconceptions, whose {} is the group of tasks, 1_2 or 3_4. It lies in TEST_FOLDER.
+MISCONCEPTIONS_NAME = "planted_misconceptions_task_{}.csv"
 IDS = ["QuestionId", "UserId", "AnswerId"]
 OFFICIAL_COLUMNS = [*IDS, "IsCorrect", "CorrectAnswer", "AnswerValue"]
 # Steps of the progress bar: 17 files (all but the subjects and images), and the two simulations.
@@ -652,7 +652,7 @@ def write_tree(
         bar.update()
         if school.misconceptions is not None:
             planted = list_misconceptions(school, school.misconceptions)
-            write_table(folder / TEST_FOLDER / MISCONCEPTIONS_NAME, [planted])
+            write_table(folder / TEST_FOLDER / MISCONCEPTIONS_NAME.format("1_2"), [planted])
         limits["1_2"] = school.limits
         answers_rng = next(random_streams)
         metadata_rng = next(random_streams)
@@ -661,8 +661,11 @@ def write_tree(
         # Free the memory: at full size, the data of both groups of tasks would be too large.
         del school
 
-        school = simulate(next(random_streams), chosen.tasks_3_4, subjects)
+        school = simulate(next(random_streams), chosen.tasks_3_4, subjects, n_misconceptions)
         bar.update()
+        if school.misconceptions is not None:
+            planted = list_misconceptions(school, school.misconceptions)
+            write_table(folder / TEST_FOLDER / MISCONCEPTIONS_NAME.format("3_4"), [planted])
         limits["3_4"] = school.limits
         answers_rng = next(random_streams)
         judgements_rng = next(random_streams)
@@ -722,7 +725,7 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="N",
         help="number of questions of tasks 3 and 4 (default: 80, 300 or 948, by --size)",
     )
-    help_text = "plant N misconceptions in the answers of tasks 1/2"
+    help_text = "plant N misconceptions in the answers of each two tasks"
     cli.add_number(parser, "--misconceptions", 0, help_text, parse=cli.whole_number(0))
     cli.add_folder(parser, "--output_dir", layout.DATA_DIR)
     return parser

@@ -52,10 +52,10 @@ TOPIC_VARIANCE_SHARE = 0.15
 # Questions on which a planted misconception leads to a wrong option.
 MISCONCEPTION_LENGTH = 8
 # Share of the students who have a misconception, for each misconception.
-MISCONCEPTION_SHARE = 0.15
+MISCONCEPTION_SHARE = 0.2
 # Students with a misconception who do not get a question of it right choose the misconception's
 # option with this probability, and else any wrong option as without the misconception.
-MISCONCEPTION_STRENGTH = 0.6
+MISCONCEPTION_STRENGTH = 0.8
 
 # Number of rows to work on at a time, since larger temporary arrays would not fit into memory.
 CHUNK = 1 << 20
@@ -684,7 +684,7 @@ def draw_misconceptions(rng: Rng, questions: Questions, n_students: int, n: int)
     n_blocks = n_questions // MISCONCEPTION_LENGTH
     if n > n_blocks:
         raise InputError(
-            f"--misconceptions {n}: the {n_questions:,} questions of tasks 1/2 have room for "
+            f"--misconceptions {n}: the {n_questions:,} questions have room for "
             f"{n_blocks} misconceptions; choose fewer, or a larger --size"
         )
     # Cut the questions, in order of topic, into blocks.
