@@ -63,7 +63,7 @@ IMAGE_FONT_SIZE = 18
 TRAIN_FOLDER = layout.TRAIN_DIR.name
 METADATA_FOLDER = layout.METADATA_DIR.name
 TEST_FOLDER = layout.TEST_DIR.name
-# The file of planted misconceptions, whose {} is the group of tasks, 1_2 or 3_4. It lies in TEST_FOLDER.
+# The file of planted misconceptions in TEST_FOLDER. {} stands for the tasks, 1_2 or 3_4.
 MISCONCEPTIONS_NAME = "planted_misconceptions_task_{}.csv"
 IDS = ["QuestionId", "UserId", "AnswerId"]
 OFFICIAL_COLUMNS = [*IDS, "IsCorrect", "CorrectAnswer", "AnswerValue"]

@@ -329,7 +329,7 @@ def predict_with_groups(
         p = known.probability[rows, option].astype(float)
         residual += np.bincount(cells, (known.option[rows] == option) - p, n_cells)
         variance += np.bincount(cells, p * (1 - p), n_cells)
-    probability = asked.probability.astype(float)
+    probability: FloatArray = asked.probability.astype(float)
     for option in range(N_OPTIONS):
         rows, cells = _cells_of_option(asked, group, option)
         p = asked.probability[rows, option].astype(float)
@@ -340,7 +340,8 @@ def predict_with_groups(
             known_variance -= p * (1 - p)
         tendency = known_residual / (known_variance + 1 / spread)
         probability[rows, option] *= np.exp(tendency)
-    return probability / probability.sum(axis=1, keepdims=True)
+    probability /= probability.sum(axis=1, keepdims=True)
+    return probability
 
 
 def _cells_of_option(
@@ -402,8 +403,8 @@ def gain_by_student(
     """
     before = log_loss(asked.probability, asked.option)
     after = log_loss(predict_with_groups(known, asked, group), asked.option)
-    gain = np.bincount(asked.student, before - after, asked.n_students)
-    n_answers = np.bincount(asked.student, minlength=asked.n_students).astype(float)
+    gain: FloatArray = np.bincount(asked.student, before - after, asked.n_students)
+    n_answers: FloatArray = np.bincount(asked.student, minlength=asked.n_students).astype(float)
     return gain, n_answers
 
 
@@ -417,7 +418,7 @@ def choose_groups(
     none, no item is in a group.
     """
     best_gain = 0.0
-    best = np.full(choosing.n_items, -1, np.int32)
+    best: IntArray = np.full(choosing.n_items, -1, np.int32)
     for threshold in thresholds:
         group = find_groups(pairs, threshold)
         gain = ratio_by_student(*gain_by_student(choosing, choosing, group))

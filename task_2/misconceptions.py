@@ -71,7 +71,7 @@ class Group:
 
     @property
     def common_subjects(self) -> list[str]:
-        """Return the subjects that more than half of the questions have, the most frequent first."""
+        """Return the subjects that more than half of the questions have."""
         counts = Counter(name for option in self.options for name in option.subjects.split(", "))
         most = len(self.options) / 2
         return [name for name, n in counts.most_common() if name and n > most]
