@@ -250,26 +250,28 @@ def merge_groups(
     # The strongest partner of each group.
     best = evidence.argmax(axis=1)
     best_evidence = evidence[np.arange(n), best]
-    while (first := int(best_evidence.argmax())) >= 0 and best_evidence[first] > threshold:
+    is_gone = np.zeros(n, bool)
+    while best_evidence.max() > threshold:
+        first = int(best_evidence.argmax())
         second = int(best[first])
+        # Merge the second group into the first.
         group[group == second] = first
+        is_gone[second] = True
         for total in (covariance, variance):
             total[first] += total[second]
             total[:, first] = total[first]
         shares_question[first] |= shares_question[second]
         shares_question[:, first] = shares_question[first]
-        evidence[second] = -np.inf
-        evidence[:, second] = -np.inf
-        # A group that is merged into another has no evidence with any.
-        is_gone = np.isneginf(evidence.max(axis=1))
-        shares_question[first, second] = True
-        row = _evidence(covariance[first], variance[first], shares_question[first] | is_gone)
-        row[second] = -np.inf
+        is_excluded = shares_question[first] | is_gone
+        row = _evidence(covariance[first], variance[first], is_excluded)
         evidence[first] = row
         evidence[:, first] = row
-        # Groups whose strongest partner was one of the two look for another.
-        changed = np.flatnonzero((best == first) | (best == second) | (row > best_evidence))
-        changed = np.append(changed, [first, second])
+        evidence[second] = -np.inf
+        evidence[:, second] = -np.inf
+        # Groups whose strongest partner was one of the two, or is the merged group now.
+        is_changed = (best == first) | (best == second) | (row > best_evidence)
+        is_changed[[first, second]] = True
+        changed = np.flatnonzero(is_changed)
         best[changed] = evidence[changed].argmax(axis=1)
         best_evidence[changed] = evidence[changed, best[changed]]
     return _number_groups(group)
@@ -403,8 +405,8 @@ def gain_by_student(
     """
     before = log_loss(asked.probability, asked.option)
     after = log_loss(predict_with_groups(known, asked, group), asked.option)
-    gain: FloatArray = np.bincount(asked.student, before - after, asked.n_students)
-    n_answers: FloatArray = np.bincount(asked.student, minlength=asked.n_students).astype(float)
+    gain = np.bincount(asked.student, before - after, asked.n_students).astype(float)
+    n_answers = np.bincount(asked.student, minlength=asked.n_students).astype(float)
     return gain, n_answers
 
 
