@@ -31,7 +31,15 @@ import pyarrow as pa
 import pyarrow.compute as pa_compute
 import simulation
 from PIL import Image, ImageDraw, ImageFont
-from simulation import CHUNK, N_OPTIONS, NO_CONFIDENCE, Questions, Rng, SchoolSetting
+from simulation import (
+    CHUNK,
+    N_OPTIONS,
+    NO_CONFIDENCE,
+    Misconceptions,
+    Questions,
+    Rng,
+    SchoolSetting,
+)
 from subject_tree import Leaves, draw_subject_lists, make_subjects, write_subject_lists
 from tqdm import tqdm
 
@@ -55,6 +63,8 @@ IMAGE_FONT_SIZE = 18
 TRAIN_FOLDER = layout.TRAIN_DIR.name
 METADATA_FOLDER = layout.METADATA_DIR.name
 TEST_FOLDER = layout.TEST_DIR.name
+# The file of planted misconceptions in TEST_FOLDER. {} stands for the tasks, 1_2 or 3_4.
+MISCONCEPTIONS_NAME = "planted_misconceptions_task_{}.csv"
 IDS = ["QuestionId", "UserId", "AnswerId"]
 OFFICIAL_COLUMNS = [*IDS, "IsCorrect", "CorrectAnswer", "AnswerValue"]
 # Steps of the progress bar: 17 files (all but the subjects and images), and the two simulations.
@@ -193,6 +203,8 @@ class School:
     leaves: Leaves
     # The expected accuracies that no model exceeds; see `simulation.Choices`.
     limits: dict[str, float]
+    # The planted misconceptions, if there are any.
+    misconceptions: Misconceptions | None = None
 
 
 def settings(size: str, n_questions: int | None = None) -> Size:
@@ -221,7 +233,9 @@ def settings(size: str, n_questions: int | None = None) -> Size:
 # ---- Simulation ----------------------------------------------------------------------------------
 
 
-def simulate(rng: Rng, setting: SchoolSetting, subjects: pd.DataFrame) -> School:
+def simulate(
+    rng: Rng, setting: SchoolSetting, subjects: pd.DataFrame, n_misconceptions: int = 0
+) -> School:
     """Simulate the students, questions and answers of tasks 1/2 or of tasks 3/4.
 
     `subjects` is the tree that `make_subjects` returns.
@@ -244,7 +258,13 @@ def simulate(rng: Rng, setting: SchoolSetting, subjects: pd.DataFrame) -> School
     n_answers = np.bincount(incidence.answers["question"], minlength=setting.n_questions)
     questions = simulation.draw_questions(rng, setting, topic, n_answers)
     ability = simulation.draw_abilities(rng, cohort, setting.n_cohorts, area_of_topic)
-    choices = simulation.draw_choices(rng, incidence, questions, ability)
+    misconceptions = None
+    if n_misconceptions:
+        # A stream of its own: all other draws are as without misconceptions.
+        misconceptions = simulation.draw_misconceptions(
+            rng.spawn(1)[0], questions, len(counts), n_misconceptions
+        )
+    choices = simulation.draw_choices(rng, incidence, questions, ability, misconceptions)
 
     # Ids in random order, so that no id contains information.
     question_id = rng.permutation(setting.n_questions).astype(np.int32)
@@ -278,7 +298,9 @@ def simulate(rng: Rng, setting: SchoolSetting, subjects: pd.DataFrame) -> School
     for name in ("start", "quiz", "cohort", "alone"):
         columns[name] = incidence.sittings[name].to_numpy()[sitting]
     answers = pd.DataFrame(columns, copy=False)
-    return School(setting, answers, students, questions, question_id, leaves, choices.limits)
+    return School(
+        setting, answers, students, questions, question_id, leaves, choices.limits, misconceptions
+    )
 
 
 def draw_answer_counts(rng: Rng, setting: SchoolSetting) -> Array:
@@ -595,7 +617,20 @@ def write_table(path: Path, tables: Iterable[pd.DataFrame]) -> None:
             writing.write_csv_to(file, table.assign(**texts), header=is_first)
 
 
-def write_tree(folder: Path, size: str, seed: int, n_questions: int | None) -> dict[str, Any]:
+def list_misconceptions(school: School, misconceptions: Misconceptions) -> pd.DataFrame:
+    """Return the planted misconceptions: a row for each option to which one leads."""
+    questions = np.flatnonzero(misconceptions.of_question >= 0)
+    columns = {
+        "Misconception": misconceptions.of_question[questions],
+        "QuestionId": school.question_id[questions],
+        "AnswerValue": misconceptions.option[questions] + np.int8(1),
+    }
+    return pd.DataFrame(columns).sort_values(["Misconception", "QuestionId"])
+
+
+def write_tree(
+    folder: Path, size: str, seed: int, n_questions: int | None, n_misconceptions: int
+) -> dict[str, Any]:
     """Simulate and write all official files; return the facts for the marker file."""
     # Each step has a random stream of its own, so that changing one step changes no other. The
     # steps must always take their streams in the same order.
@@ -613,8 +648,11 @@ def write_tree(folder: Path, size: str, seed: int, n_questions: int | None) -> d
                 write_table(folder / file.name, file.tables)
                 bar.update()
 
-        school = simulate(next(random_streams), chosen.tasks_1_2, subjects)
+        school = simulate(next(random_streams), chosen.tasks_1_2, subjects, n_misconceptions)
         bar.update()
+        if school.misconceptions is not None:
+            planted = list_misconceptions(school, school.misconceptions)
+            write_table(folder / TEST_FOLDER / MISCONCEPTIONS_NAME.format("1_2"), [planted])
         limits["1_2"] = school.limits
         answers_rng = next(random_streams)
         metadata_rng = next(random_streams)
@@ -623,8 +661,11 @@ def write_tree(folder: Path, size: str, seed: int, n_questions: int | None) -> d
         # Free the memory: at full size, the data of both groups of tasks would be too large.
         del school
 
-        school = simulate(next(random_streams), chosen.tasks_3_4, subjects)
+        school = simulate(next(random_streams), chosen.tasks_3_4, subjects, n_misconceptions)
         bar.update()
+        if school.misconceptions is not None:
+            planted = list_misconceptions(school, school.misconceptions)
+            write_table(folder / TEST_FOLDER / MISCONCEPTIONS_NAME.format("3_4"), [planted])
         limits["3_4"] = school.limits
         answers_rng = next(random_streams)
         judgements_rng = next(random_streams)
@@ -636,16 +677,26 @@ def write_tree(folder: Path, size: str, seed: int, n_questions: int | None) -> d
         write_tables(split_tasks_3_4(answers_rng, school))
         write_tables(judge(judgements_rng, school))
         write_tables(metadata_files(metadata_rng, school, subjects, "metadata_task_3_4.csv"))
-    return {
+    facts = {
         "size": size,
         "seed": seed,
         "questions_task_3_4": chosen.tasks_3_4.n_questions,
         "generator_version": GENERATOR_VERSION,
         "best_expected_accuracy": limits,
     }
+    # Without misconceptions, the marker is the same as before there was the flag.
+    if n_misconceptions:
+        facts["misconceptions"] = n_misconceptions
+    return facts
 
 
-def generate(output_dir: Path, size: str, seed: int, n_questions: int | None = None) -> Path:
+def generate(
+    output_dir: Path,
+    size: str,
+    seed: int,
+    n_questions: int | None = None,
+    n_misconceptions: int = 0,
+) -> Path:
     """Write the simulated tree and its templates; return the folder of the templates.
 
     Either all files of the tree are written or none. Raises `InputError` if the folder holds real
@@ -653,7 +704,7 @@ def generate(output_dir: Path, size: str, seed: int, n_questions: int | None = N
     """
 
     def write(folder: Path) -> dict[str, Any]:
-        return write_tree(folder, size, seed, n_questions)
+        return write_tree(folder, size, seed, n_questions, n_misconceptions)
 
     folders = (TRAIN_FOLDER, METADATA_FOLDER, TEST_FOLDER, layout.IMAGES_DIR.name)
     simulated.place_simulated(output_dir, folders, write)
@@ -674,6 +725,8 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="N",
         help="number of questions of tasks 3 and 4 (default: 80, 300 or 948, by --size)",
     )
+    help_text = "plant N misconceptions in the answers of each two tasks"
+    cli.add_number(parser, "--misconceptions", 0, help_text, parse=cli.whole_number(0))
     cli.add_folder(parser, "--output_dir", layout.DATA_DIR)
     return parser
 
@@ -681,7 +734,13 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Read the command line and write the files."""
     options = build_parser().parse_args()
-    templates = generate(options.output_dir, options.size, options.seed, options.questions)
+    templates = generate(
+        options.output_dir,
+        options.size,
+        options.seed,
+        options.questions,
+        options.misconceptions,
+    )
     print(
         f"simulated data ({options.size}) in {cli.show(options.output_dir)}, "
         f"templates in {cli.show(templates)}"

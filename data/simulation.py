@@ -49,6 +49,14 @@ COHORT_QUIZ_VARIANCE_SHARE = 0.8
 # Share of the variance of the questions' easiness that lies between topics.
 TOPIC_VARIANCE_SHARE = 0.15
 
+# Questions on which a planted misconception leads to a wrong option.
+MISCONCEPTION_LENGTH = 8
+# Share of the students who have a misconception, for each misconception.
+MISCONCEPTION_SHARE = 0.2
+# Students with a misconception who do not get a question of it right choose the misconception's
+# option with this probability, and else any wrong option as without the misconception.
+MISCONCEPTION_STRENGTH = 0.8
+
 # Number of rows to work on at a time, since larger temporary arrays would not fit into memory.
 CHUNK = 1 << 20
 # Students who ran out of quizzes are offered more in at most this many rounds.
@@ -654,6 +662,68 @@ def _without_answers(incidence: Incidence, rows: pd.Index) -> Incidence:
 # ---- How students answer -------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Misconceptions:
+    """Misconceptions that are planted in the answers; see `draw_misconceptions`."""
+
+    # The misconception of each question, -1 for none, int32 (n_questions,).
+    of_question: Array
+    # The wrong option to which it leads, 0 to 3; -1 for none, int8 (n_questions,).
+    option: Array
+    # Whether each student has each misconception, bool (n_students, n_misconceptions).
+    has: Array
+
+
+def draw_misconceptions(rng: Rng, questions: Questions, n_students: int, n: int) -> Misconceptions:
+    """Draw n misconceptions; each leads to one wrong option of MISCONCEPTION_LENGTH questions.
+
+    The questions of a misconception are of one topic or of neighbouring ones. No question belongs
+    to two misconceptions. Raises `InputError` if there are too few questions.
+    """
+    n_questions = len(questions.key)
+    n_blocks = n_questions // MISCONCEPTION_LENGTH
+    if n > n_blocks:
+        raise InputError(
+            f"--misconceptions {n}: the {n_questions:,} questions have room for "
+            f"{n_blocks} misconceptions; choose fewer, or a larger --size"
+        )
+    # Cut the questions, in order of topic, into blocks.
+    order = np.lexsort((rng.random(n_questions), questions.topic))
+    blocks = order[: n_blocks * MISCONCEPTION_LENGTH].reshape(n_blocks, MISCONCEPTION_LENGTH)
+    of_question = np.full(n_questions, -1, np.int32)
+    for number, block in enumerate(rng.permutation(len(blocks))[:n]):
+        of_question[blocks[block]] = number
+    # One to three options after the right one, counted around.
+    option = ((questions.key + rng.integers(1, N_OPTIONS, n_questions)) % N_OPTIONS).astype(np.int8)
+    option[of_question < 0] = -1
+    return Misconceptions(of_question, option, rng.random((n_students, n)) < MISCONCEPTION_SHARE)
+
+
+def _follow_misconceptions(
+    misconceptions: Misconceptions,
+    questions: Questions,
+    student: Array,
+    question: Array,
+    probability: Array,
+) -> None:
+    """Change the probabilities of options, in place, for students with a misconception.
+
+    Part of the probability of all wrong options goes to the misconception's option. The probability
+    of the right option stays. `student` and `question` have the shape (n,), `probability` (n, 4).
+    """
+    number = misconceptions.of_question[question]
+    rows = np.flatnonzero(number >= 0)
+    rows = rows[misconceptions.has[student[rows], number[rows]]]
+    key = questions.key[question[rows]]
+    changed = probability[rows]
+    p_right = changed[np.arange(len(rows)), key]
+    changed *= 1 - MISCONCEPTION_STRENGTH
+    changed[np.arange(len(rows)), key] = p_right
+    option = misconceptions.option[question[rows]]
+    changed[np.arange(len(rows)), option] += MISCONCEPTION_STRENGTH * (1 - p_right)
+    probability[rows] = changed
+
+
 def draw_questions(rng: Rng, setting: SchoolSetting, topic: Array, counts: Array) -> Questions:
     """Draw the parameters of the questions, given their topics and numbers of answers.
 
@@ -756,7 +826,13 @@ class Choices:
     limits: dict[str, float]
 
 
-def draw_choices(rng: Rng, incidence: Incidence, questions: Questions, ability: Array) -> Choices:
+def draw_choices(
+    rng: Rng,
+    incidence: Incidence,
+    questions: Questions,
+    ability: Array,
+    misconceptions: Misconceptions | None = None,
+) -> Choices:
     """Draw the option and the confidence of each answer.
 
     `ability` is in logits, float32 (n_students, n_topics).
@@ -778,6 +854,8 @@ def draw_choices(rng: Rng, incidence: Incidence, questions: Questions, ability: 
         sitting = incidence.answers["sitting"].to_numpy()[rows]
         answer_ability = ability[student, questions.topic[question]] + sitting_effect[sitting]
         probability = _option_probabilities(questions, question, answer_ability)
+        if misconceptions is not None:
+            _follow_misconceptions(misconceptions, questions, student, question, probability)
         p_right = probability[np.arange(len(question)), questions.key[question]]
         best_right_sum += float(np.maximum(p_right, 1 - p_right).sum(dtype=np.float64))
         best_option_sum += float(probability.max(axis=1).sum(dtype=np.float64))

@@ -47,7 +47,14 @@ NAMES = {
     ),
     "submission_templates": ("README.md", "submission_model_task_4.py"),
     "task_1": ("README.md", "common.py", "local_*.py", "sample_model_*.py"),
-    "task_2": ("README.md", "common.py", "local_*.py", "sample_model_*.py"),
+    "task_2": (
+        "README.md",
+        "common.py",
+        "local_*.py",
+        "misconception_groups.py",
+        "misconceptions.py",
+        "sample_model_*.py",
+    ),
     "task_3": (
         "README.md",
         "common.py",

@@ -1,0 +1,467 @@
+"""Find groups of wrong options that the same students choose, and measure the groups.
+
+A model of answers (`common.item_response`) says how probable each wrong option is for a student who
+does not get a question right. It knows the student's ability, the difficulty of the question, the
+popularity of its options and the student's habit of clicking the first option, say. Two wrong
+options belong together if more students choose both than this model expects.
+
+The evidence for a pair of options is a score test of independence: the sum of the products of the
+residuals of both choices, over the students who got both questions wrong, divided by its standard
+deviation. The evidence for two groups adds up the sums and the variances of all pairs between them.
+The two groups with the strongest evidence are merged until none exceeds a threshold (agglomerative
+clustering). Students who took no part in the search choose the threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from common.arrays import Array, BoolArray, FloatArray, IntArray
+from common.schema import OPTIONS
+
+import numpy as np
+from scipy import sparse
+
+N_OPTIONS = len(OPTIONS)
+# The variance of a student's tendency to a group, on the scale of logits.
+SPREAD = 0.5
+# How many standard deviations the evidence for merging two groups must exceed. `choose_groups`
+# tries each.
+THRESHOLDS = (4.0, 4.5, 5.0, 6.0, 7.0)
+# Only options that form a pair with at least this evidence take part, at most MOST_ITEMS: the
+# matrices of their pairs are dense.
+MIN_EVIDENCE = 3.0
+MOST_ITEMS = 4000
+# Pairs of questions are compared if at least so many students got both wrong.
+MIN_COMMON = 3
+# More pairs of questions than this would need too much memory.
+MOST_QUESTION_PAIRS = 4_000_000
+# Questions whose pairs are counted at a time.
+BLOCK = 128
+# The normal distribution's 97.5 % quantile.
+Z_95 = 1.96
+# A ratio of fewer students has no interval: its error cannot be estimated.
+FEW_STUDENTS = 20
+
+
+@dataclass(frozen=True)
+class WrongAnswers:
+    """The wrong answers of students, and how probable each wrong option was.
+
+    Students and questions are numbered from 0. An item is an option of a question: its number is
+    4 · question + option.
+    """
+
+    # int32 (n,).
+    student: IntArray
+    # int32 (n,).
+    question: IntArray
+    # The option chosen, 0 to 3, int8 (n,).
+    option: IntArray
+    # Probability of each option, given that the answer is wrong, float32 (n, 4). Rows sum to 1.
+    probability: FloatArray
+    n_students: int
+    n_questions: int
+
+    @property
+    def n_items(self) -> int:
+        """Return the number of options of all questions."""
+        return self.n_questions * N_OPTIONS
+
+    def of_students(self, is_wanted: BoolArray) -> WrongAnswers:
+        """Return the answers of some students; `is_wanted` has the shape (n_students,)."""
+        rows = np.flatnonzero(is_wanted[self.student])
+        return replace(
+            self,
+            student=self.student[rows],
+            question=self.question[rows],
+            option=self.option[rows],
+            probability=self.probability[rows],
+        )
+
+
+def given_wrong(p_option: FloatArray, correct: IntArray) -> FloatArray:
+    """Return the probabilities of options given that the answer is wrong, float32 (n, 4).
+
+    `p_option` holds the probabilities of all options, `correct` the right option, 0 to 3.
+    """
+    probability = p_option.astype(np.float32)
+    probability[np.arange(len(correct)), correct] = 0
+    probability /= np.maximum(probability.sum(axis=1, keepdims=True), np.float32(1e-12))
+    return probability
+
+
+# ---- Pairs of options ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """How much more often than expected students choose both options of a pair.
+
+    Both matrices are symmetric, with a row and a column for each item, and have entries at the same
+    positions. Items of questions that few students get wrong together have none, and neither have
+    two options of one question.
+    """
+
+    # Sum, over the students who got both questions wrong, of the product of the residuals of the
+    # two options. A residual is 1 if the option was chosen and 0 if not, minus its probability.
+    covariance: sparse.csr_array
+    # The variance of that sum if the two choices are independent.
+    variance: sparse.csr_array
+
+
+def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) -> Pairs:
+    """Compare how often pairs of options are chosen with how often that is expected.
+
+    At most `most_pairs` pairs of questions are compared: those that most students got wrong.
+    """
+    residual = _residual_matrix(wrong)
+    is_wrong = _wrong_matrix(wrong)
+    least = _least_common(is_wrong, most_pairs)
+    mean_variance = _mean_variance(wrong)
+    residual_columns = residual.tocsc()
+    wrong_columns = is_wrong.tocsc()
+    covariances = []
+    variances = []
+    for start in range(0, wrong.n_questions, BLOCK):
+        questions = np.arange(start, min(start + BLOCK, wrong.n_questions))
+        items = slice(N_OPTIONS * start, N_OPTIONS * (start + len(questions)))
+        n_common = (wrong_columns[:, questions].T @ is_wrong).toarray()
+        # Two options of one question are no pair.
+        n_common[questions - start, questions] = 0
+        product = (residual_columns[:, items].T @ residual).tocoo()
+        n_students = n_common[product.row // N_OPTIONS, product.col // N_OPTIONS]
+        is_kept = n_students >= least
+        first = product.row[is_kept]
+        second = product.col[is_kept]
+        variance = n_students[is_kept] * mean_variance[items][first] * mean_variance[second]
+        shape = (items.stop - items.start, wrong.n_items)
+        covariances.append(sparse.csr_array((product.data[is_kept], (first, second)), shape))
+        variances.append(sparse.csr_array((variance, (first, second)), shape))
+    return Pairs(
+        sparse.csr_array(sparse.vstack(covariances, format="csr")),
+        sparse.csr_array(sparse.vstack(variances, format="csr")),
+    )
+
+
+def _residual_matrix(wrong: WrongAnswers) -> sparse.csr_array:
+    """Return the residuals of the wrong options, shape (students, items)."""
+    residual = -wrong.probability
+    residual[np.arange(len(wrong.option)), wrong.option] += 1
+    # The right option has probability 0. It cannot be chosen here, and has no residual.
+    row, option = np.nonzero(wrong.probability)
+    item = wrong.question[row] * N_OPTIONS + option.astype(np.int32)
+    positions = (wrong.student[row], item)
+    return sparse.csr_array((residual[row, option], positions), (wrong.n_students, wrong.n_items))
+
+
+def _wrong_matrix(wrong: WrongAnswers) -> sparse.csr_array:
+    """Return which students got which questions wrong, shape (students, questions), of ones."""
+    ones = np.ones(len(wrong.student), np.float32)
+    positions = (wrong.student, wrong.question)
+    return sparse.csr_array((ones, positions), (wrong.n_students, wrong.n_questions))
+
+
+def _mean_variance(wrong: WrongAnswers) -> FloatArray:
+    """Return the mean variance of the residuals of each item, float32 (n_items,)."""
+    total = np.empty((wrong.n_questions, N_OPTIONS))
+    for option in range(N_OPTIONS):
+        p = wrong.probability[:, option]
+        total[:, option] = np.bincount(wrong.question, p * (1 - p), wrong.n_questions)
+    n_wrong = np.bincount(wrong.question, minlength=wrong.n_questions)
+    mean: FloatArray = (total / np.maximum(n_wrong, 1)[:, None]).ravel().astype(np.float32)
+    return mean
+
+
+def _least_common(is_wrong: sparse.csr_array, most_pairs: int) -> int:
+    """Return how many students must get both questions of a pair wrong for it to be compared.
+
+    At least MIN_COMMON students, and so many that at most `most_pairs` pairs are left.
+    """
+    columns = is_wrong.tocsc()
+    n_students, n_questions = is_wrong.shape
+    n_pairs_with = np.zeros(n_students + 1, np.int64)
+    for start in range(0, n_questions, BLOCK):
+        product = columns[:, start : start + BLOCK].T @ is_wrong
+        n_pairs_with += np.bincount(product.data.astype(np.int64), minlength=n_students + 1)
+    # Each pair is counted twice. n_pairs[m] is the number of pairs with at least m students.
+    n_pairs = np.cumsum(n_pairs_with[::-1])[::-1] // 2
+    enough = np.flatnonzero(n_pairs <= most_pairs)
+    return max(MIN_COMMON, int(enough[0]) if len(enough) else n_students + 1)
+
+
+# ---- Groups --------------------------------------------------------------------------------------
+
+
+def find_groups(pairs: Pairs, threshold: float) -> IntArray:
+    """Return the group of each item, -1 for none; int32 (n_items,).
+
+    Groups are numbered from 0. Each has at least two items, of different questions. `threshold`
+    is the least evidence, in standard deviations, with which two groups are merged.
+    """
+    items = _promising_items(pairs)
+    group = np.full(pairs.covariance.shape[0], -1, np.int32)
+    if len(items):
+        covariance = pairs.covariance[items][:, items].toarray()
+        variance = pairs.variance[items][:, items].toarray()
+        group[items] = merge_groups(covariance, variance, items // N_OPTIONS, threshold)
+    return group
+
+
+def _promising_items(pairs: Pairs) -> IntArray:
+    """Return the items with the strongest pairs, in increasing order."""
+    variance = np.maximum(pairs.variance.data, 1e-9)
+    evidence = pairs.covariance.data / np.sqrt(variance)
+    strongest = np.zeros(pairs.covariance.shape[0], np.float32)
+    # The matrices are symmetric: the columns of an item's pairs are as good as the rows.
+    np.maximum.at(strongest, pairs.covariance.indices, evidence)
+    order = np.argsort(-strongest, kind="stable")[:MOST_ITEMS]
+    return np.sort(order[strongest[order] > MIN_EVIDENCE])
+
+
+def merge_groups(
+    covariance: FloatArray, variance: FloatArray, question: IntArray, threshold: float
+) -> IntArray:
+    """Merge the two groups with the strongest evidence until none exceeds a threshold.
+
+    Parameters
+    ----------
+    covariance, variance
+        As in `Pairs`, shape (n, n).
+    question
+        The question of each item, shape (n,). No two items of a group share their question.
+    threshold
+        The least evidence, in standard deviations, with which two groups are merged.
+
+    Returns
+    -------
+    array of int32, shape (n,)
+        The group of each item, numbered from 0; -1 for an item in no group.
+    """
+    n = len(question)
+    # At first each item is a group. A merged group has the number of one of the two.
+    group = np.arange(n)
+    # The total covariance and variance of all pairs between two groups.
+    covariance = covariance.astype(np.float64)
+    variance = variance.astype(np.float64)
+    shares_question = question[:, None] == question
+    evidence = _evidence(covariance, variance, shares_question)
+    # The strongest partner of each group.
+    best = evidence.argmax(axis=1)
+    best_evidence = evidence[np.arange(n), best]
+    is_gone = np.zeros(n, bool)
+    while best_evidence.max() > threshold:
+        first = int(best_evidence.argmax())
+        second = int(best[first])
+        # Merge the second group into the first.
+        group[group == second] = first
+        is_gone[second] = True
+        for total in (covariance, variance):
+            total[first] += total[second]
+            total[:, first] = total[first]
+        shares_question[first] |= shares_question[second]
+        shares_question[:, first] = shares_question[first]
+        is_excluded = shares_question[first] | is_gone
+        row = _evidence(covariance[first], variance[first], is_excluded)
+        evidence[first] = row
+        evidence[:, first] = row
+        evidence[second] = -np.inf
+        evidence[:, second] = -np.inf
+        # Groups whose strongest partner was one of the two, or is the merged group now.
+        is_changed = (best == first) | (best == second) | (row > best_evidence)
+        is_changed[[first, second]] = True
+        changed = np.flatnonzero(is_changed)
+        best[changed] = evidence[changed].argmax(axis=1)
+        best_evidence[changed] = evidence[changed, best[changed]]
+    return _number_groups(group)
+
+
+def _evidence(covariance: FloatArray, variance: FloatArray, is_excluded: Array) -> FloatArray:
+    """Return the evidence for merging groups, in standard deviations; −∞ where excluded."""
+    evidence: FloatArray = covariance / np.sqrt(np.maximum(variance, 1e-9))
+    evidence[is_excluded] = -np.inf
+    return evidence
+
+
+def _number_groups(group: IntArray) -> IntArray:
+    """Number the groups with two or more members from 0, and the others -1."""
+    size = np.bincount(group, minlength=1)
+    number = np.full(len(size), -1, np.int32)
+    is_group = size >= 2
+    number[is_group] = np.arange(is_group.sum(), dtype=np.int32)
+    return number[group]
+
+
+# ---- What groups tell about further answers ------------------------------------------------------
+
+
+def predict_with_groups(
+    known: WrongAnswers, asked: WrongAnswers, group: IntArray, spread: float = SPREAD
+) -> FloatArray:
+    """Return the probabilities of the options of wrong answers, from a student's other choices.
+
+    A student has a tendency to each group, which is added to the logits of the group's options. It
+    is normally distributed with mean 0 and variance `spread`. One step of Newton's method from 0
+    approximates its posterior mode: the sum of the residuals, divided by the sum of their variances
+    plus 1 / `spread`.
+
+    Parameters
+    ----------
+    known, asked
+        Answers that are known and answers that are to be predicted. Students and questions have
+        the same numbers in both. If both are the same object, each answer is predicted from the
+        others.
+    group
+        The group of each item; see `find_groups`.
+    spread
+        The variance of a student's tendency to a group.
+
+    Returns
+    -------
+    array of float64, shape (n, 4)
+        Probabilities given that the answer is wrong. Rows sum to 1.
+    """
+    n_groups = int(group.max(initial=-1)) + 1
+    n_cells = known.n_students * n_groups
+    residual = np.zeros(n_cells)
+    variance = np.zeros(n_cells)
+    for option in range(N_OPTIONS):
+        rows, cells = _cells_of_option(known, group, option)
+        p = known.probability[rows, option].astype(float)
+        residual += np.bincount(cells, (known.option[rows] == option) - p, n_cells)
+        variance += np.bincount(cells, p * (1 - p), n_cells)
+    probability: FloatArray = asked.probability.astype(float)
+    for option in range(N_OPTIONS):
+        rows, cells = _cells_of_option(asked, group, option)
+        p = asked.probability[rows, option].astype(float)
+        known_residual = residual[cells]
+        known_variance = variance[cells]
+        if asked is known:
+            known_residual -= (asked.option[rows] == option) - p
+            known_variance -= p * (1 - p)
+        tendency = known_residual / (known_variance + 1 / spread)
+        probability[rows, option] *= np.exp(tendency)
+    probability /= probability.sum(axis=1, keepdims=True)
+    return probability
+
+
+def _cells_of_option(
+    wrong: WrongAnswers, group: IntArray, option: int
+) -> tuple[IntArray, IntArray]:
+    """Return the answers whose question has this option in a group, and the cell of each.
+
+    A cell is a student and a group; its number is student · n_groups + group.
+    """
+    n_groups = int(group.max(initial=-1)) + 1
+    group_of_answer = group[wrong.question * N_OPTIONS + option]
+    rows = np.flatnonzero(group_of_answer >= 0)
+    return rows, wrong.student[rows].astype(np.int64) * n_groups + group_of_answer[rows]
+
+
+def log_loss(probability: FloatArray, option: IntArray) -> FloatArray:
+    """Return the log loss of each answer, float64 (n,)."""
+    p_chosen = probability[np.arange(len(option)), option].astype(float)
+    loss: FloatArray = -np.log(np.maximum(p_chosen, 1e-9))
+    return loss
+
+
+# ---- How sure groups are -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A ratio with its interval; NaN where there is nothing to divide by."""
+
+    value: float
+    # The bounds of the 95 % interval; NaN if it rests on fewer than FEW_STUDENTS.
+    low: float
+    high: float
+
+
+def ratio_by_student(numerator: FloatArray, denominator: FloatArray) -> Ratio:
+    """Return the ratio of two sums over students, with an interval clustered by student.
+
+    Both arrays have an element for each student. The interval is that of a linearised ratio of
+    means (Cochran 1977, Sampling Techniques, section 2.11).
+    """
+    total = denominator.sum()
+    if not total > 0:
+        return Ratio(np.nan, np.nan, np.nan)
+    ratio = numerator.sum() / total
+    if np.count_nonzero(denominator) < FEW_STUDENTS:
+        return Ratio(float(ratio), np.nan, np.nan)
+    error = np.sqrt(((numerator - ratio * denominator) ** 2).sum()) / total
+    return Ratio(float(ratio), float(ratio - Z_95 * error), float(ratio + Z_95 * error))
+
+
+def gain_by_student(
+    known: WrongAnswers, asked: WrongAnswers, group: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return by how much groups lower the log loss of each student's answers, and their number.
+
+    `known` and `asked` are as in `predict_with_groups`. Both arrays are float64 (n_students,). The
+    gain is the sum over the student's answers in `asked`.
+    """
+    before = log_loss(asked.probability, asked.option)
+    after = log_loss(predict_with_groups(known, asked, group), asked.option)
+    gain = np.bincount(asked.student, before - after, asked.n_students).astype(float)
+    n_answers = np.bincount(asked.student, minlength=asked.n_students).astype(float)
+    return gain, n_answers
+
+
+def choose_groups(
+    pairs: Pairs, choosing: WrongAnswers, thresholds: Sequence[float] = THRESHOLDS
+) -> IntArray:
+    """Return the groups, at the threshold that predicts the choices of other students best.
+
+    `choosing` are wrong answers of students of whom `pairs` knows nothing. A threshold counts only
+    if the 95 % interval of its gain lies above 0: else chance would often choose some. If there is
+    none, no item is in a group.
+    """
+    best_gain = 0.0
+    best: IntArray = np.full(choosing.n_items, -1, np.int32)
+    for threshold in thresholds:
+        group = find_groups(pairs, threshold)
+        gain = ratio_by_student(*gain_by_student(choosing, choosing, group))
+        if gain.low > 0 and gain.value > best_gain:
+            best_gain = gain.value
+            best = group
+    return best
+
+
+def measure_lift(wrong: WrongAnswers, group: IntArray) -> list[Ratio]:
+    """Return how much more often than expected students stay with a group, for each group.
+
+    If a student chose an option of the group, how often did the student choose the group's option
+    in the other questions of the group that the student got wrong? The result is this number
+    divided by the number that the model of answers expects.
+    """
+    n_groups = int(group.max(initial=-1)) + 1
+    n_cells = wrong.n_students * n_groups
+    chosen = np.zeros(n_cells)
+    expected = np.zeros(n_cells)
+    expected_of_chosen = np.zeros(n_cells)
+    for option in range(N_OPTIONS):
+        rows, cells = _cells_of_option(wrong, group, option)
+        p = wrong.probability[rows, option].astype(float)
+        is_chosen = wrong.option[rows] == option
+        chosen += np.bincount(cells, is_chosen, n_cells)
+        expected += np.bincount(cells, p, n_cells)
+        expected_of_chosen += np.bincount(cells, p * is_chosen, n_cells)
+    # A student who chose k options of a group has k · (k − 1) ordered pairs of choices. For each of
+    # the k choices, the expected number of the others is `expected` without the choice itself.
+    n_pairs = (chosen * (chosen - 1)).reshape(wrong.n_students, n_groups)
+    n_expected = (chosen * expected - expected_of_chosen).reshape(wrong.n_students, n_groups)
+    return [ratio_by_student(n_pairs[:, k], n_expected[:, k]) for k in range(n_groups)]
+
+
+def count_students(wrong: WrongAnswers, group: IntArray) -> IntArray:
+    """Return how many students chose at least two options of each group."""
+    n_groups = int(group.max(initial=-1)) + 1
+    chosen_group = group[wrong.question * N_OPTIONS + wrong.option]
+    rows = np.flatnonzero(chosen_group >= 0)
+    cells = wrong.student[rows].astype(np.int64) * n_groups + chosen_group[rows]
+    chosen = np.bincount(cells, minlength=wrong.n_students * n_groups)
+    counts: IntArray = (chosen.reshape(wrong.n_students, n_groups) >= 2).sum(axis=0)
+    return counts

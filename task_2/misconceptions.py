@@ -1,0 +1,285 @@
+"""Write a map of misconceptions: groups of wrong options that the same students choose.
+
+The page shows, for each group, the questions, their wrong options, how many students the group
+concerns, and how sure it is. Three in five students find the groups, one in five choose how alike
+options of a group must be, and one in five check the groups. The method is in
+task_2/misconception_groups.py, figures are in tests/benchmarks/misconceptions.md.
+
+Run:     python task_2/misconceptions.py                  the training answers of tasks 3/4
+         python task_2/misconceptions.py --tasks 1/2      those of tasks 1/2, which are more
+Writes:  data/test_output/misconceptions.html, and .csv with the same
+"""
+
+import argparse
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import cli, layout, metadata, pages, provenance, reading, schema, writing
+from common.answer_context import number_contexts
+from common.answers import number_ids, read_answers
+from common.arrays import BoolArray, IntArray
+from common.item_response import ItemResponseOptions
+from common.origin import Origin
+
+import misconception_groups as groups
+import numpy as np
+import pandas as pd
+from misconception_groups import N_OPTIONS, Ratio, WrongAnswers
+
+PAGE = "misconceptions.html"
+TABLE = "misconceptions.csv"
+# Abilities of the model of answers. With more, it would begin to learn the misconceptions itself.
+N_DIMENSIONS = 2
+# Shares of the students who find groups, choose among them and check them.
+SHARES = (0.6, 0.2, 0.2)
+FINDING, CHOOSING, CHECKING = range(3)
+
+
+@dataclass(frozen=True)
+class WrongOption:
+    """A wrong option of a group, with the facts that the page shows."""
+
+    question_id: int
+    # The wrong option and the right one, 1 to 4.
+    option: int
+    right_option: int
+    # Share of all answers to the question that chose the option.
+    share: float
+    n_answers: int
+    # Names of the question's deepest subjects, joined by commas; "" if unknown.
+    subjects: str
+    # Links to the question's image and to its page of task 3; "" if there is none.
+    image: str
+    page: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of wrong options."""
+
+    # Students who chose at least two of its options.
+    n_students: int
+    # How much more often than expected students stay with the group; see `groups.measure_lift`.
+    lift: Ratio
+    options: list[WrongOption]
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Return whether the students who check groups confirm this one."""
+        return self.lift.low > 1
+
+    @property
+    def common_subjects(self) -> list[str]:
+        """Return the subjects that more than half of the questions have."""
+        counts = Counter(name for option in self.options for name in option.subjects.split(", "))
+        most = len(self.options) / 2
+        return [name for name, n in counts.most_common() if name and n > most]
+
+    @property
+    def common_position(self) -> int | None:
+        """Return the option, 1 to 4, if it is the same in all questions, else None."""
+        positions = {option.option for option in self.options}
+        return positions.pop() if len(positions) == 1 else None
+
+
+@dataclass(frozen=True)
+class Found:
+    """The groups that were found, and on which answers they rest."""
+
+    wrong: WrongAnswers
+    # QuestionIds, by the number of the question.
+    question_id: IntArray
+    # The group of each item; see `groups.find_groups`.
+    group: IntArray
+    lifts: list[Ratio]
+    # By how much the groups lower the log loss of the wrong answers of the checking students.
+    gain: Ratio
+    n_checking: int
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("--tasks", choices=("1/2", "3/4"), default="3/4", help="default: 3/4")
+    cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
+    cli.add_folder(parser, "--metadata_dir", layout.METADATA_DIR)
+    cli.add_folder(parser, "--images_dir", layout.IMAGES_DIR)
+    cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
+    cli.add_number(parser, "--seed", 0, "seed of the model, and of who finds, chooses and checks")
+    return parser
+
+
+def main() -> None:
+    """Read the answers, find groups, write the page and the table."""
+    options = build_parser().parse_args()
+    ending = f"task_{options.tasks.replace('/', '_')}.csv"
+    train = options.input_dir / f"train_{ending}"
+    reading.require_file(train)
+    writing.require_writable_folder(options.output_dir)
+    answers = read_answers(train, options=True, ids=True)
+    context = find_context(answers, options.metadata_dir, ending)
+    found = find(answers, context, options.seed)
+
+    subjects = name_subjects(options.metadata_dir, ending, found.question_id)
+    # Tasks 1/2 have no images and no pages of task 3.
+    has_images = options.tasks == "3/4"
+    images_dir = options.images_dir if has_images else None
+    report_dir = options.output_dir / "question_report" if has_images else None
+    described = describe(found, answers, subjects, images_dir, report_dir)
+    contents = {
+        options.output_dir / PAGE: render(described, found, answers, provenance.origin_of(train)),
+        options.output_dir / TABLE: tabulate(described).to_csv(index=False, lineterminator="\n"),
+    }
+    writing.write_files(contents)
+    print(f"written: {cli.show(options.output_dir / PAGE)} ({len(described):,} groups) and .csv")
+
+
+def find_context(answers: pd.DataFrame, metadata_dir: Path, ending: str) -> IntArray:
+    """Return the context of each answer, for the model of answers, int32 (n, levels)."""
+    path = metadata.find(metadata_dir, f"answer_metadata_{ending}")
+    circumstances = None
+    if path is not None and "AnswerId" in answers:
+        header = reading.read_header(reading.file_source(path))
+        columns = [column for column in (schema.GROUP_ID, schema.QUIZ_ID) if column.name in header]
+        answer_id = answers["AnswerId"].to_numpy()
+        circumstances = metadata.read_circumstances(path, answer_id, columns=columns)
+    student = answers["UserId"].to_numpy()
+    question = answers["QuestionId"].to_numpy()
+    return number_contexts(student, question, 0, circumstances)
+
+
+def name_subjects(metadata_dir: Path, ending: str, question_id: IntArray) -> list[str]:
+    """Return the names of the deepest subjects of each question; "" where unknown."""
+    questions = metadata.find(metadata_dir, f"question_metadata_{ending}")
+    tree_path = metadata.find(metadata_dir, layout.SUBJECT_METADATA)
+    if questions is None or tree_path is None:
+        return [""] * len(question_id)
+    tree = metadata.read_subject_tree(tree_path)
+    subjects = metadata.read_question_subjects(questions, question_id, tree).join(tree, "subject")
+    deepest = subjects[subjects["Level"] == subjects.groupby("row")["Level"].transform("max")]
+    names = deepest.groupby("row")["Name"].agg(", ".join)
+    return names.reindex(range(len(question_id)), fill_value="").tolist()
+
+
+# ---- Finding groups ------------------------------------------------------------------------------
+
+
+def find(answers: pd.DataFrame, context: IntArray, seed: int) -> Found:
+    """Find groups of wrong options, and check them on students who took no part in the search."""
+    student_id, student = number_ids(answers["UserId"])
+    question_id, question = number_ids(answers["QuestionId"])
+    option = answers["AnswerValue"].to_numpy()
+    right = answers["CorrectAnswer"].to_numpy()
+    model = ItemResponseOptions(N_DIMENSIONS, seed=seed)
+    model.fit(student, question, option, right, context=context)
+    rows = np.flatnonzero(option != right)
+    p_option = model.predict_proba(student[rows], question[rows], context=context[rows])
+    wrong = WrongAnswers(
+        student=student[rows],
+        question=question[rows],
+        option=option[rows] - np.int8(1),
+        probability=groups.given_wrong(p_option, right[rows] - np.int8(1)),
+        n_students=len(student_id),
+        n_questions=len(question_id),
+    )
+    part = draw_parts(len(student_id), seed)
+    pairs = groups.compare_pairs(wrong.of_students(part == FINDING))
+    group = groups.choose_groups(pairs, wrong.of_students(part == CHOOSING))
+    checking = wrong.of_students(part == CHECKING)
+    return Found(
+        wrong=wrong,
+        question_id=question_id,
+        group=group,
+        lifts=groups.measure_lift(checking, group),
+        gain=groups.ratio_by_student(*groups.gain_by_student(checking, checking, group)),
+        n_checking=int((part == CHECKING).sum()),
+    )
+
+
+def draw_parts(n_students: int, seed: int) -> IntArray:
+    """Draw who finds groups, who chooses among them and who checks them, int64 (n_students,)."""
+    bounds = np.cumsum(SHARES)[:-1]
+    return np.searchsorted(bounds, np.random.default_rng(seed).random(n_students), side="right")
+
+
+# ---- What people see -----------------------------------------------------------------------------
+
+
+def describe(
+    found: Found,
+    answers: pd.DataFrame,
+    subjects: list[str],
+    images_dir: Path | None,
+    report_dir: Path | None,
+) -> list[Group]:
+    """Return the groups as the page shows them: those that concern most students first."""
+    question = np.searchsorted(found.question_id, answers["QuestionId"].to_numpy())
+    item = question * N_OPTIONS + answers["AnswerValue"].to_numpy() - 1
+    n_chosen = np.bincount(item, minlength=found.wrong.n_items)
+    n_answers = np.bincount(question, minlength=len(found.question_id))
+    is_right: BoolArray = answers["IsCorrect"].to_numpy() == 1
+    right_option = np.zeros(len(found.question_id), np.int8)
+    right_option[question[is_right]] = answers["CorrectAnswer"].to_numpy()[is_right]
+    n_students = groups.count_students(found.wrong, found.group)
+    described = []
+    for number, lift in enumerate(found.lifts):
+        options = []
+        for member in np.flatnonzero(found.group == number).tolist():
+            row, position = divmod(member, N_OPTIONS)
+            question_id = int(found.question_id[row])
+            options.append(
+                WrongOption(
+                    question_id=question_id,
+                    option=position + 1,
+                    right_option=int(right_option[row]),
+                    share=float(n_chosen[member] / n_answers[row]),
+                    n_answers=int(n_answers[row]),
+                    subjects=subjects[row],
+                    image=link_to(images_dir, f"{question_id}.*"),
+                    page=link_to(report_dir, f"question_{question_id}.html"),
+                )
+            )
+        options.sort(key=lambda option: -option.share)
+        described.append(Group(int(n_students[number]), lift, options))
+    return sorted(described, key=lambda group: -group.n_students)
+
+
+def link_to(folder: Path | None, pattern: str) -> str:
+    """Return the URI of the first file in a folder that matches a pattern; "" if there is none."""
+    matches = sorted(folder.glob(pattern)) if folder else []
+    return matches[0].resolve().as_uri() if matches else ""
+
+
+def render(described: list[Group], found: Found, answers: pd.DataFrame, origin: Origin) -> str:
+    """Return the page."""
+    return pages.render(
+        PAGE,
+        title="Wrong answers that go together",
+        tab="Misconceptions",
+        origin=origin,
+        groups=described,
+        gain=found.gain,
+        n_checking=found.n_checking,
+        n_students=found.wrong.n_students,
+        n_wrong=len(found.wrong.option),
+        n_answers=len(answers),
+    )
+
+
+def tabulate(described: list[Group]) -> pd.DataFrame:
+    """Return the table: a row for each option of each group."""
+    columns = ["Group", "Students", "Lift", "LiftLow", "LiftHigh", "QuestionId", "AnswerValue"]
+    columns += ["CorrectAnswer", "Share", "Answers", "Subjects"]
+    rows = []
+    for number, group in enumerate(described, start=1):
+        lift = (group.lift.value, group.lift.low, group.lift.high)
+        facts = (number, group.n_students, *(round(value, 3) for value in lift))
+        for option in group.options:
+            own = (option.question_id, option.option, option.right_option)
+            rows.append((*facts, *own, round(option.share, 4), option.n_answers, option.subjects))
+    return pd.DataFrame(rows, columns=columns)
+
+
+if __name__ == "__main__":
+    cli.run(main)
