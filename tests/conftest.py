@@ -45,7 +45,7 @@ if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Tests import the modules that lie beside scripts, as the scripts do.
-sys.path += [str(ROOT / name) for name in ("data", "hosting", "task_2", "task_3", "task_4")]
+sys.path += [str(ROOT / name) for name in ("data", "hosting", "task_3", "task_4")]
 # The type of the fixture `write`.
 Write = Callable[[str, str | bytes], Path]
 
