@@ -13,8 +13,9 @@ not seen. So one part of the training answers at a time is held out, and its fea
 from all other answers.
 
 Where nothing more is known than who answered what, trees predict worse than the item response model
-whose prediction is one of their features. So the result lies between the two, where held-out
-answers say: at the item response model's prediction, unless these show that the trees know more.
+whose prediction is one of their features. So answers held out of the trees decide between the two:
+if the trees do not predict these better, the result lies at the item response model's prediction or
+near it.
 """
 
 import argparse
@@ -107,7 +108,8 @@ def mix(
     `start` holds the logits of the item response model. The logits are averaged, and `weight` is
     the share of the trees.
     """
-    return expit((1 - weight) * start + weight * logit(p_trees))
+    p: npt.NDArray[np.float64] = expit((1 - weight) * start + weight * logit(p_trees))
+    return p
 
 
 def choose_weight(
@@ -115,15 +117,20 @@ def choose_weight(
     p_trees: npt.NDArray[np.float64],
     outcome: npt.NDArray[np.generic],
 ) -> float:
-    """Return the smallest weight for `mix` that held-out outcomes do not speak against.
+    """Return the weight of the trees for `mix`, chosen by outcomes of rows held out of the trees.
 
-    Its log-likelihood is at most 2 below that of the best weight. So the weight lies about two
-    standard errors below the best one, and is 0 if the trees may know nothing more.
+    Trees that predict these outcomes better than the item response model get all the weight. They
+    have learned from half of the rows, and those that learn from all rows know more still.
+
+    Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. It
+    lies about two standard errors below the best weight, and is 0 if the trees may know nothing.
     """
     log_likelihood = np.empty(len(WEIGHTS))
     for i, weight in enumerate(WEIGHTS):
         p = mix(start, p_trees, weight)
         log_likelihood[i] = np.log(np.where(outcome, p, 1 - p)).sum()
+    if log_likelihood[-1] > log_likelihood[0]:
+        return 1.0
     is_likely = log_likelihood >= log_likelihood.max() - 2
     return float(WEIGHTS[is_likely][0])
 
@@ -132,10 +139,11 @@ def weigh_trees(
     start: npt.NDArray[np.floating],
     features: npt.NDArray[np.float32],
     outcome: npt.NDArray[np.generic],
-    random_state: np.random.RandomState,
+    seed: int,
     **more_settings: object,
 ) -> float:
     """Return the weight of the trees for `mix`: trees of one half of the rows predict the other."""
+    random_state = np.random.RandomState(seed)
     learned, held_out = train_test_split(
         np.arange(len(outcome)), test_size=0.5, stratify=outcome, random_state=random_state
     )
@@ -223,9 +231,9 @@ def main() -> None:
     p_right = predict_mean(models, template_part.table)
     weight = 1.0
     if "model" in groups:
-        # Held-out answers decide how far to go from the item response model to the trees.
+        # Held-out answers decide between the item response model and the trees.
         start = np.concatenate([part.table["model"] for part in train_parts])
-        weight = weigh_trees(start, features, is_correct, random_state, monotonic_cst=directions)
+        weight = weigh_trees(start, features, is_correct, options.seed, monotonic_cst=directions)
         p_right = mix(template_part.table["model"].to_numpy(), p_right, weight)
     prediction = (p_right > 0.5).astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------

@@ -17,9 +17,9 @@ model is fitted for each of three stages. Stage 0: is the rank above 0? Stage 1,
 1? Stage 2, if so: is it above 2? Features that exist once for each option are in order of rank too.
 
 Where nothing more is known than who chose what, trees predict worse than simpler models, such as
-the item response model whose prediction is one of their features. So the result of each stage lies
-between the two, where held-out answers say: at the simpler model's prediction, unless these show
-that the trees know more.
+the item response model whose prediction is one of their features. So answers held out of the trees
+decide between the two, stage by stage: if the trees do not predict these better, the result lies at
+the simpler model's prediction or near it.
 """
 
 import argparse
@@ -132,7 +132,8 @@ def mix(
     `start` holds logits, see `start_logits`. The logits are averaged, and `weight` is the share of
     the trees.
     """
-    return expit((1 - weight) * start + weight * logit(p_trees))
+    p: npt.NDArray[np.float64] = expit((1 - weight) * start + weight * logit(p_trees))
+    return p
 
 
 def choose_weight(
@@ -140,15 +141,20 @@ def choose_weight(
     p_trees: npt.NDArray[np.float64],
     outcome: npt.NDArray[np.generic],
 ) -> float:
-    """Return the smallest weight for `mix` that held-out outcomes do not speak against.
+    """Return the weight of the trees for `mix`, chosen by outcomes of rows held out of the trees.
 
-    Its log-likelihood is at most 2 below that of the best weight. So the weight lies about two
-    standard errors below the best one, and is 0 if the trees may know nothing more.
+    Trees that predict these outcomes better than the start get all the weight. They have
+    learned from half of the rows, and those that learn from all rows know more still.
+
+    Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. It
+    lies about two standard errors below the best weight, and is 0 if the trees may know nothing.
     """
     log_likelihood = np.empty(len(WEIGHTS))
     for i, weight in enumerate(WEIGHTS):
         p = mix(start, p_trees, weight)
         log_likelihood[i] = np.log(np.where(outcome, p, 1 - p)).sum()
+    if log_likelihood[-1] > log_likelihood[0]:
+        return 1.0
     is_likely = log_likelihood >= log_likelihood.max() - 2
     return float(WEIGHTS[is_likely][0])
 
@@ -157,10 +163,11 @@ def weigh_trees(
     start: npt.NDArray[np.floating],
     features: npt.NDArray[np.float32],
     outcome: npt.NDArray[np.generic],
-    random_state: np.random.RandomState,
+    seed: int,
     **more_settings: object,
 ) -> float:
     """Return the weight of the trees for `mix`: trees of one half of the rows predict the other."""
+    random_state = np.random.RandomState(seed)
     learned, held_out = train_test_split(
         np.arange(len(outcome)), test_size=0.5, stratify=outcome, random_state=random_state
     )
@@ -266,7 +273,7 @@ def main() -> None:
         ranks.append(rank_of_option[np.arange(len(part.rows)), option_number])
     rank = np.concatenate(ranks)
 
-    # With these two groups of features, the result lies between `start_logits` and the trees.
+    # With these two groups of features, there are logits that trees must improve on.
     has_start = {"model", "distractors"} <= set(groups)
     if has_start:
         train_start = np.concatenate([start_logits(part.table) for part in train_parts])
@@ -286,10 +293,10 @@ def main() -> None:
             p_go_on = predict_mean(models, template_part.table)
             weight = 1.0
             if has_start:
-                # Held-out answers decide how far to go from the start to the trees.
+                # Held-out answers decide between the start and the trees.
                 start = train_start[reaches_stage, stage]
                 stage_features = features[reaches_stage]
-                weight = weigh_trees(start, stage_features, goes_on, random_state, max_iter=n_trees)
+                weight = weigh_trees(start, stage_features, goes_on, options.seed, max_iter=n_trees)
                 p_go_on = mix(template_start[:, stage], p_go_on, weight)
             weights.append(weight)
         else:
