@@ -15,7 +15,7 @@ from all other answers.
 Where nothing more is known than who answered what, trees predict worse than the item response model
 whose prediction is one of their features. So answers held out of the trees decide between the two:
 if the trees do not predict these better, the result lies at the item response model's prediction or
-near it.
+near it. With millions of answers, the trees decide alone.
 """
 
 import argparse
@@ -57,6 +57,9 @@ MIN_ANSWERS = 100
 MIN_KNOWN = 100
 # The weights of the trees to choose from: 0 is the item response model alone, 1 the trees alone.
 WEIGHTS = np.linspace(0, 1, 51)
+# With more training rows than this, the trees have all the weight: they have much to learn from,
+# and the fit to weigh them would take long.
+MAX_WEIGHED_ROWS = 2_000_000
 # Predict this many rows at a time, to limit memory.
 BLOCK_ROWS = 100_000
 # Training and template rows that the script handles per second, to estimate its run time. Measured
@@ -230,7 +233,7 @@ def main() -> None:
 
     p_right = predict_mean(models, template_part.table)
     weight = 1.0
-    if "model" in groups:
+    if "model" in groups and len(is_correct) <= MAX_WEIGHED_ROWS:
         # Held-out answers decide between the item response model and the trees.
         start = np.concatenate([part.table["model"] for part in train_parts])
         weight = weigh_trees(start, features, is_correct, options.seed, monotonic_cst=directions)

@@ -67,6 +67,9 @@ MIN_STAGE_ANSWERS = 40
 MIN_KNOWN = 100
 # The weights of the trees to choose from: 0 is the start alone, 1 the trees alone.
 WEIGHTS = np.linspace(0, 1, 51)
+# With more training rows than this, the trees have all the weight: they have much to learn from,
+# and the fit to weigh them would take long.
+MAX_WEIGHED_ROWS = 2_000_000
 # Shares of options are at least this large where their logarithm is taken.
 MIN_SHARE = 1e-6
 # Predict this many rows at a time, to limit memory.
@@ -274,7 +277,7 @@ def main() -> None:
     rank = np.concatenate(ranks)
 
     # With these two groups of features, there are logits that trees must improve on.
-    has_start = {"model", "distractors"} <= set(groups)
+    has_start = {"model", "distractors"} <= set(groups) and len(features) <= MAX_WEIGHED_ROWS
     if has_start:
         train_start = np.concatenate([start_logits(part.table) for part in train_parts])
         template_start = start_logits(template_part.table)
