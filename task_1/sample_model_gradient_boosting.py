@@ -11,6 +11,11 @@ The functions in common/answer_features/ compute the features. To add a feature,
 `part.table` of every part in `main`. Trees must learn from answers whose outcomes the features have
 not seen. So one part of the training answers at a time is held out, and its features are computed
 from all other answers.
+
+Where nothing more is known than who answered what, trees predict worse than the item response model
+whose prediction is one of their features. So answers held out of the trees decide between the two:
+if the trees do not predict these better, the result lies at the item response model's prediction or
+near it. With millions of answers, the trees decide alone.
 """
 
 import argparse
@@ -24,7 +29,9 @@ from common.probabilities import write_probabilities
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import train_test_split
 
 TASK = 1
 # The settings were chosen on answers held out of the training data. A fit sets
@@ -48,6 +55,11 @@ N_FITS = 2
 MIN_ANSWERS = 100
 # Trees do not use a feature that is known for fewer rows than this.
 MIN_KNOWN = 100
+# The weights of the trees to choose from: 0 is the item response model alone, 1 the trees alone.
+WEIGHTS = np.linspace(0, 1, 51)
+# With more training rows than this, the trees have all the weight: they have much to learn from,
+# and the fit to weigh them would take long.
+MAX_WEIGHED_ROWS = 2_000_000
 # Predict this many rows at a time, to limit memory.
 BLOCK_ROWS = 100_000
 # Training and template rows that the script handles per second, to estimate its run time. Measured
@@ -62,9 +74,10 @@ def fit_trees(
     features: npt.NDArray[np.float32],
     outcome: npt.NDArray[np.generic],
     random_state: np.random.RandomState,
+    n_fits: int = N_FITS,
     **more_settings: object,
 ) -> Models:
-    """Return `N_FITS` fitted models, which differ only in their random choices.
+    """Return `n_fits` fitted models, which differ only in their random choices.
 
     `more_settings` are added to `SETTINGS`.
     """
@@ -73,7 +86,7 @@ def fit_trees(
     n_known = np.isfinite(features).sum(axis=0)
     features = np.where(n_known < MIN_KNOWN, np.float32(0), features)
     models = []
-    for _ in range(N_FITS):
+    for _ in range(n_fits):
         model = HistGradientBoostingClassifier(
             **SETTINGS, **more_settings, random_state=random_state
         )
@@ -88,6 +101,58 @@ def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]
         block = table[start : start + BLOCK_ROWS].to_numpy()
         block_means.append(np.mean([model.predict_proba(block)[:, 1] for model in models], axis=0))
     return np.concatenate(block_means)
+
+
+def mix(
+    start: npt.NDArray[np.floating], p_trees: npt.NDArray[np.float64], weight: float
+) -> npt.NDArray[np.float64]:
+    """Return probabilities between those of the item response model and those of the trees.
+
+    `start` holds the logits of the item response model. The logits are averaged, and `weight` is
+    the share of the trees.
+    """
+    p: npt.NDArray[np.float64] = expit((1 - weight) * start + weight * logit(p_trees))
+    return p
+
+
+def choose_weight(
+    start: npt.NDArray[np.floating],
+    p_trees: npt.NDArray[np.float64],
+    outcome: npt.NDArray[np.generic],
+) -> float:
+    """Return the weight of the trees for `mix`, chosen by outcomes of rows held out of the trees.
+
+    Trees that predict these outcomes better than the item response model get all the weight. They
+    have learned from half of the rows, and those that learn from all rows know more still.
+
+    Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. It
+    lies about two standard errors below the best weight, and is 0 if the trees may know nothing.
+    """
+    log_likelihood = np.empty(len(WEIGHTS))
+    for i, weight in enumerate(WEIGHTS):
+        p = mix(start, p_trees, weight)
+        log_likelihood[i] = np.log(np.where(outcome, p, 1 - p)).sum()
+    if log_likelihood[-1] > log_likelihood[0]:
+        return 1.0
+    is_likely = log_likelihood >= log_likelihood.max() - 2
+    return float(WEIGHTS[is_likely][0])
+
+
+def weigh_trees(
+    start: npt.NDArray[np.floating],
+    features: npt.NDArray[np.float32],
+    outcome: npt.NDArray[np.generic],
+    seed: int,
+    **more_settings: object,
+) -> float:
+    """Return the weight of the trees for `mix`: trees of one half of the rows predict the other."""
+    random_state = np.random.RandomState(seed)
+    learned, held_out = train_test_split(
+        np.arange(len(outcome)), test_size=0.5, stratify=outcome, random_state=random_state
+    )
+    models = fit_trees(features[learned], outcome[learned], random_state, 1, **more_settings)
+    p_trees = models[0].predict_proba(features[held_out])[:, 1]
+    return choose_weight(start[held_out], p_trees, outcome[held_out])
 
 
 def log_losses(log_event: run_log.LogEvent, model: HistGradientBoostingClassifier) -> None:
@@ -167,11 +232,18 @@ def main() -> None:
     log_losses(log_event, models[0])
 
     p_right = predict_mean(models, template_part.table)
+    weight = 1.0
+    if "model" in groups and len(is_correct) <= MAX_WEIGHED_ROWS:
+        # Held-out answers decide between the item response model and the trees.
+        start = np.concatenate([part.table["model"] for part in train_parts])
+        weight = weigh_trees(start, features, is_correct, options.seed, monotonic_cst=directions)
+        p_right = mix(template_part.table["model"].to_numpy(), p_right, weight)
     prediction = (p_right > 0.5).astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(template, TASK, prediction, paths.output)
     write_probabilities(template, TASK, p_right, paths.probabilities)
+    print(f"weight of the trees: {weight:.2f}")
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
 
 

@@ -15,6 +15,11 @@ from all other answers.
 Options have a rank: 0 is the right option, 1 the most popular wrong option, 3 the least popular. A
 model is fitted for each of three stages. Stage 0: is the rank above 0? Stage 1, if so: is it above
 1? Stage 2, if so: is it above 2? Features that exist once for each option are in order of rank too.
+
+Where nothing more is known than who chose what, trees predict worse than simpler models, such as
+the item response model whose prediction is one of their features. So answers held out of the trees
+decide between the two, stage by stage: if the trees do not predict these better, the result lies at
+the simpler model's prediction or near it.
 """
 
 import argparse
@@ -29,7 +34,9 @@ from common.probabilities import write_probabilities
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import train_test_split
 
 TASK = 2
 # The settings were chosen on answers held out of the training data. A fit sets
@@ -53,10 +60,18 @@ N_FITS = 2
 # The training file must hold at least this many answers of each kind, right and wrong.
 MIN_ANSWERS = 100
 # Stage r separates the answers of rank r, which stop there, from those of higher rank, which go on.
-# A stage gets trees only if at least this many answers stop and at least as many go on.
-MIN_STAGE_ANSWERS = 20
+# A stage gets trees only if at least this many answers stop and at least as many go on. Half of
+# them are held out to weigh the trees.
+MIN_STAGE_ANSWERS = 40
 # Trees do not use a feature that is known for fewer rows than this.
 MIN_KNOWN = 100
+# The weights of the trees to choose from: 0 is the start alone, 1 the trees alone.
+WEIGHTS = np.linspace(0, 1, 51)
+# With more training rows than this, the trees have all the weight: they have much to learn from,
+# and the fit to weigh them would take long.
+MAX_WEIGHED_ROWS = 2_000_000
+# Shares of options are at least this large where their logarithm is taken.
+MIN_SHARE = 1e-6
 # Predict this many rows at a time, to limit memory.
 BLOCK_ROWS = 100_000
 # Training and template rows that the script handles per second, to estimate its run time. Measured
@@ -71,9 +86,10 @@ def fit_trees(
     features: npt.NDArray[np.float32],
     outcome: npt.NDArray[np.generic],
     random_state: np.random.RandomState,
+    n_fits: int = N_FITS,
     **more_settings: object,
 ) -> Models:
-    """Return `N_FITS` fitted models, which differ only in their random choices.
+    """Return `n_fits` fitted models, which differ only in their random choices.
 
     `more_settings` are added to `SETTINGS`.
     """
@@ -82,7 +98,7 @@ def fit_trees(
     n_known = np.isfinite(features).sum(axis=0)
     features = np.where(n_known < MIN_KNOWN, np.float32(0), features)
     models = []
-    for _ in range(N_FITS):
+    for _ in range(n_fits):
         model = HistGradientBoostingClassifier(
             **SETTINGS, **more_settings, random_state=random_state
         )
@@ -97,6 +113,70 @@ def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]
         block = table[start : start + BLOCK_ROWS].to_numpy()
         block_means.append(np.mean([model.predict_proba(block)[:, 1] for model in models], axis=0))
     return np.concatenate(block_means)
+
+
+def start_logits(table: pd.DataFrame) -> npt.NDArray[np.float64]:
+    """Return the logit of going on at each stage, as it is known without trees.
+
+    At stage 0 it comes from the item response model, at stage 1 from that of the wrong answers, at
+    stage 2 from the shares of the question's options. Shape (rows, 3).
+    """
+    share_2 = np.maximum(table["share_2"], MIN_SHARE)
+    share_3 = np.maximum(table["share_3"], MIN_SHARE)
+    columns = [-table["model"], -table["distractor"], np.log(share_3 / share_2)]
+    return np.column_stack(columns).astype(np.float64)
+
+
+def mix(
+    start: npt.NDArray[np.floating], p_trees: npt.NDArray[np.float64], weight: float
+) -> npt.NDArray[np.float64]:
+    """Return probabilities between those of the start and those of the trees.
+
+    `start` holds logits, see `start_logits`. The logits are averaged, and `weight` is the share of
+    the trees.
+    """
+    p: npt.NDArray[np.float64] = expit((1 - weight) * start + weight * logit(p_trees))
+    return p
+
+
+def choose_weight(
+    start: npt.NDArray[np.floating],
+    p_trees: npt.NDArray[np.float64],
+    outcome: npt.NDArray[np.generic],
+) -> float:
+    """Return the weight of the trees for `mix`, chosen by outcomes of rows held out of the trees.
+
+    Trees that predict these outcomes better than the start get all the weight. They have
+    learned from half of the rows, and those that learn from all rows know more still.
+
+    Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. It
+    lies about two standard errors below the best weight, and is 0 if the trees may know nothing.
+    """
+    log_likelihood = np.empty(len(WEIGHTS))
+    for i, weight in enumerate(WEIGHTS):
+        p = mix(start, p_trees, weight)
+        log_likelihood[i] = np.log(np.where(outcome, p, 1 - p)).sum()
+    if log_likelihood[-1] > log_likelihood[0]:
+        return 1.0
+    is_likely = log_likelihood >= log_likelihood.max() - 2
+    return float(WEIGHTS[is_likely][0])
+
+
+def weigh_trees(
+    start: npt.NDArray[np.floating],
+    features: npt.NDArray[np.float32],
+    outcome: npt.NDArray[np.generic],
+    seed: int,
+    **more_settings: object,
+) -> float:
+    """Return the weight of the trees for `mix`: trees of one half of the rows predict the other."""
+    random_state = np.random.RandomState(seed)
+    learned, held_out = train_test_split(
+        np.arange(len(outcome)), test_size=0.5, stratify=outcome, random_state=random_state
+    )
+    models = fit_trees(features[learned], outcome[learned], random_state, 1, **more_settings)
+    p_trees = models[0].predict_proba(features[held_out])[:, 1]
+    return choose_weight(start[held_out], p_trees, outcome[held_out])
 
 
 @dataclass(frozen=True)
@@ -196,7 +276,14 @@ def main() -> None:
         ranks.append(rank_of_option[np.arange(len(part.rows)), option_number])
     rank = np.concatenate(ranks)
 
+    # With these two groups of features, there are logits that trees must improve on.
+    has_start = {"model", "distractors"} <= set(groups) and len(features) <= MAX_WEIGHED_ROWS
+    if has_start:
+        train_start = np.concatenate([start_logits(part.table) for part in train_parts])
+        template_start = start_logits(template_part.table)
+
     random_state = np.random.RandomState(options.seed)
+    weights = []
     p_rank = np.ones((len(template), 4))
     logged_stages = []
     for stage, n_trees in enumerate(N_TREES):
@@ -207,6 +294,14 @@ def main() -> None:
             models = fit_trees(features[reaches_stage], goes_on, random_state, max_iter=n_trees)
             logged_stages.append(LoggedStage(models[0], reaches_stage.mean()))
             p_go_on = predict_mean(models, template_part.table)
+            weight = 1.0
+            if has_start:
+                # Held-out answers decide between the start and the trees.
+                start = train_start[reaches_stage, stage]
+                stage_features = features[reaches_stage]
+                weight = weigh_trees(start, stage_features, goes_on, options.seed, max_iter=n_trees)
+                p_go_on = mix(template_start[:, stage], p_go_on, weight)
+            weights.append(weight)
         else:
             # Too few answers for trees: the same probability for all rows. Laplace's rule of
             # succession keeps it above 0 and below 1.
@@ -224,6 +319,8 @@ def main() -> None:
 
     submission.write_predictions(template, TASK, prediction, paths.output)
     write_probabilities(template, TASK, p_option, paths.probabilities)
+    shown_weights = ", ".join(f"{weight:.2f}" for weight in weights)
+    print(f"weights of the trees: {shown_weights}")
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
 
 

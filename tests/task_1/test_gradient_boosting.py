@@ -1,15 +1,21 @@
 """Gradient boosting on features, tasks 1 and 2: which features there are, and what they find."""
 
 import shutil
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+from common import metrics
 
 import numpy as np
 import pandas as pd
 import planted_answers as planted
 import pytest
+from ability import load_module
 from conftest import fails, run
 from planted_answers import COLUMN, TASKS, accuracy, plant_quizzes, split
+from run_scripts import ROOT
 from sample_blocks import needs_blocks
 from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -148,18 +154,20 @@ def test_a_group_that_is_asked_for_and_needs_missing_columns_is_an_error(
     assert "'habits' need AnswerValue and CorrectAnswer of the training ans" in error
 
 
-@TASKS
-def test_the_probability_is_the_mean_of_two_fits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int
-) -> None:
-    """The script writes the mean of the probabilities that two fits give to a right answer.
+@dataclass(frozen=True)
+class Calls:
+    """The calls of `predict_proba` in a run of the script, in order."""
 
-    In task 1 this probability does not fall if the first feature rises, which is the probability by
-    an item response model.
-    """
-    # The probabilities of each call of `predict_proba`, and whether they rise with the feature.
-    probabilities: list[np.ndarray] = []
-    never_falls: list[np.ndarray] = []
+    # The probabilities of the class 1, an array for each call.
+    probabilities: list[np.ndarray] = field(default_factory=list)
+    # Whether no probability of the call falls if the first feature rises by 1.
+    never_falls: list[bool] = field(default_factory=list)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    """Return a record that the script's trees fill."""
+    recorded = Calls()
 
     class Recorded(HistGradientBoostingClassifier):
         """A model that records its predictions, and those for a first feature greater by 1."""
@@ -168,27 +176,145 @@ def test_the_probability_is_the_mean_of_two_fits(
             probability = super().predict_proba(x)[:, 1]
             is_first_feature = np.arange(x.shape[1]) == 0
             with_first_raised = super().predict_proba(x + is_first_feature)[:, 1]
-            probabilities.append(probability)
-            never_falls.append(with_first_raised >= probability)
+            recorded.probabilities.append(probability)
+            recorded.never_falls.append(bool(np.all(with_first_raised >= probability)))
             return super().predict_proba(x)
 
     monkeypatch.setattr("sklearn.ensemble.HistGradientBoostingClassifier", Recorded)
-    flags = ["--features", "model", "rates", "--probabilities", tmp_path / "p.parquet"]
+    return recorded
+
+
+def read_probabilities(folder: Path) -> np.ndarray:
+    """Return the probabilities that a script has written to p.parquet, without ids."""
+    return pd.read_parquet(folder / "p.parquet").filter(like="Probability").to_numpy()
+
+
+@TASKS
+def test_the_probability_of_the_trees_is_the_mean_of_two_fits(
+    tmp_path: Path, calls: Calls, task: int
+) -> None:
+    """Without the group `model` there is nothing but trees."""
+    flags = ["--features", "rates", "context", "--probabilities", tmp_path / "p.parquet"]
     predict(tmp_path, task, *flags)
 
-    first, second = probabilities[:2]
+    first, second = calls.probabilities[:2]
     # The two fits have different seeds, so that their probabilities differ, but only a little.
     assert 0.001 < np.abs(first - second).mean() < 0.1
     mean = (first + second) / 2
-    if task == 1:
-        p_right = mean
-        assert np.all(never_falls)
-    else:
-        # In task 2 the first two fits predict whether the answer is wrong.
-        p_right = 1 - mean
-
-    written = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
+    # In task 2 the first two fits predict whether the answer is wrong.
+    p_right = mean if task == 1 else 1 - mean
     # The file of task 1 has one column, the probability of a right answer. The file of task 2 has a
     # column for each option, and the right option differs from row to row: `p_right` must be the
     # probability of one of the four.
+    written = read_probabilities(tmp_path)
     assert np.isclose(written, p_right[:, None], atol=1e-6).any(axis=1).all()
+
+
+def test_the_trees_of_task_1_never_fall_if_the_item_response_model_rises(
+    tmp_path: Path, calls: Calls
+) -> None:
+    predict(tmp_path, 1, "--features", "model", "rates")
+    # Two fits predict the template, and one predicts the rows that are held out to weigh the trees.
+    assert calls.never_falls == [True, True, True]
+
+
+def test_trees_of_task_1_that_know_nothing_more_do_not_fall_below_item_response(
+    tmp_path: Path, calls: Calls
+) -> None:
+    """One ability is all that there is to know, and item response models it."""
+    n_students, n_questions = 300, 40
+    rng = np.random.default_rng(0)
+    student, question = np.divmod(np.arange(n_students * n_questions), n_questions)
+    ability = rng.normal(0, 1.3, n_students)[student]
+    easiness = rng.normal(0, 1, n_questions)[question]
+    p_right = 0.2 + 0.8 * planted.sigmoid(ability + easiness)
+    is_correct = (rng.random(len(p_right)) < p_right).astype(int)
+    columns = {"UserId": student, "QuestionId": question, "IsCorrect": is_correct}
+    answers = pd.DataFrame(columns).sample(frac=1, random_state=0, ignore_index=True)
+    train, test = split(answers, 8_000)
+
+    truth = test["IsCorrect"].to_numpy()
+    flags = ["--probabilities", tmp_path / "p.parquet"]
+    log_loss = {}
+    for name in ("item_response", "gradient_boosting"):
+        script = f"task_1/sample_model_{name}.py"
+        planted.predict(script, tmp_path, *flags, train=train, pairs=test)
+        p = read_probabilities(tmp_path)[:, 0]
+        log_loss[name] = -np.log(np.where(truth, p, 1 - p))
+    p_trees = (calls.probabilities[0] + calls.probabilities[1]) / 2
+    log_loss["trees"] = -np.log(np.where(truth, p_trees, 1 - p_trees))
+
+    # The trees alone fall below. Answers of one student are correlated.
+    loss = log_loss["trees"] - log_loss["item_response"]
+    student_of_test = test["UserId"].to_numpy()
+    assert loss.mean() > 2 * metrics.clustered_standard_error(loss, student_of_test)
+    # Two standard errors are left to chance.
+    loss = log_loss["gradient_boosting"] - log_loss["item_response"]
+    assert loss.mean() < 2 * metrics.clustered_standard_error(loss, student_of_test)
+
+
+# ---- The weight of the trees -------------------------------------------------------------------
+
+
+@pytest.fixture(params=[1, 2])
+def sample(request: pytest.FixtureRequest) -> ModuleType:
+    """Return the sample of task 1 or 2 as a module."""
+    path = ROOT / SCRIPT.format(request.param)
+    module: ModuleType = load_module(path, f"boosting_of_task_{request.param}")
+    return module
+
+
+def draw_outcomes(weight: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Return start, p_trees and outcomes whose true probabilities have this weight of the trees.
+
+    The last value is the standard error with which the outcomes tell the weight.
+    """
+    rng = np.random.default_rng(0)
+    start = rng.normal(0, 1, 20_000)
+    difference = rng.normal(0, 1, 20_000)
+    p = planted.sigmoid(start + weight * difference)
+    outcome = (rng.random(len(p)) < p).astype(np.int8)
+    # Fisher's information on the weight is Σ p (1 − p) · difference².
+    error = 1 / np.sqrt(np.sum(p * (1 - p) * difference**2))
+    return start, planted.sigmoid(start + difference), outcome, float(error)
+
+
+def test_the_weight_lies_two_standard_errors_below_that_of_the_outcomes(
+    sample: ModuleType,
+) -> None:
+    start, p_trees, outcome, error = draw_outcomes(0.3)
+    weight = sample.choose_weight(start, p_trees, outcome)
+    # The best weight has a standard error of `error` = 0.017; weights are 0.02 apart.
+    assert weight == pytest.approx(0.3 - 2 * error, abs=3 * error + 0.02)
+    assert weight < 0.3
+
+
+@pytest.mark.parametrize(("true_weight", "expected"), [(0.0, 0.0), (-0.5, 0.0), (0.7, 1.0)])
+def test_the_weight_is_0_without_gain_and_1_if_the_trees_are_better_than_the_start(
+    sample: ModuleType, true_weight: float, expected: float
+) -> None:
+    # With 0.0, a draw in fifty has a best weight two standard errors above 0; this one has not.
+    start, p_trees, outcome, _ = draw_outcomes(true_weight)
+    assert sample.choose_weight(start, p_trees, outcome) == expected
+
+
+def test_the_ends_of_a_mix_are_the_start_and_the_trees(sample: ModuleType) -> None:
+    start = np.array([-2.0, 0.0, 3.0])
+    p_trees = np.array([0.1, 0.7, 0.5])
+    assert sample.mix(start, p_trees, 0.0) == pytest.approx(planted.sigmoid(start))
+    assert sample.mix(start, p_trees, 1.0) == pytest.approx(p_trees)
+    # Half way between the logits −2 and log(1 / 9).
+    expected = planted.sigmoid((-2 - np.log(9)) / 2)
+    assert sample.mix(start, p_trees, 0.5)[0] == pytest.approx(expected)
+
+
+def test_the_weight_is_chosen_by_rows_from_which_the_trees_have_not_learned(
+    sample: ModuleType,
+) -> None:
+    """Trees can learn the outcomes of these rows by heart, yet know nothing about other rows."""
+    rng = np.random.default_rng(0)
+    features = rng.random((4_000, 30), dtype=np.float32)
+    outcome = rng.integers(0, 2, 4_000)
+    start = np.zeros(4_000)
+    more_settings = {"max_iter": 50} if "max_iter" not in sample.SETTINGS else {}
+    assert sample.weigh_trees(start, features, outcome, 0, **more_settings) == 0

@@ -1,0 +1,126 @@
+"""Score gradient boosting beside item response where nothing but the answers is known.
+
+Run:     python tests/benchmarks/boosting_without_metadata.py
+         KIT_REAL_DATA=… … --sat12 --splits 6
+Writes:  a table for each task to the terminal
+
+Ten sets of 300 to 3,000 students and 15 to 100 questions are simulated: every student answers every
+question, and one to three abilities decide. There are no quizzes and no metadata, so the item
+response model knows all that there is to know, and trees can only fall behind.
+
+With --sat12 the answers are those of a real test, SAT12, instead: 600 students, 32 questions. Task
+2 has four options, so questions of SAT12 with a key above 4, and answers above 4, are left out.
+
+Both sample models run as a user runs them, with default flags. Each set is split at random, 80 %
+for training and 20 % for scoring.
+"""
+
+from pathlib import Path
+
+from common import cli, layout
+from common.splits import hold_out_answers
+
+import numpy as np
+import pandas as pd
+from real_answers import HELD_OUT_SHARE, real_data_dir
+from sample_models_on_real_answers import score
+from tqdm import tqdm
+
+# The models, in the order of the columns.
+MODELS = ("item_response", "gradient_boosting")
+# Students and questions of the simulated sets, from 300 × 15 to 3,000 × 100 in equal ratios; the
+# numbers of questions are in a mixed order, so that short tests have many students too.
+N_STUDENTS = (300, 387, 500, 646, 835, 1078, 1392, 1798, 2323, 3000)
+N_QUESTIONS = (15, 43, 23, 66, 100, 19, 35, 81, 28, 53)
+# Probability of a right answer without knowledge.
+GUESSING = 0.2
+COLUMNS = ["QuestionId", "UserId", "IsCorrect", "CorrectAnswer", "AnswerValue"]
+
+
+def simulate(n_students: int, n_questions: int, seed: int) -> pd.DataFrame:
+    """Simulate a test that every student answers whole; `seed` decides the number of abilities."""
+    rng = np.random.default_rng(seed)
+    n_abilities = 1 + seed % 3
+    ability = rng.standard_normal((n_students, n_abilities))
+    # A student's logit has a standard deviation of about 1.3 over students, whatever the number of
+    # abilities.
+    slope = 1.2 * np.exp(rng.normal(0, 0.4, (n_questions, n_abilities))) / np.sqrt(n_abilities)
+    intercept = rng.normal(0.5, 1.2, n_questions)
+    p_known = 1 / (1 + np.exp(-(ability @ slope.T + intercept)))
+    p_right = GUESSING + (1 - GUESSING) * p_known
+    is_correct = rng.random(p_right.shape) < p_right
+
+    # The first ability decides a little which of the three wrong options attracts a student.
+    key = rng.integers(0, 4, n_questions)
+    attraction = rng.normal(0, 0.8, (n_questions, 3))
+    attraction_slope = rng.normal(0, 0.4, (n_questions, 3))
+    utility = attraction + ability[:, :1, np.newaxis] * attraction_slope
+    # The largest utility plus Gumbel noise is a draw from the multinomial logit model.
+    wrong = (utility + rng.gumbel(size=utility.shape)).argmax(axis=2)
+    option = np.where(is_correct, key, (key + 1 + wrong) % 4)
+
+    student, question = np.divmod(np.arange(n_students * n_questions), n_questions)
+    columns = [question, student, is_correct.ravel().astype(np.int8), key[question] + 1]
+    return pd.DataFrame(dict(zip(COLUMNS, [*columns, option.ravel() + 1], strict=True)))
+
+
+def read_sat12(task: int) -> pd.DataFrame:
+    """Read the answers to SAT12; in task 2 only options 1 to 4."""
+    answers = pd.read_csv(real_data_dir() / "sat12" / "sat12_600x32.csv")[COLUMNS]
+    if task == 1:
+        return answers
+    has_four_options = (answers["CorrectAnswer"] <= 4) & (answers["AnswerValue"] <= 4)
+    return answers[has_four_options].reset_index(drop=True)
+
+
+def write_no_metadata(_folder: Path) -> None:
+    """Write no metadata, where `score` writes those of the real answers."""
+
+
+def score_models(answers: pd.DataFrame, task: int, seed: int) -> list[list[float]]:
+    """Return accuracy and log loss of each of `MODELS` on one split."""
+    # Task 1 is measured without options, as most tests outside the challenge are.
+    columns = COLUMNS[:3] if task == 1 else COLUMNS
+    is_held_out = hold_out_answers(len(answers), HELD_OUT_SHARE, seed)
+    parts = (answers.loc[~is_held_out, columns], answers.loc[is_held_out, COLUMNS])
+    scripts = [layout.ROOT / f"task_{task}/sample_model_{name}.py" for name in MODELS]
+    return [score([script], task, parts, write_no_metadata, [])[:2] for script in scripts]
+
+
+def main() -> None:
+    """Score both models on every set and split; print the tables."""
+    p = cli.parser(__doc__)
+    p.add_argument("--tasks", nargs="+", type=int, choices=(1, 2), default=(1, 2))
+    p.add_argument("--splits", type=int, default=1, help="splits of each set")
+    p.add_argument("--sat12", action="store_true", help="score SAT12, not the simulated sets")
+    options = p.parse_args()
+    for task in options.tasks:
+        sets = {}
+        if options.sat12:
+            sets["SAT12"] = read_sat12(task)
+        else:
+            for seed, size in enumerate(zip(N_STUDENTS, N_QUESTIONS, strict=True)):
+                sets["{:,} × {}".format(*size)] = simulate(*size, seed)
+        print(f"\ntask {task}, accuracy and log loss, {options.splits} splits of each set")
+        print("| students × questions | item response | boosting | difference |")
+        print("|---|---|---|---|")
+        differences = []
+        for name, answers in sets.items():
+            seeds = tqdm(range(options.splits), name, disable=None)
+            item_response, boosting = np.mean(
+                [score_models(answers, task, seed) for seed in seeds], axis=0
+            )
+            differences.append(boosting - item_response)
+            cells = [
+                "{:.4f}, {:.4f}".format(*item_response),
+                "{:.4f}, {:.4f}".format(*boosting),
+                "{:+.4f}, {:+.4f}".format(*differences[-1]),
+            ]
+            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+        accuracy, log_loss = np.mean(differences, axis=0)
+        worst = np.min(differences, axis=0)[0]
+        print(f"mean difference {accuracy:+.4f}, {log_loss:+.4f}; lowest accuracy {worst:+.4f}")
+
+
+if __name__ == "__main__":
+    cli.run(main)
