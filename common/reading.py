@@ -43,6 +43,9 @@ _LONGEST_HEADER = 1 << 16
 _ROWS_AT_ONCE = 1 << 16
 # Bytes of a block of the quick reader.
 _BLOCK_SIZE = 1 << 22
+# Smaller blocks are parsed by pandas: pyarrow starts threads, and a short process that ends while
+# they start may be aborted.
+_MIN_BLOCK_OF_PYARROW = 1 << 20
 # Bytes at the end of a block that are looked at, to find rows of empty cells.
 _N_LAST = 1 << 12
 # If a block has one of these bytes, the slow reader reads the file: pyarrow and pandas treat quotes
@@ -435,7 +438,10 @@ def _read_quickly(
                 raise ValueError("a row of empty cells")
             if any(mark in block for mark in ambiguous_bytes):
                 raise ValueError("bytes that the readers treat differently")
-            cells = _parse_with_pyarrow(block, len(header), types)
+            if len(block) < _MIN_BLOCK_OF_PYARROW:
+                cells = _parse_with_pandas(block, len(header), types)
+            else:
+                cells = _parse_with_pyarrow(block, len(header), types)
             yield {
                 position: _checked_values(cells[str(position)], column)
                 for position, column in wanted.items()

@@ -11,11 +11,6 @@ The functions in common/answer_features/ compute the features. To add a feature,
 `part.table` of every part in `main`. Trees must learn from answers whose outcomes the features have
 not seen. So one part of the training answers at a time is held out, and its features are computed
 from all other answers.
-
-Where nothing more is known than who answered what, trees predict worse than the item response model
-whose prediction is one of their features. So answers held out of the trees decide between the two:
-if the trees do not predict these better, the result lies at the item response model's prediction or
-near it. With millions of answers, the trees decide alone.
 """
 
 import argparse
@@ -57,9 +52,6 @@ MIN_ANSWERS = 100
 MIN_KNOWN = 100
 # The weights of the trees to choose from: 0 is the item response model alone, 1 the trees alone.
 WEIGHTS = np.linspace(0, 1, 51)
-# With more training rows than this, the trees have all the weight: they have much to learn from,
-# and the fit to weigh them would take long.
-MAX_WEIGHED_ROWS = 2_000_000
 # Predict this many rows at a time, to limit memory.
 BLOCK_ROWS = 100_000
 # Training and template rows that the script handles per second, to estimate its run time. Measured
@@ -232,18 +224,19 @@ def main() -> None:
     log_losses(log_event, models[0])
 
     p_right = predict_mean(models, template_part.table)
-    weight = 1.0
-    if "model" in groups and len(is_correct) <= MAX_WEIGHED_ROWS:
-        # Held-out answers decide between the item response model and the trees.
+    if "model" in groups:
+        # Where nothing more is known than who answered what, trees predict worse than the item
+        # response model whose prediction is one of their features. So answers held out of the
+        # trees decide between the two, or for a mean of both.
         start = np.concatenate([part.table["model"] for part in train_parts])
         weight = weigh_trees(start, features, is_correct, options.seed, monotonic_cst=directions)
         p_right = mix(template_part.table["model"].to_numpy(), p_right, weight)
+        print(f"weight of the trees: {weight:.2f}")
     prediction = (p_right > 0.5).astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(template, TASK, prediction, paths.output)
     write_probabilities(template, TASK, p_right, paths.probabilities)
-    print(f"weight of the trees: {weight:.2f}")
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
 
 

@@ -15,11 +15,6 @@ from all other answers.
 Options have a rank: 0 is the right option, 1 the most popular wrong option, 3 the least popular. A
 model is fitted for each of three stages. Stage 0: is the rank above 0? Stage 1, if so: is it above
 1? Stage 2, if so: is it above 2? Features that exist once for each option are in order of rank too.
-
-Where nothing more is known than who chose what, trees predict worse than simpler models, such as
-the item response model whose prediction is one of their features. So answers held out of the trees
-decide between the two, stage by stage: if the trees do not predict these better, the result lies at
-the simpler model's prediction or near it.
 """
 
 import argparse
@@ -67,9 +62,6 @@ MIN_STAGE_ANSWERS = 40
 MIN_KNOWN = 100
 # The weights of the trees to choose from: 0 is the start alone, 1 the trees alone.
 WEIGHTS = np.linspace(0, 1, 51)
-# With more training rows than this, the trees have all the weight: they have much to learn from,
-# and the fit to weigh them would take long.
-MAX_WEIGHED_ROWS = 2_000_000
 # Shares of options are at least this large where their logarithm is taken.
 MIN_SHARE = 1e-6
 # Predict this many rows at a time, to limit memory.
@@ -277,13 +269,12 @@ def main() -> None:
     rank = np.concatenate(ranks)
 
     # With these two groups of features, there are logits that trees must improve on.
-    has_start = {"model", "distractors"} <= set(groups) and len(features) <= MAX_WEIGHED_ROWS
+    has_start = {"model", "distractors"} <= set(groups)
     if has_start:
         train_start = np.concatenate([start_logits(part.table) for part in train_parts])
         template_start = start_logits(template_part.table)
 
     random_state = np.random.RandomState(options.seed)
-    weights = []
     p_rank = np.ones((len(template), 4))
     logged_stages = []
     for stage, n_trees in enumerate(N_TREES):
@@ -294,14 +285,15 @@ def main() -> None:
             models = fit_trees(features[reaches_stage], goes_on, random_state, max_iter=n_trees)
             logged_stages.append(LoggedStage(models[0], reaches_stage.mean()))
             p_go_on = predict_mean(models, template_part.table)
-            weight = 1.0
             if has_start:
-                # Held-out answers decide between the start and the trees.
+                # Where nothing more is known than who chose what, trees predict worse than simpler
+                # models, such as the item response model whose prediction is one of their features.
+                # So answers held out of the trees decide between the two, or for a mean of both.
                 start = train_start[reaches_stage, stage]
                 stage_features = features[reaches_stage]
                 weight = weigh_trees(start, stage_features, goes_on, options.seed, max_iter=n_trees)
                 p_go_on = mix(template_start[:, stage], p_go_on, weight)
-            weights.append(weight)
+                print(f"weight of the trees at stage {stage}: {weight:.2f}")
         else:
             # Too few answers for trees: the same probability for all rows. Laplace's rule of
             # succession keeps it above 0 and below 1.
@@ -319,8 +311,6 @@ def main() -> None:
 
     submission.write_predictions(template, TASK, prediction, paths.output)
     write_probabilities(template, TASK, p_option, paths.probabilities)
-    shown_weights = ", ".join(f"{weight:.2f}" for weight in weights)
-    print(f"weights of the trees: {shown_weights}")
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
 
 

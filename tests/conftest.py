@@ -225,8 +225,9 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a test twice: files are read with pyarrow, and with pandas.
 
-    Pandas reads the files in an installation without pyarrow.
+    Pandas reads small files, and all files in an installation without pyarrow.
     """
+    monkeypatch.setattr(reading, "_MIN_BLOCK_OF_PYARROW", 0)
     if request.param == "pandas":
         monkeypatch.setattr(reading, "_parse_with_pyarrow", reading._parse_with_pandas)
 
