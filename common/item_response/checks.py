@@ -52,7 +52,10 @@ def as_category(
 
 
 def as_context(
-    values: npt.ArrayLike | None, n_expected: int, n_levels: int | None = None
+    values: npt.ArrayLike | None,
+    n_expected: int,
+    n_levels: int | None = None,
+    name: str = "context",
 ) -> IntArray:
     """Return ids of contexts, shape (n, levels).
 
@@ -68,19 +71,19 @@ def as_context(
                 "pairs as well"
             )
         return np.zeros((n_expected, 0), np.int32)
-    context = _as_whole_numbers("context", values)
+    context = _as_whole_numbers(name, values)
     if context.ndim == 1:
         context = context[:, None]
     if context.ndim != 2 or len(context) != n_expected:
         raise InputError(
-            f"context has shape {np.shape(values)}, expected ({n_expected}, levels), one row for "
-            "each value of student"
+            f"{name} has shape {np.shape(values)}, expected ({n_expected}, levels), one row for "
+            "each answer, pair or question"
         )
     if n_levels is not None and context.shape[1] != n_levels:
         raise InputError(
-            f"context has {context.shape[1]} levels, expected {n_levels}, as the fit had"
+            f"{name} has {context.shape[1]} levels, expected {n_levels}, as the fit had"
         )
-    _check_range("context", context, low=0)
+    _check_range(name, context, low=0)
     return _widen(context)
 
 

@@ -234,7 +234,7 @@ class ItemResponse(BaseItemResponse):
                 "this estimator was fitted without contexts, expected the subjects of the questions"
             )
         n_questions = len(posterior.question_ids)
-        subjects = checks.as_context(subject, n_questions, len(posterior.levels))
+        subjects = checks.as_context(subject, n_questions, len(posterior.levels), "subject")
         return find_mastery(posterior, subjects)
 
     def question_parameters(self, question: npt.ArrayLike) -> QuestionParameters:

@@ -12,7 +12,7 @@ from common.item_response import model
 from common.item_response.context import EFFECT_VARIANCE
 from common.item_response.fitting import Answers
 from common.item_response.model import Gaussians
-from common.item_response.observations import Observations, sort_answers
+from common.item_response.observations import Observations, observe
 from common.item_response.steps import Posterior, approximate_log_likelihoods, pass_over_answers
 
 import numpy as np
@@ -58,15 +58,15 @@ def find_students(posterior: Posterior, answers: Answers) -> Posterior:
     labels = [
         find_ids(ids, answers.context[:, level]) for level, ids in enumerate(posterior.context_ids)
     ]
-    order, start, levels = sort_answers(student, labels, n_students)
-    observations = Observations(
-        start=start,
-        item=item[order],
-        is_right=answers.outcome[order] == 0,
-        is_used=np.ones(len(order), bool),
+    observations = observe(
+        student,
+        item,
+        answers.outcome == 0,
+        n_students=n_students,
         n_items=len(item_position),
-        levels=levels,
+        labels=labels,
     )
+    levels = observations.levels
     k = posterior.students.mean.shape[1]
     n_leaves = len(levels[-1].label) if levels else 0
     leaf_effects = np.zeros((n_leaves, 2 + k), np.float32)
@@ -141,12 +141,11 @@ def learn_answers(
     question_ids, question = number_ids(answers.question)
     student_position = find_ids(posterior.student_ids, student_ids)
     item_position = find_ids(posterior.question_ids, question_ids)
-    order, start, _ = sort_answers(student, [], len(student_ids))
-    observations = Observations(
-        start=start,
-        item=question[order],
-        is_right=answers.outcome[order] == 0,
-        is_used=np.ones(len(order), bool),
+    observations = observe(
+        student,
+        question,
+        answers.outcome == 0,
+        n_students=len(student_ids),
         n_items=len(question_ids),
     )
     students, items = _update_in_turn(

@@ -25,7 +25,7 @@ from common.arrays import BoolArray, FloatArray, IntArray
 from common.item_response import model
 from common.item_response.fitting import Answers
 from common.item_response.model import Gaussians
-from common.item_response.observations import Observations, number_rows, sort_answers
+from common.item_response.observations import number_rows, observe
 from common.item_response.steps import Posterior, logit_moments, pass_over_answers
 from common.threads import in_threads
 
@@ -107,13 +107,12 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
     (student_ids, student), (question_ids, question) = in_threads(
         number_ids, [answers.student, answers.question]
     )
-    order, start, _ = sort_answers(student, [], len(student_ids))
     item_position = find_ids(posterior.question_ids, question_ids)
-    observations = Observations(
-        start=start,
-        item=question[order],
-        is_right=answers.outcome[order] == 0,
-        is_used=np.ones(len(order), bool),
+    observations = observe(
+        student,
+        question,
+        answers.outcome == 0,
+        n_students=len(student_ids),
         n_items=len(question_ids),
     )
     # The abilities of the fit are only where the passes begin.
@@ -130,8 +129,8 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
         if np.sqrt(np.square(change).mean()) <= _MAX_CHANGE:
             break
     return AnswersOfStudents(
-        start=start,
-        student=number_rows(start),
+        start=observations.start,
+        student=number_rows(observations.start),
         question=observations.item,
         is_right=observations.is_right,
         student_ids=student_ids,

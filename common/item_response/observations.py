@@ -161,6 +161,31 @@ def sort_answers(
     return order, start, tuple(levels)
 
 
+def observe(
+    student: IntArray,
+    item: npt.NDArray[np.int32],
+    is_right: BoolArray,
+    *,
+    n_students: int,
+    n_items: int,
+    labels: Sequence[IntArray] = (),
+) -> Observations:
+    """Return answers as observations, all of them used.
+
+    `student` and `item` are numbers from 0, int32, shape (answers,); answers may be in any order.
+    `labels` are as in `sort_answers`.
+    """
+    order, start, levels = sort_answers(student, labels, n_students)
+    return Observations(
+        start=start,
+        item=item[order],
+        is_right=is_right[order],
+        is_used=np.ones(len(order), bool),
+        n_items=n_items,
+        levels=levels,
+    )
+
+
 def _find_level(label: IntArray, parent_start: IntArray) -> Level:
     """Return the nodes of one level: runs of answers with the same parent and the same label.
 

@@ -44,7 +44,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "is_correct holds 2 at position 1, expected 0 to 1": {"is_correct": [1, 2, 0]},
     "is_correct has 4 values, expected 3, as student has": {"is_correct": [1, 0, 1, 1]},
     "is_correct has dtype float64, expected whole numbers": {"is_correct": [1.0, 0.0, 1.0]},
-    "context has shape (2, 1), expected (3, levels), one row for each value of student": {
+    "context has shape (2, 1), expected (3, levels), one row for each answer, pair or question": {
         "context": [[1], [2]]
     },
     "context holds -1 at position 1, expected at least 0": {"context": [[0, 4], [3, -1], [2, 2]]},

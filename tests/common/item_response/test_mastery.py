@@ -145,5 +145,5 @@ def test_faults_are_named() -> None:
     with pytest.raises(InputError, match="was fitted without contexts, expected the subjects"):
         model.mastery([[1], [2]])
     with_context = ItemResponse(n_steps=1).fit([1, 1, 2], [5, 6, 5], [1, 0, 1], context=[3, 4, 3])
-    with pytest.raises(InputError, match=r"context has shape \(3,\), expected \(2, levels\)"):
+    with pytest.raises(InputError, match=r"subject has shape \(3,\), expected \(2, levels\)"):
         with_context.mastery([3, 4, 4])
