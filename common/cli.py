@@ -311,6 +311,21 @@ def add_template_flags(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--submission_template_file", metavar="FILE", help=f"default {name}")
 
 
+def add_answer_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that name training answers and the folder of their metadata."""
+    parser.add_argument("--tasks", choices=layout.TASK_PAIRS, default="3/4", help="default: 3/4")
+    add_folder(parser, "--input_dir", layout.TRAIN_DIR)
+    help_text = "the answers (default: train_task_1_2.csv or train_task_3_4.csv)"
+    parser.add_argument("--train_data", metavar="FILE", help=help_text)
+    add_folder(parser, "--metadata_dir", layout.METADATA_DIR)
+
+
+def answers_path(options: argparse.Namespace) -> Path:
+    """Return the path of the training answers, from the flags of `add_answer_flags`."""
+    default_name = f"train_{layout.ending_of(options.tasks)}"
+    return Path(options.input_dir / (options.train_data or default_name))
+
+
 def template_path(options: argparse.Namespace, folder: Path, name: str) -> Path:
     """Return the path of the template, from its flags or the defaults."""
     file = options.submission_template_file or name

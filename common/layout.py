@@ -23,6 +23,9 @@ OFFICIAL_MARKER_NAME = "OFFICIAL.json"
 TRAIN_TASK_1_2 = "train_task_1_2.csv"
 TRAIN_TASK_3_4 = "train_task_3_4.csv"
 
+# Tasks 1 and 2 share their files, and so do tasks 3 and 4.
+TASK_PAIRS = ("1/2", "3/4")
+
 QUESTION_METADATA_TASK_1_2 = "question_metadata_task_1_2.csv"
 STUDENT_METADATA_TASK_1_2 = "student_metadata_task_1_2.csv"
 ANSWER_METADATA_TASK_1_2 = "answer_metadata_task_1_2.csv"
@@ -75,6 +78,11 @@ OUTCOMES_NAME = "outcomes"
 
 # The two parts of the official test data, which are scored separately.
 PHASES = ("public", "private")
+
+
+def ending_of(tasks: str) -> str:
+    """Return how the names of the files of a pair of tasks end: task_1_2.csv for ``1/2``."""
+    return f"task_{tasks.replace('/', '_')}.csv"
 
 
 def is_input(path: Path) -> bool:

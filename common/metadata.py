@@ -222,8 +222,8 @@ def read_question_subjects(
     return by_question.merge(by_file_row, on="file_row")[["row", "subject"]]
 
 
-def find_subjects(folder: Path | None, question_id: IntArray) -> pd.DataFrame:
-    """Read the subjects of questions of tasks 3/4, with their names and levels.
+def find_subjects(folder: Path | None, question_id: IntArray, tasks: str = "3/4") -> pd.DataFrame:
+    """Read the subjects of questions, with their names and levels.
 
     Parameters
     ----------
@@ -231,6 +231,8 @@ def find_subjects(folder: Path | None, question_id: IntArray) -> pd.DataFrame:
         The folder of the metadata. None if there is no such folder.
     question_id
         QuestionIds, shape (n,).
+    tasks
+        The tasks of the questions, one of `layout.TASK_PAIRS`.
 
     Returns
     -------
@@ -243,7 +245,7 @@ def find_subjects(folder: Path | None, question_id: IntArray) -> pd.DataFrame:
     InputError
         As `read_question_subjects` and `read_subject_tree`.
     """
-    questions = find(folder, layout.QUESTION_METADATA_TASK_3_4)
+    questions = find(folder, f"question_metadata_{layout.ending_of(tasks)}")
     subjects = find(folder, layout.SUBJECT_METADATA)
     if not (questions and subjects):
         return pd.DataFrame(columns=["row", "subject", "Level", "Name"], dtype=object)
@@ -251,8 +253,10 @@ def find_subjects(folder: Path | None, question_id: IntArray) -> pd.DataFrame:
     return read_question_subjects(questions, question_id, tree).join(tree, on="subject")
 
 
-def name_subjects(folder: Path | None, question_id: IntArray) -> list[str]:
-    """Return the names of the deepest subjects of each question of tasks 3/4.
+def list_subject_names(
+    folder: Path | None, question_id: IntArray, tasks: str = "3/4"
+) -> list[list[str]]:
+    """Return the names of the deepest subjects of each question; none where no subject is known.
 
     The deepest subjects are those with the highest level that the question has.
 
@@ -262,22 +266,26 @@ def name_subjects(folder: Path | None, question_id: IntArray) -> list[str]:
         The folder of the metadata. None if there is no such folder.
     question_id
         QuestionIds, shape (n,).
-
-    Returns
-    -------
-    list of str
-        n texts: the names, joined by commas. Empty where no subject is known.
+    tasks
+        The tasks of the questions, one of `layout.TASK_PAIRS`.
 
     Raises
     ------
     InputError
         As `read_question_subjects` and `read_subject_tree`.
     """
-    subjects = find_subjects(folder, question_id)
+    subjects = find_subjects(folder, question_id, tasks)
     deepest_level = subjects.groupby("row")["Level"].transform("max")
     deepest = subjects[subjects["Level"] == deepest_level]
-    names = deepest.groupby("row")["Name"].agg(", ".join)
-    return names.reindex(range(len(question_id)), fill_value="").tolist()
+    names: list[list[str]] = [[] for _ in question_id]
+    for row, name in zip(deepest["row"], deepest["Name"], strict=True):
+        names[row].append(name)
+    return names
+
+
+def name_subjects(folder: Path | None, question_id: IntArray) -> list[str]:
+    """Return the names that `list_subject_names` finds as texts, joined by commas."""
+    return [", ".join(names) for names in list_subject_names(folder, question_id)]
 
 
 # ---- Steps of all readers: read the file, check the ids, find the wanted rows --------------------

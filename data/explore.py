@@ -34,7 +34,6 @@ import pandas as pd
 from explore_charts import HeatMap, column_chart, compact
 from tqdm import tqdm
 
-TASKS = ("1/2", "3/4")
 PAGE = "explore.html"
 # The page about simulated data, if there are other data, which take the first name.
 SIMULATED_PAGE = "explore_simulated.html"
@@ -90,7 +89,7 @@ def main() -> None:
     if not options.data_dir.is_dir():
         raise InputError(f"{options.data_dir}: not found, expected a folder laid out like data/")
     parts = []
-    for tasks in TASKS:
+    for tasks in layout.TASK_PAIRS:
         part = find_part(options.data_dir, tasks)
         if part is not None:
             parts.append(part)
@@ -136,7 +135,7 @@ def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
             others=others,
             # The name of the other page, if there are two.
             other_name=PAGE if simulated else SIMULATED_PAGE,
-            without=[tasks for tasks in TASKS if tasks not in found_tasks],
+            without=[tasks for tasks in layout.TASK_PAIRS if tasks not in found_tasks],
             parts=shown,
             few=FEW_ANSWERS,
             compact=compact,
@@ -150,7 +149,7 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
     Returns None if there are no training answers. In the result, `absent` names the metadata files
     that are not there. `foreign` names those that belong to other data than the answers.
     """
-    ending = f"task_{tasks.replace('/', '_')}.csv"
+    ending = layout.ending_of(tasks)
     train = folder / layout.TRAIN_DIR.name / f"train_{ending}"
     if not reading.is_there(train):
         return None

@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import cli, layout, metadata, pages, provenance, reading, schema, writing
+from common import cli, layout, metadata, pages, provenance, reading, schema, stray_files, writing
 from common.answer_context import number_contexts
 from common.answers import number_ids, read_answers
 from common.arrays import BoolArray, IntArray
@@ -47,8 +47,8 @@ class WrongOption:
     # Share of all answers to the question that chose the option.
     share: float
     n_answers: int
-    # Names of the question's deepest subjects, joined by commas; "" if unknown.
-    subjects: str
+    # Names of the question's deepest subjects.
+    subjects: list[str]
     # Links to the question's image and to its page of task 3; "" if there is none.
     image: str
     page: str
@@ -72,9 +72,9 @@ class Group:
     @property
     def common_subjects(self) -> list[str]:
         """Return the subjects that more than half of the questions have."""
-        counts = Counter(name for option in self.options for name in option.subjects.split(", "))
+        counts = Counter(name for option in self.options for name in option.subjects)
         most = len(self.options) / 2
-        return [name for name, n in counts.most_common() if name and n > most]
+        return [name for name, n in counts.most_common() if n > most]
 
     @property
     def common_position(self) -> int | None:
@@ -101,7 +101,7 @@ class Found:
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
-    parser.add_argument("--tasks", choices=("1/2", "3/4"), default="3/4", help="default: 3/4")
+    parser.add_argument("--tasks", choices=layout.TASK_PAIRS, default="3/4", help="default: 3/4")
     cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
     cli.add_folder(parser, "--metadata_dir", layout.METADATA_DIR)
     cli.add_folder(parser, "--images_dir", layout.IMAGES_DIR)
@@ -113,7 +113,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Read the answers, find groups, write the page and the table."""
     options = build_parser().parse_args()
-    ending = f"task_{options.tasks.replace('/', '_')}.csv"
+    ending = layout.ending_of(options.tasks)
     train = options.input_dir / f"train_{ending}"
     reading.require_file(train)
     writing.require_writable_folder(options.output_dir)
@@ -121,7 +121,7 @@ def main() -> None:
     context = find_context(answers, options.metadata_dir, ending)
     found = find(answers, context, options.seed)
 
-    subjects = name_subjects(options.metadata_dir, ending, found.question_id)
+    subjects = metadata.list_subject_names(options.metadata_dir, found.question_id, options.tasks)
     # Tasks 1/2 have no images and no pages of task 3.
     has_images = options.tasks == "3/4"
     images_dir = options.images_dir if has_images else None
@@ -147,19 +147,6 @@ def find_context(answers: pd.DataFrame, metadata_dir: Path, ending: str) -> IntA
     student = answers["UserId"].to_numpy()
     question = answers["QuestionId"].to_numpy()
     return number_contexts(student, question, 0, circumstances)
-
-
-def name_subjects(metadata_dir: Path, ending: str, question_id: IntArray) -> list[str]:
-    """Return the names of the deepest subjects of each question; "" where unknown."""
-    questions = metadata.find(metadata_dir, f"question_metadata_{ending}")
-    tree_path = metadata.find(metadata_dir, layout.SUBJECT_METADATA)
-    if questions is None or tree_path is None:
-        return [""] * len(question_id)
-    tree = metadata.read_subject_tree(tree_path)
-    subjects = metadata.read_question_subjects(questions, question_id, tree).join(tree, "subject")
-    deepest = subjects[subjects["Level"] == subjects.groupby("row")["Level"].transform("max")]
-    names = deepest.groupby("row")["Name"].agg(", ".join)
-    return names.reindex(range(len(question_id)), fill_value="").tolist()
 
 
 # ---- Finding groups ------------------------------------------------------------------------------
@@ -209,7 +196,7 @@ def draw_parts(n_students: int, seed: int) -> IntArray:
 def describe(
     found: Found,
     answers: pd.DataFrame,
-    subjects: list[str],
+    subjects: list[list[str]],
     images_dir: Path | None,
     report_dir: Path | None,
 ) -> list[Group]:
@@ -247,8 +234,8 @@ def describe(
 
 def link_to(folder: Path | None, pattern: str) -> str:
     """Return the URI of the first file in a folder that matches a pattern; "" if there is none."""
-    matches = sorted(folder.glob(pattern)) if folder else []
-    return matches[0].resolve().as_uri() if matches else ""
+    path = next(stray_files.list_paths(folder, pattern), None) if folder else None
+    return path.resolve().as_uri() if path else ""
 
 
 def render(described: list[Group], found: Found, answers: pd.DataFrame, origin: Origin) -> str:
@@ -277,7 +264,9 @@ def tabulate(described: list[Group]) -> pd.DataFrame:
         facts = (number, group.n_students, *(round(value, 3) for value in lift))
         for option in group.options:
             own = (option.question_id, option.option, option.right_option)
-            rows.append((*facts, *own, round(option.share, 4), option.n_answers, option.subjects))
+            rows.append(
+                (*facts, *own, round(option.share, 4), option.n_answers, ", ".join(option.subjects))
+            )
     return pd.DataFrame(rows, columns=columns)
 
 

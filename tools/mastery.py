@@ -5,7 +5,7 @@
     python -m tools.mastery --train_data my_answers.csv --concepts my_concepts.csv
 
 Fits item response theory with the subjects of the questions as contexts to the training answers of
-tasks 3 and 4, or of other tasks (`--tasks 1_2`). Writes mastery.csv, with a row for each student
+tasks 3 and 4, or of other tasks (`--tasks 1/2`). Writes mastery.csv, with a row for each student
 and each subject in which the student has answers, and mastery.html, a page on a class. Mastery is
 the share of a subject's questions that a student is expected to answer correctly. A share that
 rests on few answers lies close to that of the subject above, and its interval is wide.
@@ -57,11 +57,7 @@ class Subjects:
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
-    parser.add_argument("--tasks", choices=["1_2", "3_4"], default="3_4", help="default: 3_4")
-    cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
-    help_text = "the answers (default: train_task_1_2.csv or train_task_3_4.csv)"
-    parser.add_argument("--train_data", metavar="FILE", help=help_text)
-    cli.add_folder(parser, "--metadata_dir", layout.METADATA_DIR)
+    cli.add_answer_flags(parser)
     parser.add_argument("--concepts", type=Path, metavar="FILE", help="concepts for subjects")
     parser.add_argument(
         "--students", type=int, nargs="+", metavar="ID", help="UserIds of the class on the page"
@@ -75,7 +71,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Fit the model, write the table and the page."""
     options = build_parser().parse_args()
-    train = options.input_dir / (options.train_data or f"train_task_{options.tasks}.csv")
+    train = cli.answers_path(options)
     outputs = [options.output_dir / name for name in ("mastery.csv", "mastery.html")]
     cli.require_outputs(outputs, [train, options.concepts])
     answers = read_answers(train, options=False)
@@ -109,7 +105,7 @@ def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
     A question's subject at a level is found on the way from its deepest subject up to the root; of
     several deepest subjects, the first in the question's list counts.
     """
-    names = f"question_metadata_task_{tasks}.csv", layout.SUBJECT_METADATA
+    names = f"question_metadata_{layout.ending_of(tasks)}", layout.SUBJECT_METADATA
     for name in names:
         reading.require_file(folder / name)
     tree = metadata.read_subject_tree(folder / names[1])

@@ -5,7 +5,7 @@
     python -m tools.question_statistics --train_data my_answers.csv --groups my_classes.csv
 
 Fits item response theory to the training answers of tasks 3 and 4, or of other tasks
-(`--tasks 1_2`). Writes a page, questions.html, and three tables with all that it shows a part of:
+(`--tasks 1/2`). Writes a page, questions.html, and three tables with all that it shows a part of:
 
     questions.csv            difficulty, discrimination, standard errors and fit of each question
     question_pairs.csv       pairs of questions whose answers agree more than abilities explain
@@ -66,11 +66,7 @@ class Tables:
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
-    parser.add_argument("--tasks", choices=["1_2", "3_4"], default="3_4", help="default: 3_4")
-    cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
-    help_text = "the answers (default: train_task_1_2.csv or train_task_3_4.csv)"
-    parser.add_argument("--train_data", metavar="FILE", help=help_text)
-    cli.add_folder(parser, "--metadata_dir", layout.METADATA_DIR)
+    cli.add_answer_flags(parser)
     help_text = "the column of the student metadata with the groups (default: Gender)"
     parser.add_argument("--group", choices=[*_GROUPS, "none"], default="Gender", help=help_text)
     help_text = "a table with the columns UserId and Group in place of the metadata"
@@ -84,7 +80,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Fit the model, write the tables and the page."""
     options = build_parser().parse_args()
-    train = options.input_dir / (options.train_data or f"train_task_{options.tasks}.csv")
+    train = cli.answers_path(options)
     outputs = [options.output_dir / name for name in _NAMES]
     cli.require_outputs(outputs, [train, options.groups])
     answers = read_answers(train, options=False)
@@ -124,7 +120,7 @@ def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series
     elif options.group == "none":
         return None
     else:
-        where = options.metadata_dir / f"student_metadata_task_{options.tasks}.csv"
+        where = options.metadata_dir / f"student_metadata_{layout.ending_of(options.tasks)}"
         reading.require_file(where)
         students = answers["UserId"].unique()
         students_table = metadata.read_student_metadata(where, students)

@@ -83,7 +83,7 @@ def measure_mastery(answers: pd.DataFrame) -> None:
     """Print how many held-out answers are right where a share is expected."""
     folder = real_data_dir() / "eedi_tasks_3_4" / "metadata"
     question_ids = np.unique(answers["QuestionId"])
-    subjects = read_subjects(folder, "3_4", question_ids)
+    subjects = read_subjects(folder, "3/4", question_ids)
     is_held_out = np.random.default_rng(0).random(len(answers)) < 0.2
     train = answers[~is_held_out]
     path = subjects.path[find_ids(question_ids, train["QuestionId"])]

@@ -74,7 +74,7 @@ def test_a_table_of_concepts_takes_the_place_of_subjects(tiny_kit: Path) -> None
     concepts["Concept"] = ["fractions" if q % 2 else "angles, degrees" for q in questions[:40]]
     path = tiny_kit / "concepts.csv"
     concepts.to_csv(path, index=False)
-    table = run_mastery(tiny_kit, "--tasks", "1_2", "--concepts", str(path))
+    table = run_mastery(tiny_kit, "--tasks", "1/2", "--concepts", str(path))
     assert set(table["Name"]) == {"fractions", "angles, degrees"}
     assert (table["SubjectId"] == -1).all()
 

@@ -65,7 +65,7 @@ def test_a_table_of_groups_takes_the_place_of_the_metadata(tiny_kit: Path) -> No
 
 
 def test_without_groups_there_is_no_table_of_groups(tiny_kit: Path) -> None:
-    page = run_statistics(tiny_kit, "--group", "none", "--tasks", "1_2")
+    page = run_statistics(tiny_kit, "--group", "none", "--tasks", "1/2")
     assert "easier for one group" not in page
     assert not (tiny_kit / "data/test_output/question_groups.csv").exists()
 
