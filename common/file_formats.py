@@ -25,7 +25,7 @@ from common.errors import InputError
 
 Opener = Callable[[], BinaryIO]
 
-# What a file of text may be expected to hold.
+# The content that a reader of a text file may expect.
 CSV = "CSV"
 JSON_LINES = "a JSON object in each line"
 

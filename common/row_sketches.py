@@ -148,7 +148,7 @@ def _hash_rows(path: Path, source: reading.Source) -> dict[str, Hashes]:
     judgements.
     """
     try:
-        # Most files that are not answers are told by the header alone.
+        # The header alone shows that most other files hold no answers.
         header = reading.read_header(reading.unnoticed_source(path))
         if {schema.USER_ID.name, schema.QUESTION_ID.name}.issubset(header):
             return _hash_answers(source, header)

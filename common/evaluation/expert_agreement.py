@@ -101,7 +101,7 @@ class Contest:
     share: float
     low: float
     high: float
-    # How many further pairs would tell the rankings apart: 0 if they are told apart already, None
+    # How many further pairs would tell the rankings apart: 0 if these pairs do already, None
     # if the share is exactly one half, or no pair says anything.
     n_further: int | None
 

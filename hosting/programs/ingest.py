@@ -84,7 +84,7 @@ def _shown_fault(fault: str, folders: Folders) -> str:
     """Return what participants may read of an error.
 
     In the private phase, the entry's own words are cut off: they could carry answers that the entry
-    was told in one game and has to predict in another.
+    got in one game and has to predict in another.
     """
     text = fault.replace(str(folders.submission), "the entry")
     private_answers = TASK_4.answers_name(layout.PHASES[-1])

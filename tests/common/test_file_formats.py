@@ -1,4 +1,4 @@
-"""What a file holds is told by its first bytes: text in other encodings is read, the rest named."""
+"""The first bytes of a file show its format: text in other encodings is read, the rest named."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Files of probabilities: pandas can write and read them, and faults are told."""
+"""Files of probabilities: pandas can write and read them, and faults are named."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reading bundles and unpacking zips: each fault is told in one line, and nothing is unpacked."""
+"""Reading bundles and unpacking zips: each fault is one line, and nothing is unpacked."""
 
 import shutil
 import zipfile

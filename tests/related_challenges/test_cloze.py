@@ -205,7 +205,7 @@ def test_as_many_candidates_are_written_as_asked(challenge_kit: Kits, tmp_path: 
         guesses_by_limit[limit] = queries.read_guesses(path, ids, candidates=limit)
     assert max(map(len, guesses_by_limit[9])) == 9
     assert guesses_by_limit[2] == [guesses[:2] for guesses in guesses_by_limit[9]]
-    # The check accepts nine guesses if it is told so.
+    # The check accepts nine guesses if the flag allows them.
     check = [f"{FOLDER}/check_submission.py", path, "--candidates", "9"]
     assert "200 rows: every query of " in succeeds(check, kit=kit)
 

@@ -190,7 +190,7 @@ class Session:
     pairs: np.ndarray
     # The judgements that the expert meant, 1 for left and 2 for right.
     meant: list[int]
-    # What the page showed after each step: at the start, after the first judgement, after undo,
+    # The page after each step: at the start, after the first judgement, after undo,
     # after a new start of the browser, and at the end.
     texts: dict[str, str]
     # Width of the first image as the browser has read it; 0 if it could not read the image.

@@ -146,7 +146,7 @@ class ModelPackage(NamedTuple):
 
     module: Any
     # Makes a model of a number of questions. The second argument is `completion`. If it is above 0,
-    # the model expects that a student has answered more questions than it is told.
+    # the model expects that a student has answered more questions than are revealed.
     make_model: Callable[[int, float], Any]
     # Turns a NumPy array into an array of the model's library, NumPy or PyTorch.
     convert: Callable[[Any], Any]

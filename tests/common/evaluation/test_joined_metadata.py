@@ -110,7 +110,7 @@ def test_a_page_with_groups_by_metadata_of_other_data_says_so(
     succeeds(["task_1/sample_model_majority.py", "--local"], kit=kit)
     name = layout.STUDENT_METADATA_TASK_1_2
     shutil.copyfile(other_data / "metadata" / name, kit / "data/metadata" / name)
-    # Files of the kit's simulation are told apart by its marker, not by the folder.
+    # The marker, not the folder, says which files belong to the kit's simulation.
     marker = kit / "data" / layout.SIMULATED_MARKER_NAME
     assert name in json.dumps([*json.loads(marker.read_text())["files"]])
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]

@@ -172,7 +172,7 @@ def test_wrong_difficulties_are_no_misfit() -> None:
     shifted = replace(model.posterior_, items=Gaussians(mean, items.covariance))
     model._set_attributes(shifted)
     p = QuestionStatistics(model, *columns).item_fit()["p"]
-    # Of 60 tests, and three times the sampling error √(0.05 · 0.95 / 60) = 0.028.
+    # The share among 60 tests has the sampling error √(0.05 · 0.95 / 60) = 0.028; three times that.
     assert (p < 0.05).mean() < 0.05 + 3 * 0.028
 
 

@@ -252,7 +252,7 @@ def test_a_fault_is_told_with_its_row_and_value(
     read = {
         ANSWERS: lambda: metadata.read_circumstances(path, asked),
         STUDENTS: lambda: metadata.read_student_metadata(path, asked),
-        # A fault is told in the rows of questions that are not asked for, too.
+        # Faults in the rows of questions that are not asked for are reported too.
         QUESTIONS: lambda: metadata.read_question_subjects(path, ids(4), tree),
         TREE: lambda: metadata.read_subject_tree(path),
         "": lambda: metadata.read_circumstances(path, asked),

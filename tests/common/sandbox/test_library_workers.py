@@ -129,8 +129,8 @@ def test_proc_tells_constant_facts_of_the_machine_only(
     limit_protections(monkeypatch, ALL_PROTECTIONS, landlock_version)
     require_new_proc()
     _, texts = look_at_proc(tmp_path)
-    told = {name for name, text in texts.items() if text and not name.isdecimal()}
-    assert told - LINKS <= MACHINE
+    readable = {name for name, text in texts.items() if text and not name.isdecimal()}
+    assert readable - LINKS <= MACHINE
     assert {*texts["sys"].split()} == {"kernel", "vm"}
 
 
