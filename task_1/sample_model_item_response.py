@@ -5,7 +5,7 @@ Every student has a few abilities. Every question has an intercept, and a slope 
 There are two effects: one for each student in each quiz, one for each class in each quiz. If the
 quizzes are not known, clusters of questions take their place; a cluster holds questions that the
 same students answer. Variational Bayes fits posteriors of abilities, slopes, intercepts and
-effects, and estimates their priors. The mathematics is in common/item_response/README.md.
+effects, and estimates their priors. The mathematics is in common/item_response/MODEL.md.
 
 Run:     python task_1/sample_model_item_response.py --local     predict the local split
          python task_1/local_evaluation.py                       score that prediction

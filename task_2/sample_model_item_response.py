@@ -5,7 +5,7 @@ popular wrong option? If not, is it the second most popular one? For each decisi
 an intercept, slopes on the student's abilities, and effects of the quiz, as in task 1. All three
 decisions are fitted together, with the same abilities. Last, the habits of students are fitted: a
 student may prefer some of the options 1 to 4, whatever they say. The mathematics is in
-common/item_response/README.md.
+common/item_response/MODEL.md.
 
 Run:     python task_2/sample_model_item_response.py --local     predict the local split
          python task_2/local_evaluation.py                       score that prediction

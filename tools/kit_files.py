@@ -67,6 +67,7 @@ NAMES = {
     ),
     "task_4": (
         "README.md",
+        "RULES.md",
         "STRATEGIES.md",
         "ability.py",
         "common.py",

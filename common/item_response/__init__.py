@@ -3,7 +3,7 @@
     model = ItemResponse().fit(student, question, is_correct)
     p_right = model.predict_proba(student, question)[:, 1]
 
-`ItemResponseOptions` does the same for the options chosen. README.md in this folder explains the
+`ItemResponseOptions` does the same for the options chosen. MODEL.md in this folder explains the
 mathematics, the words of the code, the numerics and the speed. Read the modules in this order:
 
 - `estimator` and `options`: the two estimators; `base` and `checks` hold what they share.

@@ -39,7 +39,7 @@ class ItemResponse(BaseItemResponse):
 
     The effect is what a student's answers in one context, such as a quiz, have in common. The
     posteriors of all parameters but the guessing, and their priors, are estimated from the answers
-    by variational Bayes. README.md in this folder explains the mathematics.
+    by variational Bayes. MODEL.md in this folder explains the mathematics.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Fit the posterior to answers: sort the answers, find a start, make steps until they gain little.
 
-README.md in this folder explains the words: items, stages, outcomes, contexts, levels, nodes,
+MODEL.md in this folder explains the words: items, stages, outcomes, contexts, levels, nodes,
 leaves.
 """
 

@@ -1,7 +1,7 @@
 """Answers that come after a fit: abilities of further students, and updates of a posterior.
 
 Nothing here fits the model anew, so all of it takes milliseconds. Answers are right or wrong.
-README.md in this folder explains the words: items, contexts, levels, nodes, leaves.
+MODEL.md in this folder explains the words: items, contexts, levels, nodes, leaves.
 """
 
 from dataclasses import dataclass, replace

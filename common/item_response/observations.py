@@ -28,7 +28,7 @@ _MIN_CHUNK = 1 << 14
 class Observations:
     """Answers to items, sorted by student, and for each student by context.
 
-    An item is a question in one stage (README.md in this folder explains the words).
+    An item is a question in one stage (MODEL.md in this folder explains the words).
     """
 
     # Shape (students + 1,): the answers of student i are start[i] to start[i + 1].

@@ -69,7 +69,7 @@ def find_start(
     observations
         Answers, sorted by student.
     n_stages
-        Number of stages of a question: 1 if answers are right or wrong (see README.md).
+        Number of stages of a question: 1 if answers are right or wrong (see MODEL.md).
     n_dimensions
         Number k of abilities.
     student_order

@@ -5,7 +5,7 @@ students are updated in parallel, each in one thread. Within a chunk, the answer
 blocks that fit into the processor's cache. Neither the chunks nor the order in which their sums are
 added depend on the number of threads.
 
-README.md in this folder explains the words: items, stages, contexts, levels, nodes, leaves.
+MODEL.md in this folder explains the words: items, stages, contexts, levels, nodes, leaves.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ _N_ITEM_PARTS = 8
 class State:
     """The quantities that a step of the fit updates.
 
-    An item is a question in one stage (README.md explains the words). Items are in the order of
+    An item is a question in one stage (MODEL.md explains the words). Items are in the order of
     stages: all items of the first stage, then all of the second, and so on. The last item of each
     stage belongs to a question without answers.
     """

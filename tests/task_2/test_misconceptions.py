@@ -223,6 +223,15 @@ def test_a_student_concerns_a_group_with_two_of_its_options() -> None:
     assert groups.count_students(wrong, group).tolist() == [1]
 
 
+def test_the_subjects_of_a_group_are_those_of_most_questions_and_may_hold_a_comma() -> None:
+    def option(*subjects: str) -> misconceptions.WrongOption:
+        return misconceptions.WrongOption(1, 2, 3, 0.5, 10, list(subjects), "", "")
+
+    options = [option("Area, volume"), option("Area, volume", "Angles"), option("Angles"), option()]
+    group = misconceptions.Group(5, Ratio(1.0, 1.0, 1.0), [*options, option("Area, volume")])
+    assert group.common_subjects == ["Area, volume"]
+
+
 def test_no_groups_are_found_without_pairs() -> None:
     nothing = sparse.csr_array((8, 8), dtype=np.float32)
     assert (groups.find_groups(Pairs(nothing, nothing), 4.0) == -1).all()
