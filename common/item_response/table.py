@@ -55,12 +55,8 @@ class FittedTable:
         The table needs the columns of students and questions. An unknown student or question counts
         as average. The result has the index of the table.
         """
-        student = self.student_ids.get_indexer(pd.Index(_column(table, self.student)))
-        question = self.question_ids.get_indexer(pd.Index(_column(table, self.question)))
-        # get_indexer gives -1 for an unknown id. The estimator takes ids that it has not met for
-        # unknown ones, for instance the number of ids.
-        student = np.where(student < 0, len(self.student_ids), student)
-        question = np.where(question < 0, len(self.question_ids), question)
+        student = _find(self.student_ids, _column(table, self.student))
+        question = _find(self.question_ids, _column(table, self.question))
         p_right = self.model.predict_proba(student, question)[:, 1]
         return pd.Series(p_right, index=table.index, name="p_right")
 
@@ -71,8 +67,7 @@ class FittedTable:
         average.
         """
         student, student_ids = _number(table, self.student)
-        question = self.question_ids.get_indexer(pd.Index(_column(table, self.question)))
-        question = np.where(question < 0, len(self.question_ids), question)
+        question = _find(self.question_ids, _column(table, self.question))
         extended = self.model.for_students(student, question, _outcomes(table, self.correct))
         return _as_table(extended, student_ids.rename(self.student))
 
@@ -102,6 +97,12 @@ def _number(table: pd.DataFrame, name: str) -> tuple[IntArray, pd.Index]:
         row = int(np.argmax(number < 0))
         raise InputError(f"column {name!r} has no id in row {row}, expected one")
     return number, pd.Index(ids)
+
+
+def _find(ids: pd.Index, wanted: pd.Series) -> IntArray:
+    """Return the number of each wanted id; an unknown one gets a number that no id has."""
+    number = ids.get_indexer(pd.Index(wanted))
+    return np.where(number < 0, len(ids), number)
 
 
 def _outcomes(table: pd.DataFrame, name: str) -> IntArray:
