@@ -81,8 +81,7 @@ def main() -> None:
     """Fetch, check and unpack the archive, then build the templates."""
     options = build_parser().parse_args()
     data_dir: Path = options.output_dir
-    # The templates for data/ are in the kit's folder of templates. For another folder, they are in
-    # this folder.
+    # Data in another folder than data/ have their templates in a folder below it.
     is_default = data_dir.resolve() == layout.DATA_DIR
     template_dir = layout.TEMPLATE_DIR if is_default else data_dir / layout.TEMPLATE_DIR.name
     log_event = run_log.open_log(options.log)
@@ -93,21 +92,18 @@ def main() -> None:
     if options.archive is None and not path.exists():
         fetch(options.url, path)
         log_event("fetched", file=str(path), bytes=SIZE)
-    elif not path.is_file():
-        raise InputError(f"{path}: file not found, expected the official archive")
-    elif not is_official(path):
-        raise InputError(
-            f"{path}: is not the official archive, expected {SIZE:,} bytes with SHA-256 "
-            f"{SHA256}; remove this file and run the command again"
-        )
+    else:
+        require_official(path)
     with zips.open_zip(path) as archive:
         files = find_members(archive, options.parts, data_dir)
         remove_simulated(data_dir, template_dir)
         unpack(archive, files, data_dir)
-    # With this record, evaluations know which answers are official.
+    # With this record, evaluations know which answers are official. A record that is up to date is
+    # not written again.
     tables = [path for path in files if path.suffix == ".csv"]
     for record, content in official_files.record_of(data_dir, tables).items():
-        if not record.is_file() or record.read_text() != content:
+        is_up_to_date = record.is_file() and record.read_text() == content
+        if not is_up_to_date:
             writing.write_files({record: content})
     log_event("unpacked", files=[str(file) for file in files])
     if "tests" in options.parts:
@@ -118,6 +114,17 @@ def main() -> None:
     if not options.archive:
         print(f"{cli.show(path)} can be deleted, unless you will unpack more parts")
     print("next: python quickstart.py")
+
+
+def require_official(path: Path) -> None:
+    """Raise `InputError` unless a file is the official archive."""
+    if not path.is_file():
+        raise InputError(f"{path}: file not found, expected the official archive")
+    if not is_official(path):
+        raise InputError(
+            f"{path}: is not the official archive, expected {SIZE:,} bytes with SHA-256 "
+            f"{SHA256}; remove this file and run the command again"
+        )
 
 
 # ---- Fetching --------------------------------------------------------------------------------
@@ -277,23 +284,19 @@ def find_members(
     files: dict[Path, zipfile.ZipInfo] = {}
     folders = {PARTS[part] for part in parts}
     for member in archive.infolist():
-        name = PurePosixPath(member.filename)
-        # The upper 16 bits are the mode of a file on Unix.
-        is_link = stat.S_ISLNK(member.external_attr >> 16)
-        is_outside = name.is_absolute() or ".." in name.parts
-        # On Windows, a colon separates the drive from the folders.
-        is_outside_on_windows = ":" in member.filename
-        if is_link or is_outside or is_outside_on_windows:
+        if may_leave_folder(member):
             raise InputError(
                 f"{archive.filename}: holds '{member.filename}', which would leave the folder "
                 f"{data_dir}; nothing was unpacked"
             )
-        path_parts = name.parts
+        path_parts = PurePosixPath(member.filename).parts
         # The official archive has everything in a folder data/.
         if path_parts[0] == layout.DATA_DIR.name:
             path_parts = path_parts[1:]
-        if len(path_parts) > 1 and path_parts[0] in folders and not member.is_dir():
+        is_in_folder = len(path_parts) > 1 and path_parts[0] in folders
+        if is_in_folder and not member.is_dir():
             files[data_dir.joinpath(*path_parts)] = member
+    # Simulated files may be overwritten.
     simulated = fingerprints.replaceable_files(data_dir)
     for file, member in files.items():
         if file.exists() and file not in simulated and not is_same(file, member):
@@ -302,6 +305,17 @@ def find_members(
                 f"command again"
             )
     return files
+
+
+def may_leave_folder(member: zipfile.ZipInfo) -> bool:
+    """Return whether unpacking a member could write outside the folder that it is unpacked into."""
+    # The upper 16 bits are the mode of a file on Unix.
+    is_link = stat.S_ISLNK(member.external_attr >> 16)
+    path = PurePosixPath(member.filename)
+    is_outside = path.is_absolute() or ".." in path.parts
+    # On Windows, a colon separates the drive from the folders.
+    has_drive = ":" in member.filename
+    return is_link or is_outside or has_drive
 
 
 def is_same(file: Path, member: zipfile.ZipInfo) -> bool:
@@ -318,16 +332,20 @@ def is_same(file: Path, member: zipfile.ZipInfo) -> bool:
 def remove_simulated(data_dir: Path, template_dir: Path) -> None:
     """Remove simulated files, and the templates and local splits that were made from them.
 
-    They must never mix with official files.
+    Simulated files must never mix with official files. The simulated files of a hosted competition
+    are kept.
     """
     marker = data_dir / layout.SIMULATED_MARKER_NAME
-    if not marker.exists() or fingerprints.is_hosted(data_dir):
+    is_simulated = marker.exists()
+    if not is_simulated or fingerprints.is_hosted(data_dir):
         return
     print(f"removing the simulated data in {cli.show(data_dir)}")
-    templates = (layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3)
-    # Each file that was made from the data has a record beside it, which says how it was made.
+    # Templates and local splits are made from the data. Each has a record beside it, which says how
+    # it was made.
+    split_dir = data_dir / layout.TEST_INPUT_DIR.name
     for name, record in layout.RECORD_OF_FILE.items():
-        folder = template_dir if name in templates else data_dir / layout.TEST_INPUT_DIR.name
+        is_template = name in (layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3)
+        folder = template_dir if is_template else split_dir
         (folder / name).unlink(missing_ok=True)
         (folder / record).unlink(missing_ok=True)
     for file in fingerprints.replaceable_files(data_dir):
@@ -337,9 +355,10 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
 
 
 def unpack(archive: zipfile.ZipFile, files: Mapping[Path, zipfile.ZipInfo], data_dir: Path) -> None:
-    """Unpack members to their paths; skip files that exist, which `find_members` has checked.
+    """Unpack the members of an archive to their paths.
 
-    A file that is damaged in the archive is not written at all.
+    Files that exist are skipped: `find_members` has checked that they equal the members. A member
+    that is damaged is not written at all.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
     missing = {file: member for file, member in files.items() if not file.exists()}

@@ -114,10 +114,10 @@ def main() -> None:
 
 
 def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Return the pages by file name: one about simulated data, one about all other data.
+    """Return the text of each page by file name: a page on simulated data, a page on other data.
 
     `parts` are the variables of the template explore.html for each group of tasks. If all data are
-    simulated, or none, there is only the page explore.html.
+    simulated, or none, there is only one page, explore.html.
     """
     found_tasks = [part["tasks"] for part in parts]
     texts = {}
@@ -147,7 +147,8 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
     """Find the files for the part of a page about tasks ``1/2`` or ``3/4``.
 
     Returns None if there are no training answers. In the result, `absent` names the metadata files
-    that are not there. `foreign` names those that belong to other data than the answers.
+    that do not exist. `foreign` names the metadata files that belong to other data than the
+    answers.
     """
     ending = layout.ending_of(tasks)
     train = folder / layout.TRAIN_DIR.name / f"train_{ending}"
@@ -164,9 +165,9 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
             absent.append(name)
         else:
             metadata_paths[kind] = path
-    # A broken symlink is kept: its reader reports it.
-    there = [path for path in metadata_paths.values() if path.is_file()]
-    foreign = joined_metadata.find_foreign(train, there)
+    # A broken symlink stays in `metadata_paths`: its reader reports it.
+    existing = [path for path in metadata_paths.values() if path.is_file()]
+    foreign = joined_metadata.find_foreign(train, existing)
     used = {kind: path for kind, path in metadata_paths.items() if path not in foreign}
     return {
         "tasks": tasks,
@@ -192,7 +193,7 @@ def read_part(tasks: str, paths: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
     """
 
     def begin(step: str) -> None:
-        """Name a step that begins on the progress bar, which counts it at once."""
+        """Show the name of a step that begins, and move the progress bar on."""
         bar.update()
         bar.set_description(f"tasks {tasks}: {step}")
 
@@ -201,20 +202,7 @@ def read_part(tasks: str, paths: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
     begin("counts")
     students = count_right(answers["IsCorrect"], answers["UserId"])
     questions = count_right(answers["IsCorrect"], answers["QuestionId"])
-    part: dict[str, Any] = {
-        "n_answers": len(answers),
-        "n_students": len(students),
-        "n_questions": len(questions),
-        "share_right": answers["IsCorrect"].mean(),
-        # Numbers of distinct quizzes, groups and schemes of work.
-        "n_others": {},
-        # For each column, how many rows lack a value; see `count_missing`.
-        "missing": [],
-        # The roots of the tree of subjects; see `nest_subjects`.
-        "subjects": [],
-        # Counts of students and answers by gender and by pupil premium.
-        "students": {},
-    }
+    part = start_part(answers, students, questions)
     figures = [
         *counts_figures(answers, students, questions),
         *difficulty_figures(students, questions),
@@ -239,7 +227,8 @@ def read_part(tasks: str, paths: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
         last_answer = answers["DateAnswered"].max()
         for name in ("QuizId", "GroupId", "SchemeOfWorkId"):
             # Unknown values are -1.
-            part["n_others"][name] = answers[name][answers[name] >= 0].nunique()
+            is_known = answers[name] >= 0
+            part["n_others"][name] = answers[name][is_known].nunique()
         begin("dates")
         figures += times_figures(answers, main_subject, subject_names)
         begin("quizzes")
@@ -250,6 +239,29 @@ def read_part(tasks: str, paths: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
             known = students[students[name] >= 0]
             part["students"][name] = add_up(known, name).to_dict("index")
     return {**part, "figures": {figure.name: figure for figure in figures}}
+
+
+def start_part(
+    answers: pd.DataFrame, students: pd.DataFrame, questions: pd.DataFrame
+) -> dict[str, Any]:
+    """Return the variables of the template that need no metadata; those that need some are empty.
+
+    The tables have a row for each training answer, student and question.
+    """
+    return {
+        "n_answers": len(answers),
+        "n_students": len(students),
+        "n_questions": len(questions),
+        "share_right": answers["IsCorrect"].mean(),
+        # Numbers of distinct quizzes, groups and schemes of work.
+        "n_others": {},
+        # For each column, how many rows lack a value; see `count_missing`.
+        "missing": [],
+        # The roots of the tree of subjects; see `nest_subjects`.
+        "subjects": [],
+        # Counts of students and answers by gender and by pupil premium.
+        "students": {},
+    }
 
 
 def read_subjects(
@@ -460,16 +472,20 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     """Show which options are chosen and right, and how the wrong ones of a question compare."""
     if "AnswerValue" not in answers:
         return
-    # A row for each question and right option, a column for each option chosen. A question whose
-    # right option was changed has several rows.
+    # Numbers of answers: a row for each question and right option, a column for each option chosen.
+    # A question whose right option was changed has several rows.
     cells = answers.groupby(["QuestionId", "CorrectAnswer", "AnswerValue"]).size()
     counts = cells.unstack(fill_value=0).reindex(columns=OPTIONS, fill_value=0)
-    # A row for each right option, a column for each option chosen.
+    # The same numbers over all questions: a row for each right option, a column for each option
+    # chosen. On the diagonal, the option chosen is the right one.
     total = counts.groupby("CorrectAnswer").sum().reindex(OPTIONS, fill_value=0)
-    chosen_where_right = (np.diag(total) / total.sum(axis=1)).fillna(0)
+    n_chosen = total.sum()
+    n_right = total.sum(axis=1)
+    n_chosen_where_right = np.diag(total)
+    chosen_where_right = (n_chosen_where_right / n_right).fillna(0)
     panels = [
-        Panel("chosen", (total.sum() / len(answers)).tolist(), accent=True),
-        Panel("is right", (total.sum(axis=1) / len(answers)).tolist(), accent=False),
+        Panel("chosen", (n_chosen / len(answers)).tolist(), accent=True),
+        Panel("is right", (n_right / len(answers)).tolist(), accent=False),
         Panel("chosen where right", chosen_where_right.tolist(), accent=False),
     ]
     chart: Chart = partial(charts.bar_panels, panels, [*map(str, OPTIONS)], axis="option")
@@ -484,19 +500,16 @@ def distractor_figures(counts: pd.DataFrame) -> Iterator[Figure]:
     """
     # The right option of a few questions was changed. For each question, use the right option that
     # most of the question's answers had.
-    usual_counts = counts.loc[counts.sum(axis=1).groupby("QuestionId").idxmax()]
+    n_answers_of_row = counts.sum(axis=1)
+    usual_rows = n_answers_of_row.groupby("QuestionId").idxmax()
+    usual_counts = counts.loc[usual_rows]
     usual_counts = usual_counts[usual_counts.sum(axis=1) >= FEW_ANSWERS]
-    right_option = usual_counts.index.get_level_values("CorrectAnswer").to_numpy()
-    # Each row of `is_wrong` is true for three options. Indexing gives a flat array of their counts,
-    # three for each question.
-    is_wrong = np.array(OPTIONS) != right_option[:, None]
-    wrong_counts = usual_counts.to_numpy()[is_wrong].reshape(-1, len(OPTIONS) - 1)
-    # The distractors of each question in order, the most attractive first.
-    wrong_counts = -np.sort(-wrong_counts, axis=1)
+    wrong_counts = sorted_wrong_counts(usual_counts)
     if not wrong_counts.any():
         return
     # The shares of the distractors in the wrong answers, for questions with wrong answers.
-    positive_counts = wrong_counts[wrong_counts.any(axis=1)]
+    has_wrong_answers = wrong_counts.any(axis=1)
+    positive_counts = wrong_counts[has_wrong_answers]
     shares_of_wrong = positive_counts / positive_counts.sum(axis=1, keepdims=True)
     attraction = shares_of_wrong.mean(axis=0).tolist()
     dots = [
@@ -513,6 +526,21 @@ def distractor_figures(counts: pd.DataFrame) -> Iterator[Figure]:
     yield Figure("distractors", chart, facts)
 
 
+def sorted_wrong_counts(counts: pd.DataFrame) -> np.ndarray:
+    """Return how often each wrong option of a question is chosen, in decreasing order.
+
+    `counts` has a row for each question, with the right option in the index, and a column for each
+    option chosen. The result has the shape (n_questions, 3).
+    """
+    right_option = counts.index.get_level_values("CorrectAnswer").to_numpy()
+    # Each row of `is_wrong` is true for three options. Indexing gives a flat array of their counts,
+    # three for each question.
+    is_wrong = np.array(OPTIONS) != right_option[:, None]
+    wrong_counts = counts.to_numpy()[is_wrong].reshape(-1, len(OPTIONS) - 1)
+    # `np.sort` sorts in increasing order: sort the negative numbers.
+    return -np.sort(-wrong_counts, axis=1)
+
+
 def times_figures(
     answers: pd.DataFrame, main_subject: pd.Series, subject_names: pd.Series
 ) -> Iterator[Figure]:
@@ -523,8 +551,9 @@ def times_figures(
     hour = answers["DateAnswered"].dt.floor("h")
     if hour.isna().all():
         return
-    # A small table, over which all figures sum: a row for each hour, such as 10:00 to 10:59 on a
-    # certain day, and subject. The columns n and n_right count answers and right answers.
+    # All figures sum over a small table. It has a row for each pair of an hour (such as 10:00 to
+    # 10:59 on a certain day) and a subject. The columns n and n_right count answers and right
+    # answers.
     subject = answers["QuestionId"].map(main_subject).rename("subject")
     hourly = count_right(answers["IsCorrect"], [hour.rename("hour"), subject]).reset_index()
     months = pd.period_range(hour.min(), hour.max(), freq="M")
@@ -640,10 +669,10 @@ def quizzes_figures(answers: pd.DataFrame) -> Iterator[Figure]:
         n_questions = quiz_questions.groupby("QuizId").size()
         yield numbers_figure("per_quiz", n_questions, "quizzes", "questions of a quiz")
     # A pair of a quiz and a student is a sitting.
-    n_answers = count_pairs(answers, "QuizId", "UserId")
-    if len(n_answers):
+    answers_of_sitting = count_pairs(answers, "QuizId", "UserId")
+    if len(answers_of_sitting):
         axis = "answers of one student in one quiz"
-        yield numbers_figure("sittings", n_answers, "sittings", axis)
+        yield numbers_figure("sittings", answers_of_sitting, "sittings", axis)
     group_students = count_pairs(answers, "GroupId", "UserId")
     if len(group_students):
         n_students = group_students.groupby("GroupId").size()
@@ -656,10 +685,12 @@ def count_pairs(answers: pd.DataFrame, first: str, second: str) -> pd.Series:
     Answers whose first id is unknown (-1) do not count.
     """
     known = answers[answers[first] >= 0]
-    # Both ids in one number, which is much faster to sort than two columns.
-    pairs = (known[first].to_numpy().astype(np.int64) << 32) | known[second].to_numpy()
-    pairs, n = np.unique(pairs, return_counts=True)
-    return pd.Series(n, index=pd.Index(pairs >> 32, name=first))
+    first_id = known[first].to_numpy().astype(np.int64)
+    second_id = known[second].to_numpy()
+    # Put both ids into one number, the first id in the upper 32 bits: one column is sorted much
+    # faster than two.
+    pairs, n_answers = np.unique((first_id << 32) | second_id, return_counts=True)
+    return pd.Series(n_answers, index=pd.Index(pairs >> 32, name=first))
 
 
 def confidence_figures(answers: pd.DataFrame) -> Iterator[Figure]:
@@ -712,17 +743,19 @@ def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts
     """Draw a histogram of whole numbers from 1 on.
 
     `things` is the plural of what has such a number, for example "students". `axis` says what the
-    numbers are, for example "answers of a student". `facts` are what the page says of the chart.
+    numbers are, for example "answers of a student". `facts` are further facts that the page
+    mentions beside the chart.
     """
     edges = bin_edges(int(values.min()), int(values.max()) + 1)
     counts, _ = np.histogram(values, edges)
-    # Each bin holds one number, or `bin_edges` has made bins of increasing width, which are about
-    # equally wide on a logarithmic scale.
-    is_logarithmic = len(counts) < edges[-1] - edges[0]
+    # Either each bin holds one number, or `bin_edges` has made fewer bins, of increasing width.
+    # Those are about equally wide on a logarithmic scale.
+    n_numbers = edges[-1] - edges[0]
+    is_logarithmic = len(counts) < n_numbers
 
     def position(number: float) -> float:
         """Return where a number stands on the axis; 1 is the width of a column."""
-        # Between the edges of its bin, the number is placed in proportion.
+        # A number between two edges is placed in proportion.
         edge_positions = np.arange(len(edges))
         if is_logarithmic:
             return float(np.interp(np.log(number), np.log(edges), edge_positions))
@@ -794,12 +827,17 @@ def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
     # Adding 1e-9 keeps shares such as 0.15 in the bin that starts there, despite rounding.
     bin_index = np.floor(shares * 20 + 1e-9).clip(upper=19).astype(int)
     counts = np.bincount(bin_index, minlength=20).tolist()
+    tooltips = []
+    for index, count in enumerate(counts):
+        low_percent = 5 * index
+        tooltips.append(f"{low_percent}% to {low_percent + 5}%: {count:,} {things}")
     median = shares.median()
     return partial(
         column_chart,
         counts,
-        [f"{5 * i}% to {5 * i + 5}%: {n:,} {things}" for i, n in enumerate(counts)],
-        [(float(i), f"{5 * i}%") for i in range(0, 21, 4)],
+        tooltips,
+        # Write every fourth edge below the axis: 0 %, 20 % and so on.
+        [(float(edge), f"{5 * edge}%") for edge in range(0, 21, 4)],
         axis=axis,
         unit=things,
         mark=(20 * median, f"median {median:.0%}"),

@@ -241,7 +241,7 @@ def simulate(
     `subjects` is the tree that `make_subjects` returns.
     """
     leaves, topic = draw_subject_lists(rng, subjects, setting.n_questions, setting.n_topics)
-    # The students, questions and quizzes of the answers.
+    # Who answers which question in which quiz.
     counts = draw_answer_counts(rng, setting)
     quizzes = simulation.draw_quizzes(rng, topic, setting.n_quizzes)
     # Topics are the subjects of level 2, and areas their parents; both are numbered from 0.
@@ -254,13 +254,14 @@ def simulate(
     # names the student and the cohort.
     cohort = np.zeros(len(counts), np.int64)
     cohort[incidence.sittings["student"]] = incidence.sittings["cohort"]
-    # The options that the students choose.
+
+    # Which options the students choose.
     n_answers = np.bincount(incidence.answers["question"], minlength=setting.n_questions)
     questions = simulation.draw_questions(rng, setting, topic, n_answers)
     ability = simulation.draw_abilities(rng, cohort, setting.n_cohorts, area_of_topic)
     misconceptions = None
     if n_misconceptions:
-        # A stream of its own: all other draws are as without misconceptions.
+        # Misconceptions have a random stream of their own: planting them changes no other draw.
         misconceptions = simulation.draw_misconceptions(
             rng.spawn(1)[0], questions, len(counts), n_misconceptions
         )
@@ -270,26 +271,63 @@ def simulate(
     question_id = rng.permutation(setting.n_questions).astype(np.int32)
     student_id = rng.permutation(len(counts)).astype(np.int32)
     answer_id = rng.permutation(len(incidence.answers)).astype(np.int32)
+    students = tabulate_students(rng, setting, student_id, cohort)
+    answers = tabulate_answers(incidence, questions, choices, question_id, answer_id, students)
+    return School(
+        setting=setting,
+        answers=answers,
+        students=students,
+        questions=questions,
+        question_id=question_id,
+        leaves=leaves,
+        limits=choices.limits,
+        misconceptions=misconceptions,
+    )
+
+
+def tabulate_students(
+    rng: Rng, setting: SchoolSetting, student_id: Array, cohort: Array
+) -> pd.DataFrame:
+    """Return a row for each student, with the columns of `School.students`.
+
+    `student_id` is the UserId of each student, `cohort` the student's cohort.
+    """
     # All students of a cohort are of one school year.
     first_year, last_year = setting.birth_years
-    students = pd.DataFrame(
-        {
-            "UserId": student_id,
-            "part": np.repeat(np.arange(len(setting.students), dtype=np.int8), setting.students),
-            "birth_year": rng.integers(first_year, last_year + 1, setting.n_cohorts)[cohort],
-        }
-    )
+    year_of_cohort = rng.integers(first_year, last_year + 1, setting.n_cohorts)
+    parts = np.arange(len(setting.students), dtype=np.int8)
+    columns = {
+        "UserId": student_id,
+        "part": np.repeat(parts, setting.students),
+        "birth_year": year_of_cohort[cohort],
+    }
+    return pd.DataFrame(columns)
+
+
+def tabulate_answers(
+    incidence: simulation.Incidence,
+    questions: Questions,
+    choices: simulation.Choices,
+    question_id: Array,
+    answer_id: Array,
+    students: pd.DataFrame,
+) -> pd.DataFrame:
+    """Return a row for each answer, with the columns of `School.answers`.
+
+    `question_id` is the QuestionId of each question, `answer_id` the AnswerId of each answer.
+    `students` is the table that `tabulate_students` returns.
+    """
     question = incidence.answers["question"].to_numpy()
     student = incidence.answers["student"].to_numpy()
     sitting = incidence.answers["sitting"].to_numpy()
-    key = questions.key[question]
+    right_option = questions.key[question]
     columns = {
         "QuestionId": question_id[question],
-        "UserId": student_id[student],
+        "UserId": students["UserId"].to_numpy()[student],
         "AnswerId": answer_id,
-        "IsCorrect": (choices.option == key).astype(np.int8),
+        "IsCorrect": (choices.option == right_option).astype(np.int8),
         # Options are 1 to 4 in the files; adding np.int8 keeps the dtype int8.
-        "CorrectAnswer": key + np.int8(1),
+        "CorrectAnswer": right_option + np.int8(1),
         "AnswerValue": choices.option + np.int8(1),
         "slot": incidence.answers["slot"].to_numpy(),
         "confidence": choices.confidence,
@@ -297,10 +335,7 @@ def simulate(
     }
     for name in ("start", "quiz", "cohort", "alone"):
         columns[name] = incidence.sittings[name].to_numpy()[sitting]
-    answers = pd.DataFrame(columns, copy=False)
-    return School(
-        setting, answers, students, questions, question_id, leaves, choices.limits, misconceptions
-    )
+    return pd.DataFrame(columns, copy=False)
 
 
 def draw_answer_counts(rng: Rng, setting: SchoolSetting) -> Array:
@@ -318,10 +353,10 @@ def draw_answer_counts(rng: Rng, setting: SchoolSetting) -> Array:
 
 
 def change_keys(rng: Rng, school: School) -> None:
-    """Give three questions another right option (key) in their earliest answers.
+    """Give three questions another right option (key) in the earliest answers to each question.
 
     Such questions occur in the official tasks 3/4. The earliest answers are the first 20 to 40 % of
-    the answers to the question.
+    the answers to the question. The answers of `school` are changed in place.
     """
     answers = school.answers
     counts = answers["QuestionId"].value_counts().reindex(school.question_id, fill_value=0)
@@ -437,17 +472,7 @@ def student_metadata(rng: Rng, school: School) -> pd.DataFrame:
     is_unspecified = np.where(has_birth, rng.random(n) < 0.03, rng.random(n) < 0.74)
     gender[is_unspecified] = 0
     gender[rng.random(n) < 0.0005] = 3
-    # A school year takes students born from September of the year before birth_year to August of
-    # birth_year. Count months from January of the year before birth_year: September has the number
-    # 8, and the next August has the number 19.
-    month = rng.integers(8, 20, n)
-    year = school.students["birth_year"].to_numpy() - 1 + month // 12
-    month_of_year = month % 12
-    # Some dates of birth are nonsense.
-    is_nonsense = rng.random(n) < 0.01
-    year[is_nonsense] = rng.integers(1900, 2030, int(is_nonsense.sum()))
-    months_since_1970 = 12 * (year - 1970) + month_of_year
-    birth = months_since_1970.astype("datetime64[M]").astype("datetime64[ms]")
+    birth = draw_birth_dates(rng, school.students["birth_year"].to_numpy())
     # 1 for students whose school gets the pupil premium for them: British public money for
     # financially disadvantaged students.
     premium = (rng.random(n) < 0.27).astype(np.int8)
@@ -461,6 +486,24 @@ def student_metadata(rng: Rng, school: School) -> pd.DataFrame:
     return pd.DataFrame(columns).iloc[rng.permutation(n)]
 
 
+def draw_birth_dates(rng: Rng, birth_year: Array) -> Array:
+    """Draw a date of birth for each student, the first day of a month; datetime64[ms].
+
+    Some dates are nonsense, as in the official files.
+    """
+    n = len(birth_year)
+    # A school year takes students born from September of the year before birth_year to August of
+    # birth_year. Count months from January of the year before birth_year: September has the number
+    # 8, and the next August has the number 19.
+    month = rng.integers(8, 20, n)
+    year = birth_year - 1 + month // 12
+    month_of_year = month % 12
+    is_nonsense = rng.random(n) < 0.01
+    year[is_nonsense] = rng.integers(1900, 2030, int(is_nonsense.sum()))
+    months_since_1970 = 12 * (year - 1970) + month_of_year
+    return months_since_1970.astype("datetime64[M]").astype("datetime64[ms]")
+
+
 def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
     """Return the metadata of all answers in several tables.
 
@@ -469,16 +512,7 @@ def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
     answers = school.answers
     setting = school.setting
     n = len(answers)
-    n_empty = max(2, n // 20_000)
-    # The last rows get no AnswerId. Their other columns repeat those of random answers.
-    rows = np.concatenate([rng.permutation(n).astype(np.int32), rng.integers(0, n, n_empty)])
-    # Exchange the last rows with random ones, to spread them over the file.
-    is_empty = np.zeros(len(rows), bool)
-    empty_positions = rng.choice(n, n_empty, replace=False)
-    last_rows = rows[n:].copy()
-    rows[n:] = rows[empty_positions]
-    rows[empty_positions] = last_rows
-    is_empty[empty_positions] = True
+    rows, is_empty = draw_metadata_rows(rng, n_answers=n, n_empty=max(2, n // 20_000))
 
     # On 1 September 2019, a new school year begins, in which each cohort (class) has another
     # GroupId but the same SchemeOfWorkId. `new_year` is the number of minutes from the first day of
@@ -512,6 +546,30 @@ def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
             "SchemeOfWorkId": scheme.mask(~has_scheme[cohort] | chunk_answers["alone"]),
         }
         yield pd.DataFrame(columns)
+
+
+def draw_metadata_rows(rng: Rng, n_answers: int, n_empty: int) -> tuple[Array, Array]:
+    """Draw the order of the rows of the answer metadata, `n_empty` of them without an AnswerId.
+
+    Returns
+    -------
+    rows
+        The answer of each row. The rows without an AnswerId repeat the other columns of random
+        answers.
+    is_empty
+        Whether each row has no AnswerId.
+    """
+    order = rng.permutation(n_answers).astype(np.int32)
+    repeated = rng.integers(0, n_answers, n_empty)
+    rows = np.concatenate([order, repeated])
+    # The last rows have no AnswerId. Exchange them with random rows, to spread them over the file.
+    empty_positions = rng.choice(n_answers, n_empty, replace=False)
+    last_rows = rows[n_answers:].copy()
+    rows[n_answers:] = rows[empty_positions]
+    rows[empty_positions] = last_rows
+    is_empty = np.zeros(len(rows), bool)
+    is_empty[empty_positions] = True
+    return rows, is_empty
 
 
 # ---- Judgements of experts, and images -----------------------------------------------------------
@@ -618,7 +676,7 @@ def write_table(path: Path, tables: Iterable[pd.DataFrame]) -> None:
 
 
 def list_misconceptions(school: School, misconceptions: Misconceptions) -> pd.DataFrame:
-    """Return the planted misconceptions: a row for each option to which one leads."""
+    """Return the planted misconceptions: a row for each option to which a misconception leads."""
     questions = np.flatnonzero(misconceptions.of_question >= 0)
     columns = {
         "Misconception": misconceptions.of_question[questions],
@@ -628,10 +686,23 @@ def list_misconceptions(school: School, misconceptions: Misconceptions) -> pd.Da
     return pd.DataFrame(columns).sort_values(["Misconception", "QuestionId"])
 
 
+def write_misconceptions(folder: Path, ending: str, school: School) -> None:
+    """Write the table of a school's planted misconceptions, if it has any.
+
+    `ending` is the end of the file's name: 1_2 or 3_4.
+    """
+    if school.misconceptions is not None:
+        planted = list_misconceptions(school, school.misconceptions)
+        write_table(folder / TEST_FOLDER / MISCONCEPTIONS_NAME.format(ending), [planted])
+
+
 def write_tree(
     folder: Path, size: str, seed: int, n_questions: int | None, n_misconceptions: int
 ) -> dict[str, Any]:
-    """Simulate and write all official files; return the facts for the marker file."""
+    """Simulate all official files and write them into `folder`.
+
+    Returns what SIMULATED.json, which marks the folder as simulated, says about the simulation.
+    """
     # Each step has a random stream of its own, so that changing one step changes no other. The
     # steps must always take their streams in the same order.
     random_streams = iter(np.random.default_rng(seed).spawn(16))
@@ -650,9 +721,7 @@ def write_tree(
 
         school = simulate(next(random_streams), chosen.tasks_1_2, subjects, n_misconceptions)
         bar.update()
-        if school.misconceptions is not None:
-            planted = list_misconceptions(school, school.misconceptions)
-            write_table(folder / TEST_FOLDER / MISCONCEPTIONS_NAME.format("1_2"), [planted])
+        write_misconceptions(folder, "1_2", school)
         limits["1_2"] = school.limits
         answers_rng = next(random_streams)
         metadata_rng = next(random_streams)
@@ -663,9 +732,7 @@ def write_tree(
 
         school = simulate(next(random_streams), chosen.tasks_3_4, subjects, n_misconceptions)
         bar.update()
-        if school.misconceptions is not None:
-            planted = list_misconceptions(school, school.misconceptions)
-            write_table(folder / TEST_FOLDER / MISCONCEPTIONS_NAME.format("3_4"), [planted])
+        write_misconceptions(folder, "3_4", school)
         limits["3_4"] = school.limits
         answers_rng = next(random_streams)
         judgements_rng = next(random_streams)

@@ -53,8 +53,9 @@ TOPIC_VARIANCE_SHARE = 0.15
 MISCONCEPTION_LENGTH = 8
 # Share of the students who have a misconception, for each misconception.
 MISCONCEPTION_SHARE = 0.2
-# Students with a misconception who do not get a question of it right choose the misconception's
-# option with this probability, and else any wrong option as without the misconception.
+# A student with a misconception may fail one of its questions. Such a student chooses the option to
+# which the misconception leads with this probability. Otherwise the student chooses among the wrong
+# options like any other student.
 MISCONCEPTION_STRENGTH = 0.8
 
 # Number of rows to work on at a time, since larger temporary arrays would not fit into memory.
@@ -477,9 +478,10 @@ def _school_minute(day: Array) -> Array:
 def _add_alone(
     rng: Rng, setting: SchoolSetting, incidence: Incidence, cohort: Array, extra: pd.DataFrame
 ) -> Incidence:
-    """Add answers that students give alone, in a new sitting for each student and quiz.
+    """Add answers that students give alone, outside class.
 
-    `extra` has a row for each answer, with the columns student, quiz and question.
+    `extra` has a row for each new answer, with the columns student, quiz and question. The answers
+    of one student to one quiz become a new sitting, which starts at a random time.
     """
     extra = extra.sort_values(["student", "quiz"], kind="stable")
     sittings = extra[["student", "quiz"]].drop_duplicates()
@@ -506,7 +508,10 @@ def _continue_alone(
     quizzes: Array,
     popularity: Array | None,
 ) -> Incidence:
-    """Let students who ran out of quizzes answer others alone, until all have enough answers."""
+    """Let students who ran out of quizzes answer others alone, until all have enough answers.
+
+    `n_wanted` is the number of answers that each student is to have.
+    """
     n_questions = setting.n_questions
     # A sorted array of the pairs of student and question that have an answer.
     answered = np.sort(_pairs(incidence.answers, n_questions))
@@ -528,16 +533,23 @@ def _continue_alone(
         parts.append(new)
         answered = np.sort(np.concatenate([answered, _pairs(new, n_questions)]))
         missing -= np.bincount(new["student"], minlength=len(n_wanted))
-    # Students who still lack answers get random questions that they have not answered.
     for student in np.flatnonzero(missing).tolist():
-        first_pair = student * n_questions
-        start, end = np.searchsorted(answered, [first_pair, first_pair + n_questions])
-        known_questions = answered[start:end] - first_pair
-        new_questions = np.setdiff1d(np.arange(n_questions), known_questions)
-        question = rng.permutation(new_questions)[: missing[student]]
+        unanswered = _unanswered_questions(answered, student, n_questions)
+        question = rng.permutation(unanswered)[: missing[student]]
         quiz = _quiz_of_question(quizzes, n_questions)[question]
         parts.append(pd.DataFrame({"student": student, "quiz": quiz, "question": question}))
     return _add_alone(rng, setting, incidence, cohort, pd.concat(parts, ignore_index=True))
+
+
+def _unanswered_questions(answered: Array, student: int, n_questions: int) -> Array:
+    """Return the questions that a student has not answered, in increasing order.
+
+    `answered` are the pairs of student and question with an answer, as sorted numbers (`_pairs`).
+    """
+    first_pair = student * n_questions
+    start, end = np.searchsorted(answered, [first_pair, first_pair + n_questions])
+    answered_questions = answered[start:end] - first_pair
+    return np.setdiff1d(np.arange(n_questions), answered_questions)
 
 
 def _offer_quizzes(
@@ -629,24 +641,28 @@ def _ensure_min_answers(
 
 
 def _draw_replacements(rng: Rng, answers: pd.DataFrame, counts: Array, least: int) -> pd.DataFrame:
-    """Draw answers to give up, and put questions with fewer than `least` answers in their place.
+    """Choose answers to frequent questions, and replace their questions by rare ones.
 
-    `counts` is the number of answers of each question. Every question keeps at least `least`
-    answers, and every student gives up at most one. The rows returned keep their index in
-    `answers`, and have the new question in the column question.
+    A rare question has fewer than `least` answers; `counts` is the number of answers of each
+    question. Every frequent question keeps at least `least` answers, and every student exchanges at
+    most one answer.
+
+    The result has the exchanged rows of `answers`, with the same index, and the rare question in
+    the column question.
     """
     rare = np.flatnonzero(counts < least)
     n_missing = least - counts[rare]
-    # More candidates than needed, as not every answer can be given up.
+    # Take more candidates than needed, as not every answer can be exchanged.
     n_candidates = 4 * int(n_missing.sum()) + 1000
     candidates = answers.iloc[rng.permutation(len(answers))[:n_candidates]]
-    # A question can spare only its first candidates: it must keep `least` answers.
-    rank = candidates.groupby("question").cumcount()
+    # A question with n answers can spare n - `least` of them: its first candidates.
     n_to_spare = counts[candidates["question"]] - least
-    given_up = candidates[rank < n_to_spare].drop_duplicates("student")
-    # Each rare question is listed once for each answer that it lacks.
-    new_question = rng.permutation(np.repeat(rare, n_missing))[: len(given_up)]
-    return given_up[: len(new_question)].assign(question=new_question)
+    number_in_question = candidates.groupby("question").cumcount()
+    spared = candidates[number_in_question < n_to_spare]
+    exchanged = spared.drop_duplicates("student")
+    # List each rare question once for each answer that it lacks.
+    new_question = rng.permutation(np.repeat(rare, n_missing))[: len(exchanged)]
+    return exchanged[: len(new_question)].assign(question=new_question)
 
 
 def _without_answers(incidence: Incidence, rows: pd.Index) -> Incidence:
@@ -708,19 +724,22 @@ def _follow_misconceptions(
 ) -> None:
     """Change the probabilities of options, in place, for students with a misconception.
 
-    Part of the probability of all wrong options goes to the misconception's option. The probability
-    of the right option stays. `student` and `question` have the shape (n,), `probability` (n, 4).
+    The option to which the misconception leads gets the share MISCONCEPTION_STRENGTH of the
+    probability of a wrong answer. The probability of the right option stays. `student` and
+    `question` have the shape (n,), `probability` (n, 4).
     """
     number = misconceptions.of_question[question]
+    # The rows whose question belongs to a misconception that the student has.
     rows = np.flatnonzero(number >= 0)
     rows = rows[misconceptions.has[student[rows], number[rows]]]
-    key = questions.key[question[rows]]
+    right_option = questions.key[question[rows]]
+    misconception_option = misconceptions.option[question[rows]]
     changed = probability[rows]
-    p_right = changed[np.arange(len(rows)), key]
+    positions = np.arange(len(rows))
+    p_right = changed[positions, right_option]
     changed *= 1 - MISCONCEPTION_STRENGTH
-    changed[np.arange(len(rows)), key] = p_right
-    option = misconceptions.option[question[rows]]
-    changed[np.arange(len(rows)), option] += MISCONCEPTION_STRENGTH * (1 - p_right)
+    changed[positions, right_option] = p_right
+    changed[positions, misconception_option] += MISCONCEPTION_STRENGTH * (1 - p_right)
     probability[rows] = changed
 
 
@@ -820,9 +839,9 @@ class Choices:
     option: Array
     # The stated confidence, 0 to 100, or NO_CONFIDENCE, int8 (n_answers,).
     confidence: Array
-    # The expected accuracy of predictions from the true probabilities, which no model exceeds on
-    # average. Key "right_or_wrong" is for predicting whether an answer is right, key "option" for
-    # predicting which option is chosen.
+    # The accuracy to expect if the option with the highest true probability is predicted for each
+    # answer (key "option"), and if the more probable of right and wrong is predicted (key
+    # "right_or_wrong"). No model is better on average.
     limits: dict[str, float]
 
 
