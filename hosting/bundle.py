@@ -133,15 +133,10 @@ def read_bundle(path: Path, folder: Path, private: Path | None = None) -> Bundle
         zips.unpack(path, folder, _MAX_BUNDLE)
     if private is not None:
         zips.unpack(private, folder, _MAX_BUNDLE)
-    if not (folder / YAML_NAME).is_file():
-        elsewhere = sorted(file.relative_to(folder).as_posix() for file in folder.rglob(YAML_NAME))
-        where = f", it lies in {elsewhere[0]}" if elsewhere else ""
-        raise InputError(
-            f"{path}: holds no {YAML_NAME} at the top level{where}; expected it there: zip what "
-            "the folder holds, not the folder"
-        )
+    _require_yaml(path, folder)
     try:
-        return _read(yaml.safe_load((folder / YAML_NAME).read_bytes()), folder)
+        content = yaml.safe_load((folder / YAML_NAME).read_bytes())
+        return _read(content, folder)
     except FileNotFoundError as missing:
         raise InputError(f"{path}/{YAML_NAME}: file {missing} is not in the bundle") from None
     except (yaml.YAMLError, ValueError, LookupError, TypeError, RecursionError) as error:
@@ -149,6 +144,23 @@ def read_bundle(path: Path, folder: Path, private: Path | None = None) -> Bundle
             f"{path}/{YAML_NAME}: cannot be read, expected what hosting/make_bundle.py writes "
             f"({type(error).__name__}: {one_line(str(error))})"
         ) from None
+
+
+def _require_yaml(path: Path, folder: Path) -> None:
+    """Raise `InputError` if a bundle has no competition.yaml at its top level.
+
+    `path` is the bundle as the user has named it, `folder` the folder with its files.
+    """
+    if (folder / YAML_NAME).is_file():
+        return
+    # Whoever zips the bundle's folder, instead of the files in the folder, gets a zip with the
+    # competition.yaml in a folder.
+    elsewhere = sorted(file.relative_to(folder).as_posix() for file in folder.rglob(YAML_NAME))
+    where = f", it lies in {elsewhere[0]}" if elsewhere else ""
+    raise InputError(
+        f"{path}: holds no {YAML_NAME} at the top level{where}; expected it there: zip what "
+        "the folder holds, not the folder"
+    )
 
 
 def _read(content: dict[str, Any], folder: Path) -> Bundle:
@@ -249,22 +261,29 @@ def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Resu
     """
     with tempfile.TemporaryDirectory(prefix="submission_", ignore_cleanup_errors=True) as folder:
         base = Path(folder).resolve()
-        unpacked = base / "prediction/app/ingested_program"
+        predicting_app = base / "prediction/app"
+        scoring_app = base / "scoring/app"
+        unpacked = predicting_app / "ingested_program"
         try:
             zips.unpack(submission, unpacked, _MAX_SUBMISSION)
-            for name in METADATA_NAMES:
-                if (unpacked / name).exists():
-                    raise InputError(
-                        f"holds {name}: the platform would run the submission as a program, which "
-                        "is not done here; remove this file"
-                    )
-            return _run_steps(unpacked.parent, base / "scoring/app", task, bundle, time_limit)
+            _require_no_program(unpacked)
+            return _run_steps(predicting_app, scoring_app, task, bundle, time_limit)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission}: ")
             # The message is published: remove the folders of this machine from it.
             for private_folder in (submission.parent, unpacked):
                 fault = fault.replace(f"{private_folder}{os.sep}", "")
             return Result({}, fault)
+
+
+def _require_no_program(submission: Path) -> None:
+    """Raise `InputError` if a submission, in an unpacked folder, brings a program of its own."""
+    for name in METADATA_NAMES:
+        if (submission / name).exists():
+            raise InputError(
+                f"holds {name}: the platform would run the submission as a program, which "
+                "is not done here; remove this file"
+            )
 
 
 def _run_steps(
@@ -290,9 +309,10 @@ def _run_steps(
         page = scoring_app / "output" / DETAILS_NAME
         details = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
         return Result(scores, details=details, output=output)
-    # If the ingestion program failed, the failure of the scoring program only follows from it.
+    # If both programs failed, the scoring program failed only because the ingestion program did.
+    has_ingestion_failed = bool(ingestion.exit_code)
     reasons = scoring_lines
-    if ingestion.exit_code and ingestion.lines:
+    if has_ingestion_failed and ingestion.lines:
         reasons = ingestion.lines
     fault = reasons[-1].removeprefix("error: ") if reasons else NO_SCORES
     return Result({}, fault, output=output)
@@ -310,8 +330,8 @@ def _run_ingestion(app: Path, task: Task, time_limit: int) -> ProgramRun:
         shutil.copytree(task.ingestion_program, app / "program")
         shutil.copytree(task.input_data, app / "input_data")
         run = _run_program(app, time_limit)
-    # On the platform, a submission may bring a program, and exitCode is the exit code of that
-    # program. Here, such a submission is refused before.
+    # On the platform, exitCode is for a program that the submission brings. Here, such a submission
+    # has been refused.
     status = {"exitCode": None, "ingestionExitCode": run.exit_code}
     (app / "output/metadata").write_text(yaml.safe_dump(status), encoding="utf-8")
     return run
@@ -320,9 +340,8 @@ def _run_ingestion(app: Path, task: Task, time_limit: int) -> ProgramRun:
 def _read_scores(path: Path, bundle: Bundle) -> dict[str, float]:
     """Return the scores in scores.json for which the leaderboard has a column."""
     written = json.loads(path.read_bytes()) if path.is_file() else {}
-    return {
-        column.key: float(written[column.key]) for column in bundle.columns if column.key in written
-    }
+    keys = [column.key for column in bundle.columns]
+    return {key: float(written[key]) for key in keys if key in written}
 
 
 def _run_program(app: Path, time_limit: int) -> ProgramRun:

@@ -49,9 +49,9 @@ _TEST = layout.TEST_DIR.name
 _METADATA = layout.METADATA_DIR.name
 _TEMPLATES = layout.TEMPLATE_DIR.name
 
-# Files and folders at the top of the starting kit. Only these are taken: an organiser may keep
-# answers, a bundle or a seed in the kit's folder, which must never reach participants.
-# hosting/ and tests/ are of no use to participants.
+# Files and folders at the top of the kit that go into the starting kit. All others are left out: an
+# organiser may keep answers, a bundle or a seed in the kit's folder, which must never reach
+# participants. hosting/ and tests/ are of no use to participants.
 _KIT = (
     ".gitattributes", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE",
     "FROM_THE_GUIDE.md", "README.md", "WRITE_YOUR_OWN_ENTRY.md", "common", "data",
@@ -59,8 +59,7 @@ _KIT = (
     "requirements.txt", "submission_templates", "task_1", "task_2", "task_3", "task_4", "tools",
     "walkthrough.ipynb",
 )  # fmt: skip
-# From the folders of the starting kit, only files with these suffixes are taken: others may be
-# data.
+# Only files with these suffixes are taken from the folders: other files may be data.
 _KIT_SUFFIXES = (".css", ".html", ".js", ".md", ".png", ".py", ".svg", ".yaml")
 # Published scores of 2020: the only data that are part of the kit.
 _PUBLISHED_SCORES = "published.csv"
@@ -267,19 +266,11 @@ def _write_pairs(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
 def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: Plan) -> None:
     """Write public_data.zip and starting_kit.zip into the folder of a bundle."""
     public_data = _list_public_data(data_dir, templates, plan)
-    kit = {name: layout.ROOT / name for name in list_kit(layout.ROOT)}
-    # The files and folders to which links of Markdown pages may lead.
-    in_kit = set(kit.values())
-    for path in kit.values():
-        in_kit.update(path.parents)
     with (
         tempfile.TemporaryDirectory() as temporary,
         writing.atomic_write(bundle / PUBLIC_DATA, bundle / STARTING_KIT) as (data_file, kit_file),
     ):
-        for name, path in list(kit.items()):
-            if name.endswith(".md"):
-                kit[name] = Path(temporary, name)
-                writing.write_files({kit[name]: _without_dead_links(path, in_kit)})
+        kit = _prepare_kit(Path(temporary))
         marker = _public_marker(data_dir, plan)
         if marker is not None and plan.origin != "official":
             path = Path(temporary, layout.SIMULATED_MARKER_NAME)
@@ -287,6 +278,25 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
             public_data[path.name] = path
         zips.write_zip_to(data_file, dict(sorted(public_data.items())))
         zips.write_zip_to(kit_file, kit)
+
+
+def _prepare_kit(temporary: Path) -> dict[str, Path]:
+    """Return the files of the starting kit by their names in it.
+
+    A Markdown page may link to a file that is not in the starting kit: copies of the pages without
+    such links are written into the folder `temporary`.
+    """
+    kit = {name: layout.ROOT / name for name in list_kit(layout.ROOT)}
+    # The files and folders to which links may lead.
+    existing = set(kit.values())
+    for path in kit.values():
+        existing.update(path.parents)
+    for name, path in kit.items():
+        if name.endswith(".md"):
+            copy = temporary / name
+            writing.write_files({copy: _without_dead_links(path, existing)})
+            kit[name] = copy
+    return kit
 
 
 def _list_public_data(data_dir: Path, templates: Path, plan: Plan) -> dict[str, Path]:
@@ -308,12 +318,13 @@ def _list_public_data(data_dir: Path, templates: Path, plan: Plan) -> dict[str, 
 def _public_marker(data_dir: Path, plan: Plan) -> dict[str, Any] | None:
     """Return the marker of the public files of simulated data; None if they are not simulated.
 
-    The marker lets the kit of a participant say "simulated answers". It holds neither the seed nor
-    anything else that helps to simulate the data again. Sketches of hidden answers would let
-    participants test guesses of these answers, so that only public files have one.
+    With the marker, the kit of a participant says "simulated answers". The marker holds neither the
+    seed nor anything else that helps to simulate the data again. With a sketch of hidden answers,
+    participants could test guesses of these answers: only public files have a sketch here.
     """
     simulated = set(fingerprints.simulated_files(data_dir))
-    names = [name for name in find_public(data_dir, plan.tasks) if data_dir / name in simulated]
+    public_names = find_public(data_dir, plan.tasks)
+    names = [name for name in public_names if data_dir / name in simulated]
     if not names:
         return None
     marker = fingerprints.read_marker(data_dir) or {}
@@ -344,8 +355,9 @@ def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
     exist are left out. Raises `InputError` if a training file is missing.
     """
     names = []
+    all_data = [TASKS[number].data for number in sorted(tasks)]
     # Two tasks may share their files: a dict drops repetitions and keeps the order.
-    for data in dict.fromkeys(TASKS[number].data for number in sorted(tasks)):
+    for data in dict.fromkeys(all_data):
         train = f"{_TRAIN}/{data.train}"
         reading.require_file(data_dir / train)
         names.append(train)

@@ -23,7 +23,7 @@ from common.errors import InputError, printable, quote
 
 # Seconds to wait for a reply.
 _TIMEOUT = 20
-# Largest part of a reply that is read, in bytes.
+# At most this many bytes of a reply are read.
 _MAX_REPLY = 16 * 2**20
 # Characters shown of a name that the server sends.
 _MAX_NAME = 80
@@ -31,10 +31,10 @@ _MAX_NAME = 80
 
 @dataclass(frozen=True)
 class Item:
-    """Something that the server may send to anybody, even without a login."""
+    """A file or page of the competition on the server."""
 
     title: str
-    # Whether the server must not send it without a login.
+    # Whether the server must not send the file or page without a login.
     is_secret: bool
 
 
@@ -58,11 +58,11 @@ _SUBMISSION_PAGES = {
 class Reply:
     """The reply to a request without a login."""
 
-    # Why the server sent nothing; empty if it sent the content.
+    # Why the server did not send the content; empty if it did.
     refusal: str = ""
-    # Number of bytes that the server states.
+    # Number of bytes that the server states, as a text; "?" if it states none.
     size: str = ""
-    # The parsed content if it is JSON, else None.
+    # The parsed content; None if the content is not JSON.
     content: Any = None
 
 
@@ -74,7 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Print what the server sends without a login; exit with 1 if something of it is secret."""
+    """Print what the server sends without a login; exit with 1 if it sends something secret."""
     url = build_parser().parse_args().url
     # The address of an unpublished competition ends in ?secret_key=…, which the API needs too.
     address = re.fullmatch(
@@ -124,7 +124,10 @@ def _ask(address: str) -> Reply:
 
 
 def _check_phase(server: str, phase: dict[str, Any]) -> int:
-    """Print what the server sends of a phase without a login; return how many items are secret."""
+    """Print which files and pages of a phase the server sends without a login.
+
+    Returns how many secret ones it sends.
+    """
     name = printable(str(phase.get("name")), _MAX_NAME)
     n_open = 0
     for task in phase.get("tasks") or []:
@@ -162,6 +165,7 @@ def _check_submissions(server: str, phase_name: str, phase: dict[str, Any]) -> i
     many secret pages the server sends.
     """
     listing = _ask(f"{server}/api/submissions/?phase={phase.get('id')}").content
+    # The list may come in pages: the reply is then a dict, with the first page under "results".
     submissions = listing.get("results", []) if isinstance(listing, dict) else listing
     if not submissions:
         print(f"{phase_name}: list of leading submissions: empty or refused")

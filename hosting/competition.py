@@ -23,8 +23,8 @@ YAML_NAME = "competition.yaml"
 PUBLIC_DATA = "public_data.zip"
 STARTING_KIT = "starting_kit.zip"
 LOGO = "logo.png"
-# Number of masks of task 4. A mask says which answers of a student are to be predicted. An entry
-# plays once for each mask, and each mask has a column on the leaderboard.
+# Number of masks of task 4. A mask says which answers of each student are to be predicted. For each
+# mask, an entry examines all students once, and the leaderboard has a column with the accuracy.
 N_MASKS = 10
 # Pages of the competition, each a Markdown template in hosting/pages/.
 PAGES = ("overview", "data", "evaluation", "rules", "terms")

@@ -33,10 +33,12 @@ _DATE = re.compile(
 _WITH_COMMA = re.compile(r"\d+,\d+", re.ASCII)
 _THOUSANDS = re.compile(r"\d{1,3}(\.\d{3})+", re.ASCII)
 _WHOLE_THOUSANDS = re.compile(r"\d{1,3}\.000", re.ASCII)
-# A number of which a spreadsheet has kept the first six digits, or the first fifteen.
+# A long number that a spreadsheet has rounded: it kept the first six digits, or the first fifteen,
+# and wrote zeros for the others.
 _ROUNDED = re.compile(r"[1-9]\d{5}0{4,}|[1-9]\d{14}0+", re.ASCII)
-# Numbers of this many digits may have been rounded. A number of 16 digits ends in 0 once in ten
-# times anyway: the column counts as rounded if half of at least ten such numbers do.
+# Numbers of so many digits may have been rounded. One in ten numbers of 16 digits ends in 0 without
+# rounding. A column therefore counts as rounded only if it has at least `_MIN_LONG` long numbers,
+# and if at least half of these look rounded.
 _LONG = re.compile(r"\d{10,15}|\d{16,}", re.ASCII)
 _MIN_LONG = 10
 
@@ -117,10 +119,11 @@ def require_unmerged(source: Source, column: str, ids: pd.Series, is_repeated: p
 
 def _refuse(source: Source, column: str, ids: pd.Series, damaged: pd.Series, fault: str) -> None:
     """Raise `InputError`: some ids are damaged. The message shows the first rows that hold them."""
-    shown = [
-        f"row {source.row_number(row)} is {quote(ids.iloc[row])}"
-        for row in np.flatnonzero(ids.isin(damaged) & ~ids.duplicated())[:SHOWN].tolist()
-    ]
+    is_first_row_of_id = ~ids.duplicated()
+    rows = np.flatnonzero(ids.isin(damaged) & is_first_row_of_id)
+    shown = []
+    for row in rows[:SHOWN].tolist():
+        shown.append(f"row {source.row_number(row)} is {quote(ids.iloc[row])}")
     more = f" and {len(damaged) - SHOWN} more ids" if len(damaged) > SHOWN else ""
     raise InputError(
         f"{source.name}: column '{column}': {'; '.join(shown)}{more}: a spreadsheet {fault}, so "

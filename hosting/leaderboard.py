@@ -44,7 +44,7 @@ _DECIMALS = 10
 _WIDEST_NAME = 40
 # A chart shows at most this many of the best teams, so that it stays short.
 _MAX_DRAWN = 25
-# A spreadsheet takes a cell that begins with one of these for a formula.
+# A spreadsheet reads a cell that begins with one of these as a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 # Key of the column of standard errors.
 _STANDARD_ERROR = "standard_error"
@@ -92,10 +92,14 @@ def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
     # A bundle that was edited by hand may have no column of standard errors: `DataFrame.filter`
     # ignores missing columns.
     texts = texts.filter([bundle.columns[0].key, _STANDARD_ERROR])
-    scores = texts.apply(lambda row: " ± ".join(text for text in row if text), axis=1)
-    for rank, team, score in zip(board["rank"], board["team"], scores, strict=True):
-        print(f"{rank:>4}  {printable(team, width):<{width}}  {score}")
-    if scores.str.contains(" ± ").any():
+    shows_errors = False
+    rows = zip(board["rank"], board["team"], texts.to_numpy(), strict=True)
+    for rank, team, score_and_error in rows:
+        known = [text for text in score_and_error if text]
+        if len(known) == 2:
+            shows_errors = True
+        print(f"{rank:>4}  {printable(team, width):<{width}}  {' ± '.join(known)}")
+    if shows_errors:
         print("      (±: standard error)")
 
 
@@ -117,9 +121,10 @@ def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
     rounded[keys] = scored[keys].round(_DECIMALS)
     by = ["task", *keys, "submitted", "file"]
     best_first = rounded.sort_values(by, ascending=[True, *ascending, True, True]).index
+    # Keep the first attempt of each team at each task, which is the best.
     best = scored.loc[best_first].drop_duplicates(["task", "team"])
     rank = best.groupby("task").cumcount() + 1
-    # The number of scored attempts stands in each row of `scored`; `assign` takes it by row label.
+    # A number for each row of `scored`. `assign` takes the numbers of the rows of `best`, by label.
     n_scored = scored.groupby(["task", "team"])["file"].transform("size")
     return best.assign(rank=rank, submissions=n_scored)
 
@@ -183,12 +188,12 @@ def _list_failed(bundle: Bundle, attempts: pd.DataFrame) -> list[tuple[str, str,
     Tasks on which a file failed with the same fault share a row.
     """
     rows = []
-    for (file, fault), group in attempts.groupby(["file", "fault"], sort=False):
-        if fault:
-            # A file that is no valid zip has -1 in place of a task: the text stays empty.
-            tasks = "; ".join(bundle.tasks[index].name for index in group["task"] if index >= 0)
-            time = f"{group['submitted'].iloc[0]:%Y-%m-%d %H:%M}"
-            rows.append((str(file), tasks, time, str(fault)))
+    failed = attempts[attempts["fault"] != ""]
+    for (file, fault), group in failed.groupby(["file", "fault"], sort=False):
+        # A file that is no valid zip has the task -1, which has no name.
+        names = [bundle.tasks[index].name for index in group["task"] if index >= 0]
+        time = f"{group['submitted'].iloc[0]:%Y-%m-%d %H:%M}"
+        rows.append((str(file), "; ".join(names), time, str(fault)))
     return rows
 
 
@@ -196,8 +201,8 @@ def _describe_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str
     """Return the facts about a task's board that the template `leaderboard.html` shows."""
     # A table of texts with a column for each key of the bundle's columns.
     texts = _score_texts(bundle, board)
-    # All scores but the main one and its standard error go into a second table, which the page
-    # shows only when it is opened. Columns without any score are left out.
+    # The page shows the main score and its standard error. All other scores go into a second table,
+    # which a reader has to open. Columns without any score are left out.
     others = []
     for column in bundle.columns[1:]:
         if column.key != _STANDARD_ERROR and texts[column.key].any():
@@ -223,11 +228,10 @@ def _draw_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> Html:
     no_errors = pd.Series(float("nan"), drawn.index)
     errors = drawn.get(_STANDARD_ERROR, no_errors)
     dots = []
-    for team, value, margin, rank in zip(
-        drawn["team"], drawn[main_column.key], _Z_95 * errors, drawn["rank"], strict=True
-    ):
-        interval = (value - margin, value + margin)
-        dots.append(charts.Dot(team, value, interval, accent=rank == 1))
+    rows = zip(drawn["team"], drawn["rank"], drawn[main_column.key], errors, strict=True)
+    for team, rank, score, error in rows:
+        interval = (score - _Z_95 * error, score + _Z_95 * error)
+        dots.append(charts.Dot(team, score, interval, accent=rank == 1))
     return charts.dot_chart(
         dots, label=task.name, digits=main_column.precision, axis=main_column.title
     )
@@ -293,7 +297,7 @@ def to_html(markdown: str) -> str:
 def _block_to_html(block: str) -> str:
     """Convert a block of Markdown, which has no empty line, to HTML."""
     lines = block.splitlines()
-    # The block as HTML in one line. Code and tables need the lines of the block instead.
+    # The block in one line, for headings, lists and paragraphs.
     html = _line_to_html(" ".join(line.strip() for line in lines))
     heading = re.fullmatch(r"(?P<marks>#+) (?P<title>.*)", html)
     if heading:
@@ -303,17 +307,24 @@ def _block_to_html(block: str) -> str:
     if all(line.startswith("    ") for line in lines):
         return f"<pre>{escape(block)}</pre>"
     if block.startswith("|"):
-        rows = []
-        for line in lines:
-            rows.append([Html(_line_to_html(cell)) for cell in line.strip("|").split("|")])
-        # The second line only separates the header from the rows.
-        return pages.part("table", rows[0], rows[2:])
+        return _table_to_html(lines)
     if block.startswith("- "):
-        # In one line, an item begins at "- " after a space. The pages of bundles contain "- " only
-        # at the beginning of items. The text before the first item is empty.
+        # An item begins with "- ", at the beginning or after a space; the pages of bundles contain
+        # "- " nowhere else. The text before the first item is empty.
         items = re.split(r"(?:^|\s)- ", html)[1:]
-        return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
+        list_items = "".join(f"<li>{item}</li>" for item in items)
+        return f"<ul>{list_items}</ul>"
     return f"<p>{html}</p>"
+
+
+def _table_to_html(lines: Sequence[str]) -> str:
+    """Convert the lines of a table in Markdown to HTML."""
+    rows = []
+    for line in lines:
+        cells = line.strip("|").split("|")
+        rows.append([Html(_line_to_html(cell)) for cell in cells])
+    # The second line only separates the header from the rows.
+    return pages.part("table", rows[0], rows[2:])
 
 
 def _line_to_html(line: str) -> str:

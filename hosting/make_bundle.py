@@ -80,16 +80,16 @@ def main() -> None:
             if any(TASKS[number].template for number in plan.tasks):
                 build_templates(source.data_dir, templates)
             for output, bundle_plan in plans.items():
+                bundle = base / output.stem
                 private = base / _private_part(output).stem
-                _write_bundle(source.data_dir, templates, base / output.stem, private, bundle_plan)
+                _write_bundle(source.data_dir, templates, bundle, private, bundle_plan)
                 steps.update()
             _write_zips(outputs, base)
             steps.update()
     for output in outputs:
         size = f"{output.stat().st_size / 1e6:,.1f} MB"
-        use = "holds the private answers: keep it, never upload it"
-        if output in plans:
-            use = "to upload"
+        is_bundle = output in plans
+        use = "to upload" if is_bundle else "holds the private answers: keep it, never upload it"
         print(f"{cli.show(output)}: {size}, {use}")
     tasks = f"tasks {', '.join(map(str, plan.tasks))}"
     print(f"{tasks}; {plan.dates}; {time.perf_counter() - started:.1f} s")
@@ -149,10 +149,11 @@ def _plans_by_output(options: argparse.Namespace, plan: Plan) -> dict[Path, Plan
     output: Path = options.output
     if options.tasks:
         return {output: plan}
-    return {
-        output.with_stem(f"{output.stem}_task_{task}"): replace(plan, tasks=(task,))
-        for task in plan.tasks
-    }
+    plans = {}
+    for task in plan.tasks:
+        path = output.with_stem(f"{output.stem}_task_{task}")
+        plans[path] = replace(plan, tasks=(task,))
+    return plans
 
 
 def _private_part(output: Path) -> Path:
@@ -178,7 +179,8 @@ def _write_bundle(data_dir: Path, templates: Path, bundle: Path, private: Path, 
         writing.write_files(
             {organiser_dir / "best_possible.json": json.dumps(best_possible, indent=1) + "\n"}
         )
-    # `own_answers` has written lists: which id of the organiser's file each number stands for.
+    # For answers of the organiser's own, `own_answers` has written lists that say which id in the
+    # organiser's file each number stands for.
     id_lists = data_dir / competition.ORGANISER_DIR
     if id_lists.is_dir():
         shutil.copytree(id_lists, organiser_dir, dirs_exist_ok=True)
@@ -243,16 +245,22 @@ def _check_flags(options: argparse.Namespace) -> None:
     if options.output.suffix.lower() != ".zip" or options.output.is_dir():
         raise InputError(f"{options.output}: expected the name of a zip, such as bundle.zip")
     title = options.title.strip()
-    if not title or not title.isprintable() or len(title) > competition.MAX_TITLE:
+    has_valid_length = 1 <= len(title) <= competition.MAX_TITLE
+    if not has_valid_length or not title.isprintable():
         raise InputError(
             f"--title: is {quote(options.title)}, expected one line of 1 to "
             f"{competition.MAX_TITLE} characters"
         )
-    name, _, host = options.contact.partition("@")
-    if options.contact and (not name or "." not in host or " " in options.contact):
+    if options.contact and not _is_address(options.contact):
         raise InputError(
             f"--contact: is {quote(options.contact)}, expected an address such as name@example.org"
         )
+
+
+def _is_address(text: str) -> bool:
+    """Return whether a text looks like an e-mail address."""
+    name, _, host = text.partition("@")
+    return bool(name) and "." in host and " " not in text
 
 
 def _choose_days(options: argparse.Namespace) -> dict[str, Days]:
@@ -289,10 +297,13 @@ def _possible_tasks(options: argparse.Namespace) -> list[int]:
         return [task for task in TASKS if task != TASK_3.number]
     if not options.official:
         return list(TASKS)
-    files = {task: _released_answers(options.official, task) for task in TASKS}
-    tasks = [task for task, paths in files.items() if all(path.is_file() for path in paths)]
+    tasks = []
+    for task in TASKS:
+        paths = _released_answers(options.official, task)
+        if all(path.is_file() for path in paths):
+            tasks.append(task)
     if not tasks:
-        path = files[1][0]
+        path = _released_answers(options.official, task=1)[0]
         raise InputError(
             f"{path.parent}: holds the released answers of no task, expected {path.name} and "
             "others; `python data/download.py` fetches them, `python data/generate_sample.py` "
@@ -335,7 +346,9 @@ def _find_official(data_dir: Path, tasks: Sequence[int]) -> Source:
 
     Raises `InputError` if a file is missing.
     """
-    answers = [path for task in tasks for path in _released_answers(data_dir, task)]
+    answers: list[Path] = []
+    for task in tasks:
+        answers += _released_answers(data_dir, task)
     for path in answers:
         reading.require_file(path)
     notes = []
@@ -349,7 +362,7 @@ def _find_official(data_dir: Path, tasks: Sequence[int]) -> Source:
 
 
 def _make_seed(text: str | None) -> int:
-    """Return the seed of 256 bits that a text stands for; a random one without a text."""
+    """Return a seed of 256 bits: the digest of a text, or a random number if `text` is None."""
     if text is None:
         return int.from_bytes(secrets.token_bytes(32), "big")
     return int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")

@@ -2,9 +2,10 @@
 
 `hosting/README.md` describes the file, which answers count and how they are split.
 
-All tasks get the same training file. A larger one for task 4 would contain answers that are hidden
-in tasks 1 and 2. Students get random numbers, answers get random AnswerIds and stand in random
-order: none of these tells who a student is or whether an answer is right. Questions are numbered in
+All tasks get the same training file. A larger training file for task 4 would contain answers that
+are hidden in tasks 1 and 2. Students get random numbers, answers get random AnswerIds and stand in
+random order: no number and no order tells who a student is or whether an answer is right. Questions
+are numbered in
 the order of their ids in the file, shorter ids first: 2 before 10, q2 before q10. The folder
 organiser/ tells for each number which id of the organiser's file it stands for.
 """
@@ -33,7 +34,8 @@ _IDS = list(_ID_LIST_NAMES)
 _COLUMNS = (
     *(schema.Column(name, schema.TEXT) for name in _IDS), schema.ANSWER_VALUE, schema.CORRECT_ANSWER
 )  # fmt: skip
-# A whole number with decimals, such as 3.0: spreadsheets write it if the column has an empty cell.
+# A whole number with zeros as decimals, such as 3.0. A spreadsheet writes whole numbers in this way
+# if a cell of their column is empty.
 _WHOLE_NUMBER = r"^(\d+)\.0+$"
 
 # The smallest input that is accepted. It is enough to try everything, too little for a fair
@@ -44,8 +46,9 @@ MIN_QUESTIONS = 10
 MIN_STUDENTS_TASK_4 = 20
 # At least this many students must have enough answers to be examined in task 4.
 MIN_EXAMINABLE = 8
-# A student who is examined in task 4 needs an answer for each of the ten rounds, and two more: of
-# 12 answers, two are targets (`draw_targets` takes a fifth, rounded), and ten are left to ask for.
+# A student who is examined in task 4 needs ten answers that may be asked, one in each round.
+# Further answers are targets, which an entry has to predict. `draw_targets` makes two of 12 answers
+# targets (a fifth, rounded), and leaves ten to ask for.
 MIN_ANSWERS_OF_EXAMINED = N_ROUNDS + 2
 # By default, each question and student has at least this many answers, as in section 2.1 of the
 # challenge's guide.
@@ -115,11 +118,11 @@ def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
     the organiser should know.
     """
     attempts, has_dates = _read_attempts(path)
+    # `sort_index` restores the order of the file.
     if has_dates:
         counted = "latest answer"
         left_out = "earlier"
-        # Rows without a date come first, so that a row with a date counts as later. `sort_index`
-        # restores the order of the file.
+        # Rows without a date come first, so that a row with a date counts as later.
         attempts = attempts.sort_values("DateAnswered", kind="stable", na_position="first")
         all_answers = attempts.drop_duplicates(_IDS, keep="last").sort_index()
     else:
@@ -225,8 +228,10 @@ def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -
     # Students get random numbers, and are listed in the order of these numbers.
     random_numbers = rng.permutation(len(student_ids))
     student_ids = student_ids.iloc[np.argsort(random_numbers)]
-    # Questions are sorted by the length of the id, then by the id: q2 comes before q10.
-    question_ids = question_ids.iloc[np.lexsort((question_ids, question_ids.str.len()))]
+    # Questions are sorted by the length of the id, then by the id: q2 comes before q10. The last
+    # key of `np.lexsort` counts first.
+    question_order = np.lexsort((question_ids, question_ids.str.len()))
+    question_ids = question_ids.iloc[question_order]
     for name, ids in (("UserId", student_ids), ("QuestionId", question_ids)):
         # The number of an id is its position in the list.
         number = np.arange(len(ids))
@@ -240,7 +245,10 @@ def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -
 
 
 def _require_enough(path: Path, answers: pd.DataFrame, where: str = "") -> None:
-    """Raise `InputError` if there are too few answers; `where` is added to the message."""
+    """Raise `InputError` if there are too few answers, students or questions.
+
+    `where` says in the message which answers of the file are counted; by default, all.
+    """
     n_students = answers["UserId"].nunique()
     n_questions = answers["QuestionId"].nunique()
     if where:
@@ -321,7 +329,7 @@ def _set_answers_aside(
     half of the others. Adds to `notes` how many answers each phase gets.
     """
     n_train = len(answers) * 4 // 5
-    # The middle of the rows after the training answers.
+    # The public phase gets the first half of the rows after the training answers.
     private_start = (n_train + len(answers)) // 2
     label = "tasks 1 and 2" if len(tasks) == 2 else f"task {tasks[0]}"
     hidden_by_phase = (answers[n_train:private_start], answers[private_start:])

@@ -71,13 +71,13 @@ class Attempt:
 
 @dataclass(frozen=True)
 class PhaseTasks:
-    """A phase, and the tasks of it that the user wants to have scored."""
+    """A phase of the competition, and its tasks that the user wants to have scored."""
 
     phase: Phase
     tasks: list[Task]
 
 
-# The lines of leaderboard_results.jsonl for this bundle, each by the digest of the submission and
+# The lines of leaderboard_results.jsonl for one bundle. The key is the digest of the submission and
 # the index of the task.
 Records = dict[tuple[str, int], dict[str, Any]]
 
@@ -95,10 +95,7 @@ class PhaseFolder:
 def main() -> None:
     """Read the bundle, then score one submission or a folder of them, or say what it holds."""
     options = build_parser().parse_args()
-    if options.submission and options.submissions:
-        raise InputError("expected either a submission or --submissions DIR, not both")
-    if not options.submissions and (options.watch or options.site or options.phase == BOTH):
-        raise InputError("--watch, --site and --phase both: are for --submissions DIR")
+    _check_flags(options)
     path: Path = options.bundle
     private = options.private or path.with_name(f"{path.name.removesuffix('.zip')}_private.zip")
     if options.private:
@@ -122,29 +119,75 @@ def main() -> None:
         sys.exit(2)
 
 
+def _check_flags(options: argparse.Namespace) -> None:
+    """Raise `InputError` if flags contradict each other."""
+    if options.submission and options.submissions:
+        raise InputError("expected either a submission or --submissions DIR, not both")
+    needs_folder = options.watch or options.site or options.phase == BOTH
+    if needs_folder and not options.submissions:
+        raise InputError("--watch, --site and --phase both: are for --submissions DIR")
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
     parser.add_argument(
-        "bundle", type=Path, metavar="BUNDLE", help="zip, or folder that it unpacks to"
+        "bundle",
+        type=Path,
+        metavar="BUNDLE",
+        help="zip, or folder that it unpacks to",
     )
     parser.add_argument(
-        "submission", type=Path, metavar="SUBMISSION.zip", nargs="?", help="zip to score"
+        "submission",
+        type=Path,
+        metavar="SUBMISSION.zip",
+        nargs="?",
+        help="zip to score",
     )
-    parser.add_argument("--submissions", type=Path, metavar="DIR", help="score all of a folder")
-    help_text = "public (default), private, or both; each has a leaderboard of its own"
-    parser.add_argument("--phase", metavar="NAME", default=layout.PHASES[0], help=help_text)
-    help_text = "private part of the bundle (default: BUNDLE_private.zip beside it)"
-    parser.add_argument("--private", type=Path, metavar="FILE", help=help_text)
-    help_text = "numbers of tasks (default: those whose file is in the zip)"
-    parser.add_argument("--tasks", type=cli.count, nargs="+", metavar="N", help=help_text)
-    help_text = "default data/test_output/leaderboard; private phase: …/leaderboard_private"
-    parser.add_argument("--output_dir", type=Path, metavar="DIR", help=help_text)
-    help_text = "look for new submissions again and again, until Control-C"
-    parser.add_argument("--watch", type=cli.count, metavar="SECONDS", help=help_text)
-    help_text = "write a web site with leaderboards, pages and files into DIR; "
-    help_text += "with --phase both, only the public leaderboard is published"
-    parser.add_argument("--site", type=Path, metavar="DIR", help=help_text)
+    parser.add_argument(
+        "--submissions",
+        type=Path,
+        metavar="DIR",
+        help="score all of a folder",
+    )
+    parser.add_argument(
+        "--phase",
+        metavar="NAME",
+        default=layout.PHASES[0],
+        help="public (default), private, or both; each has a leaderboard of its own",
+    )
+    parser.add_argument(
+        "--private",
+        type=Path,
+        metavar="FILE",
+        help="private part of the bundle (default: BUNDLE_private.zip beside it)",
+    )
+    parser.add_argument(
+        "--tasks",
+        type=cli.count,
+        nargs="+",
+        metavar="N",
+        help="numbers of tasks (default: those whose file is in the zip)",
+    )
+    parser.add_argument(
+        "--output_dir",
+        type=Path,
+        metavar="DIR",
+        help="default data/test_output/leaderboard; private phase: …/leaderboard_private",
+    )
+    parser.add_argument(
+        "--watch",
+        type=cli.count,
+        metavar="SECONDS",
+        help="look for new submissions again and again, until Control-C",
+    )
+    parser.add_argument(
+        "--site",
+        type=Path,
+        metavar="DIR",
+        help="write a web site with leaderboards, pages and files into DIR; "
+        "with --phase both, only the public leaderboard is published",
+    )
     return parser
 
 
@@ -209,15 +252,19 @@ def _require_answers(phase: Phase, private: Path) -> None:
 
 
 def _tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
-    """Return the tasks whose file a zip holds.
+    """Return the tasks for which a zip holds a submission.
 
-    If it holds none, return all tasks, so that scoring them says what is missing.
+    If the zip holds none, return all tasks, so that scoring them says what is missing.
     """
     with zips.open_zip(submission) as archive:
         members = set(archive.namelist())
-    submission_name = {number: task.submission for number, task in TASKS.items()}
-    # In a bundle that was edited by hand, a task may have the number 0: no file belongs to it.
-    tasks_in_zip = [task for task in tasks if submission_name.get(task.number) in members]
+    tasks_in_zip = []
+    for task in tasks:
+        # In a bundle that was edited by hand, a task may have a number that the kit does not know.
+        # A zip then holds no submission for this task.
+        is_known = task.number in TASKS
+        if is_known and TASKS[task.number].submission in members:
+            tasks_in_zip.append(task)
     return tasks_in_zip or list(tasks)
 
 
@@ -274,25 +321,34 @@ def _score_folder(
             raise InputError(f"{options.submissions}: {fault}")
         n_failed = 0
         if submissions != seen:
-            for name in other_files:
-                print(f"note: {name} is no zip, and is left out")
-            for teams in _find_similar_teams(submissions):
-                print(
-                    f"note: {' and '.join(teams)} count as different teams; if they are one, give "
-                    "their submissions one name"
-                )
+            _print_notes(submissions, other_files)
             for phase_folder in phase_folders:
                 n_failed += _score_all(bundle, bundle_digest, submissions, phase_folder)
             if options.site:
                 # With --phase both, only the public phase, which is the first one, is published.
-                published = phase_folders[0]
-                name = published.phase_tasks.phase.name
-                leaderboard.publish(options.site, bundle, name, published.path)
-                print(f"written: {cli.show(options.site / 'index.html')}")
+                _publish(options.site, bundle, phase_folders[0])
         if not options.watch:
             return n_failed
         seen = submissions
         time.sleep(options.watch)
+
+
+def _print_notes(submissions: Sequence[Submission], other_files: Sequence[str]) -> None:
+    """Print which files are no submissions, and which teams may be one and the same."""
+    for name in other_files:
+        print(f"note: {name} is no zip, and is left out")
+    for teams in _find_similar_teams(submissions):
+        print(
+            f"note: {' and '.join(teams)} count as different teams; if they are one, give "
+            "their submissions one name"
+        )
+
+
+def _publish(site: Path, bundle: Bundle, phase_folder: PhaseFolder) -> None:
+    """Write the web site with the leaderboard of a phase."""
+    phase_name = phase_folder.phase_tasks.phase.name
+    leaderboard.publish(site, bundle, phase_name, phase_folder.path)
+    print(f"written: {cli.show(site / 'index.html')}")
 
 
 def _list_phase_folders(
@@ -353,7 +409,7 @@ def _score_all(
 ) -> int:
     """Score submissions in a phase, and write its leaderboards; return how many results failed.
 
-    A submission to a task that has a score in the records of `phase_folder` is not scored again.
+    A submission is not scored again on a task if the records of `phase_folder` hold its score.
     """
     attempts, rows_of_invalid_zips = _list_attempts(phase_folder.phase_tasks, submissions)
     rows = list(rows_of_invalid_zips)
@@ -385,8 +441,8 @@ def _list_attempts(
 ) -> tuple[list[Attempt], list[dict[str, Any]]]:
     """Return the attempts that count in a phase, and leaderboard rows of files that are no zips.
 
-    An attempt is a submission to one task. `submissions` are in order of time: of each team and
-    task, the last ones count.
+    An attempt is a submission to one task. `submissions` are in order of time, as only the last
+    attempts of each team at each task count.
     """
     attempts: list[Attempt] = []
     rows: list[dict[str, Any]] = []
@@ -399,16 +455,23 @@ def _list_attempts(
             rows.append(_about(submission) | {"task": -1, "fault": fault, "details": ""})
             continue
         # A zip that holds only files of tasks that are not to be scored has not failed: skip it.
-        attempts += [
-            Attempt(submission, task) for task in phase_tasks.tasks if task in tasks_in_zip
-        ]
+        for task in phase_tasks.tasks:
+            if task in tasks_in_zip:
+                attempts.append(Attempt(submission, task))
+    return _keep_last(attempts, phase_tasks.phase.max_submissions), rows
+
+
+def _keep_last(attempts: Sequence[Attempt], max_counted: int) -> list[Attempt]:
+    """Return the last `max_counted` attempts of each team at each task.
+
+    `attempts` are in order of time. Prints how many are left out.
+    """
     table = pd.DataFrame(
         {
             "team": [attempt.submission.team for attempt in attempts],
             "task": [attempt.task.index for attempt in attempts],
         }
     )
-    max_counted = phase_tasks.phase.max_submissions
     counted = table.groupby(["team", "task"]).tail(max_counted).index
     n_left_out = len(attempts) - len(counted)
     if n_left_out:
@@ -416,7 +479,7 @@ def _list_attempts(
             f"note: {n_left_out} earlier submissions are left out: only the last {max_counted} of "
             "each team and task count"
         )
-    return [attempts[row] for row in counted], rows
+    return [attempts[row] for row in counted]
 
 
 def _score_attempt(
@@ -477,14 +540,22 @@ def _read_records(folder: Path, bundle_digest: str) -> Records:
     lines = path.read_bytes().splitlines() if path.is_file() else []
     records: Records = {}
     for line in lines:
-        # A run that was stopped may have left an incomplete line.
+        # A line may be incomplete, if its run was stopped, or changed by hand: skip such a line,
+        # whatever is wrong with it.
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
             record = json.loads(line.decode())
-            is_scored = record["bundle"] == bundle_digest and not record["fault"]
-            are_numbers = all(isinstance(value, float) for value in record["scores"].values())
-            if is_scored and are_numbers and (folder / record["details"]).exists():
+            if _is_reusable(record, folder, bundle_digest):
                 records[record["submission"], record["task"]] = record
     return records
+
+
+def _is_reusable(record: dict[str, Any], folder: Path, bundle_digest: str) -> bool:
+    """Return whether a record holds scores with this bundle, and the page of the score exists."""
+    is_of_bundle = record["bundle"] == bundle_digest
+    has_failed = bool(record["fault"])
+    are_numbers = all(isinstance(score, float) for score in record["scores"].values())
+    has_page = (folder / record["details"]).exists()
+    return is_of_bundle and not has_failed and are_numbers and has_page
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ _FAULT_OF_A_ROUND = re.compile(r"(.*?, (?:after )?round \d+, \w+): .*", re.DOTAL
 # Limits of one game. A mask says which answers are to be predicted; an entry plays one game for
 # each mask.
 GAME_LIMITS = Limits(seconds=45.0, memory=4 << 30)
-# Seconds for all games of an entry, and for replaying these games to measure the accuracy by round.
-# The platform's default queue ends a run after ten minutes.
+# Seconds in all for the games of an entry, and for replaying these games to measure the accuracy by
+# round. The platform's default queue ends a run after ten minutes.
 _TOTAL_SECONDS = 540.0
 
 
@@ -66,7 +66,10 @@ class Folders:
 
 
 def ingest(folders: Folders) -> int:
-    """Play an entry, and write its scores or why it failed; return the exit code, 0 or 2."""
+    """Let an entry play the games of task 4; write its scores, or why it failed.
+
+    Returns the exit code: 0, or 2 if the entry failed.
+    """
     digest = played.digest_of(folders.submission)
     folders.output.mkdir(parents=True, exist_ok=True)
     try:
@@ -94,10 +97,10 @@ def _shown_fault(fault: str, folders: Folders) -> str:
 
 
 def _play_or_dry_run(folders: Folders) -> dict[str, Any]:
-    """Play an entry with the students to be examined, and return its scores.
+    """Let an entry examine the students of the phase, and return its scores.
 
-    If the answers of these students are not here, the entry plays with students of the training
-    file instead, and the result is empty. Raises `InputError` if the entry is invalid or fails.
+    If the answers of these students are not here, the entry examines students of the training file
+    instead, and the result is empty. Raises `InputError` if the entry is invalid or fails.
     """
     for name in _PROGRAM_NAMES:
         if is_there(folders.submission / name):
@@ -123,7 +126,7 @@ def _play_or_dry_run(folders: Folders) -> dict[str, Any]:
 
 
 def _dry_run(setting: Setting, train: Path) -> None:
-    """Play the rounds with students of the training file, without a score.
+    """Try whether an entry plays without an error, with students of the training file.
 
     Raises `InputError` if the entry fails.
     """
@@ -147,8 +150,10 @@ def _play(setting: Setting) -> dict[str, Any]:
     games = games_played.games
     seconds = time.perf_counter() - started
     print(f"played {len(games)} masks in {seconds:.1f} s")
-    # The record in the zip says how the entry was trained. None if the zip has no valid record.
-    training = provenance.parse(read_entry_file(setting.submission, TRAINING) or b"")
+    # The record in the zip says how the entry was trained. `training` is None if there is no valid
+    # record.
+    training_record = read_entry_file(setting.submission, TRAINING) or b""
+    training = provenance.parse(training_record)
     curves = _curves_or_reason(setting, reference, games, seconds)
     # `changed` names the arguments that the entry has modified. It is not published, because these
     # names could carry a message.
@@ -177,16 +182,20 @@ def _play(setting: Setting) -> dict[str, Any]:
 def _curves_or_reason(
     setting: Setting, reference: Reference, games: Mapping[str, Game], seconds: float
 ) -> FloatArray | str:
-    """Measure the accuracy after each round, or return a sentence that says why there is none.
+    """Return the entry's accuracy after each round, or a sentence that says why it is not measured.
 
-    The curves need two more games for each mask: one with the questions that the entry has chosen,
+    Measuring needs two more games for each mask: one with the questions that the entry has chosen,
     one with random questions. `seconds` is how long the games have taken so far.
     """
     seconds_per_game = seconds / len(games)
-    seconds_left_per_game = (_TOTAL_SECONDS - seconds) / (2 * len(games))
+    n_more_games = 2 * len(games)
+    seconds_left_per_game = (_TOTAL_SECONDS - seconds) / n_more_games
     if seconds_left_per_game <= seconds_per_game:
         return "the entry is too slow for it"
-    limits = Limits(min(seconds_left_per_game, setting.limits.seconds), setting.limits.memory)
+    limits = Limits(
+        seconds=min(seconds_left_per_game, setting.limits.seconds),
+        memory=setting.limits.memory,
+    )
     curves = measure_curves(replace(setting, limits=limits), reference, games)
     if isinstance(curves, str):
         # The reason may hold the entry's own words, which are not published.
@@ -196,7 +205,8 @@ def _curves_or_reason(
 
 def main() -> int:
     """Play the entry that the command line names; return the exit code."""
-    input_data, submission, output = (Path(argument).resolve() for argument in sys.argv[1:4])
+    paths = [Path(argument).resolve() for argument in sys.argv[1:4]]
+    input_data, submission, output = paths
     program = Path(__file__).resolve().parent
     return ingest(Folders(program, input_data, submission, output))
 

@@ -105,9 +105,11 @@ def read(folder: Path, program: Path) -> dict[str, Any]:
 def _require_no_program_of_the_submission(folder: Path, not_played: str) -> None:
     """Raise `InputError` if the submission ran a program, or if the ingestion program failed.
 
-    The platform's file of exit codes is YAML: exitCode is that of a program that the submission has
-    brought, ingestionExitCode that of the ingestion program. The exit code of a program that did
-    not run is null.
+    The platform writes exit codes into a YAML file in `folder`. Its key exitCode is for a program
+    that the submission has brought, ingestionExitCode for the ingestion program. The exit code of a
+    program that did not run is null.
+
+    `not_played` is the message for an ingestion program that failed.
     """
     path = folder / STATUS_NAME
     status = path.read_text(encoding="utf-8") if path.is_file() else ""

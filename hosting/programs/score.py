@@ -36,9 +36,9 @@ import played
 
 SCORES_NAME = "scores.json"
 PAGE_NAME = "detailed_results.html"
-# Decimals of the standard error in scores.json. The leaderboard ranks equal scores by their
-# standard errors, then by time. With few decimals, equal scores mostly have equal errors, so that
-# the earlier submission wins.
+# Decimals of the standard error in scores.json. The leaderboard orders equal scores by their
+# standard errors, and equal standard errors by time. With few decimals, equal scores mostly have
+# equal standard errors too: the earlier submission then wins.
 _STANDARD_ERROR_DECIMALS = 4
 _RECEIVED = (
     "Received, and complete. The scores of this phase are published by the organisers after its "
@@ -106,12 +106,7 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         print(f"error: {text}", file=sys.stderr)
         _write_page(output_dir, task, "Not scored.", text)
         return 2
-    # The platform takes a submission without any score for failed: a checked one gets the score
-    # "received". Participants see only keys that are columns of the leaderboard, and neither
-    # "received" nor "private_…" is one.
-    columns = judged.all_columns if judged else {"received": 1.0}
-    if mode == "hidden":
-        columns = {f"private_{name}": value for name, value in columns.items()}
+    columns = _choose_columns(judged, mode)
     writing.write_files({output_dir / SCORES_NAME: json.dumps(columns) + "\n"})
     if judged is None or mode == "hidden":
         print(_RECEIVED)
@@ -119,6 +114,20 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     else:
         _publish(output_dir, task, phase, judged)
     return 0
+
+
+def _choose_columns(judged: ScoredSubmission | None, mode: str) -> dict[str, float]:
+    """Return the content of scores.json; `judged` is None for a submission that was only checked.
+
+    Participants see only keys that are columns of the leaderboard. Neither "received" nor a key
+    that begins with "private_" is a column.
+    """
+    if judged is None:
+        # Without any score, the platform would say that the submission failed.
+        return {"received": 1.0}
+    if mode == "hidden":
+        return {f"private_{name}": value for name, value in judged.all_columns.items()}
+    return judged.all_columns
 
 
 def _require_begun(starts: str) -> None:
@@ -162,7 +171,10 @@ def _write_page(output_dir: Path, task: Task, heading: str, text: str) -> None:
 
 
 def _find_submission(task: Task) -> Path:
-    """Return the CSV of a task in the current folder, which may hold those of other tasks too."""
+    """Return the path of a task's CSV, which must lie in the current folder.
+
+    Raises `InputError` if the folder does not hold the file.
+    """
     path = Path(task.submission)
     if not path.is_file():
         raise InputError(
@@ -217,8 +229,9 @@ def _judge_ranking(
         return None
     matched = ranking.match(path, answers, template, phase)
     ranking_score = ranking.score(matched)
-    # The leaderboard ranks equal scores by their standard errors, then by time. The binomial error
-    # is the same for equal scores, so that the earlier submission wins.
+    # The leaderboard orders equal scores by their standard errors, and equal standard errors by
+    # time. The binomial standard error depends on the score and the number of judgements only: it
+    # is the same for equal scores, and the earlier submission wins.
     error = metrics.binomial_standard_error(ranking_score.value, len(matched.judgements))
     ranking_score = replace(ranking_score, error=error)
     # The page must not show the experts' judgements.
