@@ -4,7 +4,7 @@ import ast
 import os
 import shutil
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 
@@ -53,27 +53,19 @@ def collect(package: Path) -> dict[str, Path]:
         files are too large.
     """
     require_file(package / ENTRY_FILE)
-    files = {}
-    for folder, folders, names in os.walk(package):
-        # Change the list `folders` in place: `os.walk` visits only the folders that remain in it.
-        folders[:] = [name for name in folders if not is_stray(name)]
-        # `os.walk` does not follow symlinks to folders. Check them as if they were files.
-        links = [name for name in folders if (Path(folder) / name).is_symlink()]
-        for name in [*links, *names]:
-            path = Path(folder) / name
-            # A platform may have unpacked a zip of Windows without taking backslashes for slashes.
-            # A folder of the zip is then an empty file.
-            if is_stray(name) or name.endswith("\\"):
-                continue
-            _require_plain_file(path, package)
-            name_in_zip = path.relative_to(package).as_posix().replace("\\", "/")
-            if name_in_zip in files:
-                raise InputError(f"{path}: has the name of another file, with backslashes")
-            # An entry cannot use the kit, so it needs no file that finds the kit.
-            if name_in_zip != _KIT_FINDER:
-                files[name_in_zip] = path
-    # A package that trains weights needs them.
-    if (package / TRAINER).is_file() and not any(map(_is_weights, files)):
+    files: dict[str, Path] = {}
+    for path in _walk(package):
+        _require_plain_file(path, package)
+        name_in_zip = path.relative_to(package).as_posix().replace("\\", "/")
+        if name_in_zip in files:
+            raise InputError(f"{path}: has the name of another file, with backslashes")
+        # An entry cannot use the kit, so it needs no file that finds the kit.
+        if name_in_zip != _KIT_FINDER:
+            files[name_in_zip] = path
+    # A package with a script that trains weights needs weights.
+    has_trainer = (package / TRAINER).is_file()
+    has_weights = any(_is_weights(name) for name in files)
+    if has_trainer and not has_weights:
         raise InputError(
             f"{package}: holds no weights ({WEIGHTS}…), expected those that "
             f"`python {cli.show(package.resolve() / TRAINER)}` writes "
@@ -83,6 +75,21 @@ def collect(package: Path) -> dict[str, Path]:
     if size > _MAX_SIZE:
         raise InputError(f"{package}: holds {size:,} bytes, expected at most {_MAX_SIZE:,}")
     return dict(sorted(files.items()))
+
+
+def _walk(package: Path) -> Iterator[Path]:
+    """Yield the files below an entry's folder that may belong to the entry, and symlinks."""
+    for folder, folders, names in os.walk(package):
+        # Change the list `folders` in place: `os.walk` visits only the folders that remain in it.
+        folders[:] = [name for name in folders if not is_stray(name)]
+        # `os.walk` does not follow symlinks to folders. Yield these like files.
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        for name in [*links, *names]:
+            # A platform may have unpacked a zip of Windows without taking backslashes for slashes.
+            # A folder of the zip is then an empty file, whose name ends with a backslash.
+            is_folder_of_zip = name.endswith("\\")
+            if not is_folder_of_zip and not is_stray(name):
+                yield Path(folder) / name
 
 
 def _require_plain_file(path: Path, package: Path) -> None:
@@ -130,7 +137,7 @@ def read_entry_file(submission: Path, name: str) -> bytes | None:
     if submission.is_dir():
         path = submission / name
         if not is_there(path):
-            # See `collect`.
+            # A platform may have unpacked a zip of Windows without taking backslashes for slashes.
             path = submission / name.replace("/", "\\")
         if not is_there(path):
             return None
@@ -203,12 +210,12 @@ def fingerprint_code(submission: Path, training_code: str = "") -> str:
     changed after the training.
     """
     left_out = (_KIT_FINDER, *_SCRIPTS) if training_code else (_KIT_FINDER,)
-    contents = [
-        (name, read_entry_file(submission, name) or b"")
-        for name in sorted(_names_inside(submission))
-        if name.endswith(".py") and name not in left_out
-    ]
-    return source_code.fingerprint_contents([*contents, ("training", training_code.encode())])
+    contents = []
+    for name in sorted(_names_inside(submission)):
+        if name.endswith(".py") and name not in left_out:
+            contents.append((name, read_entry_file(submission, name) or b""))
+    contents.append(("training", training_code.encode()))
+    return source_code.fingerprint_contents(contents)
 
 
 def list_weights(submission: Path) -> list[str]:
@@ -220,12 +227,15 @@ def list_weights(submission: Path) -> list[str]:
 
 def list_misnamed(submission: Path) -> list[str]:
     """Return a sentence for each file that seems to be a saved model but is not named like one."""
-    return [
-        f"{cli.show(submission)}: {printable(name)} seems to be a saved model, "
-        f"expected a name that begins with {WEIGHTS}_, as the challenge's guide asks"
-        for name in sorted(_names_inside(submission))
-        if name.lower().endswith(_SAVED_MODELS) and not (_is_weights(name) or is_stray_path(name))
-    ]
+    sentences = []
+    for name in sorted(_names_inside(submission)):
+        is_saved_model = name.lower().endswith(_SAVED_MODELS) and not is_stray_path(name)
+        if is_saved_model and not _is_weights(name):
+            sentences.append(
+                f"{cli.show(submission)}: {printable(name)} seems to be a saved model, "
+                f"expected a name that begins with {WEIGHTS}_, as the challenge's guide asks"
+            )
+    return sentences
 
 
 def warn_of_names(submission: Path) -> None:
@@ -253,7 +263,10 @@ def _imported_modules(path: Path) -> set[str]:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
         return set()
-    return {module for node in ast.walk(tree) for module in source_code.imported_modules(node)}
+    modules: set[str] = set()
+    for node in ast.walk(tree):
+        modules.update(source_code.imported_modules(node))
+    return modules
 
 
 def list_left_out(package: Path, packed: Collection[str]) -> list[str]:
@@ -261,14 +274,19 @@ def list_left_out(package: Path, packed: Collection[str]) -> list[str]:
 
     A folder that is left out as a whole is named once, with a slash at its end.
     """
-    left_out = []
+    left_out = set()
     for folder, folders, names in os.walk(package):
         inside = Path(folder).relative_to(package)
-        ignored = [name for name in folders if is_stray(name)]
-        left_out += [f"{(inside / name).as_posix()}/" for name in ignored]
-        folders[:] = [name for name in folders if name not in ignored]
-        left_out += [(inside / name).as_posix().replace("\\", "/") for name in names]
-    return sorted(set(left_out) - set(packed))
+        stray_folders = [name for name in folders if is_stray(name)]
+        for name in stray_folders:
+            left_out.add(f"{(inside / name).as_posix()}/")
+            # `os.walk` visits only the folders that remain in the list.
+            folders.remove(name)
+        for name in names:
+            name_in_zip = (inside / name).as_posix().replace("\\", "/")
+            if name_in_zip not in packed:
+                left_out.add(name_in_zip)
+    return sorted(left_out)
 
 
 def _is_weights(name: str) -> bool:

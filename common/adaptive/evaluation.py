@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from common import cli, layout, metrics, probabilities, writing
 from common.adaptive import entry_files, games_page
@@ -82,12 +83,13 @@ def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
     """
     setting = read_game_flags(options, read_data_flags(options, options.submission))
     paths = _prepare_outputs(options, setting)
-    # A package's weights may be trained on the students of the local split too. To score such a
-    # package there, train a copy without these students. Do so only for the script's own package.
+    # A package's weights may be trained on students of the local split. Such a package is scored
+    # there with a copy, which is trained without these students. Only the script's own package gets
+    # such a copy.
     is_own_package = options.submission == package
     is_local_split = setting.reference == TASK_4.answers_path(LOCAL)
     may_train = is_own_package and is_local_split
-    # `setting_played` names the entry to play: the copy if there is one, else the entry of
+    # `setting_played` names the entry that is played: the copy if there is one, else the entry of
     # `setting`. The page names the entry of `setting` in both cases.
     with _with_local_weights(setting, may_train) as setting_played:
         examination = _examine(setting_played, options, paths)
@@ -97,21 +99,12 @@ def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
 def build_parser(doc: str | None, package: Path | None = None) -> argparse.ArgumentParser:
     """Return the parser of a `local_evaluation.py`, whose docstring is `doc`.
 
-    `package` is the script's folder, and the entry that is played by default. If it is None, the
-    script's first argument names the entry; `submission` is None if there is no argument.
+    `package` is the folder of the script if this folder is an entry; the flag --submission then
+    names another entry. If `package` is None, the script's first argument names the entry. In both
+    cases the parsed options have the entry's path as `submission`. It is None if no entry is named.
     """
     parser = cli.parser(doc)
-    if package is None:
-        parser.add_argument(
-            "submission", type=Path, nargs="?", metavar="SUBMISSION", help="folder or zip"
-        )
-    else:
-        parser.add_argument(
-            "--submission",
-            type=Path,
-            default=package,
-            help="folder or zip (default: this folder)",
-        )
+    _add_submission(parser, package)
     add_data_flags(parser)
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
     add_game_flags(parser)
@@ -131,10 +124,28 @@ def build_parser(doc: str | None, package: Path | None = None) -> argparse.Argum
         "--show_sequences",
         _N_STUDENTS_PRINTED,
         "print what the first N students were asked, in order; 0: none",
-        # `cli.seed` reads a whole number that may be 0.
-        parse=cli.seed,
+        parse=cli.whole_number(0),
     )
     return parser
+
+
+def _add_submission(parser: argparse.ArgumentParser, package: Path | None) -> None:
+    """Add the argument or flag that names the entry, as `build_parser` describes it."""
+    if package is None:
+        parser.add_argument(
+            "submission",
+            type=Path,
+            nargs="?",
+            metavar="SUBMISSION",
+            help="folder or zip",
+        )
+    else:
+        parser.add_argument(
+            "--submission",
+            type=Path,
+            default=package,
+            help="folder or zip (default: this folder)",
+        )
 
 
 def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
@@ -220,13 +231,8 @@ def _publish(
         outcomes=outcomes.of_predictions(targets),
     )
     page_fields["template"] = "games.html"
-    if len(played.games) > 1:
-        deviation = games_page.deviation_over_masks(figures)
-        n_masks = len(played.games)
-        details = f"± {deviation} (standard deviation over {n_masks} masks; {setting.rules})"
-    else:
-        details = f"(one mask, {setting.rules})"
-    lines = [f"score {evaluation.score.value:.4f} {details}"]
+    score_details = _describe_score(setting, figures)
+    lines = [f"score {evaluation.score.value:.4f} {score_details}"]
     if paths.probabilities is not None:
         scores = _score_probabilities(targets, paths.probabilities)
         page_fields["calibration"] = score_files.calibration_html(scores, TASK_4.event)
@@ -244,6 +250,15 @@ def _publish(
     if played.output:
         written.append(paths.output)
     score_files.publish(options.output_dir, evaluation, lines, written, **page_fields)
+
+
+def _describe_score(setting: Setting, figures: Mapping[str, Any]) -> str:
+    """Return the words after the score: its deviation over masks, and the rules of the game."""
+    n_masks = len(figures["masks"])
+    if n_masks == 1:
+        return f"(one mask, {setting.rules})"
+    deviation = games_page.deviation_over_masks(figures)
+    return f"± {deviation} (standard deviation over {n_masks} masks; {setting.rules})"
 
 
 def _score_probabilities(targets: pd.DataFrame, path: Path) -> ProbabilityScores:
@@ -268,8 +283,10 @@ def _show_sequences(
     is_shown = asked["UserId"].isin(reference.student[:n_students])
     by_student = asked[is_shown].sort_values("UserId", kind="stable")
     for (student, mask), rows in by_student.groupby(["UserId", "Mask"], sort=False):
-        answers = zip(rows["QuestionId"], OUTCOMES[rows["IsCorrect"]], strict=True)
-        sequence = ", ".join(f"{question} {outcome}" for question, outcome in answers)
+        # IsCorrect is 0 or 1: the position of the outcome's name.
+        outcome_names = OUTCOMES[rows["IsCorrect"]]
+        questions = zip(rows["QuestionId"], outcome_names, strict=True)
+        sequence = ", ".join(f"{question} {outcome}" for question, outcome in questions)
         lines.append(f"UserId {student}, {mask}: {sequence}")
     if 0 < n_students < len(reference.student):
         rest = f"and so on, of all {len(reference.student):,} students"

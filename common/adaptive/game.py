@@ -59,15 +59,14 @@ class Reference:
     targets: dict[str, BoolArray]
 
     def require_others(self, student: IntArray, beginning: str, hint: str) -> None:
-        """Raise `InputError` if one of some students is among the students to be examined.
+        """Raise `InputError` if a UserId of `student` is among the students to be examined.
 
-        `student` holds their UserIds. `beginning` begins the message, such as ``train.csv: holds``;
-        `hint` ends it.
+        `beginning` begins the message, such as ``train.csv: holds``; `hint` ends the message.
         """
-        known = np.intersect1d(self.student, student)
-        if len(known):
+        shared = np.intersect1d(self.student, student)
+        if len(shared):
             raise InputError(
-                f"{beginning} UserId {known[0]} of {self.name} ({len(known)} such students), "
+                f"{beginning} UserId {shared[0]} of {self.name} ({len(shared)} such students), "
                 f"expected other students: {hint}"
             )
 
@@ -89,9 +88,11 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
         If the file is not as expected, or a mask has no targets.
     """
     answers = read_answers(path, masks=True)
+    masks = {}
     # `str`, since pandas types names of columns as Hashable.
-    names = [str(name) for name in answers if schema.target_column(str(name))]
-    masks = {name: answers[name] for name in names}
+    for name in map(str, answers):
+        if schema.target_column(name):
+            masks[name] = answers[name]
     for name, values in masks.items():
         if not values.any():
             raise InputError(f"{path}: column '{name}': is 0 in every row, expected targets")
@@ -130,6 +131,7 @@ def make_reference(
         )
 
     def to_matrix(values: Any, *, not_answered: int) -> IntArray:
+        """Return a matrix of the values of the answers, with `not_answered` in all other cells."""
         cells = np.full((len(student), n_columns), not_answered, np.int8)
         cells[row, column] = values
         return cells
@@ -240,7 +242,7 @@ class GameState:
         """
         # The arguments of all methods. `Entry.call` copies them, so that an entry cannot change
         # this state.
-        seen = self._option, self._is_correct
+        seen = (self._option, self._is_correct)
         try:
             if method == "predict":
                 return self._check_labels(entry.call(method, seen))
@@ -427,11 +429,11 @@ def play(
         If a student has too few questions that may be asked.
     """
     for state in _play_rounds(entry, reference, mask, rules):
-        # The first state that is yielded is the one before round 1: no question has been asked yet.
-        a_round_was_played = len(state.chosen) > 0
-        if a_round_was_played:
+        # The state is also yielded once before round 1, when no question has been asked.
+        has_played_round = len(state.chosen) > 0
+        if has_played_round:
             on_round()
-    # `_play_rounds` yields the same object after each round. Now it is the state after the last.
+    # `state` is now the state after the last round.
     end = f"after round {N_ROUNDS}"
     prediction = state.call_entry(entry, end, "predict")
     probability = None

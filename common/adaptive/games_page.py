@@ -106,14 +106,19 @@ def _list_facts(
 
 
 def score_of(figures: Mapping[str, Any]) -> Score:
-    """Return the mean accuracy over the masks, with the standard error where it was computed.
+    """Return the score: the mean accuracy over the masks.
 
-    On a server, `figures` also hold the keys `standard_error` and `n_students`.
+    On a server, `figures` also hold the keys `standard_error` and `n_students`. Without these keys,
+    the score has no standard error.
     """
     accuracies = list(figures["masks"].values())
     mean = metrics.combine_parts(accuracies, takes_best=TASK_4.scores_best_part)
-    n_targets = int(np.sum(figures["confusion"]))
-    return Score(float(mean), figures.get("standard_error"), n_targets, figures.get("n_students"))
+    return Score(
+        value=float(mean),
+        error=figures.get("standard_error"),
+        n=int(np.sum(figures["confusion"])),
+        n_students=figures.get("n_students"),
+    )
 
 
 def deviation_over_masks(figures: Mapping[str, Any]) -> str:

@@ -76,10 +76,12 @@ def play_all(
     output_path: Path | None = None,
     with_probability: bool = False,
 ) -> Played:
-    """Play the game with every mask of targets, each in a new process.
+    """Play a game with every mask of targets, each in a new process.
 
-    `with_probability` tells whether the entry is asked for probabilities too. If the entry fails,
-    its output so far is written to `output_path`, unless that is None, and `InputError` is raised.
+    `with_probability` tells whether the entry is asked for probabilities too.
+
+    Raises `InputError` if the entry fails. The output of the entry so far is then written to
+    `output_path`, if a path is given.
     """
     games: dict[str, Game] = {}
     output = ""
@@ -94,10 +96,7 @@ def play_all(
                         entry, reference, mask, setting.rules, progress.update, with_probability
                     )
             except EntryError as fault:
-                message = f"{setting.submission}: {mask}, {fault}"
-                may_expect_0 = _FAULTS_OF_MINUS_1.search(str(fault)) is not None
-                if setting.rules.unobserved == -1 and may_expect_0:
-                    message += "; an entry written for 0 as unobserved needs --unobserved 0"
+                message = f"{setting.submission}: {mask}, {_explain(fault, setting)}"
                 output += entry.output
                 if output_path is not None and output:
                     writing.write_files({output_path: output})
@@ -107,6 +106,15 @@ def play_all(
             for method, names in entry.changed.items():
                 changed.setdefault(method, set()).update(names)
     return Played(games, output, changed, entry.isolation, entry.memory_limited)
+
+
+def _explain(fault: EntryError, setting: Setting) -> str:
+    """Return the text of an entry's error, and a hint if the entry seems to expect 0 for -1."""
+    text = str(fault)
+    may_expect_0 = _FAULTS_OF_MINUS_1.search(text) is not None
+    if setting.rules.unobserved == -1 and may_expect_0:
+        text += "; an entry written for 0 as unobserved needs --unobserved 0"
+    return text
 
 
 def dry_run(setting: Setting) -> None:
@@ -135,8 +143,8 @@ def measure_curves(
 ) -> FloatArray | str:
     """Measure the accuracy after each question, by playing the games again.
 
-    Now the questions are given, and `select_questions` is not called. An entry may fail without
-    these calls.
+    In these games the questions are given: the entry's method `select_questions` is not called.
+    Some entries fail without these calls.
 
     Returns
     -------
@@ -157,7 +165,7 @@ def measure_curves(
                     progress.update()
     except EntryError as fault:
         return f"replaying the games without select_questions, {fault}"
-    # The loops ran over masks, and over the two choices of questions.
+    # The outer loop ran over masks, the inner loop over the two choices of questions.
     return np.array(accuracies).reshape(len(games), 2, N_ROUNDS + 1)
 
 

@@ -113,12 +113,12 @@ def read_game_flags(options: argparse.Namespace, setting: Setting) -> Setting:
 
 def read_rules(options: argparse.Namespace) -> Rules:
     """Return the rules that the flags name."""
-    return Rules(options.targets_queryable, options.unobserved)
+    return Rules(targets_queryable=options.targets_queryable, unobserved=options.unobserved)
 
 
 def read_limits(options: argparse.Namespace) -> Limits:
     """Return the limits that the flags name."""
-    return Limits(options.time_limit, int(options.memory_limit * 2**30))
+    return Limits(seconds=options.time_limit, memory=int(options.memory_limit * 2**30))
 
 
 def read_students(setting: Setting, origin: WeightsOrigin) -> Reference:

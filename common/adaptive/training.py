@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -90,10 +90,10 @@ def count_questions(train: Path | None, metadata_dir: Path) -> int:
 
 
 def read_training(paths: list[Path], metadata_dir: Path) -> tuple[pd.DataFrame, int]:
-    """Read the answers of all training files; return also the number of questions of the game.
+    """Return the answers of all training files, and the number of questions of the game.
 
-    This number is the largest QuestionId in the files and in the metadata plus 1. An entry gets
-    arrays with so many columns.
+    An entry gets arrays with a column for each question of the game. Their number is the largest
+    QuestionId in the training files and in the metadata, plus 1.
     """
     answers = read_students(paths)
     n_in_metadata = count_questions(None, metadata_dir)
@@ -103,18 +103,18 @@ def read_training(paths: list[Path], metadata_dir: Path) -> tuple[pd.DataFrame, 
 
 @contextmanager
 def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
-    """Yield an empty folder to save weights in; at the end, move the weights to the package.
+    """Yield an empty folder to save new weights in; at the end, move the weights to the package.
 
-    Two more files are written beside the weights: the students, whom the evaluation refuses to
-    examine, and a record of the command, its code, its input files and the weights. If saving
-    fails, the package keeps its old weights.
+    Two more files are written beside the weights. One lists the students of the training answers:
+    the evaluation refuses to examine these students. The other one records the command, its code,
+    its input files and the weights. If saving fails, the package keeps its old weights.
 
     Parameters
     ----------
     folder
         The package. Weights of the same names are replaced.
     student
-        The UserIds of the training answers; repeats do not matter.
+        The UserIds of the training answers. A UserId may be repeated.
     """
     students = np.unique(student)
     old_students = read_students_if_valid(folder)
@@ -122,18 +122,18 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
     partial.mkdir()
     try:
         yield partial
-        # Until all files are replaced, the package holds old and new weights. So first record the
-        # students of both, in case the process is killed, and only the new ones at the end.
-        mixed_students = students if old_students is None else np.union1d(old_students, students)
-        files = {
-            file.relative_to(partial).as_posix(): fingerprints.fingerprint(file)
-            for file in filter(Path.is_file, sorted(partial.rglob("*")))
-        }
-        # The record names no files yet: the package may still hold the old ones.
-        _record_training(folder, mixed_students, {})
-        for file in sorted(partial.iterdir()):
-            file.replace(folder / file.name)
-        _record_training(folder, students, files)
+        known_files = {}
+        for path in sorted(partial.rglob("*")):
+            if path.is_file():
+                name = path.relative_to(partial).as_posix()
+                known_files[name] = fingerprints.fingerprint(path)
+        # While files are moved, the package holds old and new weights, and the process may be
+        # killed. Until all are moved, record the students of both, and no files of weights.
+        both_students = students if old_students is None else np.union1d(old_students, students)
+        _record_training(folder, both_students, {})
+        for path in sorted(partial.iterdir()):
+            path.replace(folder / path.name)
+        _record_training(folder, students, known_files)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     if old_students is not None and not np.array_equal(old_students, students):
@@ -178,10 +178,16 @@ def package_without_local_students(package: Path, reference: Path) -> Iterator[P
     with tempfile.TemporaryDirectory(prefix="task_4_local_") as folder:
         copy = Path(folder) / package.name
         copy_package(package, copy)
-        arguments = [sys.executable, f"{copy / trainer.name}", *provenance.flags_of(options)]
-        environment = {**os.environ, "PYTHONPATH": str(layout.ROOT)}
-        if subprocess.call(arguments, stdout=subprocess.DEVNULL, env=environment):
-            # The trainer has printed the error.
-            sys.exit(2)
+        _train(copy, provenance.flags_of(options))
         move_record(copy, copy, package)
         yield copy
+
+
+def _train(package: Path, flags: Sequence[str]) -> None:
+    """Run the trainer of a package with some flags; end this process if the trainer fails."""
+    command = [sys.executable, str(package / TRAINER), *flags]
+    environment = {**os.environ, "PYTHONPATH": str(layout.ROOT)}
+    exit_code = subprocess.call(command, stdout=subprocess.DEVNULL, env=environment)
+    if exit_code != 0:
+        # The trainer has printed the error.
+        sys.exit(2)

@@ -30,7 +30,7 @@ def read_record(package: Path) -> provenance.Provenance | None:
 
 
 def describe_origin(record: provenance.Provenance | None) -> str:
-    """Return the command that trained the weights, or that it is not recorded, as text."""
+    """Return the command that trained the weights, or "not recorded" without a record."""
     return printable(record.command) if record else "not recorded"
 
 

@@ -46,8 +46,8 @@ class WeightsOrigin:
 def find_weights_origin(submission: Path) -> WeightsOrigin:
     """Return how the weights of an entry were made.
 
-    The record of the training beside the weights says so. Files that it does not name are looked up
-    by their content in the records of training of the kit's packages.
+    The record of the training beside the weights says how. Files that this record does not name are
+    looked up, by their content, in the records of training of the kit's packages.
 
     Raises
     ------
@@ -60,25 +60,21 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
     if record is not None and is_recorded and not (record.files or record.time):
         # Earlier versions of the kit recorded neither the time nor the files of weights.
         return WeightsOrigin(record, students, ())
-    packages = {path.parent: read_record(path.parent) for path in _training_records()}
-    records = [known for known in (record, *packages.values()) if known is not None]
+    record_of_package = _read_records_of_kit()
+    records = list(record_of_package.values())
+    if record is not None:
+        records.append(record)
     # Only files of the recorded sizes can be in a record, so no others need be read.
     fingerprints = entry_files.fingerprint_data(submission, _sizes_of_files(records))
-    # Names of the entry's files that no record has named so far.
-    unknown = set(fingerprints)
-    # Names of those that the entry's own record names.
+    # The files that the entry's own record names, and the files that no record has named so far.
     recorded: set[str] = set()
     if record is not None and is_recorded:
-        own_files = record.files.values()
-        recorded = {name for name in unknown if fingerprints[name] in own_files}
-        unknown -= recorded
-    recorded_files = [fingerprints[name] for name in recorded]
-    kit_record = _find_record_of_all(recorded_files, packages.values())
-    for package, package_record in packages.items():
-        if package_record is None:
-            continue
-        package_files = package_record.files.values()
-        from_package = {name for name in unknown if fingerprints[name] in package_files}
+        recorded = _find_files(record, fingerprints, fingerprints)
+    unknown = set(fingerprints) - recorded
+    recorded_contents = [fingerprints[name] for name in recorded]
+    kit_record = _find_record_of_all(recorded_contents, record_of_package.values())
+    for package, package_record in record_of_package.items():
+        from_package = _find_files(package_record, fingerprints, unknown)
         if not from_package:
             continue
         package_students = read_students_if_valid(package)
@@ -86,6 +82,7 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
             continue
         unknown -= from_package
         students = package_students if students is None else np.union1d(students, package_students)
+        # The package's record stands for a record that the entry lacks.
         if not is_recorded:
             record = package_record
             is_recorded = True
@@ -94,22 +91,37 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
     return WeightsOrigin(record, students, tuple(sorted(unknown)), kit_record)
 
 
-def _training_records() -> list[Path]:
-    """Return the records of training in the kit's packages."""
-    return sorted(TASK_4.folder.glob(f"*/{TRAINING}"))
+def _read_records_of_kit() -> dict[Path, Provenance]:
+    """Return the valid records of training in the kit's packages, by the package's folder."""
+    records = {}
+    for path in sorted(TASK_4.folder.glob(f"*/{TRAINING}")):
+        record = read_record(path.parent)
+        if record is not None:
+            records[path.parent] = record
+    return records
+
+
+def _find_files(
+    record: Provenance, fingerprints: Mapping[str, Fingerprint | None], names: Iterable[str]
+) -> set[str]:
+    """Return those of `names` whose content a record names; `fingerprints` are by name."""
+    contents = record.files.values()
+    return {name for name in names if fingerprints[name] in contents}
 
 
 def _find_record_of_all(
-    files: Collection[Fingerprint | None], records: Iterable[Provenance | None]
+    contents: Collection[Fingerprint | None], records: Iterable[Provenance]
 ) -> Provenance | None:
-    """Return the first record that names all files; None if there is none, or there are no files.
+    """Return the first record that names the contents of all files; None if no record does.
 
-    One equal file is not enough: equal code may write it from other answers too.
+    Returns None if there are no files. One equal file is not enough: some files of weights are the
+    same whatever the answers.
     """
-    if not files:
+    if not contents:
         return None
     for record in records:
-        if record is not None and all(known in record.files.values() for known in files):
+        recorded = record.files.values()
+        if all(content in recorded for content in contents):
             return record
     return None
 
@@ -138,10 +150,10 @@ def read_students_if_valid(package: Path) -> IntArray | None:
 
 
 def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
-    """Return the doubts that the origin of an entry's weights raises about its score.
+    """Return the doubts that the origin of an entry's weights raises about the entry's score.
 
-    A zip, or a folder outside the kit, may have been trained elsewhere, with other data and code.
-    Then its record is not compared with the files of this kit.
+    The weights of a zip, or of a folder outside the kit, may have been trained elsewhere, with
+    other data and code. The record of such weights is not compared with the files of this kit.
 
     Parameters
     ----------
@@ -195,7 +207,10 @@ def find_training_doubts(entry: Path, record: Provenance) -> list[Doubt]:
 
 
 def _find_trainer(entry: Path, record: Provenance) -> Path:
-    """Return the script that trains an entry's weights: that of its folder, else the recorded."""
+    """Return the script that trains an entry's weights.
+
+    This is the trainer in the entry's folder or, without one, the script that the record names.
+    """
     beside = entry / TRAINER
     return beside if beside.is_file() else layout.ROOT / record.script
 

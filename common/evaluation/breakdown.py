@@ -45,14 +45,14 @@ def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Break
     """
     breakdowns = []
     for grouping in OF_ANSWERS:
-        if grouping.subject_level is None:
-            if grouping.key in pairs:
-                breakdowns.append(Breakdown(grouping, accuracy_by(pairs, grouping.key)))
-        elif subjects is not None:
+        is_by_subject = grouping.subject_level is not None
+        if is_by_subject and subjects is not None:
             level_subjects = subjects[subjects["Level"] == grouping.subject_level]
             if len(level_subjects):
                 groups = _accuracy_by_subject(pairs, level_subjects)
                 breakdowns.append(Breakdown(grouping, groups))
+        elif not is_by_subject and grouping.key in pairs:
+            breakdowns.append(Breakdown(grouping, accuracy_by(pairs, grouping.key)))
     return breakdowns
 
 
@@ -60,8 +60,9 @@ def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.Data
     """Return the accuracies by subjects of one level, the subjects with most answers first.
 
     The last group, "other subjects", holds the answers to questions that have none of the subjects
-    shown. `subjects` has a row for each question and subject.
+    shown. `subjects` has a row for each question and subject of the level.
     """
+    # For each row of `subjects`, the number of answers to the question.
     n_answers = subjects["QuestionId"].map(pairs["QuestionId"].value_counts())
     n_by_subject = n_answers.groupby(subjects["SubjectId"]).sum()
     largest = n_by_subject.sort_values(ascending=False, kind="stable").index[:_N_SUBJECTS]
@@ -178,7 +179,7 @@ class Losses:
     highest `lost` come first.
     """
 
-    # A row for each question; `about` names the question's subjects.
+    # A row for each question; `about` names the question's most specific subjects.
     questions: pd.DataFrame
     # A row for each subject that is among the deepest subjects of a question; `about` names the
     # subject above. None if subjects are not known.
@@ -188,9 +189,7 @@ class Losses:
 def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
     """Return the questions and the subjects with more wrong predictions than expected.
 
-    `subjects` has a row for each question and subject; None if the subjects are not known. The
-    column about says more about each row of the result: of a question the names of its most
-    specific subjects, of a subject the name of the subject above.
+    `subjects` has a row for each question and subject; None if the subjects are not known.
     """
     is_wrong = ~pairs["right"]
     share_wrong = float(is_wrong.mean())
@@ -223,11 +222,14 @@ def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
 def _rank_by_loss(table: pd.DataFrame, share_wrong: float) -> pd.DataFrame:
     """Return the rows of a table with the largest excess of wrong predictions, the largest first.
 
-    There are at most `_N_LOSS_ROWS`; those of them without an excess, or with few answers, are left
-    out. The column `lost` is added: the number of wrong predictions beyond the number expected with
-    the overall share of wrong predictions.
+    The column `lost` is added: the number of wrong predictions beyond the number expected with the
+    overall share of wrong predictions, `share_wrong`. Of the first `_N_LOSS_ROWS` rows, those
+    without an excess or with few answers are left out.
     """
-    lost = table["n_wrong"] - table["n_answers"] * share_wrong
+    expected = table["n_answers"] * share_wrong
+    lost = table["n_wrong"] - expected
     ranked = table.assign(lost=lost).sort_values("lost", ascending=False, kind="stable")
-    ranked = ranked[:_N_LOSS_ROWS]
-    return ranked[(ranked["lost"] > 0) & (ranked["n_answers"] >= FEW)]
+    first_rows = ranked[:_N_LOSS_ROWS]
+    is_excess = first_rows["lost"] > 0
+    has_enough_answers = first_rows["n_answers"] >= FEW
+    return first_rows[is_excess & has_enough_answers]

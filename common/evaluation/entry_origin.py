@@ -45,7 +45,8 @@ def judge_submission(
     references
         The files of true answers that it is scored on.
     template_names
-        Names of files without answers, see `doubt_sources`.
+        Names of files without answers. An entry that has read only these has read the answers that
+        it learned from in another way.
     train
         The training answers that belong to the references, and hold none of the true answers. If an
         entry has learned from other files, their rows are compared with those of the references.
@@ -60,7 +61,8 @@ def judge_submission(
     if record is None:
         return [UNKNOWN_SOURCES]
     folder = submission.parent
-    # With folds, each prediction is that of a model that has not learned from its fold.
+    # In a cross-validation, each prediction comes from a model that has not learned from the
+    # prediction's fold.
     if not record.split:
         require_unseen(submission, record, references)
     require_same_sources(submission, record, folder)
@@ -90,8 +92,9 @@ def require_no_shared_rows(
 ) -> None:
     """Raise `InputError` if a source file of an entry holds rows of the file it is scored on.
 
-    A row is a student and a question, or in a panel of task 3 a pair of questions. So a copy of the
-    true answers is found, also if it was saved anew or cut down.
+    Two rows are the same if they have the same student and question. In task 3, they are the same
+    if they have the same pair of questions. This finds every copy of the true answers, even if the
+    copy was written by another program or holds only some of the rows.
 
     Parameters
     ----------
@@ -112,9 +115,10 @@ def require_no_shared_rows(
     for name, known in record.made_from.items():
         source = folder / name
         columns = key_columns(source)
-        if columns is None or known == expected or was_split_from(source, expected):
+        if columns is None or columns != key_columns(reference):
             continue
-        if columns != key_columns(reference):
+        is_of_train = known == expected or was_split_from(source, expected)
+        if is_of_train:
             continue
         if scored_rows is None:
             scored_rows = read_rows(reference, columns)
@@ -154,10 +158,13 @@ def read_rows(path: Path, columns: tuple[Column, Column]) -> Rows:
         table = reading.read_valid_rows(reading.unnoticed_source(path), columns)
     except InputError:
         return np.empty(0, np.int64)
-    first, second = (table[column.name].to_numpy(np.int64) for column in columns)
-    if columns[0] is schema.LEFT:
-        # A pair of questions is the same with the sides exchanged.
-        first, second = np.minimum(first, second), np.maximum(first, second)
+    first_column, second_column = columns
+    first = table[first_column.name].to_numpy(np.int64)
+    second = table[second_column.name].to_numpy(np.int64)
+    is_pair_of_questions = first_column is schema.LEFT
+    if is_pair_of_questions:
+        # A pair is the same with the sides exchanged: put the smaller QuestionId first.
+        return pair_keys(np.minimum(first, second), np.maximum(first, second))
     return pair_keys(first, second)
 
 
@@ -168,7 +175,10 @@ def are_of_one_split(train: Path, reference: Path) -> bool:
 
 
 def was_split_from(path: Path, expected: Fingerprint | None) -> bool:
-    """Return whether a file is a part of a split of the file with a fingerprint."""
+    """Return whether a file is a part of a split of the file whose fingerprint is `expected`.
+
+    Returns False if `expected` is None.
+    """
     if expected is None:
         return False
     split = provenance.read(path)
@@ -176,9 +186,9 @@ def was_split_from(path: Path, expected: Fingerprint | None) -> bool:
 
 
 def require_unseen(entry: Path, record: Provenance, references: Sequence[Path]) -> None:
-    """Raise `InputError` if an entry has learned from the answers that it is scored on.
+    """Raise `InputError` if an entry was made from a file with the answers that it is scored on.
 
-    These are in the reference itself, and in the file that the reference was split from.
+    Such files are the references themselves, and the files that the references were split from.
     """
     scored_on: list[Fingerprint] = []
     for reference in references:
@@ -246,7 +256,10 @@ def code_changed_doubt(script: str) -> Doubt:
 
 
 def earlier_code_doubts(record: Provenance) -> list[Doubt]:
-    """Return a doubt if an entry's code, or that of a part of a blend, has changed since it ran."""
+    """Return a doubt if the code of an entry has changed since the entry was made.
+
+    The entry may be a blend of several submissions. The code of each of these counts too.
+    """
     if record.code and has_code_changed(record.script, record.code):
         return [
             Doubt(
@@ -295,7 +308,7 @@ def require_same_run(path: Path, record: Provenance | None, submission: Path) ->
 def _what_determines(record: Provenance) -> tuple[object, ...]:
     """Return what determines the predictions of a run: script, code, options, contents of files.
 
-    A notebook's record knows none of these.
+    The record of a notebook holds none of these. All notebooks count as equal.
     """
     if record.script == NOTEBOOK:
         return (NOTEBOOK,)

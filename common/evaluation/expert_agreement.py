@@ -49,11 +49,13 @@ class ExpertPair:
 
 
 def compare_experts(judgements: pd.DataFrame) -> list[ExpertPair]:
-    """Compare every two experts of a panel, in the order of its columns."""
-    return [
-        compare_two(str(first), str(second), judgements[first], judgements[second])
-        for first, second in combinations(judgements, 2)
-    ]
+    """Compare every two experts of a panel, in the order of the panel's columns."""
+    compared = []
+    for first, second in combinations(judgements, 2):
+        by_first = judgements[first]
+        by_second = judgements[second]
+        compared.append(compare_two(str(first), str(second), by_first, by_second))
+    return compared
 
 
 def compare_two(first: str, second: str, by_first: pd.Series, by_second: pd.Series) -> ExpertPair:
@@ -93,16 +95,17 @@ class Contest:
 
     # Number of judged pairs of questions on which the rankings disagree.
     n_pairs: int
-    # Number of these pairs on which more experts agree with the first ranking than with the second,
-    # and the other way round. Where equally many do, the pair says nothing.
+    # Number of these pairs on which more experts agree with the first ranking than with the second.
     n_first: int
+    # Number of these pairs on which more experts agree with the second ranking. Pairs on which
+    # equally many experts agree with both are in neither number.
     n_second: int
-    # Share of the first ranking of both numbers, with the ends of the 95 % interval.
+    # n_first / (n_first + n_second), with the ends of the 95 % interval.
     share: float
     low: float
     high: float
-    # How many further pairs would tell the rankings apart: 0 if these pairs do already, None
-    # if the share is exactly one half, or no pair says anything.
+    # How many further pairs would tell the rankings apart. 0 if these pairs do already; None if the
+    # share is exactly one half or not defined.
     n_further: int | None
 
     @property
@@ -131,16 +134,18 @@ def contest(agrees_first: pd.DataFrame, agrees_second: pd.DataFrame) -> Contest:
         Whether each ranking agrees with each judgement, from `ranking.agreement`: 1, 0, or NaN
         where it does not count.
     """
+    # For each judgement: 1 if only the first ranking agrees with it, -1 if only the second does,
+    # and 0 if the rankings do not differ or the judgement does not count.
     difference = (agrees_first - agrees_second).fillna(0).to_numpy()
-    # On a judged pair, exactly one of the two rankings agrees if they disagree.
-    disagree = (difference != 0).any(axis=1)
+    # The rankings disagree on a pair if they differ in any of its judgements.
+    is_contested = (difference != 0).any(axis=1)
     balance = difference.sum(axis=1)
     n_first = int((balance > 0).sum())
     n_second = int((balance < 0).sum())
     n = n_first + n_second
     low, high = metrics.binomial_interval(np.array(n_first), np.array(n))
     return Contest(
-        n_pairs=int(disagree.sum()),
+        n_pairs=int(is_contested.sum()),
         n_first=n_first,
         n_second=n_second,
         share=n_first / n if n else np.nan,

@@ -5,12 +5,14 @@ questions. Joining them raises no error, but what comes of it means nothing.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from common import cli, fingerprints, layout, provenance, reading, schema
 from common.errors import InputError
 from common.evaluation.doubt import Doubt
+from common.fingerprints import Fingerprint
 from common.origin import Origin
 from common.tasks import TASKS
 
@@ -26,10 +28,10 @@ def find_doubts(answers: Iterable[Path], metadata: Iterable[Path], consequence: 
     Parameters
     ----------
     answers
-        Files of which the first one that holds answers of students counts: a panel of task 3, for
-        instance, holds none.
+        Files of answers. The first one that holds answers of students counts; a panel of task 3,
+        for instance, holds none.
     metadata
-        Metadata files, or other files, which are ignored.
+        Metadata files. Other files are ignored.
     consequence
         What the doubt means for the score, as the end of a sentence.
     """
@@ -49,42 +51,63 @@ def find_doubts(answers: Iterable[Path], metadata: Iterable[Path], consequence: 
     ]
 
 
+@dataclass(frozen=True)
+class _Simulation:
+    """A simulation whose marker file lies in a data folder."""
+
+    marker: dict[str, Any]
+    # Whether the simulation wrote the answers, or the file that they were made from.
+    wrote_answers: bool
+
+    def wrote(self, path: Path, known: Fingerprint) -> bool:
+        """Return whether the simulation wrote a file; `known` is the file's fingerprint."""
+        files = self.marker["files"].values()
+        return known in files or fingerprints.is_listed(path, files)
+
+
 def find_foreign(reference: Path, metadata: Sequence[Path]) -> list[Path]:
     """Return the metadata files that belong to other data than the answers.
 
     These are metadata of another simulation than the answers, simulated metadata if the answers are
     not simulated, and metadata that are not simulated if the answers are.
     """
-    # The data folders whose markers may know one of the files.
-    folders: dict[Path, None] = {}
-    for path in (reference, *metadata):
-        folders.update(dict.fromkeys(fingerprints.data_folders(path)))
-    markers = filter(None, map(fingerprints.read_marker, folders))
-    # For each simulation: its marker, and whether the answers come from this simulation.
-    simulations = [(marker, _knows_answers(marker, reference)) for marker in markers]
-    is_simulation_known = any(knows_answers for _, knows_answers in simulations)
+    simulations = _find_simulations(reference, metadata)
     answers_are_simulated = provenance.origin_of(reference) is Origin.SIMULATED
     foreign = []
     for path in metadata:
         known = provenance.fingerprint_of_source(path)
-        # For each simulation that has written this metadata file: whether the answers come from it.
-        wrote_answers_too = [
-            knows_answers
-            for marker, knows_answers in simulations
-            if known in marker["files"].values()
-            or fingerprints.is_listed(path, marker["files"].values())
-        ]
-        if not wrote_answers_too:
-            # No simulation in these folders has written the metadata, but another one may have.
-            is_foreign = answers_are_simulated or provenance.origin_of(path) is Origin.SIMULATED
-        elif any(wrote_answers_too):
+        writers = [simulation for simulation in simulations if simulation.wrote(path, known)]
+        if any(simulation.wrote_answers for simulation in writers):
             is_foreign = False
+        elif not writers:
+            # No simulation in these folders wrote the metadata, but another simulation may have.
+            is_foreign = answers_are_simulated or provenance.origin_of(path) is Origin.SIMULATED
+        elif any(simulation.wrote_answers for simulation in simulations):
+            # Two different simulations wrote the metadata and the answers.
+            is_foreign = True
         else:
-            # If it is not known which simulation the answers come from, it may be the same one.
-            is_foreign = is_simulation_known or not answers_are_simulated
+            # The simulation of the answers is not known: it may be that of the metadata.
+            is_foreign = not answers_are_simulated
         if is_foreign:
             foreign.append(path)
     return foreign
+
+
+def _find_simulations(reference: Path, metadata: Sequence[Path]) -> list[_Simulation]:
+    """Return the simulations whose markers lie in the data folders of the given files.
+
+    `reference` holds the answers.
+    """
+    # A dict drops repeated folders and keeps their order.
+    folders: dict[Path, None] = {}
+    for path in (reference, *metadata):
+        folders.update(dict.fromkeys(fingerprints.data_folders(path)))
+    simulations = []
+    for folder in folders:
+        marker = fingerprints.read_marker(folder)
+        if marker:
+            simulations.append(_Simulation(marker, _knows_answers(marker, reference)))
+    return simulations
 
 
 def _holds_answers(path: Path) -> bool:

@@ -92,8 +92,9 @@ def read_facts(
         for key, by_question in _describe_questions(answers, question_ids, task).items():
             facts[key] = by_question[question_code]
         student_row = find_rows(student_ids, answers["UserId"])
-        # Students who are not scored have row -1: count them as 0, and drop that count.
-        n_by_student = np.bincount(student_row + 1, minlength=len(student_ids) + 1)[1:]
+        # The row of a student who is not scored is -1.
+        is_scored = student_row >= 0
+        n_by_student = np.bincount(student_row[is_scored], minlength=len(student_ids))
         facts[groupings.ANSWERS_OF_STUDENT.key] = _group_counts(n_by_student)[student_code]
     with _skip_if_missing(left_out, "Accuracy by quiz"):
         path = _require(folder / task.data.answer_metadata)
@@ -152,33 +153,23 @@ def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFram
 def _describe_questions(
     answers: pd.DataFrame, question_ids: IntArray, task: Task
 ) -> dict[str, Array]:
-    """Return facts about the questions that the training answers tell, each of shape (questions,).
+    """Return what the training answers tell about each question.
 
-    "majority" is what the majority model predicts for each question. The others are the groups of
-    the questions by difficulty, by number of answers and, in task 2, by right option; their keys
-    are those of the groupings in `groupings.py`.
+    "majority" is what the majority model predicts for the question. The other arrays are the groups
+    of the questions by difficulty, by number of answers and, in task 2, by right option. Their keys
+    are those of the groupings in `groupings.py`. All arrays have the shape (questions,).
     """
     n_questions = len(question_ids)
     question = find_rows(question_ids, answers["QuestionId"])
     n_wrong_and_right = _count_values(answers, schema.IS_CORRECT, question, n_questions)
     n_right = n_wrong_and_right[:, 1]
     n = n_wrong_and_right.sum(axis=1)
-    column = task.column
-    counts = _count_values(answers, column, question, n_questions)
-    overall = np.bincount(answers[column.name] - column.low, minlength=counts.shape[1])
-    # Predict the most frequent value, as the sample models `majority` do. Questions without answers
-    # get the overall majority. If several values are most frequent, task 1 takes the overall
-    # majority too, and task 2 the smallest option, as `argmax` does.
-    has_no_answers = n == 0
-    # In task 1, the columns count wrong and right answers.
-    is_tied_in_task_1 = counts[:, 0] == counts[:, 1]
-    use_overall = has_no_answers if task.needs_options else is_tied_in_task_1
-    counts_to_use = np.where(use_overall[:, None], overall, counts)
+    # NaN for questions without answers.
     share_right = n_right / np.where(n > 0, n, np.nan)
     tenth_starts = [k / 10 for k in range(10)]
     tenth_names = [f"{10 * k} to {10 * k + 10} %" for k in range(10)]
     facts = {
-        "majority": column.low + counts_to_use.argmax(axis=1),
+        "majority": _predict_majority(answers, question, n_questions, task),
         groupings.DIFFICULTY.key: _group_by_starts(share_right, tenth_starts, tenth_names),
         groupings.ANSWERS_TO_QUESTION.key: _group_counts(n),
     }
@@ -191,6 +182,30 @@ def _describe_questions(
         group = np.where(n > 0, 1 + n_right_option.argmax(axis=1), 0)
         facts[groupings.RIGHT_OPTION.key] = _categorical(group, _NOT_KNOWN, *names)
     return facts
+
+
+def _predict_majority(
+    answers: pd.DataFrame, question: IntArray, n_questions: int, task: Task
+) -> IntArray:
+    """Return what the sample model `majority` of the task predicts for each question.
+
+    It predicts the most frequent value of a question, and the overall majority for a question
+    without answers. If several values are most frequent, the model of task 1 predicts the overall
+    majority, and that of task 2 the smallest of these options.
+
+    `question` holds for each answer the index of its question, -1 if the question is not scored.
+    """
+    column = task.column
+    counts = _count_values(answers, column, question, n_questions)
+    overall_counts = np.bincount(answers[column.name] - column.low, minlength=counts.shape[1])
+    has_no_answers = counts.sum(axis=1) == 0
+    # In task 1, the columns count wrong and right answers.
+    is_tied_in_task_1 = counts[:, 0] == counts[:, 1]
+    uses_overall = has_no_answers if task.needs_options else is_tied_in_task_1
+    counts_to_use = np.where(uses_overall[:, None], overall_counts, counts)
+    # `argmax` returns the first of several largest counts.
+    majority: IntArray = column.low + counts_to_use.argmax(axis=1)
+    return majority
 
 
 def _count_values(
@@ -210,16 +225,16 @@ def _count_values(
 def _group_by_quiz(
     student: IntArray, answers: pd.DataFrame, reference: Path, answer_metadata: Path
 ) -> pd.Categorical[str]:
-    """Group the pairs by whether training answers of the same student in the same quiz are known.
+    """Group the scored answers by whether the student has training answers in the same quiz.
 
-    The quiz of a pair is the one in which the student has answered the question. `student` holds
-    the UserIds of the pairs, and `answers` the training answers. Their columns AnswerId and UserId
-    are removed when they have been used, to save memory.
+    `student` holds the UserIds of the scored answers, and `reference` is their file. `answers` are
+    the training answers. To save memory, this function removes their columns AnswerId and UserId.
     """
     name = schema.ANSWER_ID.name
     if name not in answers or name not in reading.read_header(reading.file_source(reference)):
         raise _NotKnownError(f"training and true answers do not both have a column {name}")
     scored_ids = reading.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name]
+    # Read the quizzes of the training answers and of the scored answers in one go.
     answer_id = np.concatenate([answers.pop(name), scored_ids])
     circumstances = metadata.read_circumstances(
         answer_metadata, answer_id, columns=[schema.QUIZ_ID]
@@ -228,13 +243,15 @@ def _group_by_quiz(
     quiz_of_all = circumstances["QuizId"].to_numpy()
     n_train = len(answer_id) - len(scored_ids)
     train_quiz = quiz_of_all[:n_train]
-    quiz = quiz_of_all[n_train:]
+    scored_quiz = quiz_of_all[n_train:]
+    # Keys of the pairs of student and quiz that have training answers.
     has_quiz = train_quiz >= 0
-    # Keys of the students and quizzes that have training answers.
-    known_keys = pair_keys(answers.pop("UserId")[has_quiz], train_quiz[has_quiz])
-    is_known = pd.Series(pair_keys(student, quiz)).isin(known_keys)
-    group = np.where(is_known, 0, 1)
-    group[quiz < 0] = 2
+    train_student = answers.pop("UserId")
+    train_keys = pair_keys(train_student[has_quiz], train_quiz[has_quiz])
+    has_training_answers = pd.Series(pair_keys(student, scored_quiz)).isin(train_keys)
+    # Indices of the names below.
+    group = np.where(has_training_answers, 0, 1)
+    group[scored_quiz < 0] = 2
     return _categorical(
         group,
         "other answers in the quiz known",
@@ -300,7 +317,7 @@ def _group_by_starts(
 
 
 def _categorical(index: npt.ArrayLike, *names: str) -> pd.Categorical[str]:
-    """Return a categorical from the indices of its names; -1 stands for the last name."""
+    """Return a categorical from the index of each value's name; -1 stands for the last name."""
     codes = np.asarray(index)
     codes = np.where(codes < 0, len(names) - 1, codes)
     return pd.Categorical.from_codes(codes, pd.Index(names))

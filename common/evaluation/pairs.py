@@ -63,10 +63,10 @@ class Matched:
 def match(task: Task, submission_path: Path, reference_path: Path, phase: str = LOCAL) -> Matched:
     """Check a submission, CSV or zip, and match its predictions with the true answers.
 
-    A submission may hold extra rows, for pairs without a true answer. An upload to the challenge
-    holds the pairs of both its phases, public and private. So if one of them is scored, the rows of
-    the other are ignored, and any other extra row raises `InputError`. Otherwise, all extra rows
-    are ignored.
+    A submission may hold extra rows: predictions for pairs without a true answer in
+    `reference_path`. An upload to the challenge, for example, holds the pairs of both its phases.
+    If `phase` is one of these, the extra rows must belong to the other phase; any other extra row
+    raises `InputError`. For another `phase`, all extra rows are ignored.
     """
     source = submission.submission_source(submission_path, task.number, reference_path)
     reference = submission.read_pair_values(reading.file_source(reference_path), task.column)
@@ -99,7 +99,7 @@ def _check_other_phase(
     """
     n_extra = int(is_extra.sum())
     not_scored = f"{n_extra:,} rows of the other phase ignored"
-    # The file of the other phase must be there only if extra rows have to be looked up in it.
+    # The file of the other phase is needed only if extra rows have to be looked up in it.
     if not n_extra and not other_path.is_file():
         return not_scored
     other_source = reading.file_source(other_path)
@@ -150,9 +150,10 @@ def explain(
     facts: PairFacts,
     probability_scores: ProbabilityScores | None = None,
 ) -> tuple[Evaluation, dict[str, Any]]:
-    """Return the evaluation of a score, for the record, and the fields of the template pairs.html.
+    """Explain a score: return the `Evaluation` to be recorded, and what the score's page shows.
 
-    A field of the template is None if its value is not known.
+    The page's values are the fields of the template pairs.html, by name. A field is None if its
+    value is not known.
     """
     task = matched.task
     truth = matched.pairs["truth"].to_numpy()
@@ -166,6 +167,10 @@ def explain(
     (total,) = breakdown.accuracy_by(pairs, "all", few=0).to_dict("records")
 
     share_right_by_value = np.diag(metrics.normalise_rows(confusion))
+    evaluation_facts = [("Pairs scored", f"{score.n:,}")]
+    if matched.not_scored:
+        evaluation_facts.append(("Rows not scored", matched.not_scored))
+    evaluation_facts.append(("Standard error", _describe_error(score, total)))
     evaluation = Evaluation(
         task=task.number,
         metric=task.metric_sentence,
@@ -174,11 +179,7 @@ def explain(
         reference=matched.reference,
         phase=matched.phase,
         parts=dict(zip(task.value_names, share_right_by_value, strict=True)),
-        facts=[
-            ("Pairs scored", f"{score.n:,}"),
-            *([("Rows not scored", matched.not_scored)] if matched.not_scored else []),
-            ("Standard error", _describe_error(score, total)),
-        ],
+        facts=evaluation_facts,
         outcomes=outcomes.of_predictions(pairs),
     )
     page = _page_fields(matched, evaluation, pairs, total, confusion, facts, probability_scores)
@@ -205,31 +206,33 @@ def _page_fields(
         # The true answers are in a folder of the data folder, such as data/test_input.
         data_dir = matched.reference.parent.parent
         best_possible = _find_best_possible(data_dir, task)
-    majority = total.get("majority")
-    losses = breakdown.most_lost(pairs, facts.subjects)
     calibration = ""
     if probability_scores is not None:
         calibration = score_files.calibration_html(probability_scores, task.event)
+    # A chart for each grouping of answers, and a table for each grouping of students.
+    charts_of_groups = []
+    for part in breakdown.break_down(pairs, facts.subjects):
+        chart = charts.share_chart(part.groups, label=part.grouping.title)
+        charts_of_groups.append((part.grouping, chart))
+    tables_of_students = {}
+    for grouping in OF_STUDENTS:
+        if grouping.key in pairs:
+            tables_of_students[grouping.title] = breakdown.accuracy_by(pairs, grouping.key)
+    losses = breakdown.most_lost(pairs, facts.subjects)
     return {
         "comparison": _draw_comparison(evaluation.score, total, best_possible),
         "total": total,
-        "majority": majority,
+        "majority": total.get("majority"),
         "has_best": best_possible is not None,
         "confusion": score_files.confusion_table(confusion, task.value_names),
         "calibration": calibration,
-        "breakdowns": [
-            (part.grouping, charts.share_chart(part.groups, label=part.grouping.title))
-            for part in breakdown.break_down(pairs, facts.subjects)
-        ],
+        "breakdowns": charts_of_groups,
+        # The title of each table, the title of its first column, and its rows.
         "losses": [
             ("Questions", "QuestionId", losses.questions),
             ("Subjects", "Subject", losses.subjects),
         ],
-        "of_students": {
-            grouping.title: breakdown.accuracy_by(pairs, grouping.key)
-            for grouping in OF_STUDENTS
-            if grouping.key in pairs
-        },
+        "of_students": tables_of_students,
         "left_out": facts.left_out,
         "few": breakdown.FEW,
     }
@@ -250,16 +253,14 @@ def _draw_comparison(
 ) -> str:
     """Draw the score beside the majority and the best possible score, as far as they are known."""
     compared_with = {"majority": total.get("majority"), "best possible": best_possible}
-    dots = [
-        charts.Dot(name, value, accent=False)
-        for name, value in compared_with.items()
-        if value is not None
-    ]
-    if not dots:
+    dots = [charts.Dot("this entry", score.value, (total["low"], total["high"]))]
+    for name, value in compared_with.items():
+        if value is not None:
+            dots.append(charts.Dot(name, value, accent=False))
+    has_comparison = len(dots) > 1
+    if not has_comparison:
         return ""
-    scored = charts.Dot("this entry", score.value, (total["low"], total["high"]))
-    label = "The score and what to compare it with"
-    return charts.dot_chart([scored, *dots], label=label, digits=4)
+    return charts.dot_chart(dots, label="The score and what to compare it with", digits=4)
 
 
 def _find_best_possible(data_dir: Path, task: Task) -> float | None:
@@ -301,10 +302,10 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     scored_phase = task.phase_of(phase, options.ref_data)
     score_files.remove_scores(options.output_dir, task.number, scored_phase, inputs)
     provenance.require_current([files.reference])
-    # Other training answers than those of a phase or a split may hold the answers that are scored.
-    is_apart = scored_phase in layout.PHASES or entry_origin.are_of_one_split(
-        files.train, files.reference
-    )
+    # The training answers of a phase, or of the same split, hold none of the answers that are
+    # scored. Other training answers may hold some.
+    is_phase = scored_phase in layout.PHASES
+    is_apart = is_phase or entry_origin.are_of_one_split(files.train, files.reference)
     train = files.train if is_apart else None
     doubts = entry_origin.judge_submission(
         files.submission, [files.reference], task.template_names, train
@@ -328,7 +329,7 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
 
     time_taken = ("Time", f"{seconds:.1f} s")
     shown = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
-    # Metadata that the entry has used too are named once.
+    # If both the entry and the page use wrong metadata, only the first doubt about them is shown.
     doubts = keep_first_of_each_mark([*doubts, *_doubt_metadata(files)])
     evaluation = replace(evaluation, facts=shown, doubts=doubts)
     lines = _lines(matched, accuracy, page, probability_scores, facts)
@@ -417,8 +418,8 @@ def _describe_entry(submission_path: Path) -> list[tuple[str, str]]:
 def _describe_score(score: Score, total: Mapping[Hashable, Any]) -> str:
     """Return the score as a line of text, with its standard error.
 
-    Below ten students there is the 95 % interval alone: a standard error says little there. `total`
-    is the row of all answers in `breakdown.accuracy_by`.
+    With few students, the line has the 95 % interval instead: a standard error says little then.
+    `total` is the row of all answers in `breakdown.accuracy_by`.
     """
     pairs = f"accuracy on {score.n:,} pairs"
     if score.error is None:

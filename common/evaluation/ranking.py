@@ -87,11 +87,15 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
         If a value is wrong, or there is no judgement at all.
     """
     sides = [schema.LEFT, schema.RIGHT]
-    header = reading.read_header(reading.file_source(path))
-    others = [name for name in header if name not in [side.name for side in sides]]
-    experts = [name for name in others if not schema.ROW_NUMBERS.fullmatch(name)]
+    side_names = [side.name for side in sides]
+    # Every other column holds the judgements of an expert, except for columns of row numbers.
+    experts = []
+    for name in reading.read_header(reading.file_source(path)):
+        is_row_number = schema.ROW_NUMBERS.fullmatch(name) is not None
+        if name not in side_names and not is_row_number:
+            experts.append(name)
     data = reading.read_table(path, [*sides, *map(schema.expert_judgement, experts)])
-    judgements = data.set_index([side.name for side in sides]).astype(np.float64)
+    judgements = data.set_index(side_names).astype(np.float64)
     if judgements.isna().to_numpy().all():
         raise InputError(
             f"{path}: holds no judgement, expected beside left and right a column for each expert "
@@ -111,16 +115,18 @@ def agreement(judgements: pd.DataFrame, rank: pd.Series) -> pd.DataFrame:
     `judgements` come from `read_judgements`. Empty judgements that count as disagreement are 3
     there and 0 here.
     """
-    sides = [judgements.index.get_level_values(side) for side in (0, 1)]
-    unranked = np.setdiff1d(sides, rank.index)
+    left_ids = judgements.index.get_level_values(0)
+    right_ids = judgements.index.get_level_values(1)
+    unranked = np.setdiff1d([left_ids, right_ids], rank.index)
     if len(unranked):
         raise InputError(
             f"{judgements.attrs['path']}: QuestionId {unranked[0]} is judged, but it is not in the "
             f"ranking of {len(rank)} questions: the two belong to different data"
         )
-    left, right = (rank[side].to_numpy() for side in sides)
+    left_rank = rank[left_ids].to_numpy()
+    right_rank = rank[right_ids].to_numpy()
     # The question of each pair that the ranking prefers: 1 for left, 2 for right.
-    preferred = np.where(left < right, 1, 2)
+    preferred = np.where(left_rank < right_rank, 1, 2)
     agrees = judgements.eq(preferred, axis=0)
     return agrees.astype(float).where(judgements.notna())
 
@@ -146,7 +152,9 @@ def explain(
     with_answers: bool = True,
     rivals: Mapping[str, pd.Series] | None = None,
 ) -> tuple[Evaluation, dict[str, Any]]:
-    """Return the evaluation of a score, and what ranking.html shows.
+    """Explain a score: return the `Evaluation` to be recorded, and what the score's page shows.
+
+    The page's values are the fields of the template ranking.html, by name.
 
     If `with_answers` is False, the page lists no pairs with the judgements of experts. A platform
     needs such pages, since participants could use the judgements for their next submission.
@@ -156,16 +164,18 @@ def explain(
     """
     judgements = matched.judgements
     figures = compare_with_experts(judgements, matched.agrees)
-    floor = metrics.random_best_agreement(judgements)
-    floor_mean = float(floor.mean())
-    floor_high = float(np.percentile(floor, 95))
-    # The last two rows are mean and best.
+    # The scores of random rankings.
+    random_scores = metrics.random_best_agreement(judgements)
+    random_mean = float(random_scores.mean())
+    random_high = float(np.percentile(random_scores, 95))
+    # All rows but the last two, mean and best, are experts.
     n_experts = len(figures) - 2
     luck = (
-        f"random rankings reach {floor_mean:.2f} on average as the best of {n_experts}, "
-        f"at most 1 in 20 exceeds {floor_high:.2f}"
+        f"random rankings reach {random_mean:.2f} on average as the best of {n_experts}, "
+        f"at most 1 in 20 exceeds {random_high:.2f}"
     )
-    n_empty = int((~judgements.isin([1, 2])).to_numpy().sum())
+    is_empty = ~judgements.isin([1, 2]).to_numpy()
+    n_empty = int(is_empty.sum())
     evaluation = Evaluation(
         task=TASK_3.number,
         metric=TASK_3.metric_sentence,
@@ -175,8 +185,8 @@ def explain(
         phase=matched.phase,
         parts={
             **figures["share"].drop(["mean", "best"]),
-            "random rankings, mean": floor_mean,
-            "random rankings, 95th percentile": floor_high,
+            "random rankings, mean": random_mean,
+            "random rankings, 95th percentile": random_high,
         },
         rules="" if matched.missing == "ignored" else "empty judgements disagree",
         facts=[
@@ -189,7 +199,7 @@ def explain(
     contested = list_contested(matched) if with_answers else None
     page = {
         "agreement": figures,
-        "chart": _draw(figures, (floor_mean, floor_high)),
+        "chart": _draw(figures, (random_mean, random_high)),
         "experts": [*judgements],
         "concordance": metrics.expert_concordance(judgements),
         "expert_pairs": expert_agreement.compare_experts(judgements),
@@ -311,10 +321,12 @@ def list_contested(matched: Matched) -> list[ContestedPair]:
     n_against = (agrees == 0).sum(axis=1).to_numpy()
     n_contested = np.count_nonzero(n_against)
     order = np.argsort(-n_against, kind="stable")[:n_contested]
+    contested = agrees.iloc[order]
     pairs = []
-    # A row consists of its index, which is the pair of QuestionIds, and a value for each expert.
-    for questions, *by_expert in agrees.iloc[order].itertuples(name=None):
+    for (left, right), by_expert in zip(contested.index, contested.to_numpy(), strict=True):
+        ranked_left = (int(matched.rank[left]), left)
+        ranked_right = (int(matched.rank[right]), right)
         # The better question has the smaller rank.
-        better, worse = sorted((int(matched.rank[question]), question) for question in questions)
-        pairs.append(ContestedPair(better, worse, by_expert))
+        better, worse = sorted([ranked_left, ranked_right])
+        pairs.append(ContestedPair(better, worse, by_expert.tolist()))
     return pairs

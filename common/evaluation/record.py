@@ -110,18 +110,24 @@ class Result:
     metric_name: str = ""
     # Reasons to doubt the score, each in a few words.
     doubts: list[str] = field(default_factory=list)
-    # The files that the submission was made from: fingerprints by name, such as
-    # "train_data/train_task_1_2.csv". Templates are left out. None if nobody knows the files.
+    # The files that the submission was made from, by name, such as "train_data/train_task_1_2.csv":
+    # the beginning of the fingerprint of each. Submission templates are not listed, since nothing
+    # can be learned from them. None if the files are not known.
     learned_from: dict[str, str] | None = None
 
     @property
     def name(self) -> str:
         """The model's name and the options that change what it computes."""
-        kept = provenance.settings(self.options)
-        words = provenance.flags_of({name: kept[name] for name in kept if name not in _NOT_IN_NAME})
-        # The options of `tools.blend` name files of probabilities: leave out folder and suffix.
-        short = [Path(word).stem if word.endswith(".parquet") else word for word in words]
-        return " ".join([self.model, *short])
+        shown = {}
+        for name, value in provenance.settings(self.options).items():
+            if name not in _NOT_IN_NAME:
+                shown[name] = value
+        words = [self.model]
+        for word in provenance.flags_of(shown):
+            # The options of `tools.blend` name files of probabilities: leave out folder and suffix.
+            is_file = word.endswith(".parquet")
+            words.append(Path(word).stem if is_file else word)
+        return " ".join(words)
 
 
 def append_result(output_dir: Path, evaluation: Evaluation) -> None:
@@ -136,9 +142,9 @@ def append_result(output_dir: Path, evaluation: Evaluation) -> None:
 
 
 def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
-    """Return what the record of all scores keeps of an evaluation.
+    """Return the line for an evaluation in the record of all scores.
 
-    `outcomes_name` is the name of the file of its outcomes.
+    `outcomes_name` is the name of the file with the evaluation's outcomes.
     """
     submission = evaluation.submission
     # How the submission was made; None if nobody knows.
@@ -185,7 +191,10 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
 
 
 def _short_fingerprints(training: Provenance) -> dict[str, str]:
-    """Return the fingerprints of source files without templates, by names of folder and file."""
+    """Return the first 12 digits of each source file's fingerprint, by names of folder and file.
+
+    Submission templates are left out.
+    """
     short = {}
     for source, known in training.made_from.items():
         if Path(source).name in _TEMPLATES:

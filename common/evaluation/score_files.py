@@ -113,7 +113,7 @@ def publish(
 
 
 def describe_entry(submission: Path, training: Provenance | None = None) -> str:
-    """Say which entry is scored, which command made it, and when.
+    """Return a text that names an entry, the command that made it, and the time.
 
     `training` is the record of how the entry was made, by default the one beside the submission.
     """
@@ -121,10 +121,13 @@ def describe_entry(submission: Path, training: Provenance | None = None) -> str:
     if training is None:
         return cli.show(submission)
     when = f" on {provenance.to_minute(training.time)}" if training.time else ""
-    by = f"by `{printable(training.command)}`"
-    if training.script == NOTEBOOK:
-        by = f"in a notebook ({printable(training.name)})" if training.name else "in a notebook"
-    return f"{cli.show(submission)}, made {by}{when}"
+    if training.script != NOTEBOOK:
+        how = f"by `{printable(training.command)}`"
+    elif training.name:
+        how = f"in a notebook ({printable(training.name)})"
+    else:
+        how = "in a notebook"
+    return f"{cli.show(submission)}, made {how}{when}"
 
 
 def confusion_table(counts: Array, labels: Sequence[str]) -> str:
@@ -146,7 +149,10 @@ def calibration_html(scores: ProbabilityScores, event: str) -> str:
         value="share_happened",
         mark="mean_probability",
     )
-    rows = [(name[0].upper() + name[1:], text) for name, text in _format_figures(scores).items()]
+    rows = []
+    for name, text in _format_figures(scores).items():
+        title = name[0].upper() + name[1:]
+        rows.append((title, text))
     # The page says how many predictions are not the most probable value.
     return pages.part("calibration", rows, n_other=scores.n_not_most_probable, chart=chart)
 

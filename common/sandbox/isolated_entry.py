@@ -115,6 +115,7 @@ class IsolatedEntry:
         """Make a new instance of the entry's class in the same process, and restart the clock."""
         self._running().restart_clock()
         try:
+            # The process makes a new instance when it is asked for "__init__".
             self.call("__init__", ())
         except EntryError as fault:
             raise EntryError(f"starting {submission.CLASS}: {fault}") from None
@@ -131,7 +132,8 @@ class IsolatedEntry:
             if fault.startswith("ran out of memory"):
                 fault += f", expected at most {self._limits.memory / 2**30:.3g} GiB"
             raise EntryError(fault)
-        # Take only names of arguments: an entry that cheats may have sent any other words.
+        # `reply.changed` should list names of arguments. An entry that cheats may have sent other
+        # words: leave these out.
         changed = {name for name in submission.ARGUMENTS if name in reply.changed}
         if changed:
             self.changed.setdefault(method, set()).update(changed)

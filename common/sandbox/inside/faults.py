@@ -35,8 +35,9 @@ def describe_fault(error: BaseException, folder: Path) -> str:
             "executed (mounted noexec); let the environment variable TMPDIR name another folder"
         )
     if isinstance(error, PermissionError | FileNotFoundError) and error.filename is not None:
-        # Outside of the entry's folder, the isolation is the likely cause; it also makes files look
-        # missing. Inside, the isolation allows everything, so the entry itself is the cause.
+        # Outside of the entry's folder, the isolation is the likely cause: it refuses files, and
+        # lets other files look as if they were missing. Inside the folder, the isolation allows
+        # everything, so the entry itself is the cause.
         path = _real_path(error.filename)
         if not path.is_relative_to(folder):
             return (

@@ -52,12 +52,13 @@ _FIRST_X32_NUMBER = 0x40000000
 
 @dataclass(frozen=True)
 class Architecture:
-    """An architecture whose numbers of system calls are known."""
+    """A processor architecture whose numbers of system calls are known."""
 
-    # AUDIT_ARCH_… (linux/audit.h). 32-bit calls on the same machine have another audit number, by
-    # which they can be told apart.
+    # The kernel's number of the architecture: AUDIT_ARCH_… in linux/audit.h. A 32-bit call on the
+    # same machine has another number.
     audit_number: int
-    # Whether system calls have the numbers of the generic table.
+    # Whether system calls have the numbers that are the same on most architectures
+    # (`Rule.generic`), instead of those of x86_64.
     has_generic_numbers: bool
 
     def number_of(self, rule: Rule) -> int | None:
@@ -94,14 +95,18 @@ def filter_system_calls(has_root: bool) -> bool:
 
 
 def assemble(architecture: Architecture, rules: Iterable[Rule]) -> bytes:
-    """Return the BPF program that applies rules, in order, on an architecture."""
-    # Refuse the call, unless it is a call of this architecture. The kernel of a 64-bit machine also
-    # takes 32-bit calls, which have other numbers than those in the rules.
+    """Return the BPF program that applies rules, in order, on an architecture.
+
+    The program refuses calls whose numbers are not those of the rules. A call that no rule names is
+    allowed.
+    """
+    # The kernel of a 64-bit machine also takes 32-bit calls, which have other numbers: refuse a
+    # call unless it is made for this architecture.
     program = _load(_OFFSET_OF_ARCHITECTURE)
     program += _instruction(_JUMP_IF_EQUAL, architecture.audit_number, skip_if_true=1)
     program += _return(Action.REFUSE)
 
-    # Refuse the call if it belongs to the x32 interface, whose numbers no rule names either.
+    # x86_64 machines also take calls of the x32 interface, which have other numbers too.
     program += _load(_OFFSET_OF_NUMBER)
     program += _instruction(_JUMP_IF_AT_LEAST, _FIRST_X32_NUMBER, skip_if_false=1)
     program += _return(Action.REFUSE)
@@ -109,8 +114,8 @@ def assemble(architecture: Architecture, rules: Iterable[Rule]) -> bytes:
     for rule in rules:
         number = architecture.number_of(rule)
         if number is not None:
-            # If the call has another number, skip the instructions of this rule.
             decision = _decide(rule)
+            # If the call has another number, skip the instructions that decide on this call.
             n_instructions = len(decision) // _INSTRUCTION_SIZE
             program += _instruction(_JUMP_IF_EQUAL, number, skip_if_false=n_instructions)
             program += decision

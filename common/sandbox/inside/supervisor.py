@@ -41,7 +41,8 @@ def supervise(folder: Path, has_namespaces: bool) -> None:
     # In a new namespace of process ids, such a process becomes a child of the namespace's first
     # process instead. Fork a first process that does nothing else.
     namespace_init = _fork_namespace_init() if has_namespaces else None
-    # Block the signals: they are kept until `_wait_for_entry` collects them.
+    # Block the signals that `_wait_for_entry` waits for: the kernel then keeps a signal that comes
+    # earlier, until `_wait_for_entry` asks for it.
     signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED_SIGNALS)
     entry = os.fork()
     if entry == 0:
