@@ -85,7 +85,8 @@ def main() -> None:
     for file in files:
         if file.record is not None:
             entry_origin.require_same_sources(file.path, file.record, file.path.parent)
-        # The blend has learned from all that its parts have learned from, and has their doubts.
+        # In the record of the blend, name the files from which this part has learned, and the
+        # doubts about this part.
         provenance.note_part(file.record, file.path.parent)
     task = files[0].task
     paths = sample_models.paths(options, task)
@@ -108,10 +109,11 @@ def main() -> None:
     else:
         weights = check_weights(options.weights, len(files))
     blended = np.exp(log_blend(logs, weights))
-    # Values are counted from `low`, categories from 0.
-    value = blended.argmax(axis=1) + TASKS[task].column.low
+    # The most probable category, counted from 0. The values in the file are counted from `low`.
+    most_probable = blended.argmax(axis=1)
+    value = most_probable + TASKS[task].column.low
     submission.write_predictions(template, task, value, paths.output)
-    # If there are only two values, a file of probabilities holds that of the second one.
+    # With two categories, the file holds only the probability of the second one.
     is_binary = len(TASKS[task].values) == 2
     probabilities = blended[:, 1] if is_binary else blended
     write_probabilities(template, task, probabilities, probabilities_path)
@@ -225,8 +227,9 @@ def run_again(commands: Sequence[tuple[Path, list[str]]], train: Path, task: int
 
 
 def logarithms(probability: FloatArray) -> FloatArray:
-    """Return the logarithms of probabilities as float32; very small ones count as 1e-6."""
-    return np.asarray(np.log(np.maximum(probability, _SMALLEST_PROBABILITY)), np.float32)
+    """Return the logarithms of probabilities as float32; smaller probabilities count as 1e-6."""
+    bounded = np.maximum(probability, _SMALLEST_PROBABILITY)
+    return np.asarray(np.log(bounded), np.float32)
 
 
 def log_blend(logs: FloatArray, weights: FloatArray) -> FloatArray:
@@ -249,10 +252,12 @@ def log_blend(logs: FloatArray, weights: FloatArray) -> FloatArray:
     This is the logarithmic opinion pool of Genest and Zidek (1986, "Combining probability
     distributions", Statistical Science 1).
     """
+    # The weighted sum of the files' logarithms.
     total = np.tensordot(weights, logs, axes=1)
-    # Subtract the maximum first, so that no exponential overflows.
+    # Subtract the maximum of each row, so that no exponential overflows.
     total -= total.max(axis=1, keepdims=True)
-    return np.asarray(total - np.log(np.exp(total).sum(axis=1, keepdims=True)))
+    log_of_sum = np.log(np.exp(total).sum(axis=1, keepdims=True))
+    return np.asarray(total - log_of_sum)
 
 
 def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
@@ -276,16 +281,18 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
     logs_of_truth = logs[:, rows, truth]
 
     def loss_and_gradient(weights: FloatArray) -> tuple[float, FloatArray]:
+        """Return the mean log loss of the blend, and its derivative by each weight."""
         blended = log_blend(logs, weights)
         probability = np.exp(blended)
-        # The derivative by a file's weight is the mean of the file's logarithms under the
-        # blend, minus the file's logarithm for the truth.
-        gradient = []
+        # The derivative by a file's weight is a mean over the answers. For an answer, it is the
+        # mean of the file's logarithms, weighted by the blended probabilities, minus the file's
+        # logarithm for the true category.
+        sums = []
         for file_logs, file_logs_of_truth in zip(logs, logs_of_truth, strict=True):
-            expected = (probability * file_logs).sum()
-            gradient.append(float(expected - file_logs_of_truth.sum()))
+            weighted_sum = (probability * file_logs).sum()
+            sums.append(float(weighted_sum - file_logs_of_truth.sum()))
         loss = -blended[rows, truth].mean()
-        return float(loss), np.array(gradient) / len(truth)
+        return float(loss), np.array(sums) / len(truth)
 
     n_files = len(logs)
     equal_weights = np.full(n_files, 1 / n_files)
@@ -305,12 +312,14 @@ def describe_weights(
     The last row is the blend. Each half of the answers is blended with weights that were learned
     from the other half, so that no answer is scored with weights learned from it.
     """
+    # The half of each answer, 0 or 1, at random.
     half = np.random.default_rng(0).permutation(len(truth)) % 2
     blended = np.empty(logs.shape[1:])
-    for k in (0, 1):
-        in_this_half = half == k
-        half_weights = learn_weights(logs[:, ~in_this_half], truth[~in_this_half])
-        blended[in_this_half] = np.exp(log_blend(logs[:, in_this_half], half_weights))
+    for this_half in (0, 1):
+        is_blended = half == this_half
+        is_learned_from = ~is_blended
+        half_weights = learn_weights(logs[:, is_learned_from], truth[is_learned_from])
+        blended[is_blended] = np.exp(log_blend(logs[:, is_blended], half_weights))
     names = [*(cli.show(path) for path in paths), "the blend"]
     shown_weights = [*(f"{weight:6.3f}" for weight in weights), ""]
     probabilities = [*np.exp(logs), blended]

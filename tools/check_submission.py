@@ -186,7 +186,7 @@ def check_ranking(options: argparse.Namespace, task: Task, faults: list[str]) ->
 
 
 def report_other_zip(path: Path, task: Task, faults: list[str]) -> None:
-    """Add to `faults` if the zip beside a CSV, the file to upload, holds another CSV."""
+    """Add a fault if the zip beside a CSV, which is the file to upload, holds another CSV."""
     zipped = path.with_suffix(".zip")
     if path == zipped or not zipped.is_file():
         return
@@ -211,8 +211,8 @@ def warn_of_local_training(path: Path) -> list[str]:
     if record is None or is_local(path):
         return []
     sources = [(path.parent / source).resolve() for source in record.made_from]
-    folders = {source.parent for source in sources if "train" in source.name}
-    if folders != {layout.TEST_INPUT_DIR.resolve()}:
+    train_folders = {source.parent for source in sources if "train" in source.name}
+    if train_folders != {layout.TEST_INPUT_DIR.resolve()}:
         return []
     return [
         "note: it has learned from the training part of the local split alone; run "
@@ -290,20 +290,27 @@ def check_code(folder: Path, entry: Path, faults: list[str]) -> list[str]:
         except ValueError as error:
             faults.append(f"{entry}/{file}: is not Python: {error}")
             continue
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.Import | ast.ImportFrom):
-                continue
-            for module in source_code.imported_modules(node):
-                if module in KIT_PACKAGES and not (folder / module).exists():
-                    faults.append(
-                        f"{entry}/{file}: row {node.lineno} imports {module}, the kit's shared "
-                        "code, which is not there in the challenge; expected only what is in the "
-                        "zip, numpy, pandas, scikit-learn and torch"
-                    )
-                beside = f"{module}.py"
-                if beside not in modules and (folder / beside).is_file():
-                    modules.append(beside)
+        for row, module in list_imports(tree):
+            if module in KIT_PACKAGES and not (folder / module).exists():
+                faults.append(
+                    f"{entry}/{file}: row {row} imports {module}, the kit's shared "
+                    "code, which is not there in the challenge; expected only what is in the "
+                    "zip, numpy, pandas, scikit-learn and torch"
+                )
+            module_file = f"{module}.py"
+            if module_file not in modules and (folder / module_file).is_file():
+                modules.append(module_file)
     return modules
+
+
+def list_imports(tree: ast.AST) -> list[tuple[int, str]]:
+    """Return the row and the top-level module of each import in a parsed Python file."""
+    imports = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for module in source_code.imported_modules(node):
+                imports.append((node.lineno, module))
+    return imports
 
 
 if __name__ == "__main__":

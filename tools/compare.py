@@ -172,8 +172,12 @@ def find(word: str, results: list[Result], path: Path, phase: str | None) -> lis
         matches = find_by_number(word, results, path, phase)
     else:
         matches = find_by_name(word, results, path, phase)
-    numbers = {id(result): number for number, result in enumerate(results, 1)}
-    return [as_candidate(word, result, numbers[id(result)], path) for result in matches]
+    candidates = []
+    for number, result in enumerate(results, 1):
+        # Two results may be equal: compare by identity.
+        if any(result is match for match in matches):
+            candidates.append(as_candidate(word, result, number, path))
+    return candidates
 
 
 def is_of_phase(result: Result, phase: str | None) -> bool:
@@ -189,14 +193,19 @@ def of_phase(results: Sequence[Result], phase: str | None) -> list[Result]:
 def find_by_file(
     word: str, results: Sequence[Result], path: Path, phase: str | None
 ) -> list[Result]:
-    """Return the results of a script, or of a folder or zip of task 4."""
+    """Return the results of the file that a word on the command line names.
+
+    The file is a script, or the folder or zip of an entry of task 4. `path` is the record.
+    """
     name = cli.show(Path(word).resolve())
-    matches = [
-        result for result in of_phase(results, phase) if name in (result.submission, result.script)
-    ]
+    matches = []
+    for result in of_phase(results, phase):
+        if name in (result.submission, result.script):
+            matches.append(result)
     if not matches:
+        suffix = f" of phase {phase}" if phase else ""
         raise InputError(
-            f"{word}: has no score{f' of phase {phase}' if phase else ''} in {cli.show(path)}; the "
+            f"{word}: has no score{suffix} in {cli.show(path)}; the "
             "local_evaluation.py of its task, or `python -m tools.cross_validate`, adds one"
         )
     return matches
@@ -205,7 +214,10 @@ def find_by_file(
 def find_by_number(
     word: str, results: Sequence[Result], path: Path, phase: str | None
 ) -> list[Result]:
-    """Return a list of one result: the one with a number in the record, counted from 1."""
+    """Return the result with the number `word` in the record, as a list of one.
+
+    Results are counted from 1. `path` is the record.
+    """
     number = int(word)
     if not 1 <= number <= len(results):
         raise InputError(
@@ -224,13 +236,14 @@ def find_by_name(
     """Return the results of a model.
 
     The word is the model's name with its options (`Result.name`). If no result has this name, the
-    word is taken for a name without options (`Result.model`).
+    word is taken for a name without options (`Result.model`). `path` is the record.
     """
     candidates = of_phase(results, phase)
     matches = [result for result in candidates if result.name == word]
     if not matches:
         matches = [result for result in candidates if result.model == word]
-    # A model of a task and one of a related challenge may share a name: the task's is meant.
+    # If a model of a task and a model of a related challenge share the name, that of the task is
+    # meant.
     of_tasks = [result for result in matches if isinstance(result.task, int)]
     matches = of_tasks or matches
     if not matches:
@@ -238,17 +251,26 @@ def find_by_name(
             f"{quote(word)}: is no file and no model in {cli.show(path)}, expected a "
             "submission, a script, or a number or name that `python -m tools.compare` lists"
         )
-    # The number of the latest result of each model.
-    number_of_model = {}
+    require_one_model(word, matches, results)
+    return matches
+
+
+def require_one_model(word: str, matches: Sequence[Result], results: Sequence[Result]) -> None:
+    """Raise `InputError` if the results that a word may mean are of several models.
+
+    The message names the number of the latest result of each model in the record, `results`.
+    """
+    latest_number = {}
     for number, result in enumerate(results, 1):
         if result in matches:
-            number_of_model[result.task, result.name] = number
-    if len(number_of_model) > 1:
-        models = ", ".join(
-            f"{number} ({name}, task {task})" for (task, name), number in number_of_model.items()
+            latest_number[result.task, result.name] = number
+    if len(latest_number) > 1:
+        models = []
+        for (task, name), number in latest_number.items():
+            models.append(f"{number} ({name}, task {task})")
+        raise InputError(
+            f"{quote(word)} may be any of these: {', '.join(models)}; expected one such number"
         )
-        raise InputError(f"{quote(word)} may be any of these: {models}; expected one such number")
-    return matches
 
 
 def as_candidate(word: str, result: Result, number: int, path: Path) -> Candidate:
@@ -283,8 +305,14 @@ def as_candidate(word: str, result: Result, number: int, path: Path) -> Candidat
             )
         return kept
 
-    test = AnswerSet(result.phase, result.rules, result.data)
-    return Candidate(describe_result(result), number, task, where, read, test)
+    return Candidate(
+        name=describe_result(result),
+        number=number,
+        task=task,
+        where=where,
+        read=read,
+        test=AnswerSet(result.phase, result.rules, result.data),
+    )
 
 
 def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
@@ -302,55 +330,65 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
     provenance.require_current([reference])
     if task is TASK_3:
         doubts = entry_origin.judge_submission(path, [reference])
+        template = layout.TEMPLATE_DIR / str(task.template)
+        scored = ranking.match(path, reference, template, phase).outcomes
     else:
         train = task.train_path(phase)
         doubts = entry_origin.judge_submission(path, [reference], task.template_names, train)
-    if task is TASK_3:
-        template = layout.TEMPLATE_DIR / str(task.template)
-        kept = ranking.match(path, reference, template, phase).outcomes
-    else:
-        kept = outcomes.of_predictions(pairs.match(task, path, reference, phase).pairs)
-    where = describe_test(phase, "", provenance.origin_of(reference))
-    test = AnswerSet(phase, "", record.fingerprint_of(reference))
-    name = score_files.describe_entry(path)
+        scored = outcomes.of_predictions(pairs.match(task, path, reference, phase).pairs)
     marks = [doubt.mark for doubt in doubts]
-    return Candidate(", ".join([name, *marks]), 0, task, where, lambda: kept, test)
+    return Candidate(
+        name=", ".join([score_files.describe_entry(path), *marks]),
+        # The score is not in the record.
+        number=0,
+        task=task,
+        where=describe_test(phase, "", provenance.origin_of(reference)),
+        read=lambda: scored,
+        test=AnswerSet(phase, rules="", data=record.fingerprint_of(reference)),
+    )
 
 
 def describe_result(result: Result) -> str:
     """Return model, seed, version of the code, time and doubts of a result, in words."""
     seed = "no seed" if result.seed is None else f"seed {result.seed}"
-    code = f", code {result.code}" if result.code else ""
-    scored = f"scored on {provenance.to_minute(result.time)}"
+    parts = [result.name, seed]
+    if result.code:
+        parts.append(f"code {result.code}")
+    parts.append(f"scored on {provenance.to_minute(result.time)}")
+    if has_script_changed(result):
+        parts.append(f"{result.script} has changed since")
+    return ", ".join([*parts, *result.doubts])
+
+
+def has_script_changed(result: Result) -> bool:
+    """Return whether the script of a result has changed since, or a file that it imports.
+
+    Returns False if that is not known, as for an entry of task 4, whose code is a whole folder.
+    """
+    is_entry = not isinstance(result.task, int) or TASKS[result.task].form is Form.ENTRY
     script = layout.ROOT / result.script
-    is_outdated = (
-        bool(result.code)
-        and script.suffix == ".py"
-        and script.is_file()
-        and isinstance(result.task, int)
-        and TASKS[result.task].form is not Form.ENTRY
-        and source_code.fingerprint(script) != result.code
-    )
-    changed = [f"{result.script} has changed since"] if is_outdated else []
-    return ", ".join([f"{result.name}, {seed}{code}", scored, *changed, *result.doubts])
+    if not result.code or is_entry or script.suffix != ".py" or not script.is_file():
+        return False
+    return source_code.fingerprint(script) != result.code
 
 
 # ---- The difference of A and B -----------------------------------------------------------------
 
 
 def compare(words: Sequence[str], scores: Sequence[list[Candidate]]) -> str:
-    """Compare A and B, and say in lines of text which one is better.
+    """Compare A and B; return lines of text that say which one is better.
 
     Parameters
     ----------
     words
-        A and B on the command line.
+        The two words on the command line.
     scores
-        For A and for B the candidates, which are the scores that the word may mean, the latest
-        last. The latest two on the same test set are compared.
+        For each word, the scores that the word may mean, the latest last. The latest two scores on
+        the same test set are compared.
     """
     word_a, word_b = words
-    a, b = choose_pair(*scores)
+    scores_a, scores_b = scores
+    a, b = choose_pair(scores_a, scores_b)
     if a.task is not b.task:
         raise InputError(
             f"{word_a} is of task {a.task.number} and {word_b} of task {b.task.number}, expected "
@@ -366,9 +404,9 @@ def compare(words: Sequence[str], scores: Sequence[list[Candidate]]) -> str:
         )
     lines = [
         f"A  {score_of(a.task, outcomes_a):.4f}  {a.name}",
-        *describe_others("A", a, scores[0]),
+        *describe_others("A", a, scores_a),
         f"B  {score_of(a.task, outcomes_b):.4f}  {b.name}",
-        *describe_others("B", b, scores[1]),
+        *describe_others("B", b, scores_b),
         f"task {a.task.number}, {a.where}: {size_of(a.task, outcomes_a)}",
         *describe(a.task, outcomes_a, outcomes_b),
     ]
@@ -391,19 +429,22 @@ def describe_others(letter: str, chosen: Candidate, candidates: Sequence[Candida
 def choose_pair(
     scores_a: list[Candidate], scores_b: list[Candidate]
 ) -> tuple[Candidate, Candidate]:
-    """Return the latest scores of A and B that share a test set; if none do, the latest of each."""
+    """Return the latest scores of A and B on the same test set.
+
+    If no score of A and no score of B share a test set, return the latest score of each.
+    """
     # Later scores replace earlier scores on the same test set.
     latest_a = {(scored.task, scored.test): scored for scored in scores_a}
-    shared_b = [scored for scored in scores_b if (scored.task, scored.test) in latest_a]
-    b = (shared_b or scores_b)[-1]
-    a = latest_a.get((b.task, b.test), scores_a[-1])
-    return a, b
+    for b in reversed(scores_b):
+        if (b.task, b.test) in latest_a:
+            return latest_a[b.task, b.test], b
+    return scores_a[-1], scores_b[-1]
 
 
 def size_of(task: Task, kept: Outcomes) -> str:
-    """Say on how much a score rests: how many answers of how many students were predicted.
+    """Say how many answers of how many students were predicted.
 
-    In task 3, it is how many experts' judgements of how many pairs of questions.
+    For task 3, say how many judgements of how many pairs of questions there are.
     """
     n = len(kept.right)
     n_units = kept.counts.shape[1]
@@ -412,46 +453,55 @@ def size_of(task: Task, kept: Outcomes) -> str:
 
 def score_of(task: Task, kept: Outcomes) -> float:
     """Return the score that outcomes give, as the evaluation computes it."""
-    # One share for each mask of task 4 or each expert of task 3; the other tasks have one share in
-    # all. The score is the mean of the shares. In task 3 it is the largest share.
-    shares = metrics.share_right(kept.count_right().sum(axis=1), kept.counts.sum(axis=1))
+    # A share of right answers for each mask of task 4, or for each expert of task 3. Other tasks
+    # have a single share. The score is the mean of the shares, in task 3 the largest one.
+    n_right = kept.count_right().sum(axis=1)
+    n_answers = kept.counts.sum(axis=1)
+    shares = metrics.share_right(n_right, n_answers)
     return float(metrics.combine_parts(shares, takes_best=task.scores_best_part))
 
 
 def describe(task: Task, a: Outcomes, b: Outcomes) -> list[str]:
-    """Say in lines which one is better, and how sure that is."""
+    """Say in lines of text whether A or B is better, and how sure that is."""
     difference = score_of(task, b) - score_of(task, a)
+    # A column for each unit that is resampled: a student or, in task 3, a pair of questions.
     n_units = a.counts.shape[1]
+    lines = []
     if n_units == 1:
         # Resampling a single unit would always give the same difference.
-        lines = [
+        lines.append(
             f"no difference can be told: B - A = {difference:.4f} (no interval: a single one of "
             f"the {task.drawn_units} says nothing about others)"
-        ]
+        )
     else:
         low, high = np.percentile(bootstrap_difference(task, a, b), (2.5, 97.5)).tolist()
-        lines = [
-            describe_difference(difference, low, high),
-            f"interval: percentile bootstrap, the {task.drawn_units} drawn again {N_DRAWS:,} times",
-        ]
+        lines.append(describe_difference(difference, low, high))
+        lines.append(
+            f"interval: percentile bootstrap, the {task.drawn_units} drawn again {N_DRAWS:,} times"
+        )
         if task is TASK_3:
             lines.append(
                 "with so few pairs, only rankings that differ by about "
                 f"{(high - low) / 2:.2f} or more can be told apart"
             )
     # McNemar's test needs independent judgements. In task 3, several experts judge the same pairs.
-    return lines if task is TASK_3 else [*lines, describe_mcnemar(a, b)]
+    if task is not TASK_3:
+        lines.append(describe_mcnemar(a, b))
+    return lines
 
 
 def describe_difference(difference: float, low: float, high: float) -> str:
-    """Say which one is better; `difference` is B - A, `low` and `high` its 95 % interval."""
+    """Say whether A or B is better.
+
+    `difference` is B - A; `low` and `high` are the ends of the difference's 95 % interval.
+    """
     if low <= 0 <= high:
         return (
             f"no difference can be told: B - A = {difference:.4f} "
             f"(95 % interval {low:.4f} to {high:.4f})"
         )
     better = "B" if difference > 0 else "A"
-    # Both ends have the same sign here: show them without it.
+    # Both ends of the interval have the same sign: show them without the sign.
     smaller, larger = sorted((abs(low), abs(high)))
     return (
         f"{better} is better by {abs(difference):.4f} (95 % interval {smaller:.4f} to {larger:.4f})"
@@ -469,8 +519,8 @@ def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
     array, shape (N_DRAWS,)
     """
     n_units = a.counts.shape[1]
-    # The rows are right answers of A, right answers of B, and answers, each for every part; the
-    # columns are units.
+    # For each unit, in order: A's right answers in each part, B's right answers in each part, and
+    # all answers in each part. The shape is (units, 3 × parts).
     counts = np.concatenate([a.count_right(), b.count_right(), a.counts])
     counts_by_unit = np.ascontiguousarray(counts.T, np.float64)
     rng = np.random.default_rng(0)
@@ -478,6 +528,7 @@ def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
     for _ in range(N_DRAWS):
         drawn = rng.integers(n_units, size=n_units, dtype=np.int32)
         times_drawn = np.bincount(drawn, minlength=n_units)
+        # Sum over the units of this resample; a unit that is drawn twice counts twice.
         sums.append(times_drawn @ counts_by_unit)
     right_a, right_b, n = np.split(np.array(sums), 3, axis=1)
     # In task 3 the score is that of the best part (expert), otherwise the mean over the parts.
@@ -503,12 +554,11 @@ def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
     if not a.distinct:
         return f"{counts}; no test by McNemar: the same answers are counted several times"
     n_differing = n_only_a + n_only_b
-    # If both predicted equally well, either would be right on half of the answers on which they
+    # If A and B predicted equally well, each would be right on half of the answers on which they
     # differ.
     p = float(binomtest(n_only_a, n_differing, 0.5).pvalue) if n_differing else 1.0
     shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
-    # `counts` has a column for each unit that is resampled, usually a student. With a single one
-    # there is no interval.
+    # The columns of `counts` are the units that are resampled. A single unit gives no interval.
     has_interval = a.counts.shape[1] > 1
     advice = ": trust the interval" if has_interval else ""
     return (

@@ -128,7 +128,9 @@ def main() -> None:
     with frozen_copy(script) as code:
         fingerprint_before = source_code.fingerprint(script)
         runs = run_folds(options, task, train, code, flags)
-        doubts = [doubt for run in runs for doubt in run.doubts]
+        doubts: list[Doubt] = []
+        for run in runs:
+            doubts += run.doubts
         doubts += doubt_changes(code, fingerprint_before, runs)
 
     folds_text = describe_folds(options)
@@ -242,17 +244,20 @@ def evaluate(
 
 
 def doubt_changes(code: EntryCode, fingerprint_before: str, runs: Sequence[FoldRun]) -> list[Doubt]:
-    """Return a doubt if the code of an entry outside of the kit changed while the folds ran.
+    """Return a doubt if the code of an entry changed while the folds ran.
 
-    `fingerprint_before` is the fingerprint of the entry's script before the first fold.
+    `fingerprint_before` is the fingerprint of the entry's script before the first fold. The code of
+    an entry in the kit cannot change, since the folds run a copy of it.
     """
     if code.kit_copy is not None:
         return []
-    has_changed = source_code.fingerprint(code.script) != fingerprint_before
-    # The code of a package of task 4 is more than its trainer.
-    if not has_changed and len({run.training.code for run in runs}) == 1:
-        return []
-    return [entry_origin.code_changed_doubt(provenance.show_path(code.script))]
+    has_script_changed = source_code.fingerprint(code.script) != fingerprint_before
+    # A package of task 4 has other files besides its script: each fold has recorded the code that
+    # it ran.
+    codes = {run.training.code for run in runs}
+    if has_script_changed or len(codes) > 1:
+        return [entry_origin.code_changed_doubt(provenance.show_path(code.script))]
+    return []
 
 
 def run_folds(
@@ -277,21 +282,36 @@ def run_folds(
                     metadata_dir=metadata_dir,
                     folder=Path(temporary),
                 )
-                try:
-                    if task.form is Form.ENTRY:
-                        rules = read_rules(options)
-                        limits = read_limits(options)
-                        run = play_fold(code, flags, fold, rules, limits)
-                    else:
-                        run = predict_fold(code, flags, fold, task)
-                    require_unseen(options.entry, run.training, [train])
-                except InputError as fault:
-                    message = name_fold(str(fault), options.entry, fold)
-                    raise InputError(script_runs.name_in_kit(message, code.kit_copy)) from None
+                run = run_fold(options, task, train, code, flags, fold)
             runs.append(run)
             progress.write(f"{run.title}: {run.accuracy:.4f}", file=sys.stdout)
             progress.update()
     return runs
+
+
+def run_fold(
+    options: argparse.Namespace,
+    task: Task,
+    train: Path,
+    code: EntryCode,
+    flags: Sequence[str],
+    fold: Fold,
+) -> FoldRun:
+    """Run an entry on one fold.
+
+    Raises `InputError`, with a message that names the entry and the fold, if the entry fails or has
+    read the answers of all folds in the file `train`.
+    """
+    try:
+        if task.form is Form.ENTRY:
+            run = play_fold(code, flags, fold, read_rules(options), read_limits(options))
+        else:
+            run = predict_fold(code, flags, fold, task)
+        require_unseen(options.entry, run.training, [train])
+    except InputError as fault:
+        message = name_fold(str(fault), options.entry, fold)
+        raise InputError(script_runs.name_in_kit(message, code.kit_copy)) from None
+    return run
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -310,14 +330,18 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Return the options of this script, and the flags after ``--``, which are the entry's."""
+    """Split a command line at ``--`` into the options of this script and the flags of the entry.
+
+    Raises `InputError` if the entry's flags name files.
+    """
     position = words.index("--") if "--" in words else len(words)
     flags = list(words[position + 1 :])
     for word in flags:
         name = word.partition("=")[0]
-        # argparse also accepts the first letters of a flag: "--input" for "--input_dir". The word
-        # "--" alone is no flag.
-        if len(name) > 2 and any(flag.startswith(name) for flag in _FORBIDDEN_FLAGS):
+        # argparse also accepts the first letters of a flag: "--input" for "--input_dir".
+        is_forbidden = any(flag.startswith(name) for flag in _FORBIDDEN_FLAGS)
+        # The words "-" and "--" are no flags.
+        if is_forbidden and len(name) > 2:
             raise InputError(
                 f"{quote(word)} after --: says where the entry reads or writes, which this script "
                 "chooses for each fold; expected other flags of the entry"
@@ -373,13 +397,13 @@ def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) 
     writing.write_files({reference: fold.answers[fold.is_held_out]})
     predicted = pairs.match(task, submission, reference).pairs
     # A script is free to write its submission without a record of how it was made.
-    unknown = Provenance(script=str(script), options={}, seconds=float("nan"))
     known = provenance.read(submission)
     doubts = doubt_record(known, code.script, template)
     if known is not None:
         train = fold.folder / script_runs.TRAIN
         entry_origin.require_no_shared_rows(code.script, known, fold.folder, reference, train)
-    training = replace(known or unknown, code=source_code.fingerprint(script))
+    training = known or Provenance(script=str(script), options={}, seconds=float("nan"))
+    training = replace(training, code=source_code.fingerprint(script))
     return FoldRun(fold.title, predicted, training, doubts)
 
 
@@ -440,10 +464,10 @@ def play_fold(
     )
     weights_origin = find_weights_origin(copy)
     reference = read_students(setting, weights_origin)
-    doubts = [
-        replace(doubt, sentence=script_runs.name_in_kit(doubt.sentence, code.kit_copy))
-        for doubt in judge_weights(package, weights_origin)
-    ]
+    doubts = []
+    for doubt in judge_weights(package, weights_origin):
+        sentence = script_runs.name_in_kit(doubt.sentence, code.kit_copy)
+        doubts.append(replace(doubt, sentence=sentence))
     predicted = list_targets(reference, play_all(setting, reference).games)
     seconds = time.perf_counter() - started
     training = weights_origin.record or Provenance(str(trainer), {}, seconds)

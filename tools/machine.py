@@ -159,7 +159,8 @@ def describe_linear_algebra() -> str:
         return "numpy cannot be imported"
     # The name of the library that numpy was built with, in case threadpoolctl finds no library.
     build: Any = np.show_config(mode="dicts")
-    built_with = build.get("Build Dependencies", {}).get("blas", {}).get("name", "unknown library")
+    dependencies = build.get("Build Dependencies", {})
+    built_with = dependencies.get("blas", {}).get("name", "unknown library")
     try:
         from threadpoolctl import threadpool_info
     except ImportError:

@@ -16,6 +16,7 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from common import cli, layout
@@ -118,35 +119,45 @@ def copy_model(folder: Path, model: str, name: str) -> Path:
     InputError
         If there is no such sample model, or if a sample model or a file has the entry's name.
     """
-    if folder.name == PACKAGE_TASK:
+    is_package = folder.name == PACKAGE_TASK
+    if is_package:
         source = folder / model
         target = folder / name
-        sources = [path.parent for path in folder.glob("*/train_model.py")]
+        sample_models = [path.parent for path in folder.glob("*/train_model.py")]
     else:
         source = folder / f"{PREFIX}{model}.py"
         target = folder / f"{name}.py"
-        sources = list(folder.glob(f"{PREFIX}*.py"))
-    names = sorted(path.stem.removeprefix(PREFIX) for path in sources)
-    if source not in sources:
+        sample_models = list(folder.glob(f"{PREFIX}*.py"))
+    model_names = sorted(path.stem.removeprefix(PREFIX) for path in sample_models)
+    if source not in sample_models:
         raise InputError(
-            f"--from {model}: {cli.show(source)} does not exist, expected one of {', '.join(names)}"
+            f"--from {model}: {cli.show(source)} does not exist, expected one of "
+            f"{', '.join(model_names)}"
         )
-    if name in names:
-        raise InputError(
-            f"{name}: is the name of a sample model, under which its scores are shown; expected "
-            "another NAME"
-        )
-    # Nothing is overwritten, and no module and package get the same name, since one of them could
-    # not be imported. A broken symlink also counts.
-    for path in (target, folder / name, folder / f"{name}.py"):
-        if is_there(path):
-            raise InputError(f"{cli.show(path)}: exists already, expected another NAME")
-    if folder.name == PACKAGE_TASK:
+    _require_new_name(folder, name, model_names)
+    if is_package:
         _copy_package(source, target)
     else:
         text = rename(source.read_text(encoding="utf-8"), source.stem, name)
         write_files({target: retitle(text, folder.name, name, source.name)})
     return target
+
+
+def _require_new_name(folder: Path, name: str, model_names: Sequence[str]) -> None:
+    """Raise `InputError` if a sample model, a module or a package of a folder has an entry's name.
+
+    `model_names` are the names of the folder's sample models.
+    """
+    if name in model_names:
+        raise InputError(
+            f"{name}: is the name of a sample model, under which its scores are shown; expected "
+            "another NAME"
+        )
+    # Of a module and a package of the same name, one could not be imported. `is_there` also finds a
+    # broken symlink.
+    for path in (folder / name, folder / f"{name}.py"):
+        if is_there(path):
+            raise InputError(f"{cli.show(path)}: exists already, expected another NAME")
 
 
 def _copy_package(source: Path, target: Path) -> None:

@@ -56,30 +56,32 @@ def map_chart(parameters: pd.DataFrame) -> Html:
 
 
 def fit_chart(groups: pd.DataFrame, question: int) -> Html:
-    """Draw observed and expected shares of right answers by groups of students of one question.
+    """Draw how well the model fits one question: shares of right answers, observed and expected.
 
-    `groups` has the question's rows of `QuestionStatistics.fit_groups`.
+    The students who answered the question are in groups by ability. `groups` has a row for each
+    group: the question's rows of `QuestionStatistics.fit_groups`.
     """
-    last = len(groups)
-    axes = _axes(_FIT_HEIGHT, (0.5, last + 0.5), (0.0, 1.0), "share right")
-    axes.draw_x_axis([(1.5, "least able"), (last - 0.5, "most able")])
-    points = [
-        (axes.x(group["group"] + 1), axes.y(group["expected"]))
-        for group in groups.to_dict("records")
-    ]
-    axes.drawing.line(points, stroke(GREY, 2), "expected")
-    for group in groups.to_dict("records"):
+    records = groups.to_dict("records")
+    n_groups = len(records)
+    axes = _axes(_FIT_HEIGHT, (0.5, n_groups + 0.5), (0.0, 1.0), "share right")
+    axes.draw_x_axis([(1.5, "least able"), (n_groups - 0.5, "most able")])
+    # The column `group` counts the groups from 0, the axis from 1.
+    expected_points = []
+    for group in records:
+        expected_points.append((axes.x(group["group"] + 1), axes.y(group["expected"])))
+    axes.drawing.line(expected_points, stroke(GREY, 2), "expected")
+    for group in records:
         x = axes.x(group["group"] + 1)
-        half = QUANTILE_90 * group["error"]
-        low = axes.y(max(group["observed"] - half, 0))
-        high = axes.y(min(group["observed"] + half, 1))
+        observed = group["observed"]
+        half_interval = QUANTILE_90 * group["error"]
+        low = axes.y(max(observed - half_interval, 0))
+        high = axes.y(min(observed + half_interval, 1))
         axes.drawing.line([(x, low), (x, high)], stroke(ACCENT, 1.4))
-        y = axes.y(group["observed"])
-        tooltip = (
-            f"{group['n']} answers, {group['observed']:.0%} right, expected {group['expected']:.0%}"
-        )
-        sides = (x - _RADIUS, x + _RADIUS), (y - _RADIUS, y + _RADIUS)
-        axes.drawing.box(*sides, f"fill: {ACCENT}", tooltip)
+        y = axes.y(observed)
+        tooltip = f"{group['n']} answers, {observed:.0%} right, expected {group['expected']:.0%}"
+        x_edges = (x - _RADIUS, x + _RADIUS)
+        y_edges = (y - _RADIUS, y + _RADIUS)
+        axes.drawing.box(x_edges, y_edges, f"fill: {ACCENT}", tooltip)
     middle = (axes.left + axes.right) / 2
     axes.drawing.text(middle, PAD + 8, f"question {question}", anchor="middle", colour=TEXT)
     return axes.drawing.svg(f"Observed and expected shares of right answers to question {question}")

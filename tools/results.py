@@ -14,7 +14,7 @@ from common.evaluation.record import Result
 from common.tasks import CROSS_VALIDATION, LOCAL, OWN, TASKS
 
 PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES, OWN)
-# A line of the record with a larger number is invalid. JSON allows numbers of any size.
+# A line of the record is invalid if it holds a larger number. JSON allows numbers of any size.
 _MAX_NUMBER = 1e12
 
 
@@ -68,18 +68,17 @@ def _require_valid(result: Result) -> None:
 
     The record is a file that anybody may edit.
     """
-    is_valid = (
-        _has_types(result)
-        and _has_valid_numbers(result)
-        and _has_valid_task(result)
-        and all(isinstance(word, str) for word in provenance.flags_of(result.options))
-        and all(
-            re.fullmatch("[0-9a-f]*", digest)
-            for digest in (result.data, result.code, result.outcomes)
-        )
-    )
-    if not is_valid:
-        raise ValueError("not a line of the record")
+    # The later checks need values of the right types.
+    if not _has_types(result):
+        raise ValueError("a value of a wrong type")
+    if not _has_valid_numbers(result) or not _has_valid_task(result):
+        raise ValueError("an impossible number, task, phase or score")
+    if not all(isinstance(word, str) for word in provenance.flags_of(result.options)):
+        raise ValueError("an option that is no flag")
+    for digest in (result.data, result.code, result.outcomes):
+        if not re.fullmatch("[0-9a-f]*", digest):
+            raise ValueError("a digest that is not hexadecimal")
+    # This raises ValueError if the time is not valid.
     datetime.fromisoformat(result.time)
 
 

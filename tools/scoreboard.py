@@ -83,7 +83,8 @@ class RowKey(NamedTuple):
     model: Model
     # Fingerprint of the code.
     code: str
-    # Position in the record if the fit was interrupted: it has a row of its own. Otherwise None.
+    # For an interrupted fit, which has a row of its own: the position of the result in the record.
+    # Otherwise None.
     position: int | None
 
 
@@ -303,13 +304,15 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
     rows = []
     former = []
     for key, by_seed in seeds_by_row.items():
-        is_current = key.code == latest_of_model[key.model].code
+        model = key.model
+        latest = latest_of_row[key]
+        is_current = key.code == latest_of_model[model].code
         # The title above the rows of former code says already that their code is an earlier one.
-        doubts = latest_of_row[key].doubts if is_current else key.model.doubts
-        details = [*doubts, *details_by_model[key.model]]
-        if key.position is not None and n_rows[key.model] > 1:
-            details.append(provenance.to_minute(latest_of_row[key].time))
-        label = f"{key.model.name} ({'; '.join(details)})" if details else key.model.name
+        doubts = latest.doubts if is_current else model.doubts
+        details = [*doubts, *details_by_model[model]]
+        if key.position is not None and n_rows[model] > 1:
+            details.append(provenance.to_minute(latest.time))
+        label = f"{model.name} ({'; '.join(details)})" if details else model.name
         row = model_row(label, list(by_seed.values()))
         if is_current:
             rows.append(row)
@@ -335,16 +338,20 @@ def model_of(result: Result) -> Model:
 
 
 def tell_apart(models: Iterable[Model]) -> dict[Model, list[str]]:
-    """Return what tells each model from others of its name, beside its doubts."""
+    """Return for each model the details that tell it from other models of the same name.
+
+    The doubts about a model are left out: its row shows them in any case.
+    """
     by_name: dict[str, list[Model]] = {}
     for model in models:
         by_name.setdefault(model.name, []).append(model)
     details_by_model = {}
     for namesakes in by_name.values():
         all_sources = [model.learned_from for model in namesakes]
+        scripts = {model.script for model in namesakes}
         for model in namesakes:
             details = []
-            if len({other.script for other in namesakes}) > 1:
+            if len(scripts) > 1:
                 details.append(model.script or "no script")
             details += describe_sources(model.learned_from, all_sources)
             if model.run:
@@ -358,8 +365,18 @@ def describe_sources(
 ) -> list[str]:
     """Return the source files of a model that not all models of its name were made from.
 
-    Models whose sources are not recorded are not compared with others. A file of which there are
-    several versions is shown with the beginning of its fingerprint.
+    Parameters
+    ----------
+    learned_from
+        The sources of the model; None if they are not recorded.
+    all_learned_from
+        The sources of each model of the name, this model included.
+
+    Returns
+    -------
+    list of str
+        A phrase for each such file. If the models were made from several versions of the file, the
+        phrase has the beginning of the file's fingerprint.
     """
     all_sources = [dict(other) for other in all_learned_from if other is not None]
     if learned_from is None:
@@ -367,11 +384,14 @@ def describe_sources(
     sources = dict(learned_from)
     described = []
     for name, digest in sources.items():
+        # The fingerprint of the file in each model's sources; None if the file is not among them.
         digests = {other.get(name) for other in all_sources}
-        if len(digests) == 1:
-            continue
+        is_shared_by_all = len(digests) == 1
         has_versions = len(digests - {None}) > 1
-        described.append(f"from {name} {digest[:6]}" if has_versions else f"from {name}")
+        if has_versions:
+            described.append(f"from {name} {digest[:6]}")
+        elif not is_shared_by_all:
+            described.append(f"from {name}")
     if not described and any(other != sources for other in all_sources):
         described.append("from fewer files")
     return described
@@ -380,13 +400,14 @@ def describe_sources(
 def model_row(name: str, results: Sequence[Result]) -> Row:
     """Return the row of a model. `results` holds one result for each seed."""
     scores = [result.score for result in results]
-    # The standard deviation is that over seeds. In a cross-validation, it is that over all folds of
-    # all seeds.
+    # The standard deviation is over the seeds or, in a cross-validation, over all folds of all
+    # seeds.
     scores_for_deviation = scores
     if results[0].phase == CROSS_VALIDATION:
-        fold_scores = [score for result in results for score in result.parts.values()]
-        # The score of a fold that did not run is None.
-        scores_for_deviation = [score for score in fold_scores if score is not None]
+        scores_for_deviation = []
+        for result in results:
+            # The score of a fold that did not run is None.
+            scores_for_deviation += [score for score in result.parts.values() if score is not None]
     has_deviation = len(scores_for_deviation) > 1
     seconds = [result.seconds for result in results if result.seconds is not None]
     return Row(
@@ -417,7 +438,9 @@ def as_text(tables: Sequence[Table]) -> str:
             text = f"  ({table.about_random})"
             lines += textwrap.wrap(text, TEXT_WIDTH, subsequent_indent="  ")
         lines.append("")
-    n_earlier = sum(len(rows) for table in tables for rows in (table.former, *table.earlier))
+    n_earlier = 0
+    for table in tables:
+        n_earlier += len(table.former) + sum(len(rows) for rows in table.earlier)
     if n_earlier:
         lines.append(f"{n_earlier} scores of earlier code or on earlier answers: see the page.")
     n_replaced = sum(table.n_replaced for table in tables)
@@ -434,11 +457,14 @@ def column_widths(tables: Sequence[Table]) -> list[int]:
 
     If a line would be longer than `TEXT_WIDTH`, the column of names is narrower.
     """
-    all_cells = [HEADER, *(row.cells for table in tables for row in table.rows)]
-    widths = [max(len(text) for text in column) for column in zip(*all_cells, strict=True)]
-    # Two spaces indent a line, and two are between columns.
-    width_of_others = sum(width + 2 for width in widths[1:])
-    return [min(widths[0], TEXT_WIDTH - 2 - width_of_others), *widths[1:]]
+    lines = [HEADER]
+    for table in tables:
+        lines += [row.cells for row in table.rows]
+    columns = zip(*lines, strict=True)
+    name_width, *other_widths = [max(len(text) for text in column) for column in columns]
+    # Two spaces indent a line, and two are before each further column.
+    most_name_width = TEXT_WIDTH - 2 - sum(width + 2 for width in other_widths)
+    return [min(name_width, most_name_width), *other_widths]
 
 
 def align(cells: Sequence[str], widths: Sequence[int]) -> list[str]:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePath
@@ -86,7 +86,7 @@ def run_to_end(
 
 
 def _end_with_children(process: subprocess.Popen[bytes]) -> None:
-    """End a process that was started in a session of its own, and all that it has started."""
+    """End a process, which leads a session of its own, and all processes that it has started."""
     if os.name == "nt":
         process.kill()
         return
@@ -155,7 +155,8 @@ def run_script(
 def name_in_kit(text: str, kit_copy: PurePath | None) -> str:
     """Return a text in which paths in a copy of the kit are relative to the kit's folder.
 
-    A user does not know the copy, which is temporary. None: there is no copy.
+    The copy is temporary, and users do not know it. If `kit_copy` is None, there is no copy, and
+    the text stays as it is.
     """
     if kit_copy is None:
         return text
@@ -203,9 +204,7 @@ def command_to_repeat(
     """
     folder = task.folder
     script = Path(os.path.realpath(layout.ROOT / record.script))
-    # local_data_split.py and local_evaluation.py are no entries.
-    is_entry = script.parent == folder and script.suffix == ".py" and script.is_file()
-    if not is_entry or script.name.startswith("local_"):
+    if script.parent != folder or not _is_entry(script):
         raise InputError(
             f"{path}: was made by {record.script}, which cannot be repeated, expected a script in "
             f"{folder.name}/ of this kit{or_else}"
@@ -215,19 +214,39 @@ def command_to_repeat(
     options = provenance.settings(record.options, keep=("metadata_dir", *keep))
     options.pop("local", None)
     flags = provenance.flags_of(options)
-    if not flags:
-        return script, flags
-    allowed = {f"--{name}" for name in options} & declared_flags(script)
-    # The record may have been forged so that the value of an option is itself a flag, such as
-    # --output_dir. So every word that begins with -- must be a flag that the script declares, and
-    # appear once.
-    for word in flags:
-        if word.startswith("--") and (word not in allowed or flags.count(word) > 1):
-            raise InputError(
-                f"{path}: was made with {quote(word)}, which is no flag of {cli.show(script)}, "
-                f"expected its own flags{or_else}"
-            )
+    forged = _find_forged_flag(script, options, flags)
+    if forged is not None:
+        raise InputError(
+            f"{path}: was made with {quote(forged)}, which is no flag of {cli.show(script)}, "
+            f"expected its own flags{or_else}"
+        )
     return script, flags
+
+
+def _is_entry(script: Path) -> bool:
+    """Return whether a file in a task's folder is a script that predicts.
+
+    The scripts local_data_split.py and local_evaluation.py do not.
+    """
+    return script.suffix == ".py" and script.is_file() and not script.name.startswith("local_")
+
+
+def _find_forged_flag(script: Path, options: Mapping[str, Any], flags: Sequence[str]) -> str | None:
+    """Return the first word of a recorded command line that may not be passed to its script.
+
+    `flags` are the words that the recorded `options` make. A forged record may have an option whose
+    value is itself a flag, such as --output_dir. Therefore every word that begins with -- must name
+    one of the options, be a flag that the script declares, and appear once. Returns None if every
+    word may be passed.
+    """
+    if not flags:
+        return None
+    allowed = {f"--{name}" for name in options} & declared_flags(script)
+    for word in flags:
+        is_flag = word.startswith("--")
+        if is_flag and (word not in allowed or flags.count(word) > 1):
+            return word
+    return None
 
 
 @dataclass(frozen=True)
@@ -304,9 +323,8 @@ def _defines_build_parser(script: Path) -> bool:
     except (SyntaxError, ValueError):
         # The script is no Python. Running it will say what is wrong.
         return False
-    return any(
-        isinstance(node, ast.FunctionDef) and node.name == "build_parser" for node in tree.body
-    )
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return any(function.name == "build_parser" for function in functions)
 
 
 def reads_metadata(script: Path, kit_copy: Path | None = None) -> bool:

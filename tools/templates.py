@@ -49,7 +49,8 @@ def build_templates(data_dir: Path, template_dir: Path) -> list[str]:
 def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
     """Build one template and, beside it, a record that names the files it was made from."""
     sources = [data_dir / source for source in _SOURCES[name]]
-    rows = ranking_rows(sources) if name == layout.TEMPLATE_TASK_3 else pair_rows(sources)
+    is_ranking = name == layout.TEMPLATE_TASK_3
+    rows = ranking_rows(sources) if is_ranking else pair_rows(sources)
     path = template_dir / name
     record_path = path.with_name(layout.RECORD_OF_FILE[name])
     with writing.atomic_write(record_path, path) as (record_file, file):

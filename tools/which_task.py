@@ -24,8 +24,8 @@ def task_of(path: Path) -> Task:
     suffix = path.suffix.lower()
     if suffix == ".py":
         return _task_of_script(path)
-    # A digit after task_, unless another number follows, as in the name of the template
-    # submission_task_1_2.csv, which belongs to two tasks.
+    # A digit after task_ tells the task, unless another number follows: submission_task_1_2.csv,
+    # for example, is the template of two tasks.
     in_name = re.search(r"task_([1234])(?!\d|_\d)", path.name)
     if in_name:
         return TASKS[int(in_name[1])]

@@ -31,11 +31,11 @@ def forget_models() -> None:
 
 
 def fingerprint_of(step: Step) -> str:
-    """Return a text that changes with the commands, the code they run, or the data they read."""
+    """Return a digest of a step's commands, of the code they run, and of the data they read."""
     scripts = [ROOT / command[0] for command in step.commands]
     if step.package:
-        # The commands run a copy of the package, which the first run makes. It may not exist yet,
-        # so read the code of the package itself.
+        # The commands run a copy of the package, which may not exist yet: read the code of the
+        # package itself.
         evaluation = scripts[-1]
         scripts = [*step.package.rglob("*.py"), evaluation]
     digest = hashlib.sha256(f"{step.commands} {source_code.fingerprint(*scripts)}".encode())

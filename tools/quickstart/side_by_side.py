@@ -122,8 +122,11 @@ def run_group(
 def show_running(running: Collection[Running]) -> None:
     """Show on a terminal the steps that run, each with its seconds so far."""
     now = time.perf_counter()
-    names = [f"{r.step.title}  {r.step.name} {now - r.started:.0f} s" for r in running]
-    show_line(f"running: {', '.join(names)}")
+    shown = []
+    for each in running:
+        seconds = now - each.started
+        shown.append(f"{each.step.title}  {each.step.name} {seconds:.0f} s")
+    show_line(f"running: {', '.join(shown)}")
 
 
 def show_line(text: str) -> None:
