@@ -80,7 +80,8 @@ def number_contexts(
     Parameters
     ----------
     student, question
-        Ids, shape (rows,): first of the training answers, then of the pairs to be predicted.
+        The ids of the training answers, followed by those of the pairs to be predicted; shape
+        (rows,).
     n_answers
         The number of training answers.
     circumstances

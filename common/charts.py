@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import accumulate, pairwise, takewhile
+from itertools import pairwise
 from math import ceil, cos, floor, isnan, log10, nan, pi, sin
 from typing import NamedTuple
 
@@ -72,22 +72,33 @@ _WIDE_WIDTH = 100
 
 def text_width(text: str, size: float = _FONT_SIZE, *, bold: bool = False) -> float:
     """Return an upper estimate of the width of a text."""
-    widths = (_WIDTHS.get(c) or (_USUAL_WIDTH if c < "\u1100" else _WIDE_WIDTH) for c in text)
-    return sum(widths) * size / 100 * (1.15 if bold else 1)
+    hundredths = 0
+    for character in text:
+        other_width = _USUAL_WIDTH if character < "\u1100" else _WIDE_WIDTH
+        hundredths += _WIDTHS.get(character, other_width)
+    bold_factor = 1.15 if bold else 1
+    return hundredths * size / 100 * bold_factor
 
 
 def wrap(text: str, width: float, *, bold: bool = False) -> list[str]:
     """Break a text into lines: after spaces if possible, else after underscores, else anywhere."""
     lines = []
     while text:
-        # Widths of the first character, of the first two characters, and so on.
-        start_widths = accumulate(text_width(character, bold=bold) for character in text)
-        # A line holds at least one character, even if that is too wide.
-        n_fitting = max(1, sum(1 for _ in takewhile(lambda start: start <= width, start_widths)))
+        n_fitting = _count_fitting(text, width, bold=bold)
         end = len(text) if n_fitting == len(text) else _find_break(text, n_fitting)
         lines.append(text[:end].rstrip())
         text = text[end:]
     return lines or [""]
+
+
+def _count_fitting(text: str, width: float, *, bold: bool) -> int:
+    """Return how many of the first characters of a text fit into a width; at least 1."""
+    width_so_far = 0.0
+    for n_before, character in enumerate(text):
+        width_so_far += text_width(character, bold=bold)
+        if width_so_far > width:
+            return max(1, n_before)
+    return len(text)
 
 
 def _find_break(text: str, n_fitting: int) -> int:
@@ -141,9 +152,16 @@ def ticks(low: float, high: float, n_steps: int, *, integer: bool = False) -> li
         values = [multiple * step for multiple in multiples]
         if len(values) >= 2:
             break
-    # Show as many decimals as all numbers need.
-    digits = next(d for d in range(20) if all(abs(round(v, d) - v) < step / 1e3 for v in values))
+    digits = _count_decimals(values, tolerance=step / 1e3)
     return [(value, f"{value:.{digits}f}".replace("-", "−")) for value in values]
+
+
+def _count_decimals(values: Sequence[float], tolerance: float) -> int:
+    """Return the smallest number of decimals with which all values are right within a tolerance."""
+    for digits in range(20):
+        if all(abs(round(value, digits) - value) < tolerance for value in values):
+            return digits
+    return 20
 
 
 def drop_overlapping(labels: Sequence[Tick], unit_length: float) -> list[Tick]:
@@ -201,8 +219,11 @@ def _mark_path(mark: str, x: float, y: float, radius: float) -> str:
         r = f"{radius:g}"
         d = f"{2 * radius:g}"
         return f"{start} m -{r} 0 a {r} {r} 0 1 0 {d} 0 a {r} {r} 0 1 0 -{d} 0 z"
+    # Each step leads from one corner to the next, the first one from the centre to a corner.
     corners = [(0.0, 0.0), *((radius * dx, radius * dy) for dx, dy in _MARKS[mark])]
-    steps = [f"{_format(b[0] - a[0])} {_format(b[1] - a[1])}" for a, b in pairwise(corners)]
+    steps = []
+    for (x_from, y_from), (x_to, y_to) in pairwise(corners):
+        steps.append(f"{_format(x_to - x_from)} {_format(y_to - y_from)}")
     return f"{start} m {steps[0]} l {' '.join(steps[1:])} z"
 
 
@@ -457,10 +478,16 @@ def dot_chart(
         _draw_dot(axes, dot, y, height, digits)
         drawing.text(axes.right + _BESIDE, y, number)
         if bars:
-            tooltip = f"{dot.label}: {dot.n_answers:,.0f} answers"
-            drawing.box((bars.left, bars.x(dot.share)), (y - 7, y + 7), f"fill: {GREY}", tooltip)
-            drawing.text(bars.right + _BESIDE, y, share)
+            _draw_share(bars, dot, y, share)
     return drawing.svg(label)
+
+
+def _draw_share(bars: Axes, dot: Dot, y: float, share: str) -> None:
+    """Draw the bar of a row that is centred at y, with the text `share` at the bar's right."""
+    tooltip = f"{dot.label}: {dot.n_answers:,.0f} answers"
+    x_edges = (bars.left, bars.x(dot.share))
+    bars.drawing.box(x_edges, (y - 7, y + 7), f"fill: {GREY}", tooltip)
+    bars.drawing.text(bars.right + _BESIDE, y, share)
 
 
 def _fit_limits(dots: Sequence[Dot], chance: float) -> Interval:
@@ -516,11 +543,19 @@ def share_chart(
     share and n_answers. Columns may be missing, and numbers may be NaN.
     """
     columns = [value, "low", "high", mark, "share", "n_answers"]
-    rows = groups.reindex(columns=columns).astype(float).itertuples(name=None)
-    dots = [
-        Dot(f"{name}", number, (low, high), diamond, share=share, n_answers=n_answers)
-        for name, number, low, high, diamond, share, n_answers in rows
-    ]
+    rows = groups.reindex(columns=columns).astype(float)
+    dots = []
+    for name, row in zip(rows.index, rows.to_dict("records"), strict=True):
+        dots.append(
+            Dot(
+                label=f"{name}",
+                value=row[value],
+                interval=(row["low"], row["high"]),
+                mark=row[mark],
+                share=row["share"],
+                n_answers=row["n_answers"],
+            )
+        )
     return dot_chart(dots, label=label, digits=3, limits=limits, axis=axis)
 
 
@@ -568,8 +603,10 @@ def bar_panels(
     above = LINE_HEIGHT * n_lines
     drawing = Drawing(_HEIGHT_OF_BARS + above)
     # The vertical axis ends at 20 %, 40 %, 60 %, 80 % or 100 %: the lowest that no bar exceeds.
-    highest = max(reaches, *(share for panel in panels for share in panel.shares))
-    n_fifths = next((n for n in range(1, 5) if highest <= n / 5), 5)
+    highest = max(reaches, *(max(panel.shares) for panel in panels))
+    n_fifths = 1
+    while n_fifths < 5 and highest > n_fifths / 5:
+        n_fifths += 1
     scale = [(n / 5, f"{n * 20}%") for n in range(n_fifths + 1)]
     # The middle of bar b of panel p is at p · pitch + b on the horizontal axis. Thus the gap
     # between panels is one bar wide.
@@ -635,8 +672,13 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
     names = [wrap(curve.name, WIDTH - 60) for curve in curves]
     below = sum(LINE_HEIGHT * len(name) + _ABOVE_LEGEND_NAME for name in names)
     drawing = Drawing(_HEIGHT_OF_CURVES + below)
-    x_limits = _limits_of([step for curve in curves for step in curve.steps], 0)
-    y_limits = _limits_of([value for curve in curves for value in curve.values], 0.05)
+    all_steps: list[float] = []
+    all_values: list[float] = []
+    for curve in curves:
+        all_steps += curve.steps
+        all_values += curve.values
+    x_limits = _limits_of(all_steps, margin=0)
+    y_limits = _limits_of(all_values, margin=0.05)
     axes = axes_with_y_labels(
         drawing,
         x_limits,
@@ -648,32 +690,38 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         below=below,
     )
     axes.draw_x_axis(ticks(*x_limits, 8, integer=True), axis)
-
-    def draw(curve: Curve, points: list[Point], marked: list[Point], tooltip: str = "") -> None:
-        """Draw a line in the style of a curve, with the curve's mark at the `marked` points."""
-        n_repeats, hue = divmod(curve.number, len(_COLOURS))
-        dashes = "; stroke-dasharray: 5,2.2" if curve.is_dashed else ""
-        width = 1.4 if curve.number else 2.2
-        drawing.line(points, stroke(_COLOURS[hue], width, dashes), tooltip)
-        if len(curve.values) <= _MAX_MARKED:
-            # With each repeat of the colours, a colour gets the next of the marks. So curves of the
-            # same colour have different marks.
-            mark = MARKS[(hue + n_repeats) % len(MARKS)]
-            marks = " ".join(_mark_path(mark, *point, 2.75) for point in marked)
-            drawing.path(marks, f"fill: {_COLOURS[hue]}")
-
     # Draw the first curves last, so that they lie above the others.
     for curve in sorted(curves, key=lambda curve: -curve.number):
         steps = map(axes.x, curve.steps)
         values = map(axes.y, curve.values)
         points = [*zip(steps, values, strict=True)]
-        draw(curve, points, points, curve.name)
+        _draw_curve(drawing, curve, points, points, curve.name)
     # The legend: a short piece of each curve beside its name.
     top = drawing.height - PAD - below + _ABOVE_LEGEND_NAME
     for curve, name in zip(curves, names, strict=True):
         middle = top + LINE_HEIGHT / 2
         ends = [(PAD, middle), (PAD + _LEGEND_LINE, middle)]
-        draw(curve, ends, marked=[(PAD + _LEGEND_LINE / 2, middle)])
+        _draw_curve(drawing, curve, ends, marked=[(PAD + _LEGEND_LINE / 2, middle)])
         drawing.text(PAD + _TO_LEGEND_NAME, top + LINE_HEIGHT * len(name) / 2, name)
         top += LINE_HEIGHT * len(name) + _ABOVE_LEGEND_NAME
     return drawing.svg(label)
+
+
+def _draw_curve(
+    drawing: Drawing,
+    curve: Curve,
+    points: Sequence[Point],
+    marked: Sequence[Point],
+    tooltip: str = "",
+) -> None:
+    """Draw a line through points in the style of a curve, and the curve's mark at marked points."""
+    n_repeats, hue = divmod(curve.number, len(_COLOURS))
+    dashes = "; stroke-dasharray: 5,2.2" if curve.is_dashed else ""
+    width = 1.4 if curve.number else 2.2
+    drawing.line(points, stroke(_COLOURS[hue], width, dashes), tooltip)
+    if len(curve.values) <= _MAX_MARKED:
+        # With each repeat of the colours, a colour gets the next of the marks. So curves of the
+        # same colour have different marks.
+        mark = MARKS[(hue + n_repeats) % len(MARKS)]
+        marks = " ".join(_mark_path(mark, x, y, 2.75) for x, y in marked)
+        drawing.path(marks, f"fill: {_COLOURS[hue]}")

@@ -88,8 +88,9 @@ class _PrintableStream:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write a text; only its line ends stay unescaped."""
-        return self._stream.write("\n".join(map(printable, text.split("\n"))))
+        r"""Write a text with all unprintable characters escaped, except for line ends (\n)."""
+        lines = text.split("\n")
+        return self._stream.write("\n".join(map(printable, lines)))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -322,14 +323,16 @@ def add_answer_flags(parser: argparse.ArgumentParser) -> None:
 
 def answers_path(options: argparse.Namespace) -> Path:
     """Return the path of the training answers, from the flags of `add_answer_flags`."""
-    default_name = f"train_{layout.ending_of(options.tasks)}"
-    return Path(options.input_dir / (options.train_data or default_name))
+    input_dir: Path = options.input_dir
+    name: str = options.train_data or f"train_{layout.ending_of(options.tasks)}"
+    return input_dir / name
 
 
 def template_path(options: argparse.Namespace, folder: Path, name: str) -> Path:
     """Return the path of the template, from its flags or the defaults."""
-    file = options.submission_template_file or name
-    return Path((options.submission_template_dir or folder) / file)
+    template_folder: Path = options.submission_template_dir or folder
+    template_name: str = options.submission_template_file or name
+    return template_folder / template_name
 
 
 def input_file(folder: Path, name: str) -> Path:
@@ -338,8 +341,11 @@ def input_file(folder: Path, name: str) -> Path:
     The file is sought in `folder`, then in the current folder. If it is in neither, the path in
     `folder` is returned.
     """
-    is_in_current_folder = not reading.is_there(folder / name) and reading.is_there(Path(name))
-    return Path(name) if is_in_current_folder else folder / name
+    in_folder = folder / name
+    in_current_folder = Path(name)
+    if not reading.is_there(in_folder) and reading.is_there(in_current_folder):
+        return in_current_folder
+    return in_folder
 
 
 def whole_number(low: int, high: int = sys.maxsize) -> Callable[[str], int]:

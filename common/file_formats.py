@@ -172,23 +172,29 @@ def _describe_zip(first: bytes) -> tuple[str, str]:
 
 
 def _find_utf16(first: bytes) -> str:
-    """Return the encoding of text that is UTF-16; "" for any other."""
-    # The mark of UTF-32 begins with that of UTF-16.
+    """Return Python's name of the encoding if a file that begins like this is UTF-16, else ""."""
+    # The byte order mark of UTF-32 begins with that of UTF-16.
     if first.startswith(BOM_UTF32_LE):
         return ""
     if first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        # Python's decoder of this name takes the byte order from the mark.
+        # Python's decoder "utf-16" reads the order of the bytes from the mark.
         return "utf-16"
-    start = first[: min(len(first) // 2 * 2, _N_HEADER_BYTES)]
-    if len(start) < 4:
+    # Without a mark: in UTF-16, each letter of an English header is one byte beside a zero byte.
+    n_bytes = min(len(first) // 2 * 2, _N_HEADER_BYTES)
+    if n_bytes < 4:
         return ""
-    for encoding, letters, zeros in (
-        ("utf-16-le", start[0::2], start[1::2]),
-        ("utf-16-be", start[1::2], start[0::2]),
-    ):
-        if not any(zeros) and _HEADER_BYTES.issuperset(letters):
-            return encoding
+    even_bytes = first[0:n_bytes:2]
+    odd_bytes = first[1:n_bytes:2]
+    if _are_letters(even_bytes) and not any(odd_bytes):
+        return "utf-16-le"
+    if _are_letters(odd_bytes) and not any(even_bytes):
+        return "utf-16-be"
     return ""
+
+
+def _are_letters(content: bytes) -> bool:
+    """Return whether all bytes may be characters of a header."""
+    return _HEADER_BYTES.issuperset(content)
 
 
 # ---- Conversion ----------------------------------------------------------------------------------

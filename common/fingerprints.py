@@ -37,7 +37,7 @@ def fingerprint(path: Path) -> Fingerprint:
 
 
 def open_unnoticed(path: Path) -> BufferedReader:
-    """Open a file to fingerprint it, which does not make it a source of what a script writes.
+    """Open a file for reading, without making it a source of the files that this process writes.
 
     `provenance.watching_reads` notes files that `open` opens, but not those that `os.open` opens.
     """
@@ -138,12 +138,12 @@ def read_marker(data_dir: Path) -> dict[str, Any] | None:
 
 def is_simulated_copy(path: Path) -> bool:
     """Return whether a file has the content of a simulated file, wherever it lies."""
-    return any(
-        is_listed(path, marker.get(part, {}).values())
-        for marker in map(read_marker, data_folders(path))
-        if marker is not None
-        for part in ("files", "replaced")
-    )
+    for folder in data_folders(path):
+        marker = read_marker(folder) or {}
+        for part in ("files", "replaced"):
+            if is_listed(path, marker.get(part, {}).values()):
+                return True
+    return False
 
 
 def simulated_files(data_dir: Path) -> list[Path]:

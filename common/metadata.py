@@ -141,34 +141,47 @@ def read_subject_tree(path: Path) -> pd.DataFrame:
     """
     columns = [schema.SUBJECT_ID, schema.SUBJECT_NAME, schema.PARENT_ID, schema.LEVEL]
     tree = _read_whole(path, columns)
-    ids = tree["SubjectId"].to_numpy()
-    level = tree["Level"].to_numpy()
-    parent_text = tree.pop("ParentId").str.strip()
-    is_root = parent_text.isin(_NO_PARENT)
-    is_wrong = (~is_root & ~parent_text.str.fullmatch(_PARENT)).to_numpy()
-    if is_wrong.any():
-        row = int(is_wrong.argmax())
-        value = quote(parent_text[row])
-        raise _value_error(path, "ParentId", row, value, "expected a SubjectId or NULL")
-    parent_id = pd.to_numeric(parent_text.mask(is_root, "-1")).to_numpy(np.int32)
-    parent = find_rows(ids, parent_id)
+    parent_id = _parse_parents(path, tree.pop("ParentId"))
+    # The row of each subject's parent, -1 for a root.
+    parent = find_rows(tree["SubjectId"].to_numpy(), parent_id)
     is_absent = (parent_id >= 0) & (parent < 0)
     if is_absent.any():
         row = int(is_absent.argmax())
         fault = "which is no SubjectId of this file"
         raise _value_error(path, "ParentId", row, parent_id[row], fault)
-    # If every level is one more than its parent's, the tree has no cycle. For a root, parent is -1,
-    # and `level[parent]` is not used.
+    _require_levels(path, tree["Level"].to_numpy(), parent, parent_id)
+    tree = tree.assign(parent_id=parent_id).sort_values("SubjectId", ignore_index=True)
+    # Sorting has changed the rows, so find those of the parents again.
+    parent = find_rows(tree["SubjectId"].to_numpy(), tree.pop("parent_id").to_numpy())
+    return tree.assign(parent=parent)
+
+
+def _parse_parents(path: Path, texts: pd.Series) -> IntArray:
+    """Return the numbers in the column ParentId, -1 for a root.
+
+    Raises `InputError` if a text is neither a number nor NULL nor empty.
+    """
+    texts = texts.str.strip()
+    is_root = texts.isin(_NO_PARENT)
+    is_wrong = (~is_root & ~texts.str.fullmatch(_PARENT)).to_numpy()
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
+        raise _value_error(path, "ParentId", row, quote(texts[row]), "expected a SubjectId or NULL")
+    return pd.to_numeric(texts.mask(is_root, "-1")).to_numpy(np.int32)
+
+
+def _require_levels(path: Path, level: IntArray, parent: IntArray, parent_id: IntArray) -> None:
+    """Raise `InputError` unless each level is one more than the parent's, and a root's is 0.
+
+    If this holds, the tree has no cycle. `parent` is the row of the parent, -1 for a root.
+    """
+    # For a root, `level[parent]` is not used.
     expected = np.where(parent < 0, 0, level[parent] + 1)
     has_wrong_level = level != expected
     if has_wrong_level.any():
         row = int(has_wrong_level.argmax())
         kind = "a root" if parent[row] < 0 else f"one below SubjectId {parent_id[row]}"
         raise _value_error(path, "Level", row, level[row], f"expected {expected[row]} for {kind}")
-    tree = tree.assign(parent_id=parent_id).sort_values("SubjectId", ignore_index=True)
-    # Sorting has changed the rows, so find those of the parents again.
-    parent = find_rows(tree["SubjectId"].to_numpy(), tree.pop("parent_id").to_numpy())
-    return tree.assign(parent=parent)
 
 
 def read_question_subjects(
@@ -205,8 +218,9 @@ def read_question_subjects(
         row = int(is_wrong.argmax())
         expected = "expected a list such as '[3, 71, 98, 209]'"
         raise _value_error(path, "SubjectId", row, quote(data["SubjectId"][row]), expected)
+    lists = texts.str.strip("[]").str.split(",")
     # One element for each listed subject. The index is the row in the file.
-    subject = texts.str.strip("[]").str.split(",").explode().astype(np.int32).rename("subject")
+    subject = lists.explode().astype(np.int32).rename("subject")
     file_row = _find_wanted(path, schema.QUESTION_ID, data["QuestionId"].to_numpy(), question_id)
     if tree is not None:
         tree_row = find_rows(tree["SubjectId"].to_numpy(), subject.to_numpy())

@@ -12,9 +12,9 @@ _OFFICIAL = re.compile(
     r"|subject_metadata\.csv|quality_response_remapped_(public|private)\.csv"
     r"|test_(public|private)_(answers_task_[12]|task_4_more_splits)\.csv"
 )
-# Two names stand for different files in different folders. A script makes the file only in the
-# folder given here. `train_task_1_2.csv` in data/train_data, for instance, is the official file,
-# while the local split makes that in data/test_input.
+# Two names stand for different files in different folders: `train_task_1_2.csv`, for instance, is
+# the official file in data/train_data, and a part of the local split in data/test_input. A script
+# of the kit makes the file of this name only in the folder given here.
 _MADE_ONLY_IN = {
     layout.TRAIN_TASK_1_2: layout.TEST_INPUT_DIR,
     layout.TEMPLATE_TASK_3: layout.TEMPLATE_DIR,
@@ -22,9 +22,9 @@ _MADE_ONLY_IN = {
 
 
 def where_to_get(path: Path) -> str:
-    """Return the end of an error message: which command makes or fetches a missing file.
+    """Return a phrase that names the command that makes or fetches a missing file.
 
-    Returns "" if no command does.
+    Error messages end with the phrase. Returns "" if no command makes or fetches the file.
     """
     if path.is_relative_to(layout.RELATED_DIR):
         return _where_to_get_related(path)

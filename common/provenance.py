@@ -28,7 +28,7 @@ from common.fingerprints import Fingerprint, digest, fingerprint, matches
 from common.origin import Origin, combine
 from common.stray_files import list_paths
 
-# Stands for the script of a record if a notebook made the files.
+# The value of `Provenance.script` for files that a notebook made.
 NOTEBOOK = "notebook"
 # Options that only say where files and folders are. All other options may change what a model
 # computes.
@@ -59,11 +59,11 @@ class ThisRun:
     # Fingerprints of the files of data that were read. The record of a file that the script writes
     # names them as the sources of this file.
     sources: dict[Path, Fingerprint] = field(default_factory=dict)
-    # Fingerprints of the files that predictions which the script blends were made from. These files
-    # need not exist any more.
+    # If the script blends predictions: fingerprints of the files from which these predictions were
+    # made. The files need not exist any more.
     sources_of_parts: dict[Path, Fingerprint] = field(default_factory=dict)
-    # For each script that has made predictions which the running script blends: the fingerprints of
-    # its code, see `Provenance.code_of_parts`.
+    # If the script blends predictions: the fingerprints of the code of each script that made some,
+    # see `Provenance.code_of_parts`.
     code_of_parts: dict[str, list[str]] = field(default_factory=dict)
     # Whether every file of data that Python opens for reading is noted as a source.
     is_watching: bool = False
@@ -71,7 +71,7 @@ class ThisRun:
     code_at_start: dict[Path, str] = field(default_factory=dict)
     # Whether Control-C has stopped a fit early.
     interrupted: bool = False
-    # Whether a file was read of which nobody knows what it was made from.
+    # Whether predictions were read whose sources are not known.
     unknown_sources: bool = False
 
 
@@ -112,10 +112,10 @@ class Provenance:
     code_changed: bool = False
     # Name of the model, which a notebook gives; "" for the name of the script.
     name: str = ""
-    # Whether the files were also made from a file of which nobody knows what it was made from.
+    # Whether the files were also made from predictions whose own sources are not known.
     unknown_sources: bool = False
-    # For each script that has made predictions which the files blend: the fingerprints of its code
-    # at that time. "" stands for code that changed while the script ran.
+    # If the files blend predictions: for each script that made some of these, the fingerprints of
+    # its code at that time. "" stands for code that changed while the script ran.
     code_of_parts: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -149,26 +149,26 @@ def options_of(words: Iterable[str]) -> dict[str, Any]:
     text, a list of texts, or True for a flag without a value.
     """
     options: dict[str, Any] = {}
-    # The key to which a word without "--" belongs.
+    # The option to which the next word without "--" belongs.
     key = "files"
     for word in words:
         if word.startswith("--"):
             flag, has_value, value = word[2:].partition("=")
             options[flag] = value if has_value else True
-            # After --flag=value and after --local, a word is a file, not a value of the flag.
-            # --local is the only flag without a value in scripts that take files.
-            takes_words = not has_value and flag != "local"
-            key = flag if takes_words else "files"
+            # The word after --flag is a value of the flag. The word after --flag=value is a file,
+            # and so is the word after --local, which takes no value.
+            next_word_is_value = not has_value and flag != "local"
+            key = flag if next_word_is_value else "files"
             continue
-        # True stands for a flag that has no value yet; "files" may be missing.
-        value_so_far = options.get(key, True)
-        if value_so_far is True:
+        earlier = options.get(key, True)
+        if earlier is True:
+            # The option has no value so far.
             options[key] = word
-        elif isinstance(value_so_far, list):
-            options[key] = [*value_so_far, word]
+        elif isinstance(earlier, list):
+            options[key] = [*earlier, word]
         else:
-            # A second value makes the value a list.
-            options[key] = [value_so_far, word]
+            # With a second value, the value becomes a list.
+            options[key] = [earlier, word]
     return options
 
 
@@ -217,14 +217,16 @@ def _script_and_options() -> tuple[str, dict[str, Any]]:
 def show_path(path: Path) -> str:
     """Return a path relative to the kit's folder, with forward slashes on every system."""
     path = path.resolve()
-    return (path.relative_to(layout.ROOT) if path.is_relative_to(layout.ROOT) else path).as_posix()
+    if path.is_relative_to(layout.ROOT):
+        path = path.relative_to(layout.ROOT)
+    return path.as_posix()
 
 
 # ---- What happens while a script runs ------------------------------------------------------------
 
 
 def start_run(*, has_end: bool) -> None:
-    """Start a run: a script that ran in this process before has nothing to do with its record.
+    """Start a run: from now on, this process notes what it reads for the record of a new script.
 
     `has_end` is whether `watching_reads` will end the run.
     """
@@ -238,9 +240,9 @@ def start_run(*, has_end: bool) -> None:
 
 
 def note_source(path: Path) -> None:
-    """Note that this process reads a file: a record of what it writes names the file as a source.
+    """Note that this process reads a file, which is then a source of all that the process writes.
 
-    Only the file as it was when it was first read counts.
+    If the file changes and is read again, its first content is the one that is noted.
     """
     key = path.absolute()
     if key not in RUN.sources and path.is_file():
@@ -248,9 +250,10 @@ def note_source(path: Path) -> None:
 
 
 def note_part(record: Provenance | None, folder: Path) -> None:
-    """Note how predictions were made that this process blends: what it writes is made from them.
+    """Note how predictions were made that this process blends.
 
-    So the blend has their sources, and the reasons to doubt them.
+    The record of the blend then names the sources of the predictions, and the reasons to doubt
+    them.
 
     Parameters
     ----------
@@ -304,7 +307,8 @@ def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
     name = os.fspath(path)
     if not isinstance(name, str) or not name.lower().endswith(_DATA) or _is_of_library(name):
         return
-    # Opening the file will raise an error where the script can handle it.
+    # Python calls this function before it opens the file. If the file cannot be read, raise nothing
+    # here: Python's own `open` will raise the error, and the script may handle it.
     with suppress(OSError):
         note_source(Path(name))
 
@@ -315,7 +319,7 @@ def _is_of_library(path: str) -> bool:
 
 
 def fingerprint_of_source(path: Path) -> Fingerprint:
-    """Return the fingerprint of a file; it is at hand if this process has read the file."""
+    """Return the fingerprint of a file, without reading the file again if it is known."""
     return RUN.sources.get(path.absolute()) or fingerprint(path)
 
 
@@ -385,28 +389,24 @@ def this_process(
     name
         Name of the model, see `Provenance.name`.
     """
-    open_files = files or {}
-    for file in open_files.values():
+    written = {}
+    for path, file in (files or {}).items():
         file.flush()
+        written[path.name] = fingerprint(Path(file.name))
     script, options = _script_and_options()
-    if made_from is not None:
-        sources = {path: fingerprint(path) for path in made_from}
-    elif script == NOTEBOOK:
-        sources = {}
-    else:
-        sources = {path: known for path, known in RUN.sources.items() if path.is_file()}
-        sources |= RUN.sources_of_parts
-    path = layout.ROOT / script
+    sources = _list_sources(script, made_from)
+    existing_sources = [path for path in sources if path.is_file()]
+    script_path = layout.ROOT / script
     return Provenance(
         script=script,
         options=options,
         seconds=round(time.perf_counter() - RUN.started, 2),
         memory=_peak_memory(),
-        code=source_code.fingerprint(path) if path.is_file() else "",
+        code=source_code.fingerprint(script_path) if script_path.is_file() else "",
         split=split,
         name=name,
-        origin=origin_of(*filter(Path.is_file, sources)),
-        files={path.name: fingerprint(Path(file.name)) for path, file in open_files.items()},
+        origin=origin_of(*existing_sources),
+        files=written,
         made_from={_relative_to(folder, path): known for path, known in sources.items()},
         time=now(),
         interrupted=RUN.interrupted,
@@ -414,6 +414,20 @@ def this_process(
         unknown_sources=RUN.unknown_sources,
         code_of_parts=RUN.code_of_parts,
     )
+
+
+def _list_sources(script: str, made_from: Sequence[Path] | None) -> dict[Path, Fingerprint]:
+    """Return the fingerprints of the files that this process has made its files from.
+
+    `script` is the script that runs. `made_from` names the files, if the caller knows them; see
+    `this_process`.
+    """
+    if made_from is not None:
+        return {path: fingerprint(path) for path in made_from}
+    if script == NOTEBOOK:
+        return {}
+    sources = {path: known for path, known in RUN.sources.items() if path.is_file()}
+    return sources | RUN.sources_of_parts
 
 
 def _peak_memory() -> int | None:
@@ -447,10 +461,11 @@ def parse(content: bytes | str) -> Provenance | None:
 
 
 def with_origin(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record with its `Origin`.
+    """Return the fields of a record, with the origin as an `Origin`.
 
-    Earlier versions of the kit wrote whether files are simulated. Those that are not may be
-    official or not: their origin is unknown. Raises `ValueError` if the field is not valid.
+    Earlier versions of the kit wrote a field `simulated` instead: true or false. Files that are not
+    simulated may be official or not, so that their origin is unknown. Raises `ValueError` if one of
+    the two fields is not valid.
     """
     kept = dict(fields)
     if "simulated" in kept and "origin" not in kept:
@@ -493,15 +508,13 @@ def _is_valid(record: Provenance) -> bool:
 
 
 def read(path: Path) -> Provenance | None:
-    """Read the record of a file; None if there is none, or if it describes another content.
-
-    The file may have been changed after the record was written.
-    """
+    """Read the record of a file; None if there is none, or if the file has changed since."""
     record = _read_beside(path)
-    # The record may name the file differently, if it was renamed: compare with all files in it.
-    if record is None or not any(matches(path, known) for known in record.files.values()):
+    if record is None:
         return None
-    return record
+    # The file may have been renamed: compare it with all files that the record describes.
+    is_described = any(matches(path, known) for known in record.files.values())
+    return record if is_described else None
 
 
 def _read_beside(path: Path) -> Provenance | None:
@@ -571,15 +584,21 @@ def origin_of(*paths: Path) -> Origin:
     official file, or its record leads to official files. It is simulated if its record, the marker
     of a data folder or its rows say so.
     """
-    origins = []
+    files: list[Path] = []
     for path in paths:
-        files = list(filter(Path.is_file, list_paths(path))) if path.is_dir() else [path]
-        origins += [_origin_of_file(file.absolute(), frozenset()) for file in files]
-    return combine(origins)
+        if path.is_dir():
+            files += [inside for inside in list_paths(path) if inside.is_file()]
+        else:
+            files.append(path)
+    return combine(_origin_of_file(file.absolute(), frozenset()) for file in files)
 
 
 def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
-    """Return the origin of a file. `seen` are files that are made from it, by their records."""
+    """Return the origin of a file, by its record, its content or its rows.
+
+    If nothing else tells, the origin is that of the files that this file was made from. `seen` are
+    the files whose sources are looked at: a damaged record may lead in a circle.
+    """
     if not path.is_file() or path in seen:
         return Origin.UNKNOWN
     record = read(path)
@@ -594,7 +613,7 @@ def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
         return Origin.SIMULATED
     if record is None:
         return Origin.UNKNOWN
-    # When the record was written, less was known: look at the sources again.
+    # When the record was written, the origin of the sources was not known: look at them again.
     origins = []
     for name, known in record.made_from.items():
         source = path.parent / name

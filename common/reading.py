@@ -46,7 +46,7 @@ _BLOCK_SIZE = 1 << 22
 # Smaller blocks are parsed by pandas: pyarrow starts threads, and a short process that ends while
 # they start may be aborted.
 _MIN_BLOCK_OF_PYARROW = 1 << 20
-# Bytes at the end of a block that are looked at, to find rows of empty cells.
+# To find rows of empty cells, the quick reader looks at this many bytes at the end of a block.
 _N_LAST = 1 << 12
 # If a block has one of these bytes, the slow reader reads the file: pyarrow and pandas treat quotes
 # and NUL differently, and pyarrow takes hexadecimal digits such as 0x10 or 0X10 for a number.
@@ -55,7 +55,8 @@ _AMBIGUOUS_BYTES = (b'"', b"\0", b"x", b"X")
 # makes all following lines, and so the mark, part of one cell. No file holds the mark, since UTF-8
 # cannot encode half of a surrogate pair.
 _END = "\ud800"
-# The characters by which Python's "surrogateescape" stands for bytes that are not UTF-8.
+# If text is decoded with the error handler "surrogateescape", each byte that is not UTF-8 becomes
+# one of these characters.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 # Allow cells of any length. The limit is a C long, which has 32 bits on Windows.
 csv.field_size_limit(2**31 - 1)
@@ -81,7 +82,8 @@ class Source:
         Rows of empty cells at the end of the file, which spreadsheets write, are blank lines too.
         Raises `InputError` if a quotation mark is not closed.
         """
-        # Number and length of the latest rows, as long as all their cells are empty.
+        # The rows of empty cells since the last row with content: number of the row, and number of
+        # its cells.
         empty_rows: list[tuple[int, int]] = []
         with self.open() as file:
             lines = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
@@ -183,13 +185,18 @@ def _why_missing(path: Path) -> str:
 
 
 def _names_like(path: Path) -> str:
-    """Return names beside a missing path: files with its suffix, or folders if it has none."""
+    """Return the names of files beside a missing file that have its suffix.
+
+    For a path without a suffix, return the names of folders.
+    """
     entries = sorted(path.parent.iterdir())
     if path.suffix:
         names = [entry.name for entry in entries if entry.suffix == path.suffix]
+        kind = f"{path.suffix} file"
     else:
-        names = [entry.name for entry in entries if entry.is_dir() and entry.name[0] not in "._"]
-    kind = f"{path.suffix} file" if path.suffix else "folder"
+        folders = [entry for entry in entries if entry.is_dir()]
+        names = [folder.name for folder in folders if folder.name[0] not in "._"]
+        kind = "folder"
     return ", ".join(names[:8]) or f"no {kind}"
 
 
@@ -307,22 +314,13 @@ def read_table(
     require_columns(source, header, columns, report)
     known_columns = {column.name: column for column in columns}
     text_columns = {name: Column(name, TEXT, may_be_empty=True) for name in header}
+    # The columns of the result, in order.
     by_name = text_columns | known_columns if keep_others else known_columns
+    # The columns to read, by position in the file.
     wanted = {position: by_name[name] for position, name in enumerate(header) if name in by_name}
     # If the header has none of the columns, read its first column, so that rows are still checked.
     wanted = wanted or {0: text_columns[header[0]]}
-    series: dict[int, pd.Series] = {}
-    # If the quick reader raises or warns, leave `series` empty: the slow reader reads the file.
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            series = _join(_read_quickly(source, header, wanted), wanted)
-    except file_formats.DamagedFileError:
-        raise
-    except (ValueError, OverflowError, Warning):
-        pass
-    if not series:
-        series = _join(_read_slowly(source, header, wanted, report), wanted)
+    series = _read_columns(source, header, wanted, report)
     n_rows = max(map(len, series.values()), default=0)
     if not n_rows:
         raise InputError(f"{source.name}: holds a header but no rows")
@@ -332,6 +330,28 @@ def read_table(
             # The header lacks the column, which has been reported.
             data[column.name] = _missing_values(column, n_rows)
     return pd.DataFrame({name: data[name] for name in by_name}, copy=False)
+
+
+def _read_columns(
+    source: Source, header: Sequence[str], wanted: Mapping[int, Column], report: Report
+) -> dict[int, pd.Series]:
+    """Read columns of a file with the quick reader or, if it raises or warns, with the slow one.
+
+    `wanted` gives the columns by their position in the file. So does the result.
+    """
+    series: dict[int, pd.Series] = {}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            series = _join(_read_quickly(source, header, wanted), wanted)
+    except file_formats.DamagedFileError:
+        raise
+    except (ValueError, OverflowError, Warning):
+        # `series` is still empty.
+        pass
+    if not series:
+        series = _join(_read_slowly(source, header, wanted, report), wanted)
+    return series
 
 
 def read_valid_rows(source: Source, columns: Sequence[Column]) -> pd.DataFrame:
@@ -425,19 +445,9 @@ def _read_quickly(
         if not source.column_names and b"\r" in file.readline().rstrip(b"\r\n"):
             raise ValueError("other line ends")
         while block := file.read(_BLOCK_SIZE):
+            # Complete the last line of the block.
             block += file.readline()
-            # pyarrow and pandas drop a byte order mark at the start of a block. That is right only
-            # at the start of the file; elsewhere the mark belongs to a cell. The slow reader keeps
-            # these cases apart.
-            if block.startswith(codecs.BOM_UTF8):
-                raise ValueError("a byte order mark")
-            # At the end of the file, the slow reader takes rows of empty cells for blank lines.
-            end = block[-_N_LAST:].rstrip(b"\r\n")
-            last_line = end[end.rfind(b"\n") + 1 :]
-            if last_line and not last_line.strip(b","):
-                raise ValueError("a row of empty cells")
-            if any(mark in block for mark in ambiguous_bytes):
-                raise ValueError("bytes that the readers treat differently")
+            _require_usual(block, ambiguous_bytes)
             if len(block) < _MIN_BLOCK_OF_PYARROW:
                 cells = _parse_with_pandas(block, len(header), types)
             else:
@@ -446,6 +456,26 @@ def _read_quickly(
                 position: _checked_values(cells[str(position)], column)
                 for position, column in wanted.items()
             }
+
+
+def _require_usual(block: bytes, ambiguous_bytes: Iterable[bytes]) -> None:
+    """Raise ValueError if pyarrow or pandas would read a block in another way than the slow reader.
+
+    `ambiguous_bytes` are the bytes that they may read differently.
+    """
+    # pyarrow and pandas drop a byte order mark at the start of a block. That is right only at the
+    # start of the file; elsewhere the mark belongs to a cell. The slow reader keeps these cases
+    # apart.
+    if block.startswith(codecs.BOM_UTF8):
+        raise ValueError("a byte order mark")
+    # The block may end the file. A last line of empty cells counts as a blank line there, which
+    # only the slow reader skips.
+    end = block[-_N_LAST:].rstrip(b"\r\n")
+    last_line = end[end.rfind(b"\n") + 1 :]
+    if last_line and not last_line.strip(b","):
+        raise ValueError("a row of empty cells")
+    if any(mark in block for mark in ambiguous_bytes):
+        raise ValueError("bytes that the readers treat differently")
 
 
 def _parse_with_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
@@ -461,11 +491,19 @@ def _parse_with_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -
     # Read integers as int64, and check their range later (`require_valid`): pandas 2 would truncate
     # integers that do not fit int8 or int32.
     read_as = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
+    dtypes: dict[str, Any] = {}
+    texts_of_nan: dict[str, list[str]] = {}
+    for position, dtype in types.items():
+        name = str(position)
+        dtypes[name] = read_as.get(dtype, FLOAT64)
+        if dtype == FLOAT64:
+            # An empty cell is NaN.
+            texts_of_nan[name] = [""]
     return pd.read_csv(
         io.BytesIO(block),
         names=[str(position) for position in range(n_columns)],
-        dtype={str(position): read_as.get(dtype, FLOAT64) for position, dtype in types.items()},
-        na_values={str(position): [""] for position, dtype in types.items() if dtype == FLOAT64},
+        dtype=dtypes,
+        na_values=texts_of_nan,
         keep_default_na=False,
         index_col=False,
         usecols=list(types),
@@ -477,9 +515,10 @@ def _require_equal_rows(block: bytes, n_columns: int) -> None:
     """Raise ValueError unless every line of a block has `n_columns` cells; cells are not quoted."""
     lines = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     text = np.frombuffer(lines.rstrip(b"\n") + b"\n", np.uint8)
-    # Commas and line ends in order. Then the positions of the line ends among them: from one line
-    # end to the next there are as many separators as cells in the line.
+    # A separator, a comma or a line end, follows each cell.
     separators = text[(text == ord(",")) | (text == ord("\n"))]
+    # The index of each line end among the separators. From one line end to the next, the index
+    # grows by the number of cells in the line.
     line_ends = np.flatnonzero(separators == ord("\n"))
     n_cells = np.diff(line_ends, prepend=-1)
     if (n_cells != n_columns).any():
@@ -594,39 +633,60 @@ def _read_slowly(
     parse = {
         position: lru_cache(_ROWS_AT_ONCE)(column.parse) for position, column in wanted.items()
     }
-    first_wrong_length = ""
-    n_wrong_length = 0
-    shown: dict[int, list[str]] = {position: [] for position in wanted}
-    n_faults = Counter[int]()
+    faults = _Faults()
     while block := list(islice(rows, _ROWS_AT_ONCE)):
         part: dict[int, list[Any]] = {position: [] for position in wanted}
         for number, row in block:
             _require_text(source, header, number, row)
             has_all_cells = len(row) == len(header)
             if not has_all_cells:
-                n_wrong_length += 1
-                fault = f"row {number} has {len(row)} columns, expected {len(header)}"
-                if not first_wrong_length:
-                    first_wrong_length = f"{fault}: {quote(','.join(row).strip())}"
+                faults.add_row(number, row, expected_length=len(header))
             for position, column in wanted.items():
-                # A row of another length has been counted: its cells are not faults too.
+                # A row of another length is one fault: its cells are no further faults.
                 value = parse[position](row[position]) if has_all_cells else column.missing
                 # `Column.parse` returns None for a text that is not valid.
                 if value is None:
+                    faults.add_cell(number, position, row[position])
                     value = column.missing
-                    n_faults[position] += 1
-                    text = row[position].strip()
-                    if n_faults[position] <= SHOWN:
-                        cell = quote(text) if text else "empty"
-                        shown[position].append(f"row {number} is {cell}")
                 part[position].append(value)
         yield part
-    if n_wrong_length:
-        count = f" ({n_wrong_length} such rows)" if n_wrong_length > 1 else ""
-        report(f"{source.name}: {first_wrong_length}{count}; is the file cut off?")
-    for position, n in sorted(n_faults.items()):
-        column = wanted[position]
-        report_cells(source, column.name, shown[position], n, column.expected, report)
+    faults.report_all(source, wanted, report)
+
+
+class _Faults:
+    """The faulty rows and cells that the slow reader has found: how many, and the first ones."""
+
+    def __init__(self) -> None:
+        self._n_rows = 0
+        self._first_row = ""
+        # Both by the position of the column.
+        self._n_cells = Counter[int]()
+        self._first_cells: dict[int, list[str]] = {}
+
+    def add_row(self, number: int, row: Sequence[str], expected_length: int) -> None:
+        """Add a row that has too few or too many cells; `number` is the number of the row."""
+        self._n_rows += 1
+        if not self._first_row:
+            fault = f"row {number} has {len(row)} columns, expected {expected_length}"
+            self._first_row = f"{fault}: {quote(','.join(row).strip())}"
+
+    def add_cell(self, number: int, position: int, cell: str) -> None:
+        """Add a cell that is not valid, in the row `number` and the column at `position`."""
+        self._n_cells[position] += 1
+        if self._n_cells[position] <= SHOWN:
+            text = cell.strip()
+            shown = quote(text) if text else "empty"
+            self._first_cells.setdefault(position, []).append(f"row {number} is {shown}")
+
+    def report_all(self, source: Source, columns: Mapping[int, Column], report: Report) -> None:
+        """Report the rows of another length in one message, and the faulty cells of each column."""
+        if self._n_rows:
+            count = f" ({self._n_rows} such rows)" if self._n_rows > 1 else ""
+            report(f"{source.name}: {self._first_row}{count}; is the file cut off?")
+        for position, n in sorted(self._n_cells.items()):
+            column = columns[position]
+            first_cells = self._first_cells[position]
+            report_cells(source, column.name, first_cells, n, column.expected, report)
 
 
 def report_cells(

@@ -48,8 +48,10 @@ def _prepare_search_path() -> None:
         sys.path.insert(1, str(_KIT))
     main = sys.modules["__main__"]
     script = getattr(main, "__file__", None)
-    # With -P, -I or PYTHONSAFEPATH, and with -m, Python does not search the folder of the script.
-    is_folder_left_out = sys.flags.safe_path or getattr(main, "__spec__", None) is not None
+    # Python searches the folder of the script first, except in two cases: if it was started with
+    # -P, -I or PYTHONSAFEPATH (`safe_path`), or if the script was started as a module (-m).
+    is_module = getattr(main, "__spec__", None) is not None
+    is_folder_left_out = sys.flags.safe_path or is_module
     if script is None or not is_folder_left_out:
         return
     folder = Path(script).resolve().parent

@@ -1,10 +1,11 @@
 """Recognise simulated answers by their rows.
 
-A fingerprint of a file changes if the file is saved anew, sorted, or cut down to a sample. A sketch
-of its rows does not: every row gets a hash, and the sketch keeps the smallest ones (Broder 1997,
-"On the resemblance and containment of documents"). If all rows of another file are among the rows
-of the sketched file, then so are those with a hash up to the largest that is kept, and their hashes
-must be in the sketch. SIMULATED.json holds the sketches of all simulated files of answers.
+The fingerprint of a file changes if the file is written by another program, sorted, or cut down to
+a sample. A sketch of the file's rows recognises these copies too: every row gets a hash, and the
+sketch keeps the smallest hashes (Broder 1997, "On the resemblance and containment of documents").
+To recognise a copy, take the rows of the copy whose hash is at most the largest hash that the
+sketch keeps. If the copy holds rows of the sketched file only, the hashes of all these rows are in
+the sketch. SIMULATED.json holds the sketches of all simulated files of answers.
 
 A row is a student, a question and one outcome: IsCorrect or AnswerValue. Each outcome has a sketch
 of its own, so that a file may lack the other. In a panel of task 3, a row is a pair of questions,
@@ -31,16 +32,17 @@ Hashes = npt.NDArray[np.uint64]
 # The base64 text of the kept hashes by outcome, for each file.
 Sketch = Mapping[str, str]
 
-# A sketch keeps this many hashes, 5 bytes each, or one of 128 if that is more. Eight rows to
-# compare are then expected among 400 of the 400,000 training answers that the simulator makes by
-# default, and among 1,024 of 16 million.
+# A sketch keeps this many hashes, 5 bytes each, or this share of all hashes if that is more. A copy
+# with 400 of the 400,000 training answers that the simulator makes by default then has eight rows
+# to compare, on average. Of 16 million answers, a copy with 1,024 rows has eight.
 _N_KEPT = 8192
 _KEPT_SHARE = 1 / 128
-# A file is recognised by at least this many rows, of which at least this share is in the sketch: a
-# tenth of the rows may have been edited. Another simulation with the same numbers of students and
-# questions shares rows by chance, each with probability 1/6: a third of all pairs are answered (in
-# tasks 3 and 4), half of these with the same outcome. The binomial distribution then gives 8 of 8
-# shared rows for 6e-7 of all files, and 9 of 10 for 8.4e-7; any other number is rarer.
+# A file is recognised if at least this many of its rows can be compared, and at least this share of
+# them is in the sketch: a tenth of the rows may have been edited. The answers of another simulation
+# with the same numbers of students and questions should not be recognised. Each of its rows is in
+# the sketched file by chance with probability 1/6: a third of all pairs are answered there (in
+# tasks 3 and 4), and half of these answers have the same outcome. By the binomial distribution, 8
+# of 8 rows are shared by 6e-7 of such files, and 9 of 10 by 8.4e-7; larger numbers are rarer.
 _MIN_ROWS = 8
 _MIN_SHARE = 0.9
 # The upper 40 bits of a hash are kept. One row in 70,000 then has the same bits as another of 16
@@ -78,14 +80,15 @@ def is_known(path: Path, sketches: Iterable[object]) -> bool:
         For each simulation, the sketches by file. A file may hold rows of several files of one
         simulation. Damaged sketches recognise nothing: anybody may edit a marker.
     """
-    of_simulations = [known for known in sketches if isinstance(known, Mapping)]
-    if not of_simulations:
+    valid_sketches = [known for known in sketches if isinstance(known, Mapping)]
+    if not valid_sketches:
         return False
     sample = _read_sample(path)
-    by_outcome = _hash_rows(path, reading.Source(str(path), lambda: BytesIO(sample)))
-    for outcome, hashes in by_outcome.items():
-        for known in of_simulations:
-            if any(_holds(kept, hashes) for kept in _decode_all(known, outcome)):
+    hashes_by_outcome = _hash_rows(path, reading.Source(str(path), lambda: BytesIO(sample)))
+    for outcome, hashes in hashes_by_outcome.items():
+        for sketches_of_simulation in valid_sketches:
+            all_kept = _decode_all(sketches_of_simulation, outcome)
+            if any(_holds(kept, hashes) for kept in all_kept):
                 return True
     return False
 
@@ -97,7 +100,11 @@ def _keep(hashes: Hashes) -> Hashes:
 
 
 def _holds(kept: Hashes, hashes: Hashes) -> bool:
-    """Return whether the rows with some hashes are rows of the file whose sketch is `kept`."""
+    """Return whether the rows with some hashes are rows of the file whose sketch is `kept`.
+
+    `kept` is sorted.
+    """
+    # Up to the largest hash that it keeps, the sketch is complete.
     compared = hashes[hashes <= kept[-1]]
     is_kept = kept[np.searchsorted(kept, compared)] == compared
     return len(compared) >= _MIN_ROWS and bool(is_kept.mean() >= _MIN_SHARE)
@@ -105,16 +112,16 @@ def _holds(kept: Hashes, hashes: Hashes) -> bool:
 
 def _decode_all(sketches: Mapping[str, Sketch], outcome: str) -> Iterator[Hashes]:
     """Yield the kept hashes of each file, then those of all files together."""
-    by_file = []
+    kept_by_file = []
     for each in sketches.values():
         text = each.get(outcome) if isinstance(each, Mapping) else None
         if isinstance(text, str):
-            by_file += _decode(text)
-    yield from by_file
-    if len(by_file) > 1:
+            kept_by_file += _decode(text)
+    yield from kept_by_file
+    if len(kept_by_file) > 1:
         # Up to this hash, every sketch is complete.
-        largest = min(kept[-1] for kept in by_file)
-        together = np.unique(np.concatenate(by_file))
+        largest = min(kept[-1] for kept in kept_by_file)
+        together = np.unique(np.concatenate(kept_by_file))
         yield together[together <= largest]
 
 
@@ -142,10 +149,10 @@ def _decode(text: str) -> list[Hashes]:
 
 
 def _hash_rows(path: Path, source: reading.Source) -> dict[str, Hashes]:
-    """Return the hashes of the rows of `source`, all or some of a file, by outcome.
+    """Return the hashes of the rows of `source`, by outcome.
 
-    Faulty rows are left out. The result is empty for a file that holds neither answers nor
-    judgements.
+    `source` holds all rows of the file `path`, or some of them. Faulty rows are left out. The
+    result is empty for a file that holds neither answers nor judgements.
     """
     try:
         # The header alone shows that most other files hold no answers.
@@ -166,11 +173,12 @@ def _hash_answers(source: reading.Source, header: list[str]) -> dict[str, Hashes
         return {}
     columns = [schema.USER_ID, schema.QUESTION_ID, *outcomes]
     table = reading.read_valid_rows(source, columns)
-    student, question = table[schema.USER_ID.name], table[schema.QUESTION_ID.name]
-    return {
-        column.name: _hash(column.name, student, question, table[column.name])
-        for column in outcomes
-    }
+    student = table[schema.USER_ID.name]
+    question = table[schema.QUESTION_ID.name]
+    hashes = {}
+    for column in outcomes:
+        hashes[column.name] = _hash(column.name, student, question, table[column.name])
+    return hashes
 
 
 def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Hashes]:
@@ -178,11 +186,13 @@ def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Has
 
     A judgement consists of the expert's name, the two questions and the value.
     """
+    # Every other column holds the judgements of an expert, except for columns of row numbers.
     others = [name for name in header if name not in (schema.LEFT.name, schema.RIGHT.name)]
     experts = [name for name in others if not schema.ROW_NUMBERS.fullmatch(name)]
     columns = [schema.LEFT, schema.RIGHT, *map(schema.expert_judgement, experts)]
     table = reading.read_valid_rows(source, columns)
-    left, right = (table[side.name].to_numpy() for side in (schema.LEFT, schema.RIGHT))
+    left = table[schema.LEFT.name].to_numpy()
+    right = table[schema.RIGHT.name].to_numpy()
     parts = []
     for expert in experts:
         judgement = table[expert].to_numpy()
@@ -206,13 +216,14 @@ def _read_sample(path: Path) -> bytes:
         start = file.read(_SAMPLE_SIZE)
         # Old files of the Macintosh have no "\n".
         line_end = b"\n" if b"\n" in start else b"\r"
-        parts = [start[: start.rfind(line_end)]]
+        samples = [start[: start.rfind(line_end)]]
         for k in range(1, _N_SAMPLES):
+            # The samples begin at equal distances; the last one ends at the end of the file.
             file.seek(k * (size - _SAMPLE_SIZE) // (_N_SAMPLES - 1))
             block = file.read(_SAMPLE_SIZE)
             # The first and the last line of a sample may be incomplete.
-            parts.append(block[block.find(line_end) + 1 : block.rfind(line_end)])
-    return line_end.join(parts) + line_end
+            samples.append(block[block.find(line_end) + 1 : block.rfind(line_end)])
+    return line_end.join(samples) + line_end
 
 
 def _read_start(path: Path) -> bytes:

@@ -40,7 +40,11 @@ def find_script() -> Path | None:
 
 
 def arguments() -> list[str]:
-    """Return the arguments of the script that runs; none if they are those of the kernel."""
+    """Return the arguments of the script that runs.
+
+    In a notebook, `sys.argv` may still hold the arguments with which the kernel was started: the
+    script then has none.
+    """
     words = sys.argv[1:]
     first = len(sys.orig_argv) - len(words)
     are_of_kernel = in_kernel() and words == sys.orig_argv[first:]
@@ -56,9 +60,13 @@ def require_own_code(script: Path) -> None:
     if not script.is_file():
         return
     script = script.resolve()
-    # With -m, Python runs a module that it finds, which should be that of the current folder.
+    folders = [script.parent]
+    # With -m, Python runs the first module of a name that it finds. The user expects the module in
+    # the current folder.
     is_module = getattr(sys.modules["__main__"], "__spec__", None) is not None
-    for folder in (script.parent, Path.cwd()) if is_module else (script.parent,):
+    if is_module:
+        folders.append(Path.cwd())
+    for folder in folders:
         kit = _find_kit(folder)
         if kit is not None and kit != layout.ROOT:
             raise InputError(

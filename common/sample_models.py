@@ -78,7 +78,7 @@ def _add_halves_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def add_metadata_flag(parser: argparse.ArgumentParser) -> None:
-    """Add the flag that names the metadata, for a model that reads more than the answers."""
+    """Add the flag --metadata_dir, for a model that reads metadata besides the answers."""
     help_text = (
         "folder of the metadata of these answers, of which any file may be missing; default "
         "data/metadata, and none for training answers from another folder"
@@ -114,30 +114,35 @@ def paths(options: argparse.Namespace, task: int) -> Paths:
         elif train == chosen.data.train:
             train = chosen.local_train if options.local == "first" else chosen.local_answers
     train_dir = options.input_dir or input_dir
+    metadata = None
+    # A model without the flag --metadata_dir reads no metadata.
+    if "metadata_dir" in options:
+        metadata = metadata_folder(train_dir, options.metadata_dir)
     model_paths = Paths(
         train=train_dir / train,
         template=cli.template_path(options, template_dir, template),
         output=(options.output_dir or output_dir) / (options.output_file or output_name),
-        # A model without --metadata_dir reads no metadata.
-        metadata=(
-            metadata_folder(train_dir, options.metadata_dir) if "metadata_dir" in options else None
-        ),
+        metadata=metadata,
         probabilities=options.probabilities,
     )
     if options.train_data:
         reading.require_file(model_paths.train)
         provenance.require_current([model_paths.train])
     reading.require_file(model_paths.template)
-    metadata_files = model_paths.metadata.glob("*_metadata*.csv") if model_paths.metadata else ()
-    cli.require_outputs(
-        [
-            *submission.files_of(model_paths.output),
-            model_paths.probabilities,
-            vars(options).get("log"),
-        ],
-        [model_paths.train, model_paths.template, *metadata_files],
-    )
+    _require_outputs(model_paths, log=vars(options).get("log"))
     return model_paths
+
+
+def _require_outputs(paths: Paths, log: Path | None) -> None:
+    """Raise `InputError` unless all files that a sample model writes can be written.
+
+    None of them may be a file that the model reads. `log` is the log file, if there is one.
+    """
+    inputs = [paths.train, paths.template]
+    if paths.metadata is not None:
+        inputs += paths.metadata.glob("*_metadata*.csv")
+    outputs = [*submission.files_of(paths.output), paths.probabilities, log]
+    cli.require_outputs(outputs, inputs)
 
 
 def metadata_folder(train_dir: Path, named: Path | None = None) -> Path | None:

@@ -40,14 +40,7 @@ def place_simulated(
     try:
         # First make the folder of this process, then look for folders of other processes: if two
         # start at the same time, at least one of the two finds the other.
-        for other in data_dir.glob(".simulation.*.partial"):
-            if other != partial:
-                # The name is .simulation.<process id>.partial.
-                process = other.name.split(".")[2]
-                raise InputError(
-                    f"{data_dir}: another process ({process}) is simulating into "
-                    f"it; wait until it ends, or remove {other.name} if there is none"
-                )
+        _require_no_other_process(data_dir, partial)
         old_paths = replaceable_files(data_dir)
         replaced = _fingerprints(old_paths, data_dir)
         for folder in folders:
@@ -64,18 +57,40 @@ def place_simulated(
         # killed while it moves files, the next simulation still recognises all of them.
         marker_path = data_dir / layout.SIMULATED_MARKER_NAME
         _write_json(marker_path, {**marker, "replaced": replaced})
-        targets = set()
-        for path in new_paths:
-            target = data_dir / path.relative_to(partial)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            path.replace(target)
-            targets.add(target)
-        for path in old_paths:
-            if path not in targets:
-                path.unlink(missing_ok=True)
+        _replace_files(old_paths, new_paths, partial, data_dir)
         _write_json(marker_path, marker)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _require_no_other_process(data_dir: Path, partial: Path) -> None:
+    """Raise `InputError` if another process simulates into a data folder.
+
+    `partial` is the temporary folder of this process in the data folder.
+    """
+    for other in data_dir.glob(".simulation.*.partial"):
+        if other != partial:
+            # The name is .simulation.<process id>.partial.
+            process = other.name.split(".")[2]
+            raise InputError(
+                f"{data_dir}: another process ({process}) is simulating into "
+                f"it; wait until it ends, or remove {other.name} if there is none"
+            )
+
+
+def _replace_files(
+    old_paths: Iterable[Path], new_paths: Iterable[Path], partial: Path, data_dir: Path
+) -> None:
+    """Move the new files from the folder `partial` into the data folder; remove other old files."""
+    targets = set()
+    for path in new_paths:
+        target = data_dir / path.relative_to(partial)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(target)
+        targets.add(target)
+    for path in old_paths:
+        if path not in targets:
+            path.unlink(missing_ok=True)
 
 
 def _fingerprints(paths: Iterable[Path], folder: Path) -> dict[str, Any]:
@@ -88,8 +103,11 @@ def _sketches(paths: Iterable[Path], folder: Path) -> dict[str, Any]:
     sketches = {}
     for path in paths:
         if path.suffix == ".csv":
-            sketches[path.relative_to(folder).as_posix()] = row_sketches.sketch(path)
-    return {name: sketch for name, sketch in sketches.items() if sketch}
+            sketch = row_sketches.sketch(path)
+            # The sketch of a file without answers or judgements is empty.
+            if sketch:
+                sketches[path.relative_to(folder).as_posix()] = sketch
+    return sketches
 
 
 def _require_simulated(folder: Path, simulated: Collection[Path]) -> None:

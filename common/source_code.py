@@ -102,17 +102,17 @@ def _is_folder(path: Path) -> bool:
 
 
 def fingerprint(*scripts: Path) -> str:
-    """Return 12 hexadecimal digits that change with the code of scripts and of their imports.
+    """Return a fingerprint of the code of scripts and of the kit's files that they import.
 
-    They do not change with the folder of the code, so that a copy has the same fingerprint.
+    The fingerprint has 12 hexadecimal digits. It depends on the names and contents of the files but
+    not on their folders: a copy of the code has the same fingerprint.
     """
-    return fingerprint_contents(
-        sorted((path.name, code) for path, code in files_of(*scripts).items())
-    )
+    contents = [(path.name, code) for path, code in files_of(*scripts).items()]
+    return fingerprint_contents(sorted(contents))
 
 
 def fingerprint_contents(files: Iterable[tuple[str, bytes]]) -> str:
-    """Return 12 hexadecimal digits that change with the names and contents of files."""
+    """Return a fingerprint of 12 hexadecimal digits of files, given by name and content."""
     digest = sha256()
     for name, content in files:
         # Line ends may differ between systems.

@@ -12,7 +12,7 @@ from pathlib import Path
 _NAMES = re.compile(
     r"""
     \.(?!\.?$).*                            # hidden files: ._train.csv, .DS_Store, .git
-    | __MACOSX | Icon\r                     # macOS, the former in zips
+    | __MACOSX | Icon\r                     # macOS; zips that it makes hold a folder __MACOSX
     | (eh)?thumbs(_vista)?\.db | desktop\.ini | \$RECYCLE\.BIN | System\ Volume\ Information
     | .*Zone\.Identifier | .*:\$DATA        # streams of Windows, as files of their own
     | @eaDir | lost\+found                  # network storage, and a file system's own folder

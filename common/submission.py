@@ -13,7 +13,7 @@ from common import answers, provenance, reading, schema, writing, zips
 from common.arrays import Array, BoolArray, IntArray
 from common.errors import InputError, Report, quote, stop
 from common.schema import Column
-from common.tasks import TASKS
+from common.tasks import TASK_3, TASKS
 
 import numpy as np
 import numpy.typing as npt
@@ -116,7 +116,7 @@ def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
             f"quality has shape {np.shape(quality)}, expected {question.shape}, one for each "
             "question of the template"
         )
-    # lexsort puts NaN after every number.
+    # The last key of `lexsort` counts first. It puts NaN after every number.
     order = np.lexsort((question, -np.asarray(quality, np.float64)))
     # order[k] is the position of the question with rank k + 1. The argsort of a permutation is its
     # inverse, here the rank of each question.
@@ -150,9 +150,8 @@ def write_ranking(
         If there is not one quality for each question.
     """
     ranking = rank_by_quality(question, quality)
-    _write(
-        pd.DataFrame({"QuestionId": question}), schema.RANKING, ranking, path, 3, name, made_from
-    )
+    table = pd.DataFrame({"QuestionId": question})
+    _write(table, schema.RANKING, ranking, path, TASK_3.number, name, made_from)
 
 
 def files_of(path: Path) -> list[Path]:
@@ -192,14 +191,14 @@ def _write(
     # The message names the row and the value that the file would have; row 1 is the header.
     reading.require_valid(path, column, value, first_row=2, verb="would be")
     table[column.name] = value.astype(column.dtype)
-    paths = files_of(path)
-    with writing.atomic_write(*paths) as (csv_file, zip_file, record):
+    csv_path, zip_path, record_path = files_of(path)
+    with writing.atomic_write(csv_path, zip_path, record_path) as (csv_file, zip_file, record_file):
         writing.write_csv_to(csv_file, table)
         csv_file.flush()
         zips.write_zip_to(zip_file, {TASKS[task].submission: Path(csv_file.name)})
-        files = {paths[0]: csv_file, paths[1]: zip_file}
-        origin = provenance.this_process(path.parent, files, made_from, name=name)
-        record.write(origin.as_json())
+        files = {csv_path: csv_file, zip_path: zip_file}
+        record = provenance.this_process(path.parent, files, made_from, name=name)
+        record_file.write(record.as_json())
 
 
 # ---- For evaluations: read and check a submission ------------------------------------------------
@@ -237,8 +236,8 @@ def read_predictions(path: Path, task: int, template: Path, report: Report = sto
 def read_pair_values(source: reading.Source, column: Column, report: Report = stop) -> pd.DataFrame:
     """Read UserId, QuestionId and one further column, from a submission or a file of true answers.
 
-    `report` is called with each fault of the file; `stop` raises the first. If a row's ids are
-    unreadable, or repeat the pair of an earlier row, both ids of the row are -1.
+    `report` is called with each fault of the file; by default, the first fault is raised. In a row
+    whose ids are unreadable, or whose pair an earlier row has, both ids become -1.
     """
     pairs = reading.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
     ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
@@ -286,6 +285,7 @@ def find_pairs(
     else:
         rows = answers.find_rows(keys, wanted_keys)
     missing = np.flatnonzero(rows < 0)
+    # The key of a row whose ids are -1 is negative.
     is_readable = keys >= 0
     # If no row could be read, that has been reported: do not report all pairs as missing too.
     if len(missing) and is_readable.any():
@@ -322,9 +322,11 @@ def read_ranking(path: Path, template: Path, report: Report = stop) -> pd.Series
     once. A rank or an id that was reported as unreadable is -1.
     """
     expected = read_ranking_template(template)
-    source = submission_source(path, 3, template, report)
+    source = submission_source(path, TASK_3.number, template, report)
     columns = (schema.QUESTION_ID, schema.RANKING)
-    question, ranking = reading.read_table(source, columns, report=report).to_numpy().T
+    table = reading.read_table(source, columns, report=report).to_numpy()
+    question = table[:, 0]
+    ranking = table[:, 1]
     answers.match_ids(source, "QuestionId", question, expected.tolist(), "the template", report)
     _require_all_ranks(source, ranking, len(expected), report)
     return pd.Series(ranking, question)

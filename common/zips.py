@@ -74,17 +74,17 @@ def _tidy(archive: zipfile.ZipFile, path: Path) -> None:
 
     Raises `InputError` if two members then have the same name.
     """
+    members = []
     for member in archive.filelist:
         member.filename = member.filename.replace("\\", "/").removeprefix("./")
-    members = [
-        member
-        for member in archive.filelist
         # A zip may hold the folder "./", whose name is empty now.
-        if member.filename and not is_stray_path(member.filename)
-    ]
+        if member.filename and not is_stray_path(member.filename):
+            members.append(member)
+    # If several members have the same name, this is the last one.
     by_name = {member.filename: member for member in members}
     for member in members:
-        # A zip may hold a file twice, and the last one counts; but here the names have differed.
+        # A zip may hold a file twice, and the last one counts. The names must not have become equal
+        # only here.
         other = by_name[member.filename]
         if other.orig_filename != member.orig_filename:
             raise InputError(
@@ -107,13 +107,13 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
         raise InputError(too_large)
     if member.flag_bits & 1:  # Flag of encryption, APPNOTE 4.4.4.
         raise InputError(f"{name}: is encrypted, expected a zip without a password")
-    # Python's reader stops at the size that the zip states, and does not find that the member is
-    # larger. So give the reader a larger size, which is never reached, and no checksum. Size and
-    # checksum are checked below.
-    unbounded: Any = copy(member)
-    unbounded.file_size = max_size + 2
-    unbounded.CRC = None
-    with archive.open(unbounded) as file:
+    # Python's reader stops at the size that the zip states, and does not notice if the member is
+    # larger. Give the reader a copy of the member that states no checksum, and a size that it never
+    # reaches: at most `max_size + 1` bytes are read. Size and checksum are checked below.
+    with_large_size: Any = copy(member)
+    with_large_size.file_size = max_size + 2
+    with_large_size.CRC = None
+    with archive.open(with_large_size) as file:
         # One byte more than allowed shows that the member is too large.
         content = file.read(max_size + 1)
     if len(content) > max_size:
@@ -138,13 +138,15 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
         size = sum(member.file_size for member in members)
         if size > max_size:
             raise InputError(f"{path}: unpacks to {size:,} bytes, expected at most {max_size:,}")
-        if (n := len(members)) > _MAX_MEMBERS:
-            raise InputError(f"{path}: holds {n:,} files, expected at most {_MAX_MEMBERS:,}")
+        n_members = len(members)
+        if n_members > _MAX_MEMBERS:
+            raise InputError(
+                f"{path}: holds {n_members:,} files, expected at most {_MAX_MEMBERS:,}"
+            )
         for member in members:
             # `orig_filename` is the name in the zip; in `filename`, Python has changed dangerous
             # names.
-            name = member.orig_filename.replace("\\", "/")
-            if name.startswith("/") or ".." in name.split("/") or ":" in name.split("/")[0]:
+            if _leads_out(member.orig_filename):
                 raise InputError(
                     f"{path}: holds {printable(member.orig_filename)}, which leads out of its "
                     "folder, expected names below it"
@@ -159,6 +161,14 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
                 raise InputError(
                     f"{path}: {printable(member.filename)} cannot be unpacked ({error.strerror})"
                 ) from None
+
+
+def _leads_out(name: str) -> bool:
+    """Return whether the name of a member leads out of the folder that a zip is unpacked into."""
+    folders = name.replace("\\", "/").split("/")
+    is_absolute = folders[0] == "" and len(folders) > 1
+    has_drive = ":" in folders[0]
+    return is_absolute or has_drive or ".." in folders
 
 
 def zip_source(path: Path, member: str, max_size: int, report: Report = stop) -> Source:
@@ -183,11 +193,13 @@ def zip_source(path: Path, member: str, max_size: int, report: Report = stop) ->
 
 def _describe_content(names: Sequence[str]) -> str:
     """Describe a zip by the names in it, for the message that it holds the wrong files."""
-    folders = [name for name in names if "/" in name]
-    if folders:
-        return f"holds a folder ({printable(folders[0])})"
+    in_folders = [name for name in names if "/" in name]
+    if in_folders:
+        return f"holds a folder ({printable(in_folders[0])})"
     shown = ", ".join(printable(name) for name in names[:SHOWN]) or "nothing"
-    return f"holds {shown}" if len(names) == 1 else f"holds {len(names)} files ({shown})"
+    if len(names) == 1:
+        return f"holds {shown}"
+    return f"holds {len(names)} files ({shown})"
 
 
 def write_zip_to(file: BinaryIO, members: Mapping[str, Path]) -> None:
