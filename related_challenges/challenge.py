@@ -5,7 +5,7 @@ and run checks. Every challenge keeps its files in `data/` beside its scripts.
 """
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -330,9 +330,9 @@ def start_evaluation(
         # Files that a score file must not replace.
         inputs=(options.submission, options.reference),
     )
-    paths = (find_answer_files or _files_in)(options.reference)
-    # A missing file gets its message when the evaluation reads it.
-    true_answers = [path for path in paths if path.is_file()]
+    find_files = find_answer_files or _files_in
+    # Files that are missing are left out here: the evaluation reports them when it reads them.
+    true_answers = [path for path in find_files(options.reference) if path.is_file()]
     options.doubts = entry_origin.judge_submission(options.submission, true_answers)
     return options
 
@@ -454,10 +454,21 @@ def read_predictions(
     file_ids = table[folds.ID.name].to_numpy(object)
     # The row of each id in the file, -1 for a missing id.
     row_of_id = match_ids(source, folds.ID.name, file_ids, ids, source_of_ids, report)
+    values, faults = _parse_cells(table[column], parse)
+    report_faults(source, column, faults, expected, report)
+    return [values[row] if row >= 0 else "" for row in row_of_id]
+
+
+def _parse_cells(
+    cells: Iterable[str], parse: Callable[[str], Any]
+) -> tuple[list[Any], dict[int, str]]:
+    """Parse the cells of a column; return the values, and the faults as `report_faults` takes them.
+
+    The value of a faulty cell is "". `parse` is that of `read_predictions`.
+    """
     values: list[Any] = []
-    # The fault of each row whose cell is faulty, such as "is 'F'".
     faults: dict[int, str] = {}
-    for row, cell in enumerate(table[column]):
+    for row, cell in enumerate(cells):
         try:
             values.append(parse(cell))
         except InputError as error:
@@ -468,8 +479,7 @@ def read_predictions(
             # `read_table` has reported an empty cell, unless a cell may be empty.
             if cell:
                 faults[row] = f"is {quote(cell)}"
-    report_faults(source, column, faults, expected, report)
-    return [values[row] if row >= 0 else "" for row in row_of_id]
+    return values, faults
 
 
 def report_faults(
@@ -484,7 +494,8 @@ def report_faults(
     column : str
         Name of the column.
     faults : mapping of int to str
-        What is wrong with a cell, such as ``is 'F'``, by its row counted from 0.
+        The row of each faulty cell, where 0 is the first row below the header, and what is wrong
+        with the cell, such as ``is 'F'``.
     expected : str
         What a cell should hold.
     report : callable
@@ -492,10 +503,9 @@ def report_faults(
     """
     if not faults:
         return
-    shown = [
-        f"row {source.row_number(row)} {fault}"
-        for row, fault in islice(faults.items(), reading.SHOWN)
-    ]
+    shown = []
+    for row, fault in islice(faults.items(), reading.SHOWN):
+        shown.append(f"row {source.row_number(row)} {fault}")
     reading.report_cells(source, column, shown, len(faults), expected, report)
 
 

@@ -73,7 +73,7 @@ def read_folds(path: Path, ids: Sequence[str]) -> npt.NDArray[np.int32]:
 
 
 def train_and_test(fold: IntArray) -> Iterator[tuple[BoolArray, BoolArray]]:
-    """For each fold, yield masks of the examples of all other folds and of those of the fold.
+    """For each fold, yield a mask of the examples to train on, and a mask of those to predict.
 
     Parameters
     ----------

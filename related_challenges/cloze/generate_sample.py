@@ -51,7 +51,8 @@ WORDINGS = {
 def write_sample(folder: Path, seed: int) -> None:
     """Write the training and the test queries into a folder.
 
-    Each query is about a person of its own. A random fact about this person fills the gap.
+    Each query is about another invented person. One random fact about this person is left out of
+    the query, where `queries.MASK` stands for it. This fact is the answer.
     """
     rng = np.random.default_rng(seed)
     # Names of countries end in "ia".
@@ -68,7 +69,8 @@ def write_sample(folder: Path, seed: int) -> None:
             "profession": rng.choice(list(TOOLS)),
             "birthday": f"{rng.integers(1800, 1990)} {rng.choice(MONTHS)} {rng.integers(1, 29)}",
         }
-        # One country with two names, since two kinds of queries ask for it (see `WORDINGS`).
+        # Two kinds of queries ask for the country of the university, each with its own wordings:
+        # store the country under both keys of `WORDINGS`.
         facts["university country"] = country_of[facts["university"]]
         facts["country of study"] = facts["university country"]
         facts["tool"] = TOOLS[facts["profession"]]

@@ -42,12 +42,10 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
     k = options.candidates
     reference = queries.read_queries(options.reference, answers=True)
     guesses = queries.read_guesses(options.submission, reference["id"].tolist(), candidates=k)
-    scores = np.array(
-        [
-            best_f1(query_guesses[:k], answers, normalise=options.normalise)
-            for query_guesses, answers in zip(guesses, reference["answers"], strict=True)
-        ]
-    )
+    best_scores = []
+    for query_guesses, answers in zip(guesses, reference["answers"], strict=True):
+        best_scores.append(best_f1(query_guesses[:k], answers, normalise=options.normalise))
+    scores = np.array(best_scores)
     mean = float(scores.mean())
     groups = group_scores(reference, scores)
     rows = [group_row(name, scores_of_group) for name, scores_of_group in groups]

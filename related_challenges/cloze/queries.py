@@ -81,25 +81,26 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
             lines = file.read().split("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text: {error.reason}") from None
-    queries = []
-    line_of_id: dict[str, int] = {}
-    repeated = ""
+    # The queries by the number of their line.
+    queries = {}
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        query = _read_query(f"{path}: line {number}", line, answers)
-        queries.append(query)
-        query_id = query["id"]
-        if query_id not in line_of_id:
-            line_of_id[query_id] = number
-        elif not repeated:
-            repeated = f"line {number} repeats qid {quote(query_id)} of line {line_of_id[query_id]}"
+        if line.strip():
+            queries[number] = _read_query(f"{path}: line {number}", line, answers)
     if not queries:
         raise InputError(f"{path}: is empty, expected a JSON object in each line")
-    # Repeated ids are reported after the loop, since faults of single lines come first.
-    if repeated:
-        raise InputError(f"{path}: {repeated}")
-    return pd.DataFrame(queries)
+    _require_distinct_ids(path, queries)
+    return pd.DataFrame(queries.values())
+
+
+def _require_distinct_ids(path: Path, queries: Mapping[int, Mapping[str, Any]]) -> None:
+    """Raise `InputError` if two queries have the same id; `queries` are by their line."""
+    line_of_id: dict[str, int] = {}
+    for number, query in queries.items():
+        first_line = line_of_id.setdefault(query["id"], number)
+        if first_line != number:
+            raise InputError(
+                f"{path}: line {number} repeats qid {quote(query['id'])} of line {first_line}"
+            )
 
 
 def _read_query(where: str, line: str, answers: bool) -> dict[str, Any]:
@@ -227,10 +228,9 @@ def run_model(
     else:
         # A model does not see the answers that it predicts.
         unanswered = train.drop(columns="answers")
-        fits = [
-            (train[train_rows], unanswered[test_rows])
-            for train_rows, test_rows in folds.train_and_test(fold)
-        ]
+        fits = []
+        for train_rows, test_rows in folds.train_and_test(fold):
+            fits.append((train[train_rows], unanswered[test_rows]))
     ids = []
     guesses_as_json = []
     for train_queries, test_queries in fits:

@@ -346,12 +346,13 @@ def _read_answer_file(path: Path, columns: Sequence[Column], **constants: int) -
         If the file is missing or faulty, or if a user belongs to another phase.
     """
     answers = _read(path, columns, once_per_user=True).assign(**constants)
-    wrong = answers[answers["user_id"] % USER_MODULUS != answers["phase_id"]]
-    # The fault of each row whose user is of another phase.
+    # A user's id tells in which phase the user is a test user.
+    is_wrong = answers["user_id"] % USER_MODULUS != answers["phase_id"]
+    wrong = answers[is_wrong]
     faults = {}
     for row, user, phase in zip(wrong.index, wrong["user_id"], wrong["phase_id"], strict=True):
         faults[row] = f"is {user}, who is no test user of phase {phase}"
     expected = f"the phase to be user_id mod {USER_MODULUS}"
-    # Raises an error if there are faults.
+    # This raises an error if there are faults.
     challenge.report_faults(_source(path, columns), _USER.name, faults, expected, stop)
     return answers

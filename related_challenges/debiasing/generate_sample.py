@@ -48,7 +48,8 @@ def write_sample(folder: Path, seed: int) -> None:
         begin = phase * STEP
         is_inside = all_clicks["time"].between(begin, begin + WINDOW, inclusive="left")
         inside = all_clicks[is_inside]
-        # As in the real files, a user's id tells in which phase the user is a test user.
+        # As in the real files, the remainder of a user's id is the number of the phase in which the
+        # user is a test user.
         is_test_user = inside["user_id"] % clicks.USER_MODULUS == phase
         hidden, known = clicks.split_latest(inside[is_test_user])
         # A test user has at least two known clicks, as in the real files.
@@ -70,9 +71,10 @@ def simulate_clicks(rng: np.random.Generator) -> pd.DataFrame:
     theme = rng.integers(N_THEMES, size=N_ITEMS)
     popularity = (1 / np.arange(1, N_ITEMS + 1)) ** 0.7
     # Each item's successors are drawn from the items of its theme. An item may be drawn twice.
-    successors = np.array(
-        [rng.choice(np.flatnonzero(theme == theme[i]), N_SUCCESSORS) for i in range(N_ITEMS)]
-    )
+    successors = []
+    for item in range(N_ITEMS):
+        items_of_theme = np.flatnonzero(theme == theme[item])
+        successors.append(rng.choice(items_of_theme, N_SUCCESSORS))
     popular = rng.choice(N_ITEMS, (N_USERS, N_POPULAR), p=popularity / popularity.sum())
     parts = []
     for user, popular_items in enumerate(popular):

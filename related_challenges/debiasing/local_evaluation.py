@@ -17,6 +17,7 @@ adds these 7.
 import argparse
 
 from common import cli, pages, reading
+from common.arrays import FloatArray
 from common.errors import InputError
 from related_challenges import challenge
 
@@ -76,10 +77,14 @@ def write_scores(
         A number that is added to each sum over the phases.
     """
     sums = clicks.sum_over_phases(scores) + added
-    table = scores.rename(index="phase {}".format)
-    table.loc["mean"] = clicks.sum_over_phases(scores) / len(scores)
-    table.loc[f"sum + {added}" if added else "sum"] = sums
-    rows = [[name, *map("{:.4f}".format, row)] for name, *row in table.itertuples()]
+    table = tabulate_scores(scores, sums, added)
+    rows = []
+    for name, row in zip(table.index, table.to_numpy(), strict=True):
+        rows.append([name, *(f"{value:.4f}" for value in row)])
+    parts = {}
+    for name in table.index:
+        for metric in table.columns:
+            parts[f"{metric}, {name}"] = float(table.loc[name, metric])
 
     added_text = f", plus {added}" if added else ""
     unit = "phases" if len(scores) > 1 else "phase"
@@ -97,21 +102,29 @@ def write_scores(
         metric_name="NDCG@50 full, sum over the phases",
         metric=f"NDCG@50 over all test users, {sum_text}",
         score=float(sums[0]),
-        # If this file is missing, the answers have been computed from other files in its folder.
+        # If the file of answers is missing, `clicks.read_answers` has computed the answers from
+        # other files in its folder.
         reference=reference if reading.is_there(reference) else reference.parent,
         facts=[
             ("Users scored", f"{len(answers):,}"),
             ("Users of rare items (half)", f"{clicks.is_rare(answers).sum():,}"),
         ],
         rules=describe_rules(options, added_text),
-        parts={
-            f"{metric}, {name}": float(table.loc[name, metric])
-            for name in table.index
-            for metric in table.columns
-        },
+        parts=parts,
         figures=dict(zip(NAMES_ON_LEADERBOARD, sums.tolist(), strict=True)),
         body=pages.part("table", page_header, rows, caption="Metrics by phase", stacks=True),
     )
+
+
+def tabulate_scores(scores: pd.DataFrame, sums: FloatArray, added: int) -> pd.DataFrame:
+    """Return the scores with a row for each phase, then the rows of their means and of their sums.
+
+    `sums` are the sums over the phases, which include the number `added`.
+    """
+    table = scores.rename(index="phase {}".format)
+    table.loc["mean"] = clicks.sum_over_phases(scores) / len(scores)
+    table.loc[f"sum + {added}" if added else "sum"] = sums
+    return table
 
 
 def describe_rules(options: argparse.Namespace, added_text: str) -> str:

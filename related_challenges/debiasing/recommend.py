@@ -129,18 +129,21 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
     history_start = phase_start - HISTORY * length
     queries = clicks.read_queries(test_dir / clicks.QUERY_TIMES.format(number))
     parts = [inside]
-    # Time of the oldest click of this phase, which may be one to predict.
-    read_from = min(phase_start, queries["time"].min())
-    # Go back from phase to phase. Take the clicks that are older than all clicks read so far, so
-    # that no click is taken twice.
+    # The time of the oldest click that has been read so far. At first, this is the oldest click of
+    # this phase, which may be a click to predict.
+    oldest = min(phase_start, queries["time"].min())
+    # Go back from phase to phase. Take only clicks that are older than all clicks read so far:
+    # phases overlap, and no click is to be taken twice.
     earlier_phases = [phase for phase in clicks.find_phases(train_dir) if phase < number]
     for earlier_phase in reversed(earlier_phases):
-        if read_from <= history_start:
+        if oldest <= history_start:
             break
-        older = read_known_clicks(earlier_phase)
-        is_taken = (older["time"] < read_from) & (older["time"] >= history_start)
-        parts.append(older[is_taken & older["item_id"].isin(item_ids)])
-        read_from = min(read_from, older["time"].min())
+        earlier = read_known_clicks(earlier_phase)
+        is_older = earlier["time"] < oldest
+        is_in_history = earlier["time"] >= history_start
+        is_on_known_item = earlier["item_id"].isin(item_ids)
+        parts.append(earlier[is_older & is_in_history & is_on_known_item])
+        oldest = min(oldest, earlier["time"].min())
     table = pd.concat(parts).sort_values(["user_id", "time"], kind="stable")
     # The users of the clicks and the test users are numbered together.
     user, user_ids = pd.concat([table["user_id"], queries["user_id"]]).factorize()
@@ -231,9 +234,10 @@ def largest_columns(values: FloatArray, n: int) -> IntArray:
     is_chosen = rounded >= nth_largest
     n_surplus = is_chosen.sum(axis=1) - n
     for row in np.flatnonzero(n_surplus):
-        # Several values equal the n-th largest: the surplus among them is dropped, from the right.
+        # Several values equal the n-th largest: drop the surplus, those farthest to the right.
         equal_columns = np.flatnonzero(rounded[row] == nth_largest[row])
-        is_chosen[row, equal_columns[-n_surplus[row] :]] = False
+        dropped = equal_columns[-n_surplus[row] :]
+        is_chosen[row, dropped] = False
     # Each row now has exactly n chosen values.
     columns = np.nonzero(is_chosen)[1].reshape(len(values), n)
     chosen = np.take_along_axis(rounded, columns, axis=1)

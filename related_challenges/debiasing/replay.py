@@ -86,13 +86,14 @@ def main() -> None:
     submissions = find_submissions(options.season)
     reference = options.input_dir / options.ref_data
     answers = clicks.read_answers(reference)
-    n_of_day: Counter[tuple[str, int, bool]] = Counter()
+    n_by_day: Counter[tuple[str, int, bool]] = Counter()
     scored = []
     refused = []
     for submission in tqdm(submissions, "submissions", disable=None):
-        n_of_day[day_key(submission)] += 1
+        day = day_key(submission)
+        n_by_day[day] += 1
         most = MOST_A_DAY_IN_FINAL_STAGE if submission.is_final else MOST_A_DAY
-        if n_of_day[day_key(submission)] > most:
+        if n_by_day[day] > most:
             refused.append(f"{submission.path}: comes after {most} of the same day")
             continue
         counted = clicks.answers_that_count(submission.phase, answers, reference)

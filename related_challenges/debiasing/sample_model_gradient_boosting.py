@@ -123,12 +123,13 @@ def training_part(phase: recommend.Phase, number: int) -> tuple[NDArray[np.float
     # should come first.
     has_answer = np.bincount(masked_row, is_clicked, len(answer)) > 0
     n_candidates = np.bincount(masked_row, minlength=len(answer))
-    # Each candidate is drawn with probability N_WRONG / (number of candidates of the user): if a
-    # random number from 0 to 1 is below this probability.
+    # Draw each candidate with the probability N_WRONG / n_candidates of its user: draw it if a
+    # random number from 0 to 1, times n_candidates, is below N_WRONG.
     random_number = np.random.default_rng(number).random(len(is_clicked))
     is_drawn = random_number * n_candidates[masked_row] < N_WRONG
-    rows = has_answer[masked_row] & (is_clicked | is_drawn)
-    return describe(masked, neighbours, vectors, candidates[rows]), is_clicked[rows]
+    is_example = has_answer[masked_row] & (is_clicked | is_drawn)
+    features = describe(masked, neighbours, vectors, candidates[is_example])
+    return features, is_clicked[is_example]
 
 
 def describe(
@@ -182,7 +183,7 @@ def similarity_features(
     """Describe how similar each candidate is to the items that its user clicked.
 
     The features are sums of similarities with different weights, smallest and greatest values, and
-    counts. `query_time` is the time of the click to predict. It and all features have the shape
+    counts. `query_time` is the time of the click to predict. All arrays have the shape
     (candidates,).
     """
     n_candidates = len(candidates)
@@ -266,8 +267,8 @@ def user_features(
 ) -> dict[str, Array]:
     """Describe how active each candidate's user is, and how popular the user's items are.
 
-    `n_clicks` has the shape (users,) and `n_item_clicks` (items,). `latest` is the index of the
-    user's latest click. It, all other arrays and the features have the shape (candidates,).
+    `n_clicks` has the shape (users,) and `n_item_clicks` (items,). All other arrays and the
+    features have the shape (candidates,). `latest` is the index of the user's latest click.
     """
     popularity = np.log(n_item_clicks)
     popularity_sum = np.bincount(phase.user, popularity[phase.item], phase.n_users)

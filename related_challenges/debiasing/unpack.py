@@ -34,8 +34,9 @@ BLOCK_SIZE = 1 << 20
 class Places:
     """Where passwords come from, and where files go."""
 
-    # The file of passwords, for messages, and the password of each zip by its name without .zip.
+    # The file of passwords, for messages.
     password_file: Path
+    # The password of each zip, by the zip's name without .zip.
     passwords: Mapping[str, str]
     # The folder of the zips, which gets the files at the end.
     folder: Path
@@ -131,13 +132,14 @@ def unpack(path: Path, shown_name: str, places: Places) -> None:
 
 def find_members(archive: zipfile.ZipFile, endings: Sequence[str]) -> list[zipfile.ZipInfo]:
     """Return the organisers' files in a zip whose names have one of the endings."""
-    return [
-        member
-        for member in archive.infolist()
+    members = []
+    for member in archive.infolist():
+        name = PurePosixPath(member.filename).name
         # The prefix also leaves out the files ._underexpose_... that macOS adds to a zip.
-        if PurePosixPath(member.filename).name.startswith(PREFIX)
-        and member.filename.endswith(tuple(endings))
-    ]
+        is_of_organisers = name.startswith(PREFIX)
+        if is_of_organisers and member.filename.endswith(tuple(endings)):
+            members.append(member)
+    return members
 
 
 def is_new(member: zipfile.ZipInfo, origin: str, places: Places) -> bool:

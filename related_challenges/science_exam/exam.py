@@ -168,9 +168,11 @@ def plan_fits(
     # Questions that are not among the training questions get fold -1. No training question is in
     # that fold, so its fit learns from all of them.
     predicted_fold = to_predict["prompt"].map(fold_by_prompt).fillna(-1).to_numpy(int)
-    fits = [
-        (fold != test_fold, predicted_fold == test_fold) for test_fold in np.unique(predicted_fold)
-    ]
+    fits = []
+    for test_fold in np.unique(predicted_fold):
+        rows_to_learn_from = fold != test_fold
+        rows_to_predict = predicted_fold == test_fold
+        fits.append((rows_to_learn_from, rows_to_predict))
     return train, fits
 
 

@@ -18,7 +18,7 @@ import pandas as pd
 
 
 def score(questions: pd.DataFrame) -> FloatArray:
-    """For each option, count the words that it shares with its question, shape (questions, 5)."""
+    """Return the scores of the options of each question, shape (questions, 5)."""
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `questions`. Return: the scores of their options; the highest score is guessed first.
     return exam.count_shared_words(questions)

@@ -398,8 +398,9 @@ class Matches:
             features[f"{name} of symbols"] = np.where(n_symbols[text], share, 1)
         has_negation = (is_in_text @ texts.is_negation > 0).astype(float)
         # 1 if only the answer has a negation, -1 if only the reference has one.
-        negated_unlike = has_negation[pair_answer] - has_negation[pair_reference]
-        features["negated unlike the reference"] = negated_unlike
+        # 1 if only the answer has a negation, -1 if only the reference has one.
+        negation_difference = has_negation[pair_answer] - has_negation[pair_reference]
+        features["negated unlike the reference"] = negation_difference
         n_words = texts.n_words
         length_ratio = (n_words[pair_answer] + 1) / (n_words[pair_reference] + 1)
         features["log of the ratio of lengths"] = np.log(length_ratio)

@@ -113,23 +113,11 @@ def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
     """
     source = reading.file_source(path)
     rows = reading.read_table(source, COLUMNS)
-    is_facet = rows["facet"] != ""
-    _refuse_rows(source, rows, "id", ~rows["id"].isin(answers["id"]), "the id of an answer")
-    _refuse_rows(source, rows, "label", ~is_facet & ~rows["label"].isin(DEMAND), _one_of(DEMAND))
-    _refuse_rows(source, rows, "label", is_facet & ~rows["label"].isin(FACETS), _one_of(FACETS))
-    views = rows.groupby(["id", "annotator"], sort=False)
-    # A DeMAND label must be the only row of an annotator's view.
-    is_repeated = rows.duplicated(["id", "annotator", "facet"])
-    is_mixed = ~is_facet & (views["label"].transform("size") > 1)
-    one_view = "either one row without facet or one row for each facet, from each annotator"
-    _refuse_rows(source, rows, "id", is_repeated | is_mixed, one_view)
-    is_assumed = is_facet & (rows["label"].map(FACETS) == ASSUMED)
-    all_assumed = is_assumed.groupby([rows["id"], rows["annotator"]]).transform("all")
-    _refuse_rows(source, rows, "id", all_assumed, "a facet that is not Assumed for each answer")
+    _require_valid(source, rows, answers)
 
     # The key is the pair (annotator, id).
     labels: dict[Any, str] = {}
-    for (answer_id, annotator), view in views:
+    for (answer_id, annotator), view in rows.groupby(["id", "annotator"], sort=False):
         if view["facet"].iloc[0]:
             label = label_of_facets(view["label"].tolist())
         else:
@@ -147,6 +135,26 @@ def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
+def _require_valid(source: reading.Source, rows: pd.DataFrame, answers: pd.DataFrame) -> None:
+    """Raise `InputError` if the rows of a file of annotations are not as the module describes them.
+
+    `answers` are the annotated answers.
+    """
+    is_facet = rows["facet"] != ""
+    _refuse_rows(source, rows, "id", ~rows["id"].isin(answers["id"]), "the id of an answer")
+    _refuse_rows(source, rows, "label", ~is_facet & ~rows["label"].isin(DEMAND), _one_of(DEMAND))
+    _refuse_rows(source, rows, "label", is_facet & ~rows["label"].isin(FACETS), _one_of(FACETS))
+    # A view is what one annotator says about one answer. A DeMAND label must be its only row.
+    is_repeated = rows.duplicated(["id", "annotator", "facet"])
+    n_rows_of_view = rows.groupby(["id", "annotator"])["label"].transform("size")
+    is_mixed = ~is_facet & (n_rows_of_view > 1)
+    one_view = "either one row without facet or one row for each facet, from each annotator"
+    _refuse_rows(source, rows, "id", is_repeated | is_mixed, one_view)
+    is_assumed = is_facet & (rows["label"].map(FACETS) == ASSUMED)
+    all_assumed = is_assumed.groupby([rows["id"], rows["annotator"]]).transform("all")
+    _refuse_rows(source, rows, "id", all_assumed, "a facet that is not Assumed for each answer")
+
+
 def _one_of(labels: Mapping[str, str]) -> str:
     """Return the names of labels in words, for messages."""
     return f"one of {', '.join(labels)}"
@@ -159,6 +167,9 @@ def _refuse_rows(
     is_wrong: "pd.Series[bool]",
     expected: str,
 ) -> None:
-    """Raise `InputError` about wrong cells of a column, with their rows; if none, do nothing."""
+    """Raise `InputError` if any row is wrong: the message shows the first wrong cells of a column.
+
+    `expected` says what the column should hold.
+    """
     faults = {row: f"is {quote(rows[column][row])}" for row in rows.index[is_wrong]}
     challenge.report_faults(source, column, faults, expected, report=stop)

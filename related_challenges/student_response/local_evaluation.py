@@ -36,9 +36,9 @@ class Result:
     """A score, and how it is shown."""
 
     score: float
-    # Names the score on the terminal.
+    # The name of the score on the terminal.
     description: str
-    # Names the score on the page and in the record.
+    # The name of the score on the page and in the record.
     metric: str
     # How the score was computed, for the record.
     rules: str
@@ -91,9 +91,15 @@ def main() -> None:
 
 
 def score_all_answers(n_answers: int, counts: pd.DataFrame, measures: pd.DataFrame) -> Result:
-    """Return the macro F1 of all answers together, from their confusion matrix and measures."""
+    """Return the macro F1 of all answers together.
+
+    `counts` is the confusion matrix of the answers, and `measures` are those of
+    `responses.evaluate`.
+    """
     header = ["", *measures.columns]
-    rows = [[name, *map("{:.4f}".format, values)] for name, *values in measures.itertuples()]
+    rows = []
+    for name, values in zip(measures.index, measures.to_numpy(), strict=True):
+        rows.append([name, *(f"{value:.4f}" for value in values)])
     caption = "Micro average: mean over the labels, weighted by their numbers of answers"
     table = pages.part("table", header, rows, caption=caption, stacks=True)
     return Result(
@@ -109,9 +115,10 @@ def score_all_answers(n_answers: int, counts: pd.DataFrame, measures: pd.DataFra
 def score_mean_of_test_sets(
     test_sets: pd.DataFrame, corpus: str, n_ways: int, all_answers: Result
 ) -> Result:
-    """Return the mean macro F1 of the test sets, shown above the result of all answers together.
+    """Return the mean of the test sets' macro F1.
 
-    `test_sets` is the result of `responses.score_test_sets`.
+    Its tables begin with the table of the test sets, and the tables of `all_answers` follow.
+    `test_sets` is the table that `responses.score_test_sets` returns.
     """
     macro_f1 = test_sets["macro F1"][test_sets["labels"] == n_ways]
     header = responses.HEADER
@@ -136,9 +143,11 @@ def confusion_table(counts: pd.DataFrame) -> str:
     """
     header = ["", *(f"truly {name}" for name in counts)]
     rows = []
-    for name, *row in counts.itertuples():
-        if name != responses.UNINTERPRETABLE or any(row):
-            rows.append([f"predicted {name}", *map(str, row)])
+    for name, row in zip(counts.index, counts.to_numpy().tolist(), strict=True):
+        is_empty = not any(row)
+        if name == responses.UNINTERPRETABLE and is_empty:
+            continue
+        rows.append([f"predicted {name}", *map(str, row)])
     caption = "Numbers of answers, predictions in rows as in Dzikovska et al. (2012)."
     return pages.part("table", header, rows, caption=caption)
 

@@ -124,10 +124,11 @@ def describe_agreement(labels_by_annotator: pd.DataFrame) -> list[str]:
 
 
 def cohen_kappa(first: "pd.Series[str]", second: "pd.Series[str]") -> float:
-    """Return how much more often two annotators agree than by chance (Cohen 1960).
+    """Return Cohen's kappa of two annotators (Cohen 1960).
 
-    1 is full agreement, 0 that of annotators who choose each label as often as these do, but at
-    random.
+    Kappa is (agreement - by_chance) / (1 - by_chance): 1 for full agreement, 0 for annotators who
+    agree as often as by chance. By chance, each annotator would choose each label as often as now,
+    but at random.
 
     Parameters
     ----------
@@ -194,10 +195,11 @@ def hold_out(
 
     # In random order, the first answer to each question stays in the training set.
     shuffled = answers[~is_new_question].sample(frac=1, random_state=rng)
+    may_be_held_out = shuffled["question"].duplicated()
     for _, same_label in shuffled.groupby("label", observed=True):
-        may_be_held_out = shuffled["question"].duplicated()[same_label.index]
-        candidates = same_label.index[may_be_held_out]
-        folder[candidates[: round(answer_share * len(same_label))]] = responses.UNSEEN_ANSWERS
+        n_to_hold_out = round(answer_share * len(same_label))
+        candidates = same_label.index[may_be_held_out[same_label.index]]
+        folder[candidates[:n_to_hold_out]] = responses.UNSEEN_ANSWERS
     return folder
 
 

@@ -100,7 +100,7 @@ def read_responses(folder: Path, *, labels: LabelReading = "required") -> pd.Dat
     rows = []
     for number, (scenario, path) in enumerate(files):
         if labels != "ignored":
-            # Only then can an entry learn from the labels, and must not be scored on them.
+            # The model can learn from these labels: it must not be scored on them.
             provenance.note_source(path)
         for element in _read_elements(path):
             rows.append(element | {"question": number, "scenario": scenario, "path": path})
@@ -110,16 +110,9 @@ def read_responses(folder: Path, *, labels: LabelReading = "required") -> pd.Dat
     _check_questions(elements, roots)
     # A student may leave an answer empty; the empty text is an answer too.
     answers = elements[elements["tag"] == "studentAnswer"]
-    _refuse_first(roots[roots["id"] == ""], "<{tag}> has no attribute 'id'")
-    _refuse_first(answers[answers["id"] == ""], "<{tag}> has no attribute 'id'")
+    _require_ids(roots, answers)
     if not len(answers):
         raise InputError(f"{folder}: holds {len(files)} questions but no studentAnswer")
-    # The place where each id occurs first.
-    first_place = answers.groupby("id")["place"].transform("first")
-    repeated = answers.assign(first_place=first_place)[answers["id"].duplicated()]
-    _refuse_first(
-        repeated, "studentAnswer {id} is in {first_place} already, expected every id once"
-    )
 
     # The list of texts for each question (row) and tag (column).
     texts = elements.groupby(["question", "tag"])["text"].agg(list).unstack()
@@ -137,6 +130,18 @@ def read_responses(folder: Path, *, labels: LabelReading = "required") -> pd.Dat
     # NaN if labels are not read.
     known = answers["label"].where(answers["label"].isin(label_set))
     return answers.assign(label=pd.Categorical(known, label_set)).reset_index(drop=True)
+
+
+def _require_ids(roots: pd.DataFrame, answers: pd.DataFrame) -> None:
+    """Raise `InputError` if a question or an answer has no id, or two answers have the same id."""
+    _refuse_first(roots[roots["id"] == ""], "<{tag}> has no attribute 'id'")
+    _refuse_first(answers[answers["id"] == ""], "<{tag}> has no attribute 'id'")
+    # The place where each id occurs first.
+    first_place = answers.groupby("id")["place"].transform("first")
+    repeated = answers.assign(first_place=first_place)[answers["id"].duplicated()]
+    _refuse_first(
+        repeated, "studentAnswer {id} is in {first_place} already, expected every id once"
+    )
 
 
 def _check_questions(elements: pd.DataFrame, roots: pd.DataFrame) -> None:
@@ -249,7 +254,7 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
 
 
 def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
-    """Return the label set that the answers use, of which some labels may not occur.
+    """Return the label set of the answers' labels; some labels of the set may not occur.
 
     The set has
 
@@ -331,7 +336,8 @@ def read_fits(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Fit]]:
     answers = read_responses(folder)
     fold = challenge.read_folds(options, answers["id"].tolist())
     if fold is None:
-        answers = append_test_answers(answers, read_responses(options.test_dir, labels="ignored"))
+        test_answers = read_responses(options.test_dir, labels="ignored")
+        answers = append_test_answers(answers, test_answers)
         is_train = answers["label"].notna().to_numpy()
         masks = [(is_train, ~is_train)]
     else:
@@ -341,7 +347,8 @@ def read_fits(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Fit]]:
     fits = []
     for train, test in masks:
         _require_labels(folder, label_numbers[train], labels)
-        fits.append(Fit(train, test, np.where(train, label_numbers, UNKNOWN)))
+        known_numbers = np.where(train, label_numbers, UNKNOWN)
+        fits.append(Fit(train=train, test=test, label=known_numbers))
     if fold is not None:
         # All labels are hidden, since every answer is predicted in some fold.
         answers = answers.assign(label=pd.Categorical([None] * len(answers), labels))
@@ -562,10 +569,12 @@ def confusion_matrix(gold: Sequence[str], predicted: Sequence[str], ways: int) -
         Predicted labels in rows, ``uninterpretable`` last; gold labels in columns.
     """
     kept = [*LABEL_SETS[ways], UNINTERPRETABLE]
-    merged_label = {name: name if name in kept else "incorrect" for name in {*gold, *predicted}}
-    merged_predicted = pd.Series(predicted).map(merged_label)
-    merged_gold = pd.Series(gold).map(merged_label)
-    counts = pd.crosstab(merged_predicted, merged_gold)
+
+    def merge(labels: Sequence[str]) -> "pd.Series[str]":
+        """Return the labels, with ``incorrect`` in place of those that are not kept."""
+        return pd.Series([name if name in kept else "incorrect" for name in labels], dtype=object)
+
+    counts = pd.crosstab(merge(predicted), merge(gold))
     # `UNINTERPRETABLE` is never a gold label.
     return counts.reindex(kept, columns=list(LABEL_SETS[ways]), fill_value=0)
 
@@ -595,8 +604,8 @@ def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
     n_gold = counts.sum().to_numpy()
     # Number of answers of each label that are predicted correctly.
     n_agreed = np.diag(labelled)
-    # The corrective decision is appended as one more label, which unites all labels but the first,
-    # `correct`.
+    # Treat the corrective decision as one more label, which unites all labels but the first,
+    # `correct`. Append its numbers to those of the labels.
     agreed = np.append(n_agreed, labelled[1:, 1:].sum()).astype(float)
     predicted = np.append(n_predicted, n_predicted[1:].sum())
     gold = np.append(n_gold, n_gold[1:].sum())
@@ -648,17 +657,11 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
     scored = answers.assign(predicted=predicted)
     scored = scored[scored["scenario"] != ""]
     for scenario, test_set in scored.groupby("scenario", sort=False):
+        gold = test_set["label"].tolist()
         for ways in sizes:
-            gold = test_set["label"].tolist()
             counts = confusion_matrix(gold, test_set["predicted"].tolist(), ways)
             measures = evaluate(counts)
-            # The task's scorer sets the F1 of a label to 1 if the label neither occurs nor is
-            # predicted; `evaluate` sets it to 0.
-            # The last row is `UNINTERPRETABLE`, which is not a label.
-            n_predicted = counts.iloc[:-1].sum(axis=1)
-            n_gold = counts.sum()
-            is_absent = n_gold + n_predicted == 0
-            f1 = measures["F1"].head(ways).mask(is_absent, 1.0)
+            f1 = _f1_of_scorer(counts, measures)
             # In two test sets of sciEntsBank, `non_domain` hardly occurs: three answers in the one
             # have this label, and none in the other. The scorer leaves it out of their macro
             # average (`macroav.exclude` in evaluation.R).
@@ -669,6 +672,20 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
             weighted_f1 = float(measures["F1"][MICRO])
             rows.append((scenario, ways, len(test_set), accuracy, macro_f1, weighted_f1))
     return pd.DataFrame(rows, columns=HEADER)
+
+
+def _f1_of_scorer(counts: pd.DataFrame, measures: pd.DataFrame) -> "pd.Series[float]":
+    """Return the F1 of each label as the task's scorer computes it.
+
+    If a label neither occurs nor is predicted, its F1 is 1 there. `evaluate`, which has computed
+    `measures` from `counts`, sets it to 0.
+    """
+    n_labels = counts.shape[1]
+    # The last row is `UNINTERPRETABLE`, which is not a label.
+    n_predicted = counts.iloc[:-1].sum(axis=1)
+    n_gold = counts.sum()
+    is_absent = n_gold + n_predicted == 0
+    return measures["F1"].head(n_labels).mask(is_absent, 1.0)
 
 
 def test_set_rows(scores: pd.DataFrame, corpus: str) -> list[list[str]]:
@@ -685,13 +702,15 @@ def test_set_rows(scores: pd.DataFrame, corpus: str) -> list[list[str]]:
     """
     published = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
     published = published[published["corpus"] == corpus]
-    # Accuracy, macro F1 and weighted F1.
-    score_columns = HEADER[3:]
+    score_columns = ["accuracy", "macro F1", "weighted F1"]
     rows = []
-    for scenario, ways, n_answers, *figures in scores.itertuples(index=False):
-        rows.append([scenario, str(ways), f"{n_answers:,}", *map("{:.4f}".format, figures)])
-        is_comparable = (published["test set"] == scenario) & (published["labels"] == str(ways))
-        comparable = published.loc[is_comparable, ["system", *score_columns]]
-        for system, *published_figures in comparable.to_numpy():
-            rows.append([f"  {system}", str(ways), "", *published_figures])
+    for score in scores.to_dict("records"):
+        scenario = score["test set"]
+        ways = str(score["labels"])
+        shown_scores = [f"{score[name]:.4f}" for name in score_columns]
+        rows.append([scenario, ways, f"{score['answers']:,}", *shown_scores])
+        is_comparable = (published["test set"] == scenario) & (published["labels"] == ways)
+        for other in published[is_comparable].to_dict("records"):
+            published_scores = [other[name] for name in score_columns]
+            rows.append([f"  {other['system']}", ways, "", *published_scores])
     return rows
