@@ -93,10 +93,13 @@ def _fill(root: str, folder: Path, readable: Collection[str]) -> bool:
     os.makedirs(root + SHARED_MEMORY)
     os.makedirs(root + TEMPORARY_FILES)
     has_own_proc = _mount_proc(root)
-    # The paths that are mounted already; `_expose` adds to them.
-    mounted = {"/proc", str(folder)}
+    # Paths in the new root that `_expose` need not mount.
+    mounted = {str(folder)}
     if has_own_proc:
-        mounted = {str(folder), *_cover_proc(root, readable)}
+        mounted.update(_cover_proc(root, readable))
+    else:
+        # All of /proc is there already.
+        mounted.add("/proc")
     # Mount /dev/shm before everything that may lie in it.
     _mount("tmpfs", root + SHARED_MEMORY, _MS_NOSUID | _MS_NODEV, "tmpfs")
     os.makedirs(root + str(folder), exist_ok=True)
