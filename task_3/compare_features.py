@@ -67,10 +67,11 @@ def main() -> None:
 
     print(f"{len(judgements)} pairs, {len(data.answers):,} answers\n")
     print_table(judgements, rankings)
-    floor = metrics.random_best_agreement(judgements)
+    # The agreement with the best expert, for each of many random rankings.
+    by_chance = metrics.random_best_agreement(judgements)
     print(
-        f"\nA random ranking agrees with its best expert on {floor.mean():.2f} of the pairs on "
-        f"average; at most 1 in 20 on more than {np.percentile(floor, 95):.2f}."
+        f"\nA random ranking agrees with its best expert on {by_chance.mean():.2f} of the pairs on "
+        f"average; at most 1 in 20 on more than {np.percentile(by_chance, 95):.2f}."
     )
 
 
@@ -114,16 +115,17 @@ def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> 
     columns = [*judgements, "mean", "best"]
     print(f"| ranking, values ranked first | {' | '.join(columns)} |")
     print(f"|---|{'---|' * len(columns)}")
+    agreement_of_experts = pd.Series(dtype=float)
     for name, ranking in rankings.items():
         agrees = agreement(judgements, ranking)
         figures = compare_with_experts(judgements, agrees).reindex(columns)
+        # How often each expert agrees with the other experts, whatever the ranking.
         agreement_of_experts = figures["others"]
         cells = []
         for share, low, high in figures[["share", "low", "high"]].to_numpy():
             cells.append("" if np.isnan(share) else f"{share:.2f} ({low:.2f}–{high:.2f})")
         print(f"| {name} | {' | '.join(cells)} |")
-    # How often each expert agrees with the other experts does not depend on the ranking: the last
-    # row of the loop serves. The column "best" belongs to no fixed expert and stays empty.
+    # The column "best" belongs to no fixed expert and stays empty.
     shares = agreement_of_experts.drop("best")
     cells = ["" if np.isnan(share) else f"{share:.2f}" for share in shares]
     print(f"| the other experts | {' | '.join(cells)} | |")

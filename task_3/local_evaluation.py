@@ -83,8 +83,7 @@ def main() -> None:
     """Score the ranking that the flags name."""
     options = build_parser().parse_args()
     options.phase = choose_phase(options, TASK_3)
-    is_local = options.phase == LOCAL and not options.ref_data
-    if options.phase == LOCAL and not is_local:
+    if options.phase == LOCAL and options.ref_data:
         # With --ref_data, the experts' judgements come from a file of the user's own. By default,
         # they are compared with the ranking that is submitted in the first phase.
         options.phase = layout.PHASES[0]
@@ -92,14 +91,14 @@ def main() -> None:
     submission_dir = options.submission_dir or default.parent
     submitted = submission_dir / (options.submit_data or default.name)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
-    if is_local and options.rankings:
+    if options.phase != LOCAL:
+        evaluate_by_experts(options, submitted, template)
+        return
+    if options.rankings:
         raise InputError(
             "--rankings needs the judgements of experts, expected --phase or --ref_data too"
         )
-    if is_local:
-        evaluate_halves(options, submitted, template)
-    else:
-        evaluate_by_experts(options, submitted, template)
+    evaluate_halves(options, submitted, template)
 
 
 # ---- Against a panel of experts ------------------------------------------------------------------
@@ -110,7 +109,7 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     official = TASK_3.answers_path(options.phase)
     input_dir = options.input_dir or official.parent
     reference = cli.input_file(input_dir, options.ref_data or official.name)
-    inputs = submitted, reference, template, *options.rankings
+    inputs = [submitted, reference, template, *options.rankings]
     phase = TASK_3.phase_of(options.phase, options.ref_data)
     score_files.remove_scores(options.output_dir, TASK_3.number, phase, inputs)
     doubts = entry_origin.judge_submission(submitted, [reference])
@@ -123,32 +122,36 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     matched = ranking.match(submitted, reference, template, phase, options.missing)
     evaluation, page_values = ranking.explain(matched, ranking.score(matched), rivals=rivals)
     evaluation = replace(evaluation, doubts=doubts, made_from=simulated_ranking(submitted, phase))
-    lines = describe_agreement(page_values["agreement"], page_values["experts"])
     # A sentence on how well random rankings agree with their best experts.
     random_rankings = dict(evaluation.facts)[ranking.LUCK]
+    lines = describe_agreement(page_values["agreement"], page_values["experts"])
     lines.append(f"score {evaluation.score.value:.4f} (best expert); {random_rankings}")
-    lines += [describe_rival(rival) for rival in page_values["rivals"]] + notes
+    lines += [describe_rival(rival) for rival in page_values["rivals"]]
+    lines += notes
     score_files.publish(
         options.output_dir, evaluation, lines, template="ranking.html", **page_values
     )
 
 
 def describe_agreement(figures: pd.DataFrame, experts: Sequence[str]) -> list[str]:
-    """Return lines of text: for each expert, for the mean of all, and for the best one.
+    """Describe how well a ranking agrees with each expert, with all on average, and with the best.
 
-    `figures` is the table that `compare_with_experts` returns.
+    `figures` is the table that `compare_with_experts` returns. The result has a line for each.
     """
     # An expert without judgements has no row in `figures`, and so gets NaN throughout.
     figures = figures.reindex([*experts, "mean", "best"])
     width = max(20, *map(len, experts))
     lines = []
-    for expert, share, low, high, n_judged, share_of_others in figures.itertuples(name=None):
-        line = f"{expert:{width}} "
-        line += "none" if np.isnan(share) else f"{share:.2f} ({low:.2f} to {high:.2f})"
-        if not np.isnan(n_judged):
-            line += f" of {n_judged:.0f} pairs"
-        if not np.isnan(share_of_others):
-            line += f"; agreement with other experts {share_of_others:.2f}"
+    for name, row in figures.iterrows():
+        line = f"{name:{width}} "
+        if np.isnan(row["share"]):
+            line += "none"
+        else:
+            line += f"{row['share']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+        if not np.isnan(row["n_judged"]):
+            line += f" of {row['n_judged']:.0f} pairs"
+        if not np.isnan(row["others"]):
+            line += f"; agreement with other experts {row['others']:.2f}"
         lines.append(line)
     return lines
 
@@ -199,27 +202,28 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     if len(ranks) < _MIN_QUESTIONS:
         raise InputError(f"{folder}: {len(ranks)} questions are answered in both halves, too few")
     correlations = correlate(ranks)
+    spearman = correlations["Spearman"].value
+    kendall = correlations["Kendall"].value
     texts = {name: str(correlation) for name, correlation in correlations.items()}
     evaluation = Evaluation(
         task=TASK_3.number,
         metric="Spearman's rank correlation of the model's rankings by two halves of the students",
-        score=Score(correlations["Spearman"].value, n=len(ranks)),
+        score=Score(spearman, n=len(ranks)),
         submission=submitted,
         reference=second_half,
         phase=LOCAL,
-        parts={name: correlation.value for name, correlation in correlations.items()},
+        parts={"Spearman": spearman, "Kendall": kendall},
         facts=[("Questions answered in both halves", f"{len(ranks):,}"), *texts.items()],
         doubts=entry_origin.find_doubts(origin),
         metric_name="rank correlation of two halves",
     )
     lines = [f"{name:8} {text}" for name, text in texts.items()]
     lines.append(
-        f"score {evaluation.score.value:.4f} (Spearman; {len(ranks):,} questions that both halves "
-        "of the students answered)"
+        f"score {spearman:.4f} (Spearman; {len(ranks):,} questions that both halves of the "
+        "students answered)"
     )
     lines += name_older(options, TASK_3, submitted)
-    figures = {"kendall": correlations["Kendall"].value}
-    score_files.publish(options.output_dir, evaluation, lines, figures=figures)
+    score_files.publish(options.output_dir, evaluation, lines, figures={"kendall": kendall})
 
 
 def find_common_questions(first_half: Path, second_half: Path) -> IntArray:
@@ -250,13 +254,10 @@ def read_local_origin(submitted: Path) -> provenance.Provenance:
 
 def require_same_split(submitted: Path, origin: provenance.Provenance, first_half: Path) -> None:
     """Raise `InputError` if a ranking was made from another version of the file `first_half`."""
+    recorded_by_name = {Path(path).name: recorded for path, recorded in origin.made_from.items()}
     # The fingerprint of the first half when the ranking was made, if it was recorded.
-    recorded = [
-        fingerprint
-        for path, fingerprint in origin.made_from.items()
-        if Path(path).name == first_half.name
-    ]
-    if recorded and not fingerprints.matches(first_half, recorded[0]):
+    recorded = recorded_by_name.get(first_half.name)
+    if recorded is not None and not fingerprints.matches(first_half, recorded):
         raise InputError(
             f"{submitted}: was made from another split; make it again with `{origin.command}`"
         )
@@ -339,7 +340,9 @@ def _with_interval(value: float, variance: float) -> Correlation:
     # The z of 1 and -1 is infinite.
     with np.errstate(divide="ignore"):
         z = np.arctanh(value)
-    low, high = np.tanh(z + np.array([-_Z, _Z]) * variance**0.5)
+    half_width = _Z * variance**0.5
+    low = np.tanh(z - half_width)
+    high = np.tanh(z + half_width)
     return Correlation(value, float(low), float(high))
 
 

@@ -78,9 +78,9 @@ def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnsw
     # For each question and option, the number of answers whose CorrectAnswer is this option.
     n_given = _count(question_code, answers["CorrectAnswer"], (len(ids), n_options + 1))
     return QuestionAnswers(
-        answers.assign(question_code=question_code, student_code=student_code),
-        pd.DataFrame({"CorrectAnswer": n_given.argmax(axis=1)}, index=ids),
-        n_options,
+        answers=answers.assign(question_code=question_code, student_code=student_code),
+        questions=pd.DataFrame({"CorrectAnswer": n_given.argmax(axis=1)}, index=ids),
+        n_options=n_options,
     )
 
 
@@ -170,11 +170,12 @@ def feature(better: int, why: str, **options: Any) -> Callable[[Function], Funct
 
 def available_features(metadata_dir: Path) -> list[str]:
     """Name the features that can be computed with the metadata files of a folder."""
-    return [
-        name
-        for name, feature in FEATURES.items()
-        if not feature.metadata_file or reading.is_there(metadata_dir / feature.metadata_file)
-    ]
+    names = []
+    for name, feature in FEATURES.items():
+        needs_file = feature.metadata_file != ""
+        if not needs_file or reading.is_there(metadata_dir / feature.metadata_file):
+            names.append(name)
+    return names
 
 
 # ---- How the answers spread -------------------------------------------------------------------
@@ -204,8 +205,8 @@ def correct_rate(data: QuestionAnswers) -> FloatArray:
 
 @feature(better=HIGH, why="a misconception makes good students fail unexpectedly")
 def mean_absolute_residual(data: QuestionAnswers) -> FloatArray:
-    """Mean of |x - r| over the answers: x is 1 if right, else 0, and r is the student's share of
-    right answers. The winning report of 2020 calls it difficulty.
+    """Mean distance of an answer, 1 if right and 0 if wrong, from the student's share of right
+    answers. The winning report of 2020 calls it difficulty.
     """
     is_correct = data.answers["IsCorrect"]
     rate = is_correct.groupby(data.answers["student_code"]).transform("mean")
@@ -382,13 +383,18 @@ def _estimate_noise(feature: Feature, data: QuestionAnswers, n_students: int, se
     value_2 = feature.values(second)
     n_1 = first.n_answers
     n_2 = second.n_answers
+    has_values = ~np.isnan(value_1) & ~np.isnan(value_2)
     # With fewer than ten answers in a half, many features are far from normally distributed.
-    compared = ~np.isnan(value_1) & ~np.isnan(value_2) & (n_1 >= 10) & (n_2 >= 10)
+    has_answers = (n_1 >= 10) & (n_2 >= 10)
+    compared = has_values & has_answers
     if compared.sum() < 2:
         return 0.0
-    # The weight 1 / (1 / n_1 + 1 / n_2), multiplied by the squared difference, has the mean noise.
-    weight = n_1[compared] * n_2[compared] / (n_1[compared] + n_2[compared])
-    return float(np.mean(weight * (value_1 - value_2)[compared] ** 2))
+    n_1 = n_1[compared]
+    n_2 = n_2[compared]
+    difference = (value_1 - value_2)[compared]
+    # This is 1 / (1 / n_1 + 1 / n_2). Multiplied by the squared difference, it has the mean noise.
+    weight = n_1 * n_2 / (n_1 + n_2)
+    return float(np.mean(weight * difference**2))
 
 
 # ---- Building blocks --------------------------------------------------------------------------
@@ -408,7 +414,7 @@ def entropy(counts: Array) -> FloatArray:
 
 def option_counts(data: QuestionAnswers) -> IntArray:
     """Count the choices of every option, int64, shape (questions, options)."""
-    shape = len(data.questions), data.n_options
+    shape = (len(data.questions), data.n_options)
     return _count(data.answers["question_code"], data.answers["AnswerValue"] - 1, shape)
 
 
@@ -432,7 +438,7 @@ def option_counts_by_ability(data: QuestionAnswers, question: int, n_groups: int
     answers = _with_rest_score(data).answers
     answers = answers[answers["QuestionId"] == question].sort_values(["rest_score", "UserId"])
     group = np.arange(len(answers)) * n_groups // max(len(answers), 1)
-    return _count(group, answers["AnswerValue"] - 1, (n_groups, data.n_options))
+    return _count(group, answers["AnswerValue"] - 1, shape=(n_groups, data.n_options))
 
 
 def _is_working_distractor(data: QuestionAnswers) -> BoolArray:
@@ -441,7 +447,8 @@ def _is_working_distractor(data: QuestionAnswers) -> BoolArray:
     n = data.n_answers[:, None]
     right = data.questions["CorrectAnswer"].to_numpy()[:, None]
     is_wrong = np.arange(1, data.n_options + 1) != right
-    return np.asarray(is_wrong & (counts >= WORKING_SHARE * n) & (counts > 0))
+    is_chosen_enough = (counts >= WORKING_SHARE * n) & (counts > 0)
+    return np.asarray(is_wrong & is_chosen_enough)
 
 
 def _with_rest_score(data: QuestionAnswers) -> QuestionAnswers:
@@ -449,16 +456,19 @@ def _with_rest_score(data: QuestionAnswers) -> QuestionAnswers:
 
     Answers of students who gave no other answer are left out.
     """
-    student, is_correct = data.answers["student_code"], data.answers["IsCorrect"]
+    student = data.answers["student_code"]
+    is_correct = data.answers["IsCorrect"]
+    # For each answer: the number of the student's other answers, and how many of these are right.
     n_others = np.bincount(student)[student] - 1
-    right = np.bincount(student, is_correct)[student] - is_correct
-    scored = data.answers.assign(rest_score=_ratio(right.to_numpy(), n_others))
+    n_others_right = np.bincount(student, is_correct)[student] - is_correct
+    scored = data.answers.assign(rest_score=_ratio(n_others_right.to_numpy(), n_others))
     return data._replace(answers=scored[n_others > 0])
 
 
 def _correlation(data: QuestionAnswers, x: "pd.Series") -> FloatArray:
     """Pearson's correlation of x and the rest score in each question; NaN where one is constant."""
-    question, y = data.answers["question_code"], data.answers["rest_score"].to_numpy()
+    question = data.answers["question_code"]
+    y = data.answers["rest_score"].to_numpy()
     # Both are centred first: sums of raw products would lose digits.
     x_centred = x.to_numpy() - data.means(x)[question]
     y_centred = y - data.means(y)[question]
@@ -474,17 +484,21 @@ def _entropy_within(data: QuestionAnswers, column: str) -> FloatArray:
 
     A group is weighted by its number of answers.
     """
+    # A row for each question and group, with the number of answers that chose each option.
     cells = data.answers.groupby(["question_code", column, "AnswerValue"]).size().unstack()
     counts = cells.fillna(0).to_numpy()
     question = cells.index.get_level_values("question_code")
     weighted = counts.sum(axis=1) * entropy(counts)
-    return _ratio(np.bincount(question, weighted, minlength=len(data.questions)), data.n_answers)
+    total = np.bincount(question, weighted, minlength=len(data.questions))
+    return _ratio(total, data.n_answers)
 
 
 def _count(row: npt.ArrayLike, column: npt.ArrayLike, shape: tuple[int, int]) -> IntArray:
     """Count how often each pair of a row and a column occurs, in a matrix of this shape."""
-    cell = np.asarray(row, np.int64) * shape[1] + np.asarray(column)
-    return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
+    n_rows, n_columns = shape
+    # Number the cells of the matrix row by row.
+    cell = np.asarray(row, np.int64) * n_columns + np.asarray(column)
+    return np.bincount(cell, minlength=n_rows * n_columns).reshape(shape)
 
 
 def _ratio(total: Array, n: Array) -> FloatArray:

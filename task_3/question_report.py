@@ -33,7 +33,8 @@ from tqdm import tqdm
 N_SHOWN = 10
 # Labels under the bars: the quarters of the students, weakest first.
 QUARTERS = ("1", "2", "3", "4")
-# Bars of fewer answers are grey: a share near one half then has a standard error above 0.11.
+# A bar shows the share of the answers that chose an option. Bars of fewer answers than this are
+# grey: at a share of one half, 20 answers give a standard error of √(0.5 · 0.5 / 20) = 0.11.
 FEW_ANSWERS = 20
 
 
@@ -87,20 +88,20 @@ def main() -> None:
         "n_ranked": len(ranking),
     }
 
-    contents = {}
+    page_by_path = {}
     question_ids = options.question
     if not question_ids:
         ends = find_ends(questions)
         question_ids = [*ends["best"].index, *ends["worst"].index]
         path = options.output_dir / "ranking.html"
-        contents[path] = ranking_page(questions, ends, submitted, shared)
+        page_by_path[path] = ranking_page(questions, ends, submitted, shared)
     for question_id in question_ids:
         image = find_image(options.images_dir, question_id)
-        path = options.output_dir / f"question_{question_id}.html"
         question = questions.loc[question_id]
-        contents[path] = question_page(question_id, question, data, comparisons, image, shared)
-    writing.write_files(contents)
-    first_path, *other_paths = contents
+        path = options.output_dir / f"question_{question_id}.html"
+        page_by_path[path] = question_page(question_id, question, data, comparisons, image, shared)
+    writing.write_files(page_by_path)
+    first_path, *other_paths = page_by_path
     more = f" and {len(other_paths)} more pages beside it" if other_paths else ""
     print(f"written: {cli.show(first_path)}{more}")
 
@@ -114,9 +115,12 @@ def find_ends(questions: pd.DataFrame) -> dict[str, pd.DataFrame]:
     `questions` is the table of `describe` with the column ``ranking``. Questions without answers
     are left out. No question is in both tables.
     """
-    is_shown = (questions["ranking"] > 0) & (questions["n_answers"] > 0)
-    answered = questions[is_shown].sort_values("ranking")
-    return {"best": answered[:N_SHOWN], "worst": answered[N_SHOWN:][-N_SHOWN:]}
+    is_ranked = questions["ranking"] > 0
+    has_answers = questions["n_answers"] > 0
+    best_first = questions[is_ranked & has_answers].sort_values("ranking")
+    best = best_first[:N_SHOWN]
+    others = best_first[N_SHOWN:]
+    return {"best": best, "worst": others[-N_SHOWN:]}
 
 
 def ranking_page(
@@ -138,17 +142,21 @@ def ranking_page(
     shared
         What all pages show.
     """
-    n_unanswered = ((questions["ranking"] > 0) & (questions["n_answers"] == 0)).sum()
+    is_ranked = questions["ranking"] > 0
+    has_answers = questions["n_answers"] > 0
+    n_unanswered = (is_ranked & ~has_answers).sum()
     facts = [("Ranking", cli.show(submitted)), ("Questions", f"{shared['n_ranked']:,}")]
     if n_unanswered:
         facts.append(("Without answers, not shown", f"{n_unanswered:,}"))
+    # On this page, a bar stands for all answers to a question.
     shown = pd.concat(ends.values())
+    has_grey_bars = (shown["n_answers"] < FEW_ANSWERS).any()
     return pages.render(
         "questions.html",
         title="Questions at both ends of the ranking",
         facts=facts,
         ends=ends,
-        has_grey_bars=(shown["n_answers"] < FEW_ANSWERS).any(),
+        has_grey_bars=has_grey_bars,
         **shared,
     )
 
@@ -179,14 +187,16 @@ def question_page(
         What all pages show.
     """
     by_ability = features.option_counts_by_ability(data, question_id)
+    n_in_quarter = by_ability.sum(axis=1)
+    rows = [feature_row(name, table.loc[question_id]) for name, table in comparisons.items()]
     return pages.render(
         "question.html",
         title=f"Question {question_id}",
         image=image,
         question=question,
         chart=draw(shared["options"].loc[question_id], by_ability),
-        has_grey_bars=(by_ability.sum(axis=1) < FEW_ANSWERS).any(),
-        features=[feature_row(name, table.loc[question_id]) for name, table in comparisons.items()],
+        has_grey_bars=(n_in_quarter < FEW_ANSWERS).any(),
+        features=rows,
         **shared,
     )
 
@@ -225,8 +235,10 @@ def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:
     # Without ties, rank − 1 questions are worse. `rank` gives questions with the same value the
     # mean of their ranks. If the ranks 5, 6 and 7 are tied, each becomes 6, so half of the other
     # tied questions count as worse.
-    n_worse = (feature.better * table["shrunk"]).rank() - 1
-    return table.assign(better_than=n_worse / max(n_worse.count() - 1, 1))
+    quality = feature.better * table["shrunk"]
+    n_worse = quality.rank() - 1
+    n_others = quality.count() - 1
+    return table.assign(better_than=n_worse / max(n_others, 1))
 
 
 def describe(
@@ -292,16 +304,19 @@ def draw(options: pd.DataFrame, by_ability: IntArray, reaches: float = 0.0) -> H
         The vertical axis reaches at least this share.
     """
     n_in_quarter = by_ability.sum(axis=1)
-    is_few = (n_in_quarter < FEW_ANSWERS).tolist()
+    is_grey = (n_in_quarter < FEW_ANSWERS).tolist()
     shares = by_ability / np.maximum(n_in_quarter, 1)[:, None]
     panels = []
-    for name, is_right, share in zip(
-        options["name"], options["is_right"], shares.T.tolist(), strict=True
-    ):
-        panels.append(charts.Panel(name, share, is_right, is_few))
-    label = "Share of each quarter of the students that chose each option"
-    axis = "quarter of the students, 4 the ablest"
-    return charts.bar_panels(panels, QUARTERS, label=label, axis=axis, reaches=reaches)
+    for column, option in enumerate(options.itertuples()):
+        share = shares[:, column].tolist()
+        panels.append(charts.Panel(option.name, share, option.is_right, is_grey))
+    return charts.bar_panels(
+        panels,
+        QUARTERS,
+        label="Share of each quarter of the students that chose each option",
+        axis="quarter of the students, 4 the ablest",
+        reaches=reaches,
+    )
 
 
 def feature_row(name: str, comparison: Any) -> list[str]:

@@ -125,18 +125,21 @@ def ridge_step(
 
 
 def question_prior(is_correct: pd.Series, n_dimensions: int) -> Prior:
-    """Return the prior of a question's vector: easiness, first loading, other loadings.
+    """Return the prior of a question's vector: its easiness and a loading for each ability.
 
-    The prior mean of the easiness is the log odds of a right answer to any question. First loadings
-    have a prior mean of 1, so that the first ability raises the logits of all questions alike.
+    The easiness is the logit of a right answer for a student with abilities 0. Its prior mean is
+    the log odds of a right answer to any question. A loading says how much an ability raises the
+    logit. First loadings have a prior mean of 1, so that the first ability raises the logits of all
+    questions alike; all other loadings have a prior mean of 0.
     """
     # Adding 1 to both counts keeps the logarithm finite.
     n_wrong, n_right = np.bincount(is_correct, minlength=2) + 1
-    log_odds = np.log(n_right / n_wrong)
-    mean = np.array([log_odds, FIRST_LOADING] + [0.0] * (n_dimensions - 1))
-    penalty = np.array(
-        [EASINESS_PENALTY, FIRST_LOADING_PENALTY] + [LOADING_PENALTY] * (n_dimensions - 1)
-    )
+    mean = np.zeros(1 + n_dimensions)
+    mean[0] = np.log(n_right / n_wrong)
+    mean[1] = FIRST_LOADING
+    penalty = np.full(1 + n_dimensions, LOADING_PENALTY)
+    penalty[0] = EASINESS_PENALTY
+    penalty[1] = FIRST_LOADING_PENALTY
     return Prior(mean, penalty)
 
 
@@ -152,7 +155,7 @@ def fit(answers: csr_matrix, prior: Prior, seed: int) -> FloatArray:
     questions = rng.normal(prior.mean, 0.1, (n_questions, 1 + k)).astype(np.float32)
     # A student's vector is a 1 followed by the abilities. The 1 multiplies the easiness, the first
     # element of the question's vector. The large penalty 1e8 keeps the 1 from changing.
-    student_prior = Prior(np.array([1.0] + [0.0] * k), np.array([1e8] + [1.0] * k))
+    student_prior = Prior(mean=np.array([1.0] + [0.0] * k), penalty=np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
     # The covariances of the vectors that the next step keeps fixed: first those of the questions.
     covariances = np.zeros((n_questions, 1 + k, 1 + k), np.float32)
@@ -211,7 +214,7 @@ def main() -> None:
     student_ids, row = number_ids(answers["UserId"])
     question_ids, column = number_ids(answers["QuestionId"])
     is_correct = answers["IsCorrect"].astype(np.float32)
-    shape = len(student_ids), len(question_ids)
+    shape = (len(student_ids), len(question_ids))
     answer_matrix = csr_matrix((is_correct, (row, column)), shape)
 
     prior = question_prior(answers["IsCorrect"], options.dimensions)
