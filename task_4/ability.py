@@ -208,30 +208,32 @@ def ask(
     """
     state = GameState(reference, mask, Rules())
     n_students, n_columns = state.can_query.shape
-    # The bank may have more questions than the reference. They count for the ability too.
+    # The bank may have more questions than the reference. They count for the ability too, but
+    # nobody may be asked them.
     width = max(n_columns, bank.n_questions)
     padding = [(0, 0), (0, width - n_columns)]
     model = bank.model.pad_questions(width)
     posterior = bank.module.StudentPosterior(model, np.pad(state.can_query, padding))
 
+    # What `_describe_step` returns after each number of questions.
     steps: list[dict[str, FloatArray]] = []
     sessions: dict[int, Session] = {}
     question = np.full(n_students, -1)
-    probability = posterior.probability()
+    after = posterior.probability()
     for n_asked in range(n_questions + 1):
         if n_asked > 0:
             selected = posterior.select(np.pad(state.can_query, padding))
             question = np.where(state.can_query.any(axis=1), selected, -1)
             reveal(state, question, posterior)
-        before = probability
-        probability = posterior.probability()
-        steps.append(_describe_step(bank, reference, posterior, question, before, probability))
-        has_ended = (steps[-1]["error"] <= stop_at_error) | (n_asked == n_questions)
+        before = after
+        after = posterior.probability()
+        step = _describe_step(bank, reference, posterior, question, before=before, after=after)
+        steps.append(step)
+        is_last = n_asked == n_questions
+        has_ended = (step["error"] <= stop_at_error) | is_last
         for row in rows:
             if has_ended[row] and row not in sessions:
-                sessions[row] = _describe_session(
-                    bank, state, posterior, probability[row], steps, row
-                )
+                sessions[row] = _describe_session(bank, state, posterior, after[row], steps, row)
         if len(sessions) == len(rows):
             break
     return {row: sessions[row] for row in rows}
@@ -292,24 +294,45 @@ def _describe_session(
     row
         The row of the student.
     """
-    of_student = [{name: values[row] for name, values in step.items()} for step in steps]
+    steps_of_student = []
+    for step in steps:
+        steps_of_student.append({name: values[row] for name, values in step.items()})
     draws = _draw(posterior, row, bank.n_questions)
     hidden_columns = np.flatnonzero(state.targets[row])
-    # Hidden answers to questions of the bank take P(right) from the draws. The model knows nothing
-    # of other questions: their P(right) is the same in every draw.
-    hidden_draws = np.tile(probability[hidden_columns], (N_DRAWS, 1))
-    in_bank = hidden_columns < bank.n_questions
-    hidden_draws[:, in_bank] = draws[:, hidden_columns[in_bank]]
-    # For each draw of P(right), draw whether the answer is right.
-    is_right = np.random.default_rng(1).random(hidden_draws.shape) < hidden_draws
     return Session(
-        steps=pd.DataFrame(of_student).astype({"QuestionId": int, "is_right": int}),
+        steps=pd.DataFrame(steps_of_student).astype({"QuestionId": int, "is_right": int}),
         probability=probability[: bank.n_questions],
         draws=draws,
         hidden_probability=probability[hidden_columns],
         hidden_truth=state.reference.is_correct[row, hidden_columns],
-        hidden_counts=is_right.sum(axis=1),
+        hidden_counts=_draw_counts(hidden_columns, probability, draws),
     )
+
+
+def _draw_counts(columns: IntArray, probability: FloatArray, draws: FloatArray) -> IntArray:
+    """Draw how many of a student's answers to the questions of some columns are right.
+
+    Parameters
+    ----------
+    columns
+        The columns of the questions.
+    probability
+        P(right) of all columns.
+    draws
+        Draws of P(right) of the bank's questions, which are the first columns.
+
+    Returns
+    -------
+    array of int, shape (N_DRAWS,)
+    """
+    # The model knows nothing of questions outside the bank: their P(right) is the same in every
+    # draw.
+    right = np.tile(probability[columns], (N_DRAWS, 1))
+    in_bank = columns < draws.shape[1]
+    right[:, in_bank] = draws[:, columns[in_bank]]
+    # For each draw of P(right), draw whether the answer is right.
+    is_right = np.random.default_rng(1).random(right.shape) < right
+    return np.asarray(is_right.sum(axis=1))
 
 
 def _draw(posterior: Any, row: int, n_questions: int) -> FloatArray:

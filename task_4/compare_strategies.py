@@ -23,6 +23,7 @@ from common import charts, cli, layout, pages, provenance, reading, writing
 from common.adaptive import training
 from common.adaptive.game import Reference, Rules, make_reference, read_reference
 from common.answers import read_students
+from common.arrays import IntArray
 from common.errors import InputError
 from common.origin import Origin, combine
 from common.pages import Html
@@ -227,14 +228,21 @@ def find_files(options: argparse.Namespace) -> Files:
     for path in paths:
         reading.require_file(path)
     provenance.require_current([reference])
-    origins = {path: provenance.origin_of(path) for path in paths}
-    simulated = [path for path in origins if origins[path] is Origin.SIMULATED]
-    others = [path for path in origins if origins[path] is not Origin.SIMULATED]
+    origins = []
+    simulated = []
+    others = []
+    for path in paths:
+        origin = provenance.origin_of(path)
+        origins.append(origin)
+        if origin is Origin.SIMULATED:
+            simulated.append(path)
+        else:
+            others.append(path)
     if simulated and others:
         raise InputError(
             f"{simulated[0]}: is simulated, and {others[0]} is not, expected answers of one kind"
         )
-    return Files(train, reference, combine(origins.values()))
+    return Files(train, reference, origin=combine(origins))
 
 
 def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
@@ -298,21 +306,15 @@ def splits(
     InputError
         If there are too few students or answers.
     """
-    student_ids, row = np.unique(answers["UserId"], return_inverse=True)
+    student_ids, student = np.unique(answers["UserId"], return_inverse=True)
     n_students = len(student_ids)
     if n_students < protocol.n_parts:
         raise InputError(f"{n_students} students, expected at least {protocol.n_parts}")
     for number in range(n_splits):
-        name = f"split {number + 1}"
-        n_shuffles, position = divmod(number, protocol.n_parts // protocol.n_test)
-        order = np.random.default_rng([n_shuffles, 0]).permutation(n_students)
-        part = np.empty(n_students, np.int64)
-        part[order] = np.arange(n_students) * protocol.n_parts // n_students
-        # Number the parts anew, so that the first `n_test` are examined, the next `n_unused` are
-        # left out, and the others are learned from. Each answer is in its student's part.
-        part_of_answer = (part[row] - position * protocol.n_test) % protocol.n_parts
+        part_of_answer = _divide_students(n_students, protocol, split_number=number)[student]
         learned = answers[part_of_answer >= protocol.n_test + protocol.n_unused]
         examined = answers[part_of_answer < protocol.n_test]
+        name = f"split {number + 1}"
         is_target = _choose_targets(examined, protocol.target_share, split_number=number)
         # For each answer: how many answers of its student may be asked.
         n_askable = (~is_target).groupby(examined["UserId"]).transform("sum")
@@ -324,6 +326,22 @@ def splits(
             )
         masks = {name: is_target[has_enough].to_numpy()}
         yield learned, make_reference(name, examined[has_enough], masks, n_columns)
+
+
+def _divide_students(n_students: int, protocol: Protocol, split_number: int) -> IntArray:
+    """Return the part of each student in a split, shape (students,).
+
+    In the parts 0 to ``n_test - 1`` students are examined, the next ``n_unused`` parts are left
+    out, and the students of all other parts are learned from.
+    """
+    splits_per_shuffle = protocol.n_parts // protocol.n_test
+    n_shuffles, position = divmod(split_number, splits_per_shuffle)
+    order = np.random.default_rng([n_shuffles, 0]).permutation(n_students)
+    part = np.empty(n_students, np.int64)
+    part[order] = np.arange(n_students) * protocol.n_parts // n_students
+    # Earlier splits of the same shuffle have examined the first parts: begin to count behind them.
+    n_examined = position * protocol.n_test
+    return (part - n_examined) % protocol.n_parts
 
 
 def _choose_targets(examined: pd.DataFrame, share: float, split_number: int) -> pd.Series:
@@ -370,10 +388,10 @@ def play_all(
 ) -> Games:
     """Play every strategy in every case by the same rules; move the progress bar."""
     games: Games = {name: {} for name in strategies}
-    for seed, case in enumerate(cases):
+    for number, case in enumerate(cases):
         for name, strategy in strategies.items():
             games[name][case.mask] = play(
-                case.bank, case.reference, case.mask, rules, strategy, limits, seed
+                case.bank, case.reference, case.mask, rules, strategy, limits, seed=number
             )
             bar.update()
     return games
@@ -391,14 +409,8 @@ def report(title: str, games: Games, options: argparse.Namespace) -> Result:
     tables = score_tables(scores, stops=options.stop_at_error > 0)
     others = [name for name in games if name != OWN]
     if OWN in games and others:
-        numbers = scores["n"].unique().tolist()
-        # A test may be shorter than the numbers of questions in `_COMPARED`.
-        compared = [n for n in _COMPARED if n in numbers] or numbers[-1:]
-        columns = {}
-        for n in compared:
-            columns[f"after {n}"] = [_compare_with_own(games, name, n) for name in others]
         caption = f"{OWN} ahead in accuracy, ± 2 standard errors (*: 0 is outside)"
-        tables[caption] = pd.DataFrame(columns, pd.Index(others, name="strategy"))
+        tables[caption] = _comparison_table(games, others, numbers=scores["n"].unique().tolist())
     notes = []
     for name, by_mask in games.items():
         n_over_limit = sum(game.n_over_limit for game in by_mask.values())
@@ -430,6 +442,20 @@ def _draw_accuracy(title: str, scores: pd.DataFrame) -> Html:
         axis="questions asked",
         value_axis="accuracy on the hidden answers",
     )
+
+
+def _comparison_table(games: Games, others: Sequence[str], numbers: Sequence[int]) -> pd.DataFrame:
+    """Return a table that compares the kit's own strategy `OWN` with others.
+
+    The table has a row for each of the `others`. `numbers` are the numbers of questions after which
+    the games were scored.
+    """
+    # A test may be shorter than the numbers of questions in `_COMPARED`.
+    compared = [n for n in _COMPARED if n in numbers] or numbers[-1:]
+    columns = {}
+    for n in compared:
+        columns[f"after {n}"] = [_compare_with_own(games, name, n) for name in others]
+    return pd.DataFrame(columns, pd.Index(others, name="strategy"))
 
 
 def _compare_with_own(games: Games, name: str, n: int) -> str:
@@ -470,21 +496,31 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
         if scores["mask"].nunique() > 1:
             table[f"± ({n_main})"] = deviations[name, n_main]
         tables[f"{title} after n questions"] = table.map("{:.4f}".format)
-
+    # How the strategies use the bank is shown after `n_main` questions and at the end of the test.
     title = "Largest exposure, mean test overlap, share of the bank used"
-    formats = {"exposure": "{:.3f}", "overlap": "{:.3f}", "bank": "{:.3f}"}
-    # These scores are shown after `n_main` questions and at the end of the test.
     shown = [n_main] if n_main == last else [n_main, last]
+    names = ["exposure", "overlap", "bank"]
     if stops:
         title += ", mean length"
-        formats["length"] = "{:.2f}"
+        names.append("length")
         # Two columns for each score would not fit into 80 characters.
         shown = [last]
+    tables[title] = _use_table(means, names, shown)
+    return tables
+
+
+def _use_table(means: pd.DataFrame, names: Sequence[str], numbers: Sequence[int]) -> pd.DataFrame:
+    """Return a table of text that shows some scores after some numbers of questions.
+
+    `means` has a row for each strategy, and a column for each score and number of questions.
+    """
     columns = {}
-    for name, text_format in formats.items():
-        for n in shown:
-            columns[f"{name}\n{n}"] = means[name, n].map(text_format.format)
-    return {**tables, title: pd.DataFrame(columns)}
+    for name in names:
+        # A length is a number of questions, the other scores are shares.
+        n_decimals = 2 if name == "length" else 3
+        for n in numbers:
+            columns[f"{name}\n{n}"] = means[name, n].map(f"{{:.{n_decimals}f}}".format)
+    return pd.DataFrame(columns)
 
 
 def as_text(result: Result) -> str:
@@ -535,9 +571,9 @@ def render_page(
     paths_by_title = {"Learned from": files.train, "Examined": [files.reference]}
     if options.protocol:
         paths_by_title = {"Students of": [*files.train, files.reference]}
-    file_facts = [
-        (title, ", ".join(map(cli.show, paths))) for title, paths in paths_by_title.items()
-    ]
+    file_facts = []
+    for title, paths in paths_by_title.items():
+        file_facts.append((title, ", ".join(map(cli.show, paths))))
     descriptions = []
     for name, strategy in strategies.items():
         first_line = (strategy.__doc__ or "").strip().partition("\n")[0]

@@ -20,7 +20,7 @@ import pandas as pd
 
 # Share of the students to be examined.
 EXAMINED_SHARE = 0.2
-# Share of the examined students' answers that are targets.
+# Share of the examined students' answers that are targets, the answers to be predicted.
 TARGET_SHARE = 0.2
 
 
@@ -28,7 +28,7 @@ def split_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
     """Split the answers into two tables, returned by the names of their files.
 
     One holds the answers of the students to learn from. The other one holds the answers of the
-    students to be examined, with the column `IsTarget`.
+    students to be examined, with the column `IsTarget`: 1 for the answers to be predicted.
     """
     is_held_out = splits.hold_out_students(answers, EXAMINED_SHARE, seed)
     valid = answers[is_held_out]

@@ -31,7 +31,8 @@ import numpy as np
 _N_ROUNDS = 10
 # Share of a logit's variance that ten answers are expected to remove.
 _RESOLUTION = 0.7
-# The mean of a logit is assumed to move by at least this variance until the last round.
+# Later answers will move the mean of a logit by an unknown amount. The strategy assumes that this
+# amount has at least this variance.
 _MIN_SPREAD = 0.05
 # If targets may be asked: how much the uncertainty of a question's own answer counts.
 _OWN_UNCERTAINTY = 20.0

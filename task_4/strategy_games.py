@@ -22,7 +22,7 @@ from strategies import Posterior
 PACKAGE = Path(__file__).parent / "item_response"
 # The kit's own strategy, which is compared with the others.
 OWN = "most_right_predictions"
-# Numbers of questions after which predictions are scored, besides the end of a test.
+# Predictions are scored after these numbers of questions, and at the end of a test.
 _SCORED_AFTER = (0, 1, 3, 5, 10, 20)
 
 Strategy = Callable[[Posterior, BoolArray, FloatArray], IntArray]
@@ -139,13 +139,9 @@ def play(
     n_left = np.full(n_columns, most_students)
     is_playing = np.ones(n_students, bool)
     probability = {}
-    for n_asked in range(limits.n_questions + 1):
-        is_end = n_asked == limits.n_questions
-        if is_end or n_asked in _SCORED_AFTER:
-            prediction = known.predict()[:, :n_columns]
-            probability[n_asked] = prediction[state.targets].astype(np.float64)
-        if is_end:
-            break
+    for n_asked in range(limits.n_questions):
+        if n_asked in _SCORED_AFTER:
+            probability[n_asked] = _predict_targets(known, state.targets)
         # A student whose test has ended is not asked again, even if later answers of other students
         # raise the standard error.
         _, error = bank.overall_ability(known)
@@ -157,6 +153,7 @@ def play(
         hidden = known.target_weight[:, :n_columns]
         chosen = choose(strategy, posterior, state.can_query, hidden, order, n_left)
         reveal(state, chosen, known)
+    probability[limits.n_questions] = _predict_targets(known, state.targets)
     return PlayedGame(
         chosen=np.stack(state.chosen, axis=1),
         probability=probability,
@@ -165,6 +162,16 @@ def play(
         n_askable=n_askable,
         n_over_limit=int(np.maximum(-n_left, 0).sum()),
     )
+
+
+def _predict_targets(known: Any, targets: BoolArray) -> FloatArray:
+    """Return P(right) of the targets, shape (T,), by the posterior that `start_posterior` began.
+
+    `targets` says which answers are targets, shape (students, questions).
+    """
+    n_questions = targets.shape[1]
+    prediction: FloatArray = known.predict()[:, :n_questions]
+    return prediction[targets].astype(np.float64)
 
 
 def choose(
@@ -204,11 +211,13 @@ def choose(
         # Students for whom no question is left within the limit.
         is_stuck = ~free.any(axis=1)
         free[is_stuck] = askable[waiting[is_stuck]]
+        # Taking all students would only copy the posterior.
         of_waiting = posterior if len(waiting) == len(askable) else posterior.take(waiting)
         wanted = _ask_strategy(strategy, of_waiting, free, hidden[waiting])
         # The rank of each student by `order`, from 1 on, among those who want the same question.
         rank_in_queue = rank_in_order[waiting].groupby(wanted).rank().to_numpy()
-        is_served = (rank_in_queue <= n_left[wanted]) | is_stuck
+        is_within_limit = rank_in_queue <= n_left[wanted]
+        is_served = is_within_limit | is_stuck
         chosen[waiting[is_served]] = wanted[is_served]
         n_left -= np.bincount(wanted[is_served], minlength=len(n_left))
         waiting = waiting[~is_served]
@@ -267,29 +276,32 @@ def score(games: Games) -> pd.DataFrame:
         asked of anybody, and `length` the mean number of questions asked.
     """
     rows = []
-    for name, played in games.items():
-        for mask, game in played.items():
-            for n, right in game.probability.items():
-                beliefs = np.stack([1 - right, right], axis=1)
-                scores = metrics.score_probabilities(game.truth, beliefs)
-                asked = game.chosen[:, :n]
-                n_students = len(game.chosen)
-                # How many students were asked each question.
-                counts = np.bincount(asked[asked >= 0])
-                row = {
-                    "strategy": name,
-                    "mask": mask,
-                    "n": n,
-                    "accuracy": metrics.accuracy(game.truth, right > 0.5).value,
-                    "auc": np.nan if scores.auc is None else scores.auc,
-                    "log_loss": scores.log_loss,
-                    "exposure": counts.max(initial=0) / n_students,
-                    "overlap": mean_overlap(counts, n_students),
-                    "bank": (counts > 0).sum() / game.n_askable,
-                    "length": counts.sum() / n_students,
-                }
-                rows.append(row)
+    for name, game_by_mask in games.items():
+        for mask, game in game_by_mask.items():
+            for n in game.probability:
+                labels = {"strategy": name, "mask": mask, "n": n}
+                rows.append(labels | _score_game(game, n))
     return pd.DataFrame(rows)
+
+
+def _score_game(game: PlayedGame, n: int) -> dict[str, float]:
+    """Score a game after n questions: the columns of `score` that hold scores."""
+    right = game.probability[n]
+    beliefs = np.stack([1 - right, right], axis=1)
+    scores = metrics.score_probabilities(game.truth, beliefs)
+    asked = game.chosen[:, :n]
+    n_students = len(game.chosen)
+    # How many students were asked each question.
+    counts = np.bincount(asked[asked >= 0])
+    return {
+        "accuracy": metrics.accuracy(game.truth, right > 0.5).value,
+        "auc": np.nan if scores.auc is None else scores.auc,
+        "log_loss": scores.log_loss,
+        "exposure": counts.max(initial=0) / n_students,
+        "overlap": mean_overlap(counts, n_students),
+        "bank": (counts > 0).sum() / game.n_askable,
+        "length": counts.sum() / n_students,
+    }
 
 
 def mean_overlap(counts: IntArray, n_students: int) -> float:
@@ -329,10 +341,14 @@ def compare(
     difference = _is_hit(own, n).astype(np.int64) - _is_hit(other, n)
     student = np.concatenate([game.student for game in own.values()])
     cluster, _ = pd.factorize(student)
-    return float(difference.mean()), metrics.clustered_standard_error(difference, cluster)
+    standard_error = metrics.clustered_standard_error(difference, cluster)
+    return float(difference.mean()), standard_error
 
 
 def _is_hit(games: Mapping[str, PlayedGame], n: int) -> BoolArray:
     """Return whether each target of all games is predicted correctly after n questions."""
-    hits = [(game.probability[n] > 0.5) == (game.truth == 1) for game in games.values()]
+    hits = []
+    for game in games.values():
+        prediction = game.probability[n] > 0.5
+        hits.append(prediction == (game.truth == 1))
     return np.concatenate(hits)

@@ -27,6 +27,7 @@ from common.adaptive.weights_origin import find_weights_origin, judge_weights
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 from common.origin import Origin
+from common.pages import Html
 
 import numpy as np
 from ability import Bank, Session, ask, load_bank, parse_fraction
@@ -88,37 +89,37 @@ def main() -> None:
     origin = find_weights_origin(options.package)
     reference = read_students(setting, origin)
     doubts = judge_weights(options.package, origin)
-    mask = options.mask or next(iter(reference.targets))
+    first_mask = next(iter(reference.targets))
+    mask = options.mask or first_mask
     rows = find_students(options, reference, mask)
     bank = load_bank(options.package)
     sessions = ask(bank, reference, mask, rows, options.questions, options.stop_at_error)
 
-    length = f"{options.questions} questions"
-    if options.stop_at_error:
-        length = f"until the standard error is at most {options.stop_at_error:g}, at most {length}"
+    facts = [
+        ("Students", f"{cli.show(setting.reference)}, {mask}"),
+        ("Test", describe_length(options.questions, options.stop_at_error)),
+        ("Weights trained by", weights.describe_origin(origin.record)),
+    ]
+    facts += [("Doubt", doubt.sentence) for doubt in doubts]
     columns = np.arange(reference.is_correct.shape[1])
     context = Context(
         bank=bank,
         names=metadata.name_subjects(setting.metadata_dir, columns),
         subjects=find_subjects(setting.metadata_dir, bank.n_questions),
-        facts=[
-            ("Students", f"{cli.show(setting.reference)}, {mask}"),
-            ("Test", length),
-            ("Weights trained by", weights.describe_origin(origin.record)),
-            *(("Doubt", doubt.sentence) for doubt in doubts),
-        ],
+        facts=facts,
         origin=provenance.origin_of(setting.reference),
     )
-    contents = {}
+    page_by_path = {}
     lines = []
     for row, session in sessions.items():
         student = int(reference.student[row])
-        page = student_page(student, session, context)
-        contents[options.output_dir / f"student_{student}.html"] = page
+        path = options.output_dir / f"student_{student}.html"
+        page_by_path[path] = student_page(student, session, context)
         lines.append(describe(student, session))
-    writing.write_files(contents)
+    writing.write_files(page_by_path)
     lines += [f"note: {doubt.sentence}" for doubt in doubts]
-    print(*lines, f"written: {', '.join(map(cli.show, contents))}", sep="\n")
+    lines.append(f"written: {', '.join(map(cli.show, page_by_path))}")
+    print("\n".join(lines))
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -186,6 +187,13 @@ def find_subjects(metadata_dir: Path, n_questions: int) -> Subjects:
     return subjects
 
 
+def describe_length(n_questions: int, stop_at_error: float) -> str:
+    """Say how long a test is."""
+    if stop_at_error == 0:
+        return f"{n_questions} questions"
+    return f"until the standard error is at most {stop_at_error:g}, at most {n_questions} questions"
+
+
 def describe(student: int, session: Session) -> str:
     """Return a line on what is known of a student after the last question."""
     last = session.steps.iloc[-1]
@@ -227,43 +235,53 @@ def show_abilities(session: Session, names: Sequence[str]) -> Mapping[str, Any]:
     steps: list[Any] = list(table.itertuples())
     first = steps[0]
     last = steps[-1]
-    # Before the first answer, the ability is a diamond (`mark`) instead of a dot (`value`).
-    dots = [charts.Dot("before", value=nan, interval=(first.low, first.high), mark=first.ability)]
-    asked = []
-    for n, step in enumerate(steps[1:], 1):
-        outcome = _OUTCOMES[step.is_right]
-        dots.append(charts.Dot(f"{n}, {outcome}", step.ability, (step.low, step.high)))
-        asked.append(
-            (
-                f"{n}",
-                names[step.QuestionId] or "unknown",
-                f"{step.QuestionId}",
-                f"{step.expected:.0%}",
-                outcome,
-                f"{_signed(step.ability)} ± {step.half_width:.2f}",
-                f"{step.share:.0%}",
-            )
-        )
     # The share of the training students below an ability. Their abilities have a standard normal
     # distribution.
     share_below = NormalDist().cdf
     return {
-        "asked": asked,
+        "asked": [question_row(step, names[step.QuestionId]) for step in steps[1:]],
         "n_right": session.steps["is_right"][1:].sum(),
         "first": first,
         "last": last,
         "share_interval": interval(session.draws.mean(axis=1)),
         "below": share_below(last.ability),
         "below_interval": [share_below(last.low), share_below(last.high)],
-        "ability_chart": charts.dot_chart(
-            dots,
-            label="Ability after each question",
-            digits=2,
-            # The dashed line is the average training student.
-            chance=0,
-            axis="ability, compared with the training students",
-        ),
+        "ability_chart": draw_abilities(steps),
     }
+
+
+def question_row(step: Any, name: str) -> tuple[str, ...]:
+    """Return the row of the table of questions for one of the `steps` of `show_abilities`.
+
+    `name` holds the names of the question's subjects; "" where they are not known.
+    """
+    return (
+        f"{step.Index}",
+        name or "unknown",
+        f"{step.QuestionId}",
+        f"{step.expected:.0%}",
+        _OUTCOMES[step.is_right],
+        f"{_signed(step.ability)} ± {step.half_width:.2f}",
+        f"{step.share:.0%}",
+    )
+
+
+def draw_abilities(steps: Sequence[Any]) -> Html:
+    """Draw the ability with its interval after each of the `steps` of `show_abilities`."""
+    first = steps[0]
+    # Before the first answer, the ability is a diamond (`mark`) instead of a dot (`value`).
+    dots = [charts.Dot("before", value=nan, interval=(first.low, first.high), mark=first.ability)]
+    for step in steps[1:]:
+        label = f"{step.Index}, {_OUTCOMES[step.is_right]}"
+        dots.append(charts.Dot(label, step.ability, interval=(step.low, step.high)))
+    return charts.dot_chart(
+        dots,
+        label="Ability after each question",
+        digits=2,
+        # The dashed line is the average training student.
+        chance=0,
+        axis="ability, compared with the training students",
+    )
 
 
 def show_subjects(session: Session, context: Context) -> Mapping[str, Any]:
@@ -286,7 +304,7 @@ def show_subjects(session: Session, context: Context) -> Mapping[str, Any]:
     for topic in context.subjects.topics:
         if np.isin(topic.questions, asked).any():
             n_topics_asked += 1
-    widest_first = sorted(topics, key=lambda dot: dot.interval[1] - dot.interval[0], reverse=True)
+    widest_first = sorted(topics, key=_width_of_interval, reverse=True)
     return {
         "subject_charts": subject_charts,
         "n_topics": len(topics),
@@ -299,21 +317,28 @@ def show_hidden_answers(session: Session) -> Mapping[str, Any]:
     """Return what the page shows of the hidden answers and their predictions."""
     probability = session.hidden_probability
     truth = session.hidden_truth
-    prediction = probability > 0.5
+    expected_right = probability > 0.5
     low, high = _UNSURE
-    # A row of the table for each prediction: how many answers are right, are wrong, and in all.
-    outcomes = []
-    for label, has_prediction in (("expected right", prediction), ("expected wrong", ~prediction)):
-        n_right = truth[has_prediction].sum()
-        n = has_prediction.sum()
-        outcomes.append((label, f"{n_right}", f"{n - n_right}", f"{n}"))
     return {
-        "is_hit": prediction == (truth == 1),
+        "is_hit": expected_right == (truth == 1),
         "unsure": _UNSURE,
         "is_unsure": (probability > low) & (probability < high),
         "hidden_interval": interval(session.hidden_counts),
-        "outcomes": outcomes,
+        "outcomes": [
+            outcome_row("expected right", truth[expected_right]),
+            outcome_row("expected wrong", truth[~expected_right]),
+        ],
     }
+
+
+def outcome_row(label: str, truth: IntArray) -> tuple[str, str, str, str]:
+    """Return a row of the table of outcomes: how many answers are right, are wrong, and in all.
+
+    `truth` is 1 for a right and 0 for a wrong answer.
+    """
+    n = len(truth)
+    n_right = truth.sum()
+    return label, f"{n_right}", f"{n - n_right}", f"{n}"
 
 
 def interval(draws: FloatArray | IntArray) -> tuple[float, float]:
@@ -340,6 +365,11 @@ def subject_dots(bank: Bank, session: Session, subjects: Sequence[Subject]) -> l
             )
         )
     return sorted(dots, key=lambda dot: dot.value)
+
+
+def _width_of_interval(dot: charts.Dot) -> float:
+    low, high = dot.interval
+    return high - low
 
 
 def _signed(value: float) -> str:

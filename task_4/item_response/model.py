@@ -48,10 +48,11 @@ _MIN_PROBABILITY = 0.3
 _MAX_SHARE_HIDDEN = 0.05
 # Share of a logit's variance that ten answers are expected to remove.
 _RESOLUTION = 0.7
-# The least variance by which `_weight` lets the mean of a logit move until the last round.
+# Later answers will move the mean of a logit by an unknown amount. `_weight` assumes that this
+# amount has at least this variance.
 _MIN_SPREAD = 0.05
-# If targets may be asked, `select` adds this times the probability that the answer to the question
-# itself would be predicted wrongly.
+# If targets may be asked, asking a question makes its own prediction certain. For this, `select`
+# adds the probability that the prediction would be wrong, multiplied by this number.
 _OWN_UNCERTAINTY = 20.0
 # The population is estimated anew when the first student reaches each of these numbers of answers.
 _ADAPT_AFTER = (3, 6, 10)
@@ -194,8 +195,8 @@ class StudentPosterior:
         )
         if self.targets_may_be_asked:
             p_hidden[:] = 0
-        # The hidden answers are the targets. If none is found, each answer in the mask is equally
-        # likely to be a target.
+        # The hidden answers of a student are the targets. For a student without any, all answers in
+        # the mask are taken to be equally likely targets.
         has_hidden = p_hidden.any(axis=1, keepdims=True)
         self.target_weight = np.where(has_hidden, p_hidden, answered_mask).astype(np.float32)
 
@@ -302,7 +303,8 @@ class StudentPosterior:
         factor = covariance * np.sqrt(curvature)[:, None]
         self.mean[student] += covariance * gradient[:, None]
         self.variance[student] = np.maximum(self.variance[student] - factor**2, _MIN_VARIANCE)
-        # A student who did not answer gets a factor of zeros, which subtracts nothing.
+        # All students need the same number of factors. The new factor of a student who did not
+        # answer is 0, so that it subtracts nothing from the covariance.
         new_factor = np.zeros((len(self.mean), 1, factor.shape[1]), np.float32)
         new_factor[student, 0] = factor
         self.factors = np.concatenate([self.factors, new_factor], axis=1)
@@ -315,8 +317,10 @@ class StudentPosterior:
         """
         here = np.array(self.population)
         value_here = self._log_posterior(here)
-        value_plus = np.array([self._log_posterior(here + step) for step in np.diag(_STEPS)])
-        value_minus = np.array([self._log_posterior(here - step) for step in np.diag(_STEPS)])
+        # A row for each field: the step of this field, and 0 for the others.
+        steps = np.diag(_STEPS)
+        value_plus = np.array([self._log_posterior(here + step) for step in steps])
+        value_minus = np.array([self._log_posterior(here - step) for step in steps])
         gradient = (value_plus - value_minus) / (2 * _STEPS)
         curvature = (2 * value_here - value_plus - value_minus) / _STEPS**2
         # A positive curvature makes the step go uphill. The prior alone has 1 / deviation².

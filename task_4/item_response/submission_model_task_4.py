@@ -20,8 +20,9 @@ class Submission:
         # weights beside this file.
         self.model = model or Model.load(Path(__file__).parent)
         self.posterior: StudentPosterior | None = None
-        # Whether a question could be asked before the first round, shape (students, questions).
-        # None until a method gets `can_query`, which `predict` never does.
+        # Which questions could be asked before the first round, shape (students, questions). None
+        # until the evaluator has told it: it gives `can_query` to `select_questions` and
+        # `update_model`, but not to `predict`.
         self.askable: BoolArray | None = None
         # Whether the posterior has learned from an answer, shape (students, questions).
         self.observed: BoolArray = np.zeros((0, 0), bool)
@@ -56,18 +57,15 @@ class Submission:
     ) -> StudentPosterior:
         """Return the posterior, after learning from the answers revealed since the last call.
 
-        Which questions a student has answered tells something about the student. The evaluator
-        tells this through `can_query`, which `predict` does not get. The posterior begins without
-        this knowledge if the first call has no `can_query`. It begins anew with the first call that
-        has it.
+        The posterior starts from the answered mask: which answers are revealed or may be asked. The
+        mask is unknown until the first call with `can_query`; that call starts the posterior anew.
         """
         revealed = self._find_revealed(masked_data, masked_binary_data, can_query)
         is_first_mask = self.askable is None and can_query is not None
         if self.posterior is None or is_first_mask:
-            # All False stands for unknown.
+            # An empty mask stands for an unknown one.
             answered_mask = np.zeros(revealed.shape, bool)
             if can_query is not None:
-                # The answered questions are those already asked and those that may be asked.
                 self.askable = revealed | (can_query == 1)
                 answered_mask = self.askable
             self.observed = np.zeros(revealed.shape, bool)
@@ -93,12 +91,13 @@ class Submission:
         Some evaluators mark an answer that is not revealed by -1, others by 0. In the second case,
         0 in `masked_binary_data` may also be a wrong answer.
         """
-        if (masked_binary_data == -1).any():
+        marks_by_minus_one = (masked_binary_data == -1).any()
+        if marks_by_minus_one:
             return masked_binary_data >= 0
-        # A revealed answer is right, or its option in `masked_data` is above 0.
-        revealed: BoolArray = (masked_data > 0) | (masked_binary_data == 1)
-        if can_query is not None and self.askable is not None:
-            # Some evaluators give no options. Then this finds the wrong answers: an answer that
-            # could be asked at first, and cannot be asked now, has been revealed.
+        # Right answers are 1. Wrong ones are found by their option, which is above 0.
+        revealed: BoolArray = (masked_binary_data == 1) | (masked_data > 0)
+        # Some evaluators give no options. Then a wrong answer is found by the question: it could be
+        # asked before the first round, but not now.
+        if self.askable is not None and can_query is not None:
             revealed |= self.askable & (can_query != 1)
         return revealed

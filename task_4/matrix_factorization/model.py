@@ -86,9 +86,11 @@ def fit_abilities(model: Model, answered: Any, is_right: Any) -> tuple[FloatArra
     covariance : array, shape (students, k, k)
     """
     n_questions, k = model.loading.shape
+    # loading loadingᵀ of each question, and its sum for each student.
     squares = model.loading[:, :, None] * model.loading[:, None, :]
     square_sums = (answered @ squares.reshape(n_questions, k * k)).reshape(-1, k, k)
-    covariance = np.linalg.inv(np.eye(k, dtype=np.float32) + square_sums / model.noise)
+    precision = np.eye(k, dtype=np.float32) + square_sums / model.noise
+    covariance = np.linalg.inv(precision)
     # The sum of loading · answer, less that of loading · intercept.
     weighted = is_right @ model.loading - answered @ (model.loading * model.intercept[:, None])
     mean = (covariance @ (weighted / model.noise)[:, :, None])[:, :, 0]

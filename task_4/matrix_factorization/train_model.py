@@ -77,8 +77,9 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
         Seed of the random start.
     """
     student_ids, student = number_ids(answers["UserId"])
-    cells = student, answers["QuestionId"].to_numpy()
-    shape = len(student_ids), n_questions
+    # The row and the column of each answer.
+    cells = (student, answers["QuestionId"].to_numpy())
+    shape = (len(student_ids), n_questions)
     is_correct = answers["IsCorrect"].to_numpy(np.float32)
     # Sparse matrices: most students have answered a part of the questions.
     answered = csr_matrix((np.ones_like(is_correct), cells), shape)
@@ -115,8 +116,9 @@ def fit_questions(
     # Sums of E[x xᵀ] and of answer · E[x] over the students who have answered the question.
     square_sums = (answered.T @ squares.reshape(n_students, k * k)).reshape(-1, k, k)
     right_sums = is_right.T @ x
-    penalised = square_sums + PENALTY * np.eye(k)
-    vectors = np.linalg.solve(penalised, (right_sums + PENALTY * prior_mean)[:, :, None])[:, :, 0]
+    penalised_squares = square_sums + PENALTY * np.eye(k)
+    penalised_sums = right_sums + PENALTY * prior_mean
+    vectors = np.linalg.solve(penalised_squares, penalised_sums[:, :, None])[:, :, 0]
 
     # The noise is the mean of E[(answer - vector · x)²]. An answer, 0 or 1, equals its square.
     fitted_squares = np.einsum("qi,qij,qj->", vectors, square_sums, vectors)
@@ -127,7 +129,7 @@ def fit_questions(
 def make_model(vectors: FloatArray, noise: float) -> Model:
     """Return the model of these vectors: an intercept, followed by loadings, for each question."""
     vectors = vectors.astype(np.float32)
-    return Model(vectors[:, 0], vectors[:, 1:], np.array(noise, np.float32))
+    return Model(intercept=vectors[:, 0], loading=vectors[:, 1:], noise=np.array(noise, np.float32))
 
 
 # ---- End of the model. -------------------------------------------------------------------------

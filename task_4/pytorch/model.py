@@ -30,10 +30,11 @@ _MIN_PROBABILITY = 0.3
 _MAX_SHARE_HIDDEN = 0.05
 # Share of a logit's variance that later answers are expected to remove, however many are left.
 _RESOLUTION = 0.5
-# The least variance by which `_weight` lets the mean of a logit move with later answers.
+# Later answers will move the mean of a logit by an unknown amount. `_weight` assumes that this
+# amount has at least this variance.
 _MIN_SPREAD = 0.05
-# If targets may be asked, `select` adds this times the probability that the answer to the question
-# itself would be predicted wrongly.
+# If targets may be asked, asking a question makes its own prediction certain. For this, `select`
+# adds the probability that the prediction would be wrong, multiplied by this number.
 _OWN_UNCERTAINTY = 20.0
 
 
@@ -123,8 +124,9 @@ class StudentPosterior:
         if self._targets_may_be_asked:
             p_hidden[:] = 0
         # Probability that the answer is a target and not yet known, shape (S, Q). It is not
-        # normalised: only the ratios within a student count. The hidden answers are the targets. If
-        # none is found, each answer in the mask is equally likely to be a target.
+        # normalised: only the ratios within a student count. The hidden answers of a student are
+        # the targets. For a student without any, all answers in the mask are taken to be equally
+        # likely targets.
         has_hidden = p_hidden.any(dim=1, keepdim=True)
         self._target_weight = torch.where(has_hidden, p_hidden, answered_mask.float())
 

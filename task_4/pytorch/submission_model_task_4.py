@@ -21,8 +21,9 @@ class Submission:
         # weights beside this file.
         self.model = model or Model.load(Path(__file__).parent)
         self.posterior: StudentPosterior | None = None
-        # Whether a question could be asked before the first round, shape (students, questions).
-        # None until a method gets `can_query`, which `predict` never does.
+        # Which questions could be asked before the first round, shape (students, questions). None
+        # until the evaluator has told it: it gives `can_query` to `select_questions` and
+        # `update_model`, but not to `predict`.
         self.askable: BoolArray | None = None
         # Whether the posterior has learned from an answer, shape (students, questions).
         self.observed: BoolArray = np.zeros((0, 0), bool)
@@ -76,9 +77,11 @@ class Submission:
         # `observe` takes the student, the question and the outcome of each new answer.
         new = revealed & ~self.observed
         self.observed |= new
-        student, question = (torch.from_numpy(index) for index in np.nonzero(new))
-        is_right = torch.from_numpy(masked_binary_data[new].astype(np.int64))
-        self.posterior.observe(student, question, is_right)
+        student, question = np.nonzero(new)
+        is_right = masked_binary_data[student, question].astype(np.int64)
+        self.posterior.observe(
+            torch.from_numpy(student), torch.from_numpy(question), torch.from_numpy(is_right)
+        )
         return self.posterior
 
     def _find_revealed(
@@ -89,12 +92,13 @@ class Submission:
         Some evaluators mark an answer that is not revealed by -1, others by 0. In the second case,
         0 in `masked_binary_data` may also be a wrong answer.
         """
-        if (masked_binary_data == -1).any():
+        marks_by_minus_one = (masked_binary_data == -1).any()
+        if marks_by_minus_one:
             return masked_binary_data >= 0
-        # A revealed answer is right, or its option in `masked_data` is above 0.
-        revealed: BoolArray = (masked_data > 0) | (masked_binary_data == 1)
-        if can_query is not None and self.askable is not None:
-            # Some evaluators give no options. Then this finds the wrong answers: an answer that
-            # could be asked at first, and cannot be asked now, has been revealed.
+        # Right answers are 1. Wrong ones are found by their option, which is above 0.
+        revealed: BoolArray = (masked_binary_data == 1) | (masked_data > 0)
+        # Some evaluators give no options. Then a wrong answer is found by the question: it could be
+        # asked before the first round, but not now.
+        if self.askable is not None and can_query is not None:
             revealed |= self.askable & (can_query != 1)
         return revealed

@@ -245,7 +245,8 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
     schedule = OneCycleLR(optimiser, LEARNING_RATE, N_STEPS, pct_start=0.05)
     for _ in trange(N_STEPS, desc="training", disable=None):
         batch = torch.randperm(len(right))[:BATCH_SIZE]
-        is_right, known = right[batch], answered[batch]
+        is_right = right[batch]
+        known = answered[batch]
         # The share of each student's answers that the encoder sees: between 0 and `MAX_SHOWN`
         # answers, or all answers, but never more than a student in the game has outside the
         # targets. The other answers are hidden, and the network predicts them.
@@ -254,8 +255,9 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
         share = share.clamp(max=1 - answered_mask.HIDDEN_SHARE)
         shown = known * (torch.rand_like(known) < share)
         hidden = known - shown
-        p = network(shown * is_right, shown * (1 - is_right)).clamp(1e-5, 1 - 1e-5)
-        loss = -(hidden * torch.where(is_right == 1, p, 1 - p).log()).sum() / hidden.sum()
+        p_right = network(shown * is_right, shown * (1 - is_right)).clamp(1e-5, 1 - 1e-5)
+        p_answer = torch.where(is_right == 1, p_right, 1 - p_right)
+        loss = -(hidden * p_answer.log()).sum() / hidden.sum()
         optimiser.zero_grad()
         (loss + network.penalty() / answered.sum()).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
