@@ -441,18 +441,16 @@ def dot_chart(
         The name of the axis.
     """
     has_bars = not all(isnan(dot.share) for dot in dots)
-    names = [wrap(dot.label, (0.36 if has_bars else 0.4) * WIDTH) for dot in dots]
-    heights = [ROW_HEIGHT + LINE_HEIGHT * (len(name) - 1) for name in names]
-    bottom = PAD + sum(heights)
+    name_width = (0.36 if has_bars else 0.4) * WIDTH
+    rows = [_write_row(dot, digits, name_width) for dot in dots]
+    bottom = PAD + sum(row.height for row in rows)
     drawing = Drawing(bottom + TICK_HEIGHT + PAD + (LINE_HEIGHT if axis else 0))
     limits = limits or _fit_limits(dots, chance)
 
     # From left to right: names, dots, numbers, and perhaps bars and shares.
-    numbers = [_write(dot.mark if isnan(dot.value) else dot.value, digits) for dot in dots]
-    shares = ["<1%" if 0 < dot.share < 0.005 else f"{dot.share:.0%}" for dot in dots]
-    numbers_width = _BESIDE + max(map(text_width, numbers))
-    shares_width = _BESIDE + max(map(text_width, shares))
-    right_of_names = PAD + max(text_width(line) for name in names for line in name)
+    numbers_width = _BESIDE + max(text_width(row.number) for row in rows)
+    shares_width = _BESIDE + max(text_width(row.share) for row in rows)
+    right_of_names = PAD + max(text_width(line) for row in rows for line in row.name)
     left = right_of_names + _BEFORE
     right = WIDTH - PAD - numbers_width
     bars = None
@@ -471,15 +469,40 @@ def dot_chart(
     if not isnan(chance):
         axes.vertical_line(chance, DASHED)
     top = PAD
-    for dot, name, number, share, height in zip(dots, names, numbers, shares, heights, strict=True):
-        y = top + height / 2
-        top += height
-        drawing.text(right_of_names, y, name, anchor="end")
-        _draw_dot(axes, dot, y, height, digits)
-        drawing.text(axes.right + _BESIDE, y, number)
+    for row in rows:
+        y = top + row.height / 2
+        top += row.height
+        drawing.text(right_of_names, y, row.name, anchor="end")
+        _draw_dot(axes, row.dot, y, row.height, digits)
+        drawing.text(axes.right + _BESIDE, y, row.number)
         if bars:
-            _draw_share(bars, dot, y, share)
+            _draw_share(bars, row.dot, y, row.share)
     return drawing.svg(label)
+
+
+class _DotRow(NamedTuple):
+    """A dot of `dot_chart`, and the texts of its row."""
+
+    dot: Dot
+    # The label, broken into lines.
+    name: list[str]
+    # The value, or the value to compare with if there is no other.
+    number: str
+    # The share of the answers, as a percentage.
+    share: str
+    height: float
+
+
+def _write_row(dot: Dot, digits: int, name_width: float) -> _DotRow:
+    """Write the texts of a dot's row. No line of its name is wider than `name_width`."""
+    name = wrap(dot.label, name_width)
+    return _DotRow(
+        dot=dot,
+        name=name,
+        number=_write(dot.mark if isnan(dot.value) else dot.value, digits),
+        share="<1%" if 0 < dot.share < 0.005 else f"{dot.share:.0%}",
+        height=ROW_HEIGHT + LINE_HEIGHT * (len(name) - 1),
+    )
 
 
 def _draw_share(bars: Axes, dot: Dot, y: float, share: str) -> None:

@@ -85,17 +85,25 @@ def column_chart(
         # A gap of 7 % of the column's width on both sides separates neighbours.
         axes.bar((column + 0.07, column + 0.93), height, f"fill: {ACCENT}", tooltip)
     if mark:
-        position, text = mark
-        axes.vertical_line(position, charts.stroke(charts.TEXT, 0.9, "; stroke-dasharray: 2.7,2.7"))
-        # The text stands on the side of the mark that has more room.
-        y = axes.top + LINE_HEIGHT / 2
-        if position > len(heights) / 2:
-            drawing.text(axes.x(position) - GAP, y, text, anchor="end")
-        else:
-            drawing.text(axes.x(position) + GAP, y, text, anchor="start")
-    # Leave out names that would overlap.
-    axes.draw_x_axis(drop_overlapping(names, (axes.right - axes.left) / len(heights)), axis)
+        _draw_mark(drawing, axes, mark, middle=len(heights) / 2)
+    column_width = (axes.right - axes.left) / len(heights)
+    axes.draw_x_axis(drop_overlapping(names, column_width), axis)
     return drawing.svg(label)
+
+
+def _draw_mark(drawing: Drawing, axes: Axes, mark: Tick, middle: float) -> None:
+    """Draw the mark of `column_chart`: a dashed vertical line and its text.
+
+    `middle` is the position of the middle of the horizontal axis.
+    """
+    position, text = mark
+    axes.vertical_line(position, charts.stroke(charts.TEXT, 0.9, "; stroke-dasharray: 2.7,2.7"))
+    # The text stands on the side of the mark that has more room.
+    y = axes.top + LINE_HEIGHT / 2
+    if position > middle:
+        drawing.text(axes.x(position) - GAP, y, text, anchor="end")
+    else:
+        drawing.text(axes.x(position) + GAP, y, text, anchor="start")
 
 
 # Opacity of a cell with the lowest value. It is not 0, since an empty cell must look different.

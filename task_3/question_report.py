@@ -307,9 +307,14 @@ def draw(options: pd.DataFrame, by_ability: IntArray, reaches: float = 0.0) -> H
     is_grey = (n_in_quarter < FEW_ANSWERS).tolist()
     shares = by_ability / np.maximum(n_in_quarter, 1)[:, None]
     panels = []
-    for column, option in enumerate(options.itertuples()):
-        share = shares[:, column].tolist()
-        panels.append(charts.Panel(option.name, share, option.is_right, is_grey))
+    for column, option in enumerate(options.to_dict("records")):
+        panel = charts.Panel(
+            title=option["name"],
+            shares=shares[:, column].tolist(),
+            accent=option["is_right"],
+            faint=is_grey,
+        )
+        panels.append(panel)
     return charts.bar_panels(
         panels,
         QUARTERS,

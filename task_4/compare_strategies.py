@@ -482,7 +482,7 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
         score and n with a line break between them.
     """
     by_strategy_and_n = scores.drop(columns="mask").groupby(["strategy", "n"], sort=False)
-    means = by_strategy_and_n.mean().unstack("n", sort=False)
+    means: Any = by_strategy_and_n.mean().unstack("n", sort=False)
     deviations = by_strategy_and_n.std().unstack("n", sort=False)
     # Leave out the scores before the first question, which are the same for all strategies.
     numbers = scores["n"].unique()[1:].tolist()

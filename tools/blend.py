@@ -93,12 +93,7 @@ def main() -> None:
     probabilities_path = paths.output.with_suffix(".parquet")
     cli.require_outputs([paths.output, probabilities_path], options.files)
     template = submission.read_template(paths.template)
-    for file in files:
-        if len(file.pairs) != len(template):
-            raise InputError(
-                f"{file.path}: holds {len(file.pairs):,} pairs, expected the "
-                f"{len(template):,} of {paths.template}, the template of this blend"
-            )
+    require_lengths(files, len(template), paths.template)
     # The probabilities of each file in the order of the template.
     logs = np.stack([logarithms(file.at(template, paths.template)) for file in files])
     if options.weights is None:
@@ -132,6 +127,16 @@ def require_one_task(files: Sequence[Probabilities]) -> None:
         if file.task != first.task:
             raise InputError(
                 f"{file.path}: is of task {file.task}, and {first.path} of task {first.task}"
+            )
+
+
+def require_lengths(files: Sequence[Probabilities], n_rows: int, template: Path) -> None:
+    """Raise `InputError` unless each file has as many pairs as the template has rows."""
+    for file in files:
+        if len(file.pairs) != n_rows:
+            raise InputError(
+                f"{file.path}: holds {len(file.pairs):,} pairs, expected the "
+                f"{n_rows:,} of {template}, the template of this blend"
             )
 
 

@@ -457,11 +457,13 @@ def column_widths(tables: Sequence[Table]) -> list[int]:
 
     If a line would be longer than `TEXT_WIDTH`, the column of names is narrower.
     """
-    lines = [HEADER]
+    lines: list[tuple[str, ...]] = [HEADER]
     for table in tables:
         lines += [row.cells for row in table.rows]
-    columns = zip(*lines, strict=True)
-    name_width, *other_widths = [max(len(text) for text in column) for column in columns]
+    widest = []
+    for column in zip(*lines, strict=True):
+        widest.append(max(len(text) for text in column))
+    name_width, *other_widths = widest
     # Two spaces indent a line, and two are before each further column.
     most_name_width = TEXT_WIDTH - 2 - sum(width + 2 for width in other_widths)
     return [min(name_width, most_name_width), *other_widths]

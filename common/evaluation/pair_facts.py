@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from common import cli, metadata, provenance, reading, schema
 from common.answers import find_rows, number_ids, pair_keys
@@ -168,7 +169,7 @@ def _describe_questions(
     share_right = n_right / np.where(n > 0, n, np.nan)
     tenth_starts = [k / 10 for k in range(10)]
     tenth_names = [f"{10 * k} to {10 * k + 10} %" for k in range(10)]
-    facts = {
+    facts: dict[str, Any] = {
         "majority": _predict_majority(answers, question, n_questions, task),
         groupings.DIFFICULTY.key: _group_by_starts(share_right, tenth_starts, tenth_names),
         groupings.ANSWERS_TO_QUESTION.key: _group_counts(n),

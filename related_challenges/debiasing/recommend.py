@@ -139,10 +139,9 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
         if oldest <= history_start:
             break
         earlier = read_known_clicks(earlier_phase)
-        is_older = earlier["time"] < oldest
-        is_in_history = earlier["time"] >= history_start
+        is_in_time = (earlier["time"] >= history_start) & (earlier["time"] < oldest)
         is_on_known_item = earlier["item_id"].isin(item_ids)
-        parts.append(earlier[is_older & is_in_history & is_on_known_item])
+        parts.append(earlier[is_in_time & is_on_known_item])
         oldest = min(oldest, earlier["time"].min())
     table = pd.concat(parts).sort_values(["user_id", "time"], kind="stable")
     # The users of the clicks and the test users are numbered together.
