@@ -40,10 +40,11 @@ PACKAGES = {
 # The code of each package that is packed.
 CODE = {"model.py", "submission_model_task_4.py"}
 RECORDS = {"model_task_4_students.npy", "model_task_4_training.json"}
-every_package = pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=needs_blocks(f"task_4/{name}/train_model.py")) for name in PACKAGES],
-)
+# Each package as a parameter of a test. A package whose training a user has edited is skipped.
+PACKAGE_PARAMETERS = [
+    pytest.param(name, marks=needs_blocks(f"task_4/{name}/train_model.py")) for name in PACKAGES
+]
+every_package = pytest.mark.parametrize("name", PACKAGE_PARAMETERS)
 
 
 def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> float:
@@ -54,7 +55,12 @@ def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> floa
     student = answers.UserId.rank(method="dense").astype(int) - 1
     question = answers.QuestionId
     rows = np.arange(student.max() + 1)
-    data, binary_data, targets, can_query = np.zeros((4, len(rows), n_questions), int)
+    # The arrays have the names that they have in the published evaluators.
+    shape = (len(rows), n_questions)
+    data = np.zeros(shape, int)
+    binary_data = np.zeros(shape, int)
+    targets = np.zeros(shape, int)
+    can_query = np.zeros(shape, int)
     data[student, question] = answers.AnswerValue
     binary_data[student, question] = answers.IsCorrect
     targets[student, question] = answers.IsTarget
@@ -62,8 +68,9 @@ def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> floa
     masked_data = np.zeros_like(data)
     masked_binary_data = np.zeros_like(data)
     for _ in range(10):
-        # The index of a question for each student.
-        asked = rows, entry.select_feature(masked_data, masked_binary_data, can_query)
+        selected = entry.select_feature(masked_data, masked_binary_data, can_query)
+        # Index pairs: each student with the question that this student is asked.
+        asked = (rows, selected)
         assert (can_query[asked] == 1).all()
         can_query[asked] = 0
         masked_data[asked] = data[asked]
@@ -87,7 +94,8 @@ def most_popular_score(train: pd.DataFrame, valid: pd.DataFrame, mask: str = "Is
 
 def read_split(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the training and the validation answers of the local split."""
-    train, valid = (pd.read_csv(folder / f"{name}_task_4.csv") for name in ("train", "valid"))
+    train = pd.read_csv(folder / "train_task_4.csv")
+    valid = pd.read_csv(folder / "valid_task_4.csv")
     return train, valid
 
 
@@ -197,10 +205,12 @@ def test_the_confusion_matrix_holds_all_targets(evaluated: Evaluated) -> None:
     valid = evaluated.valid
     rows = evaluated.page.table("Confusion matrix").rows[1:]
     assert [row[0] for row in rows] == ["wrong", "right"]
-    # A cell is a share and a count.
-    counts = np.array([[int(cell.partition("%")[2]) for cell in row[1:]] for row in rows])
+    # A cell is a share and a count, such as "25% 30".
+    cells = pd.DataFrame([row[1:] for row in rows])
+    counts = cells.apply(lambda column: column.str.partition("%")[2].astype(int)).to_numpy()
+    n_targets = valid.IsTarget.sum()
     n_right = valid[valid.IsTarget == 1].IsCorrect.sum()
-    assert counts.sum(axis=1).tolist() == [valid.IsTarget.sum() - n_right, n_right]
+    assert counts.sum(axis=1).tolist() == [n_targets - n_right, n_right]
     accuracy = np.trace(counts) / counts.sum()
     assert accuracy == pytest.approx(most_popular_score(evaluated.train, valid))
 
@@ -216,15 +226,17 @@ def test_the_page_shows_the_questions_asked_of_three_students(
     kit: Path, evaluated: Evaluated
 ) -> None:
     asked = evaluated.expected_sequences()
-    subjects = np.array(metadata.name_subjects(kit / "data/metadata", np.arange(80)))
-    asked["subject"] = subjects[asked.QuestionId]
+    subject_by_question = np.array(metadata.name_subjects(kit / "data/metadata", np.arange(80)))
+    asked["subject"] = subject_by_question[asked.QuestionId]
     asked["outcome"] = asked.IsCorrect.map({0: "wrong", 1: "right"})
-    shown = asked.astype(str).set_index("UserId")[["Round", "QuestionId", "subject", "outcome"]]
+    expected = asked.astype(str).set_index("UserId")
+    expected = expected[["Round", "QuestionId", "subject", "outcome"]]
+    # The caption of a student's table is "UserId" and the number.
     tables = [table for table in evaluated.page.tables if "UserId" in table.caption]
     assert len(tables) == 3
     for table in tables:
         student = table.caption.removeprefix("UserId ")
-        assert table.rows == shown.loc[student].to_numpy().tolist()
+        assert table.rows == expected.loc[student].to_numpy().tolist()
 
 
 def test_the_questions_asked_of_three_students_are_printed(evaluated: Evaluated) -> None:
@@ -267,82 +279,183 @@ def test_probabilities_of_an_entry_are_written_and_scored(
     entry.write_text(entry.read_text() + PREDICT_PROBABILITIES)
     printed, score, page = evaluate(*flags)
     targets = pd.read_csv(kit / "data/test_input/valid_task_4.csv").query("IsTarget == 1")
+    # The file holds a probability for each target, and for nothing else.
     joined = targets.merge(pd.read_parquet(path), "outer", validate="one_to_one")
     assert len(joined) == len(targets)
-    p = joined.ProbabilityCorrect
-    assert (((p > 0.5) == joined.IsCorrect).mean()) == pytest.approx(score)
-    p_of_outcome = np.where(joined.IsCorrect == 1, p, 1 - p)
+    p_right = joined.ProbabilityCorrect
+    accuracy = ((p_right > 0.5) == joined.IsCorrect).mean()
+    assert accuracy == pytest.approx(score)
+    p_of_outcome = np.where(joined.IsCorrect == 1, p_right, 1 - p_right)
     log_loss = f"{-np.log(p_of_outcome).mean():.4f}"
     assert f"log loss {log_loss}, AUC" in printed
     assert page.headings[-1] == "Probabilities"
     assert log_loss in page.text
 
 
-def test_the_user_learns_what_an_entry_prints_changes_and_relies_on(
-    evaluate: Evaluate, write: Write, tmp_path: Path
-) -> None:
-    """The entry prints when it chooses questions, changes its arguments, and relies on its choices.
+@dataclass(frozen=True)
+class OddEvaluation:
+    """The evaluation of an entry that does what a user should hear about."""
 
-    For the curve of accuracies, games are replayed without calling `select_questions`. This entry
-    sets `self.asked` there and reads it in `predict`, which then fails.
+    output: str
+    page: Page
+    # The file with the output of the entry.
+    entry_output: Path
+
+
+@pytest.fixture(scope="module")
+def odd_evaluation(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OddEvaluation:
+    """Score an entry that prints, changes its arguments, and sets an attribute while it chooses.
+
+    The attribute, `self.asked`, is read in `predict`.
     """
     # The entry prints through a child process, so that Python's sys.stdout does not see the text.
     select = "self.asked = __import__('os').system('echo choosing')"
     source = toy_bundle.entry(select, "can_query[:] = seen[:] = 7")[ENTRY_FILE]
     source = source.replace("return right", "return self.asked + right")
+    folder = tmp_path_factory.mktemp("odd_entry")
+    entry = folder / "entry"
+    entry.mkdir()
+    (entry / ENTRY_FILE).write_text(source)
 
-    output, _, page = evaluate("--submission", write(f"entry/{ENTRY_FILE}", source).parent)
+    output = succeeds([EVALUATE, "--submission", entry, "--output_dir", folder], kit=kit)
+    page = read_page((folder / "scores_task_4.html").read_text())
+    return OddEvaluation(output, page, folder / "entry_output_task_4.txt")
 
+
+def test_the_user_learns_that_an_entry_changes_its_arguments(odd_evaluation: OddEvaluation) -> None:
     note = "update_model changes can_query, masked_data: it got a copy, so that has no effect"
-    assert f"note: {note}\n" in output
-    assert note in page.text
+    assert f"note: {note}\n" in odd_evaluation.output
+    assert note in odd_evaluation.page.text
 
+
+def test_the_user_learns_why_there_is_no_curve(odd_evaluation: OddEvaluation) -> None:
+    """For the curve of accuracies, games are replayed without calling `select_questions`.
+
+    The entry sets `self.asked` in this method, so `predict` then lacks the attribute.
+    """
     reason = "replaying the games without select_questions, after round 0, predict: raised Attr"
-    assert f"no curve: {reason}" in output
-    assert f"No curve: {reason}" in page.text
+    assert f"no curve: {reason}" in odd_evaluation.output
+    assert f"No curve: {reason}" in odd_evaluation.page.text
 
-    assert dict(page.tables[0].rows)["Weights trained by"] == "not recorded"
-    entry_output = tmp_path / "entry_output_task_4.txt"
-    assert entry_output.read_text() == "choosing\n" * 10
-    assert str(entry_output) in output
+
+def test_the_output_of_an_entry_is_kept_in_a_file(odd_evaluation: OddEvaluation) -> None:
+    """The entry prints a line in each of ten rounds."""
+    assert odd_evaluation.entry_output.read_text() == "choosing\n" * 10
+    assert str(odd_evaluation.entry_output) in odd_evaluation.output
+
+
+def test_the_page_says_that_the_training_of_an_entry_is_not_recorded(
+    odd_evaluation: OddEvaluation,
+) -> None:
+    facts = dict(odd_evaluation.page.tables[0].rows)
+    assert facts["Weights trained by"] == "not recorded"
+
+
+MASKS = [f"IsTarget_{number}" for number in range(10)]
+
+
+@dataclass(frozen=True)
+class EvaluatedPhase:
+    """The evaluation of the baseline, trained on all students, in the public phase."""
+
+    output: str
+    score: float
+    page: Page
+    # The table of all questions that were asked.
+    sequences: pd.DataFrame
+    # The answers of the students who were examined.
+    answers: pd.DataFrame
+    # The score with each mask, computed in plain pandas.
+    expected_scores: list[float]
+
+    @property
+    def mean(self) -> str:
+        """The expected score as it is shown."""
+        return f"{np.mean(self.expected_scores):.4f}"
+
+    @property
+    def deviation(self) -> str:
+        """The standard deviation of the expected scores as it is shown."""
+        return f"{np.std(self.expected_scores, ddof=1):.4f}"
+
+
+@pytest.fixture(scope="module")
+def evaluated_phase(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> EvaluatedPhase:
+    """Train a copy of the baseline on all students, and score it in the public phase."""
+    folder = tmp_path_factory.mktemp("evaluated_phase")
+    package = Path(shutil.copytree(kit / "task_4/numpy", folder / "package"))
+    succeeds([package / "train_model.py"], kit=kit)
+    script = package / "local_evaluation.py"
+    flags = ["--phase", "public", "--unobserved", "0", "--memory_limit", "6"]
+    output = succeeds([script, *flags, "--output_dir", folder], kit=kit)
+
+    train = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
+    answers = pd.read_csv(kit / "data/test_data/test_public_task_4_more_splits.csv")
+    return EvaluatedPhase(
+        output=output,
+        score=read_score(folder, "task_4_public"),
+        page=read_page((folder / "scores_task_4_public.html").read_text()),
+        sequences=pd.read_csv(folder / "sequence_task_4_public.csv"),
+        answers=answers,
+        expected_scores=[most_popular_score(train, answers, mask) for mask in MASKS],
+    )
 
 
 def test_the_score_of_a_phase_is_the_mean_over_its_ten_masks(
-    kit: Path, evaluate: Evaluate, package: Path, tmp_path: Path
+    evaluated_phase: EvaluatedPhase,
 ) -> None:
-    """The page shows the score with each mask, and the games with the first mask alone."""
-    succeeds([package / "train_model.py"], kit=kit)
-    flags = ["--phase", "public", "--unobserved", "0", "--memory_limit", "6"]
-    script = package / "local_evaluation.py"
-    printed, score, page = evaluate(*flags, script=script, name="task_4_public")
+    assert evaluated_phase.score == pytest.approx(np.mean(evaluated_phase.expected_scores))
+    mean_and_deviation = f"{evaluated_phase.mean} ± {evaluated_phase.deviation}"
+    shown = f"score {mean_and_deviation} (standard deviation over 10 masks; "
+    assert shown in evaluated_phase.output
 
-    # The score, against that of plain pandas.
-    train = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
-    valid = pd.read_csv(kit / "data/test_data/test_public_task_4_more_splits.csv")
-    masks = [f"IsTarget_{k}" for k in range(10)]
-    scores = [most_popular_score(train, valid, mask) for mask in masks]
-    assert score == pytest.approx(np.mean(scores))
-    deviation = f"{np.std(scores, ddof=1):.4f}"
-    shown = f"score {np.mean(scores):.4f} ± {deviation} (standard deviation over 10 masks; "
-    assert shown in printed
-    facts = dict(page.tables[0].rows)
+
+def test_the_page_of_a_phase_tells_the_phase_the_rules_and_the_limits(
+    evaluated_phase: EvaluatedPhase,
+) -> None:
+    facts = dict(evaluated_phase.page.tables[0].rows)
     assert facts["Phase"] == "public test"
     assert facts["Rules"] == "targets may not be asked, unobserved = 0"
     assert facts["Limits"].startswith("600 s for one mask, 6 GiB of memory")
-    assert facts["Deviation over masks"] == deviation
-    titles = page.chart("Accuracy with each mask").titles
-    assert titles == [f"{m}: {one:.4f}" for m, one in zip(masks, scores, strict=True)]
-    # The baseline learns nothing from the answers: the accuracy is the same after each question.
-    curve = page.table("Accuracy after each question")
+    assert facts["Deviation over masks"] == evaluated_phase.deviation
+
+
+def test_the_page_of_a_phase_shows_the_score_with_each_mask(
+    evaluated_phase: EvaluatedPhase,
+) -> None:
+    expected = []
+    for mask, score in zip(MASKS, evaluated_phase.expected_scores, strict=True):
+        expected.append(f"{mask}: {score:.4f}")
+    assert evaluated_phase.page.chart("Accuracy with each mask").titles == expected
+
+
+def test_the_accuracy_of_the_baseline_is_the_same_after_each_question(
+    evaluated_phase: EvaluatedPhase,
+) -> None:
+    """The baseline learns nothing from answers, whether it or chance chooses the questions."""
+    curve = evaluated_phase.page.table("Accuracy after each question")
     assert curve.columns == ["Questions", "entry's choice", "random choice"]
-    assert curve.rows == [[f"{n}", *[f"{np.mean(scores):.4f}"] * 2] for n in range(11)]
-    sequences = pd.read_csv(tmp_path / "sequence_task_4_public.csv")
-    for mask in masks:
-        asked = sequences[sequences.Mask == mask].merge(valid, validate="one_to_one")
-        assert (asked[mask] == 0).all()
-        assert len(asked) == 10 * valid.UserId.nunique()
-    # Every table of a student's game has ten questions, those with the first mask.
-    assert {len(table.rows) for table in page.tables if "UserId" in table.caption} == {10}
+    mean = evaluated_phase.mean
+    assert curve.rows == [[f"{n_questions}", mean, mean] for n_questions in range(11)]
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_every_student_is_asked_ten_questions_that_the_mask_does_not_hide(
+    evaluated_phase: EvaluatedPhase, mask: str
+) -> None:
+    answers = evaluated_phase.answers
+    sequences = evaluated_phase.sequences
+    asked = sequences[sequences.Mask == mask].merge(answers, validate="one_to_one")
+    assert (asked[mask] == 0).all()
+    assert len(asked) == 10 * answers.UserId.nunique()
+
+
+def test_the_page_of_a_phase_shows_games_with_one_mask_alone(
+    evaluated_phase: EvaluatedPhase,
+) -> None:
+    """A student is asked ten questions with each mask; those with the first mask are shown."""
+    tables = [table for table in evaluated_phase.page.tables if "UserId" in table.caption]
+    assert {len(table.rows) for table in tables} == {10}
 
 
 def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
@@ -361,10 +474,10 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
 
     printed, score, page = evaluate("--submission", entry, "--unobserved", "0")
     # The last row has the accuracies after the last question.
-    _, of_entry, of_random = page.table("Accuracy after each question").rows[-1]
-    assert f"with questions chosen at random {of_random}\n" in printed
-    assert of_entry == f"{score:.4f}"
-    assert of_entry != of_random
+    _, own_accuracy, random_accuracy = page.table("Accuracy after each question").rows[-1]
+    assert f"with questions chosen at random {random_accuracy}\n" in printed
+    assert own_accuracy == f"{score:.4f}"
+    assert own_accuracy != random_accuracy
 
     # Packing plays the entry. Without the flag, the entry meets a -1.
     pack = ["task_4/package.py", entry, "--output_dir", tmp_path]
@@ -375,59 +488,105 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
 # ---- The package -------------------------------------------------------------------------------
 
 
-# Files that an entry may have beside its module, and files that never belong to it.
+# Files that an entry may have beside its module.
 TAKEN = ["notes/table.csv", "model_task_4_b/0.pt", "notes/common.py"]
+# Hidden, cached and partial files never belong to an entry.
 IGNORED = [".hidden", ".git/a", "notes/__pycache__/a.pyc", "__MACOSX/a", "a.npy.partial"]
 IGNORED += ["._a.npy", "Thumbs.db", "notes/desktop.ini", "a.npy.bak", "a.npy~"]
 
 
-@with_links
-def test_all_files_beside_the_entry_are_played_and_those_needed_are_packed(
-    kit: Path, package: Path, tmp_path: Path
-) -> None:
-    """The zip has no scripts, no hidden, cached and partial files, and not the kit's common.py."""
+def add_files(package: Path) -> None:
+    """Add the empty files TAKEN and IGNORED to a package."""
     for name in TAKEN + IGNORED:
-        (package / name).parent.mkdir(exist_ok=True, parents=True)
-        (package / name).touch()
-    (tmp_path / "link").symlink_to(package)
-    entry = package / "submission_model_task_4.py"
+        path = package / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.touch()
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The baseline, trained with --local and with further files beside it, and two zips of it."""
+
+    # The entry reads notes/table.csv when it starts.
+    folder: Path
+    # The zip that task_4/package.py has written, and what this script has written to stderr.
+    zip_by_script: Path
+    warning: str
+    # A zip of all files of the folder.
+    zip_by_hand: Path
+
+
+@pytest.fixture(scope="module")
+def packed(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Packed:
+    """Pack the baseline with further files by `task_4/package.py`, and by hand."""
+    folder = tmp_path_factory.mktemp("packed")
+    package = Path(shutil.copytree(kit / "task_4/numpy", folder / "package"))
+    add_files(package)
+    entry = package / ENTRY_FILE
     entry.write_text(f"open('notes/table.csv').close()\n{entry.read_text()}")
-    trained_with_local = (
-        f"warning: {package}: its model was trained with --local and never saw the answers of the "
-        f"validation students; `python {package}/train_model.py` learns from all\n"
+    by_hand = Path(shutil.make_archive(f"{folder}/by_hand_task_4", "zip", package))
+
+    done = run(["task_4/package.py", package, "--output_dir", folder], kit=kit)
+    assert done.returncode == 0
+    assert "its files:" not in done.stdout
+    return Packed(package, folder / "submission_task_4.zip", done.stderr, by_hand)
+
+
+def test_packing_warns_of_a_model_that_was_trained_with_local(packed: Packed) -> None:
+    assert packed.warning == (
+        f"warning: {packed.folder}: its model was trained with --local and never saw the answers "
+        f"of the validation students; `python {packed.folder}/train_model.py` learns from all\n"
     )
-    archive = tmp_path / "submission_task_4.zip"
-    by_hand = Path(shutil.make_archive(f"{tmp_path}/by_hand_task_4", "zip", package))
+
+
+def test_only_files_that_are_needed_to_play_are_packed(packed: Packed) -> None:
+    """The scripts, the kit's common.py, and hidden, cached and partial files are left out."""
+    beside_entry = {
+        path.relative_to(packed.folder).as_posix()
+        for path in packed.folder.rglob("*")
+        if path.is_file()
+    }
+    left_out = {*IGNORED, "train_model.py", "local_evaluation.py", "common.py"}
+    assert left_out <= beside_entry
+    with zipfile.ZipFile(packed.zip_by_script) as archive:
+        assert set(archive.namelist()) == beside_entry - left_out
+
+
+def test_a_package_and_zips_of_it_have_the_same_score(
+    kit: Path, packed: Packed, tmp_path: Path
+) -> None:
+    """The entry can read the files beside its module, whether or not it is zipped."""
     evaluate = ["task_4/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
-    check = ["-m", "tools.check_submission"]
-    pack = ["task_4/package.py", "--output_dir", tmp_path]
-    for command, submission, warning in (
-        (pack, package, trained_with_local),
-        (evaluate, package, ""),
-        (evaluate, archive, ""),
-        (evaluate, by_hand, ""),
-        (check, tmp_path / "link", ""),
-        (check, archive, ""),
-        (check, by_hand, ""),
-    ):
-        done = run([*command, submission], kit=kit)
-        assert (done.returncode, done.stderr) == (0, warning)
-        weights = ", ".join(sorted([*PACKAGES["numpy"], *RECORDS, "model_task_4_b/0.pt"]))
-        files = f"\nits files: {ENTRY_FILE}, model.py, {weights}\n"
-        assert (files in done.stdout) == (command == check)
-    scripts = {"train_model.py", "local_evaluation.py"}
-    names = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
-    assert set(zipfile.ZipFile(archive).namelist()) == names - {*IGNORED, *scripts, "common.py"}
+    for entry in (packed.folder, packed.zip_by_script, packed.zip_by_hand):
+        assert "its files:" not in succeeds([*evaluate, entry], kit=kit)
     lines = (tmp_path / "results.jsonl").read_text().splitlines()
     results = [json.loads(line) for line in lines]
-    assert len({(result["code"], result["score"]) for result in results}) == 1
+    assert len(results) == 3
+    assert len({result["code"] for result in results}) == 1
+    assert len({result["score"] for result in results}) == 1
+
+
+@pytest.mark.parametrize(
+    "form", ["zip by script", "zip by hand", pytest.param("link to folder", marks=with_links)]
+)
+def test_the_checker_names_the_code_and_the_weights_of_an_entry(
+    kit: Path, packed: Packed, tmp_path: Path, form: str
+) -> None:
+    if form == "zip by script":
+        entry = packed.zip_by_script
+    elif form == "zip by hand":
+        entry = packed.zip_by_hand
+    else:
+        entry = tmp_path / "link"
+        entry.symlink_to(packed.folder)
+    printed = succeeds(["-m", "tools.check_submission", entry], kit=kit)
+    weights = ", ".join(sorted([*PACKAGES["numpy"], *RECORDS, "model_task_4_b/0.pt"]))
+    assert f"\nits files: {ENTRY_FILE}, model.py, {weights}\n" in printed
 
 
 def test_package_says_what_it_has_left_out(kit: Path, package: Path, tmp_path: Path) -> None:
     shutil.rmtree(package / "__pycache__", ignore_errors=True)
-    for name in TAKEN + IGNORED:
-        (package / name).parent.mkdir(exist_ok=True, parents=True)
-        (package / name).touch()
+    add_files(package)
     printed = run(["task_4/package.py", package, "--output_dir", tmp_path], kit=kit).stdout
     assert (
         "\nleft out, not needed to play: ._a.npy, .git/, .hidden, Thumbs.db, __MACOSX/, a.npy.bak, "
@@ -444,30 +603,50 @@ def test_a_script_that_the_entry_imports_is_packed(
     model.write_text(model.read_text().replace("import numpy", "import train_model, numpy", 1))
     assert run(["task_4/package.py", package, "--output_dir", tmp_path], kit=kit).returncode == 0
     names = zipfile.ZipFile(tmp_path / "submission_task_4.zip").namelist()
-    assert "train_model.py" in names and "local_evaluation.py" not in names
+    assert "train_model.py" in names
+    assert "local_evaluation.py" not in names
 
 
-def test_a_saved_model_of_another_name_is_played_but_neither_packed_nor_valid(
-    kit: Path, package: Path, tmp_path: Path
-) -> None:
+# The message about a saved model whose name does not begin with model_task_4_.
+WRONG_NAME = (
+    "weights/mine.PT seems to be a saved model, expected a name that begins with "
+    "model_task_4_, as the challenge's guide asks"
+)
+
+
+@pytest.fixture
+def misnamed(package: Path) -> Path:
+    """Return a trained package with a further saved model, weights/mine.PT."""
     (package / "weights").mkdir()
     (package / "weights/mine.PT").touch()
-    by_hand = Path(shutil.make_archive(f"{tmp_path}/by_hand", "zip", package))
-    wrong_name = (
-        "weights/mine.PT seems to be a saved model, expected a name that begins with "
-        "model_task_4_, as the challenge's guide asks\n"
-    )
+    return package
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_the_evaluation_plays_a_saved_model_of_another_name_and_warns(
+    kit: Path, misnamed: Path, tmp_path: Path, is_zipped: bool
+) -> None:
+    entry = Path(shutil.make_archive(f"{misnamed}", "zip", misnamed)) if is_zipped else misnamed
     evaluate = ["task_4/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
-    check = ["-m", "tools.check_submission"]
-    for command, submission, code, kind in (
-        (evaluate, package, 0, "warning"),
-        (evaluate, by_hand, 0, "warning"),
-        (check, package, 2, "error"),
-        (check, by_hand, 2, "error"),
-        (["task_4/package.py", "--output_dir", tmp_path], package, 2, "error"),
-    ):
-        done = run([*command, submission], kit=kit)
-        assert (done.returncode, done.stderr) == (code, f"{kind}: {submission}: {wrong_name}")
+    done = run([*evaluate, entry], kit=kit)
+    assert done.returncode == 0
+    assert done.stderr == f"warning: {entry}: {WRONG_NAME}\n"
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_a_saved_model_of_another_name_is_not_valid(
+    kit: Path, misnamed: Path, is_zipped: bool
+) -> None:
+    entry = Path(shutil.make_archive(f"{misnamed}", "zip", misnamed)) if is_zipped else misnamed
+    message = fails(["-m", "tools.check_submission", entry], kit=kit)
+    assert message == f"{entry}: {WRONG_NAME}"
+
+
+def test_a_saved_model_of_another_name_is_not_packed(
+    kit: Path, misnamed: Path, tmp_path: Path
+) -> None:
+    message = fails(["task_4/package.py", misnamed, "--output_dir", tmp_path], kit=kit)
+    assert message == f"{misnamed}: {WRONG_NAME}"
     assert not (tmp_path / "submission_task_4.zip").exists()
 
 
@@ -642,49 +821,115 @@ def test_select_feature_is_select_questions_in_the_template() -> None:
     assert entry.Submission.select_feature is entry.Submission.select_questions
 
 
-@every_package
-def test_training_on_one_file_and_on_two(kit: Path, tmp_path: Path, name: str) -> None:
-    """Three columns are enough, and the same files give the same weights.
+@dataclass(frozen=True)
+class Trained:
+    """What a training has printed, and the package that it has left."""
 
-    A second file changes the weights, and must hold other students than the first one.
+    output: str
+    # The contents of the files of weights.
+    weights: list[bytes]
+    # The UserIds that the package records.
+    students: set[int]
+    # The data files that the package records.
+    data_files: set[str]
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """Trainings of a package on one file and on two files, each of thirty other students."""
+
+    name: str
+    first_answers: pd.DataFrame
+    second_answers: pd.DataFrame
+    on_first: Trained
+    # On the first file again, after the training on both.
+    on_first_again: Trained
+    on_both: Trained
+    # On the first file with another seed, or None where no seed is used.
+    with_other_seed: Trained | None
+    # The message if the second file also holds an answer of a student of the first file.
+    message_for_known_student: str
+
+
+@pytest.fixture(scope="module", params=PACKAGE_PARAMETERS)
+def trainings(
+    kit: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Trainings:
+    """Train a package on one file, then on two, then on the one file again.
+
+    The files have only the three columns that training needs.
     """
-    # Two files with the answers of thirty students each.
+    name = request.param
+    folder = tmp_path_factory.mktemp(name)
     columns = ["QuestionId", "UserId", "IsCorrect"]
     answers = pd.read_csv(kit / "data/train_data/train_task_3_4.csv", usecols=columns)
-    parts = np.array_split(answers.UserId.unique()[:60], 2)
-    first, second = (answers[answers.UserId.isin(part)] for part in parts)
-    first.to_csv(tmp_path / "first.csv", index=False)
-    second.to_csv(tmp_path / "second.csv", index=False)
-    package = Path(shutil.copytree(kit / "task_4" / name, tmp_path / "package"))
-    script = [package / "train_model.py", "--input_dir", tmp_path, "--train_data", "first.csv"]
+    students = answers.UserId.unique()
+    first = answers[answers.UserId.isin(students[:30])]
+    second = answers[answers.UserId.isin(students[30:60])]
+    first.to_csv(folder / "first.csv", index=False)
+    second.to_csv(folder / "second.csv", index=False)
+    package = Path(shutil.copytree(kit / "task_4" / name, folder / "package"))
+    script = [package / "train_model.py", "--input_dir", folder, "--train_data", "first.csv"]
 
-    def train(*flags: object) -> tuple[str, list[bytes]]:
-        """Train on the first file; return the output and the contents of the files of weights."""
-        printed = succeeds([*script, *flags], kit=kit)
-        return printed, [(package / weights).read_bytes() for weights in sorted(PACKAGES[name])]
+    def train(*flags: object) -> Trained:
+        """Train on the first file, and on more by the flags."""
+        output = succeeds([*script, *flags], kit=kit)
+        record = json.loads((package / "model_task_4_training.json").read_text())
+        return Trained(
+            output=output,
+            weights=[(package / weights).read_bytes() for weights in sorted(PACKAGES[name])],
+            students=set(np.load(package / "model_task_4_students.npy")),
+            data_files=set(record["made_from"]),
+        )
 
-    _, weights = train()
-    if name in ("matrix_factorization", "pytorch"):
-        assert train("--seed", 1)[1] != weights
-
-    # Train on both files.
-    printed, of_both = train("--more_train_data", "second.csv")
-    n_questions = pd.concat([first, second]).QuestionId.max() + 1
-    assert f"trained on {len(first) + len(second):,} answers, {n_questions} questions" in printed
-    assert "replaced weights that were trained on other students (30)" in printed
-    assert set(np.load(package / "model_task_4_students.npy")) == {*parts[0], *parts[1]}
-    assert of_both != weights
-    made_from = json.loads((package / "model_task_4_training.json").read_text())["made_from"]
-    assert {"../first.csv", "../second.csv"} <= {*made_from}
-
-    # Training on the first file alone gives the first weights again.
-    assert train()[1] == weights
-
-    # Let the second file hold an answer of a student of the first one.
-    pd.concat([second, first.iloc[[0]]]).to_csv(tmp_path / "second.csv", index=False)
+    on_first = train()
+    uses_seed = name in ("matrix_factorization", "pytorch")
+    with_other_seed = train("--seed", 1) if uses_seed else None
+    on_both = train("--more_train_data", "second.csv")
+    on_first_again = train()
+    pd.concat([second, first.iloc[[0]]]).to_csv(folder / "second.csv", index=False)
     message = fails([*script, "--more_train_data", "second.csv"], kit=kit)
-    known = f"UserId {first.UserId.iloc[0]} appears in another training file"
-    assert re.search(f"second.csv: .*{known}", message)
+    return Trainings(
+        name=name,
+        first_answers=first,
+        second_answers=second,
+        on_first=on_first,
+        on_first_again=on_first_again,
+        on_both=on_both,
+        with_other_seed=with_other_seed,
+        message_for_known_student=message,
+    )
+
+
+def test_training_on_the_same_file_gives_the_same_weights(trainings: Trainings) -> None:
+    """Between the two trainings, the package was trained on other files."""
+    assert trainings.on_first_again.weights == trainings.on_first.weights
+
+
+def test_another_seed_gives_other_weights_where_training_is_random(trainings: Trainings) -> None:
+    if trainings.with_other_seed is None:
+        pytest.skip(f"the training of {trainings.name} draws no random numbers")
+    assert trainings.with_other_seed.weights != trainings.on_first.weights
+
+
+def test_training_on_two_files_learns_from_the_students_of_both(trainings: Trainings) -> None:
+    both = pd.concat([trainings.first_answers, trainings.second_answers])
+    n_questions = both.QuestionId.max() + 1
+    counts = f"trained on {len(both):,} answers, {n_questions} questions"
+    assert counts in trainings.on_both.output
+    assert trainings.on_both.students == set(both.UserId)
+    assert trainings.on_both.weights != trainings.on_first.weights
+    assert {"../first.csv", "../second.csv"} <= trainings.on_both.data_files
+
+
+def test_training_says_that_it_replaces_weights_of_other_students(trainings: Trainings) -> None:
+    note = "replaced weights that were trained on other students (30)"
+    assert note in trainings.on_both.output
+
+
+def test_a_student_must_not_be_in_two_training_files(trainings: Trainings) -> None:
+    known = f"UserId {trainings.first_answers.UserId.iloc[0]} appears in another training file"
+    assert re.search(f"second.csv: .*{known}", trainings.message_for_known_student)
 
 
 @needs_blocks(*(f"task_4/{name}/train_model.py" for name in PACKAGES))
@@ -714,8 +959,10 @@ def test_both_values_of_unobserved_answers_lead_to_the_same_games(
         assert np.array_equal(game.chosen, games[0].chosen)
         assert np.array_equal(game.prediction, games[0].prediction)
 
-    # The prediction of a target that was asked is its answer.
-    row, target = np.nonzero(reference.targets["IsTarget"])
-    is_asked = (games[0].chosen[row] == target[:, None]).any(axis=1)
+    # The prediction of a target that was asked is its answer. A row of `chosen` has the questions
+    # that a student was asked.
+    game = games[0]
+    student_row, target = np.nonzero(reference.targets["IsTarget"])
+    is_asked = (game.chosen[student_row] == target[:, None]).any(axis=1)
     assert is_asked.any() == targets_queryable
-    assert np.array_equal(games[0].prediction[is_asked], games[0].truth[is_asked])
+    assert np.array_equal(game.prediction[is_asked], game.truth[is_asked])
