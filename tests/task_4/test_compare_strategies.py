@@ -45,11 +45,13 @@ def compare(split_kit: Path, tmp_path: Path) -> Compare:
 
 
 def figures(page: Page, caption: str, rule: int = 0) -> pd.DataFrame:
-    """Return the figures of a table by strategy; the columns have the page's headings.
+    """Return a table of figures by strategy; the columns have the page's headings.
 
-    The page has the table once for each rule; `rule` is 0 or 1.
+    The page has the table once for each rule: `rule` is 0 for games in which targets may not be
+    asked, and 1 for games in which they may.
     """
-    table = [table for table in page.tables if table.caption.startswith(caption)][rule]
+    tables = [table for table in page.tables if table.caption.startswith(caption)]
+    table = tables[rule]
     frame = pd.DataFrame(table.rows, columns=table.columns)
     return frame.set_index("strategy").astype(float)
 
@@ -73,20 +75,40 @@ def comparison(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Com
     return Comparison(*run_compare(split_kit, tmp_path_factory.mktemp("comparison"), *flags))
 
 
-def test_every_strategy_is_scored_by_both_rules(comparison: Comparison) -> None:
-    page = comparison.page
-    for rule in (0, 1):
-        accuracy = figures(page, "Accuracy", rule)
-        assert accuracy.index.tolist() == NAMES
-        assert accuracy.columns.tolist() == ["1", "3", "5", "10"]
-        assert accuracy.stack().between(0.4, 0.9).all()
-        assert figures(page, "AUC", rule)["10"].between(0.5, 0.95).all()
-        assert figures(page, "Log loss", rule)["10"].between(0.4, 0.8).all()
+# The two rules of a comparison, as positions of their tables on the page.
+each_rule = pytest.mark.parametrize(
+    "rule", [pytest.param(0, id="no targets asked"), pytest.param(1, id="targets may be asked")]
+)
 
-        use = figures(page, "Largest", rule)
-        overlap, exposure, bank = use["overlap 10"], use["exposure 10"], use["bank 10"]
-        assert ((overlap > 0) & (overlap <= exposure) & (exposure <= 1)).all()
-        assert ((bank > 0) & (bank <= 1)).all()
+
+@each_rule
+def test_every_strategy_has_an_accuracy_auc_and_log_loss(comparison: Comparison, rule: int) -> None:
+    page = comparison.page
+    accuracy = figures(page, "Accuracy", rule)
+    assert accuracy.index.tolist() == NAMES
+    # The numbers of questions after which the accuracy is shown.
+    assert accuracy.columns.tolist() == ["1", "3", "5", "10"]
+    assert accuracy.stack().between(0.4, 0.9).all()
+    assert figures(page, "AUC", rule)["10"].between(0.5, 0.95).all()
+    assert figures(page, "Log loss", rule)["10"].between(0.4, 0.8).all()
+
+
+@each_rule
+def test_the_use_of_questions_is_shown_in_shares(comparison: Comparison, rule: int) -> None:
+    """Exposure is the largest share of students who are asked the same question.
+
+    Overlap is the mean share of questions that two students have in common: it is at most the
+    exposure. Bank is the share of all questions that are asked of anybody.
+    """
+    use = figures(comparison.page, "Largest", rule)
+    exposure = use["exposure 10"]
+    overlap = use["overlap 10"]
+    bank = use["bank 10"]
+    assert (overlap > 0).all()
+    assert (overlap <= exposure).all()
+    assert (exposure <= 1).all()
+    assert (bank > 0).all()
+    assert (bank <= 1).all()
 
 
 def test_more_predictions_are_right_if_targets_may_be_asked(comparison: Comparison) -> None:
@@ -138,15 +160,18 @@ def test_only_the_strategies_named_are_played_and_runs_repeat(compare: Compare) 
     assert "eddi" not in first
 
 
-def test_a_limit_of_exposure_holds_unless_the_page_says_otherwise(compare: Compare) -> None:
+def test_a_limit_of_exposure_holds_unless_the_output_says_otherwise(compare: Compare) -> None:
     _, unlimited = compare(*TWO, 5)
-    assert figures(unlimited, "Largest")["exposure 5"]["most_popular"] > 0.2
+    exposure_without_limit = figures(unlimited, "Largest")["exposure 5"]
+    assert exposure_without_limit["most_popular"] > 0.2
 
     printed, limited = compare(*TWO, 5, "--max_exposure", 0.2)
+    exposure = figures(limited, "Largest")["exposure 5"]
     for name in ("most_popular", OWN):
-        exceeds = figures(limited, "Largest")["exposure 5"][name] > 0.2
-        assert (f"{name} exceeds the limit of exposure" in printed) == exceeds
-    assert dict(limited.tables[-1].rows)["Limit of exposure"] == "0.2 of the students"
+        is_exceeded = exposure[name] > 0.2
+        assert (f"{name} exceeds the limit of exposure" in printed) == is_exceeded
+    facts = dict(limited.tables[-1].rows)
+    assert facts["Limit of exposure"] == "0.2 of the students"
 
 
 def test_a_test_ends_early_at_its_standard_error(compare: Compare) -> None:
@@ -155,25 +180,43 @@ def test_a_test_ends_early_at_its_standard_error(compare: Compare) -> None:
     assert "at a standard error of 0.8" in page.text
 
 
-def test_a_function_added_to_strategies_py_is_compared(
+# Strategies of a user. The first one has a docstring, which the page shows; the other one has none.
+OWN_STRATEGIES = '''
+
+def first_column(posterior, askable, hidden):
+    """The first question of all."""
+    return askable.argmax(axis=1)
+
+
+def no_text(known, askable, hidden):
+    return askable.argmax(axis=1)
+'''
+
+
+def test_functions_added_to_strategies_py_are_compared(
     compare: Compare, split_kit: Path, tmp_path: Path
 ) -> None:
-    """One of two added functions has a docstring, which the page shows; the other one has none."""
     own_kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
-    new = 'def first_column(posterior, askable, hidden):\n    """The first question of all."""\n'
     with (own_kit / "task_4/strategies.py").open("a", encoding="utf-8") as file:
-        file.write(f"\n\n{new}    return askable.argmax(axis=1)\n")
-        file.write("\n\ndef no_text(known, askable, hidden):\n    return askable.argmax(axis=1)\n")
+        file.write(OWN_STRATEGIES)
 
-    flags = ["--questions", 3, "--masks", 1, "--strategies", "first_column", "random", "no_text"]
-    printed, page = compare(*flags, kit=own_kit)
+    played = ["first_column", "random", "no_text"]
+    _, page = compare("--questions", 3, "--masks", 1, "--strategies", *played, kit=own_kit)
 
-    # A row for each of three strategies; columns for the accuracy after 1 and after 3 questions.
-    assert figures(page, "Accuracy").shape == (3, 2)
-    # The last table but one describes the strategies.
+    accuracy = figures(page, "Accuracy")
+    assert set(accuracy.index) == set(played)
+    # The accuracy is shown after 1 and after 3 questions.
+    assert accuracy.shape == (3, 2)
+    # The table before the last one describes the strategies.
     descriptions = page.tables[-2]
     assert descriptions.row("first_column")[1] == "The first question of all."
-    # The output says how far the kit's own strategy is ahead of others. Here it is not played.
+
+
+def test_a_comparison_without_the_kits_own_strategy_has_no_table_of_its_lead(
+    compare: Compare,
+) -> None:
+    """Otherwise the output says how far the kit's own strategy is ahead of the others."""
+    printed, _ = compare("--questions", 3, "--masks", 1, "--strategies", "random")
     assert "ahead" not in printed
 
 

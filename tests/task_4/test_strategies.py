@@ -1,7 +1,7 @@
 """Strategies of task 4, compared with their formulas, and games that are played with them."""
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -27,15 +27,16 @@ PACKAGE, SUBMISSION = load_package("item_response", "submission_model_task_4")
 ALL = strategy_games.find_strategies()
 N_QUESTIONS = 60
 POPULARITY = np.random.default_rng(1).permutation(N_QUESTIONS)
-# A question bank whose model uses everything that the model can: quiz effects, guessing, and what
-# the set of questions that a student has answered tells about the student.
+# The questions with their trained model. This model has quiz effects and guessing, and infers the
+# ability also from which questions a student has answered.
 BANK = Bank(PACKAGE, full_model(PACKAGE, N_QUESTIONS, seed=1, completion=2.4), POPULARITY)
 
 
 def play(reference: Reference, strategy: Any, rules: Rules = STRICT, **setting: Any) -> Any:
     """Play a strategy with the questions and the model of `BANK`; return the game.
 
-    `setting` holds fields of `GameLimits`.
+    The answers to predict are those that the mask named "mask" of the reference hides. `setting`
+    holds fields of `GameLimits`.
     """
     limits = GameLimits(**setting)
     return strategy_games.play(BANK, reference, "mask", rules, strategy, limits)
@@ -234,12 +235,26 @@ def test_the_kits_own_strategy_asks_and_predicts_as_the_package(
     assert np.array_equal(game.truth, expected.truth)
 
 
-def test_abilities_and_their_standard_error_agree_with_the_logits() -> None:
-    """Without quiz effects, a logit is slopes · ability + intercept.
+@dataclass(frozen=True)
+class AfterFourAnswers:
+    """Forty students after four answers each, with a model without quiz effects.
 
-    Therefore the mean and the covariance of the logits follow from those of the abilities.
+    Without quiz effects, a logit is slopes · ability + intercept. Therefore the mean and the
+    covariance of the logits follow from those of the abilities.
     """
-    # Let the model have no quiz effects, and let it not look for hidden answers (`completion`).
+
+    bank: Bank
+    # The model's knowledge about the students, and the same as a strategy gets it.
+    known: Any
+    posterior: Posterior
+    # The mean of the prior covariance matrix of the logits.
+    prior_variance: float
+
+
+@pytest.fixture(scope="module")
+def after_four_answers() -> AfterFourAnswers:
+    """Reveal the first four questions that each student has answered."""
+    # A model without `completion` does not look for hidden answers.
     without_quizzes = replace(
         BANK.model,
         quiz_covariance=0 * BANK.model.quiz_covariance,
@@ -248,40 +263,69 @@ def test_abilities_and_their_standard_error_agree_with_the_logits() -> None:
     bank = Bank(PACKAGE, without_quizzes)
     reference = some_students(4)
     rows = np.arange(len(reference.student))
-    questions = np.arange(N_QUESTIONS)
     known = start_posterior(bank, reference.is_correct >= 0)
     prior_variance = Posterior(known, POPULARITY, seed=rows).prior_covariance.mean()
 
-    # Reveal the first four questions that each student has answered.
+    # The columns of answered questions come first in the order of this sort.
     first_answered = np.argsort(reference.is_correct < 0, axis=1, kind="stable")[:, :4]
     for column in first_answered.T:
         known.observe(rows, column, reference.is_correct[rows, column])
         # A known answer is no target.
         assert not known.target_weight[rows, column].any()
     posterior = Posterior(known, POPULARITY, seed=rows)
+    return AfterFourAnswers(bank, known, posterior, float(prior_variance))
 
-    # The mean logits. After four answers, the model has estimated how these students differ from
-    # the training students: their logits are stretched and shifted.
-    population = known.population
+
+def test_the_mean_logits_follow_from_the_abilities(after_four_answers: AfterFourAnswers) -> None:
+    """After four answers, the model has estimated how the students differ from those of training.
+
+    Their logits are stretched and shifted.
+    """
+    posterior = after_four_answers.posterior
+    population = after_four_answers.known.population
     assert population.log_variance != 0
-    logit_at_ability_0 = np.exp(population.log_stretch) * bank.model.intercept + population.shift
+    intercept = after_four_answers.bank.model.intercept
+    logit_at_ability_0 = np.exp(population.log_stretch) * intercept + population.shift
     expected_logit = posterior.ability_mean @ posterior.slopes.T + logit_at_ability_0
     assert posterior.mean == pytest.approx(expected_logit, abs=2e-3)
 
-    # The covariance of logits and abilities is a Σ, and the variance of a logit is a Σ aᵀ, with the
-    # slopes a of the question and the covariance Σ of the abilities.
-    cross = posterior.slopes @ posterior.ability_covariance
-    assert posterior.cross_covariance == pytest.approx(cross, abs=2e-3)
-    variance = (cross * posterior.slopes).sum(axis=2)
-    assert variance == pytest.approx(posterior.variance, abs=2e-3)
+
+def test_the_covariances_follow_from_those_of_the_abilities(
+    after_four_answers: AfterFourAnswers,
+) -> None:
+    """Let a be the slopes of a question, and Σ the covariance of the abilities.
+
+    The covariance of the logit and the abilities is a Σ, and the variance of the logit is a Σ aᵀ.
+    """
+    posterior = after_four_answers.posterior
+    cross_covariance = posterior.slopes @ posterior.ability_covariance
+    assert posterior.cross_covariance == pytest.approx(cross_covariance, abs=2e-3)
+    variance = (cross_covariance * posterior.slopes).sum(axis=2)
+    assert posterior.variance == pytest.approx(variance, abs=2e-3)
+
+
+def test_the_diagonal_of_the_covariance_holds_the_variances(
+    after_four_answers: AfterFourAnswers,
+) -> None:
+    posterior = after_four_answers.posterior
+    questions = np.arange(N_QUESTIONS)
     covariance = posterior.covariance(3, questions, questions)
     assert np.diagonal(covariance) == pytest.approx(posterior.variance[3], abs=2e-3)
 
-    # The standard error of the overall ability, the standardised mean of all logits. The variance
-    # of a mean is the mean of all entries of the covariance matrix.
-    error = (covariance.mean() / prior_variance) ** 0.5
-    _, standard_errors = bank.overall_ability(known)
-    assert standard_errors[3] == pytest.approx(error, abs=1e-3)
+
+def test_the_standard_error_of_the_ability_is_that_of_the_mean_logit(
+    after_four_answers: AfterFourAnswers,
+) -> None:
+    """The overall ability is the mean of a student's logits, divided by its prior deviation.
+
+    The variance of a mean is the mean of all entries of the covariance matrix.
+    """
+    student = 3
+    questions = np.arange(N_QUESTIONS)
+    covariance = after_four_answers.posterior.covariance(student, questions, questions)
+    expected = (covariance.mean() / after_four_answers.prior_variance) ** 0.5
+    _, standard_errors = after_four_answers.bank.overall_ability(after_four_answers.known)
+    assert standard_errors[student] == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", ["most_popular", "random"])
@@ -312,6 +356,7 @@ def test_exposure_beyond_a_limit_that_cannot_hold_is_counted(name: str) -> None:
 
 def test_a_test_ends_at_its_standard_error() -> None:
     """A test has at most twelve questions. The smaller the error at which it ends, the longer."""
+    # The length of each student's test, by the error at which the tests end.
     lengths = {}
     for error in (1.1, 0.8, 0.6, 0.0):
         strategy = strategies.maximum_information
@@ -319,7 +364,8 @@ def test_a_test_ends_at_its_standard_error() -> None:
         is_asked = game.chosen >= 0
         length = is_asked.sum(axis=1)
         # No student is asked anything after the end of the test.
-        assert (is_asked == (np.arange(12) < length[:, None])).all()
+        is_before_end = np.arange(12) < length[:, None]
+        assert np.array_equal(is_asked, is_before_end)
         lengths[error] = length
 
     # The standard error is 1 before any answer, and never 0.
@@ -456,10 +502,11 @@ def test_paired_difference_by_hand(
     """
     first = some_game(chosen=[[0], [0]], probability=[[0.9, 0.9, 0.9, 0.9]])
     other = some_game(chosen=[[0], [0]], probability=[probability_of_other])
+    # Every mask has the same game.
     masks = [f"mask {number}" for number in range(n_masks)]
-    difference = strategy_games.compare(
-        dict.fromkeys(masks, first), dict.fromkeys(masks, other), n=0
-    )
+    games_of_first = dict.fromkeys(masks, first)
+    games_of_other = dict.fromkeys(masks, other)
+    difference = strategy_games.compare(games_of_first, games_of_other, n=0)
     assert difference == pytest.approx(expected)
 
 
@@ -480,25 +527,32 @@ def some_splits(
 
 @pytest.mark.parametrize(("name", "learned_share"), [("bobcat", 0.6), ("ncat", 0.7)])
 def test_protocols_split_students_and_answers(name: str, learned_share: float) -> None:
-    """53 students are split five times; the splits are the same in every run."""
-    first_run = some_splits(name, n_splits=5)
-    second_run = some_splits(name, n_splits=5)
+    """53 students are split five times into those to learn from and those to examine."""
     target_share = compare_strategies.PROTOCOLS[name].target_share
-    for (learned, reference), (_, same) in zip(first_run, second_run, strict=True):
-        learned_students = set(learned["UserId"])
+    for learned_answers, reference in some_splits(name, n_splits=5):
+        learned_students = set(learned_answers["UserId"])
         assert len(learned_students) == pytest.approx(learned_share * 53, abs=1)
         assert not learned_students & set(reference.student.tolist())
 
-        # The reference's only mask has the reference's name.
+        # A share of each student's answers is hidden. The reference has one mask, with its name.
         targets = reference.targets[reference.name]
         n_answered = (reference.is_correct >= 0).sum(axis=1)
         assert np.array_equal(targets.sum(axis=1), np.ceil(target_share * n_answered))
         assert (reference.is_correct[targets] >= 0).all()
-        assert np.array_equal(same.targets[same.name], targets)
-    if name == "bobcat":
-        # Each of BOBCAT's five splits examines another fifth of the students.
-        examined = np.concatenate([reference.student for _, reference in first_run])
-        assert sorted(examined) == list(range(100, 153))
+
+
+@pytest.mark.parametrize("name", ["bobcat", "ncat"])
+def test_protocols_hide_the_same_answers_in_every_run(name: str) -> None:
+    first_run = some_splits(name, n_splits=5)
+    second_run = some_splits(name, n_splits=5)
+    for (_, first), (_, second) in zip(first_run, second_run, strict=True):
+        assert np.array_equal(first.targets[first.name], second.targets[second.name])
+
+
+def test_the_five_splits_of_bobcat_examine_every_student_once() -> None:
+    splits = some_splits("bobcat", n_splits=5)
+    examined = np.concatenate([reference.student for _, reference in splits])
+    assert sorted(examined) == list(range(100, 153))
 
 
 @pytest.mark.parametrize(("name", "n_questions"), [("bobcat", 50), ("ncat", 32)])

@@ -31,54 +31,96 @@ def bank_of(slopes: Any, **changes: Any) -> Bank:
     return Bank(MODEL, plain_model(MODEL, slopes, **changes))
 
 
-def test_ability_agrees_with_numerical_integration() -> None:
-    """All 40 questions have P(right) = 0.2 + 0.8 · sigmoid(slope · ability).
+# The questions of the next tests have P(right) = 0.2 + 0.8 · sigmoid(SLOPE · ability). The prior of
+# the ability is standard normal, so that Bayes' rule on a grid of abilities gives the posterior.
+SLOPE = 1.5
+ABILITIES = np.linspace(-6, 6, 2001)
+P_RIGHT = 0.2 + 0.8 / (1 + np.exp(-SLOPE * ABILITIES))
+# Three students, who are wrong on every second, third and fifth of 40 questions.
+RIGHT = (np.arange(40) % np.array([[2], [3], [5]]) > 0).astype(int)
 
-    The prior of the ability is standard normal. Bayes' rule on a grid of abilities gives the
-    posterior after each answer.
+
+def posterior_mean(values: Any, density: Any) -> Any:
+    """Return the mean of a function of the ability, given its values on the grid.
+
+    The density of the ability on the grid need not add up to 1. `values` may have further axes
+    before that of the grid.
     """
-    slope = 1.5
-    grid = np.linspace(-6, 6, 2001)
-    p_right = 0.2 + 0.8 / (1 + np.exp(-slope * grid))
-    bank = bank_of(np.full((40, 1), slope), guessing=0.2)
-    # The mean logit of the bank is slope · ability.
-    assert bank.logit_deviation == pytest.approx(slope)
+    return np.average(values, axis=-1, weights=density)
 
-    # Three students, who are wrong on every second, third and fifth question. The answers to the
-    # last ten questions are hidden.
-    right = (np.arange(40) % np.array([[2], [3], [5]]) > 0).astype(int)
-    targets = np.tile(np.arange(40) >= 30, (3, 1))
-    # Only two questions are asked: from the third answer on, the model also estimates the
-    # population of students anew, which the integration does not do.
-    reference = as_reference(right, targets)
-    sessions = ability.ask(bank, reference, "mask", rows=[0, 1, 2], n_questions=2)
 
-    for row, session in sessions.items():
-        assert len(session.steps) == 3
-        density = np.exp(-(grid**2) / 2)
-        for n_asked, step in session.steps.iterrows():
-            # The first step is before any answer.
-            if n_asked > 0:
-                is_right = right[row, int(step.QuestionId)]
-                expected = np.average(p_right, weights=density)
-                assert step.is_right == is_right
-                assert step.expected == pytest.approx(expected, abs=0.01)
-                density *= p_right if is_right else 1 - p_right
-            mean = np.average(grid, weights=density)
-            deviation = np.sqrt(np.average((grid - mean) ** 2, weights=density))
-            assert (step.ability, step.error) == pytest.approx((mean, deviation), abs=0.03)
-            assert step.share == pytest.approx(np.average(p_right, weights=density), abs=0.01)
+def density_after(answers: Any) -> Any:
+    """Return the density of the ability on the grid after answers, up to a factor."""
+    density = np.exp(-(ABILITIES**2) / 2)
+    for is_right in answers:
+        density *= P_RIGHT if is_right else 1 - P_RIGHT
+    return density
 
-        # The quantiles of P(right) over the draws are those of the posterior.
-        share_below = np.cumsum(density) / density.sum()
-        quantiles = np.interp(ENDS, share_below, p_right)
-        drawn = np.quantile(session.draws.mean(axis=1), ENDS)
-        assert drawn == pytest.approx(quantiles, abs=0.03)
 
-        # The number of right answers among the ten hidden ones is binomial, given the ability.
-        shares = np.bincount(session.hidden_counts, minlength=11) / ability.N_DRAWS
-        p_count = binom.pmf(np.arange(11)[:, None], 10, p_right)
-        assert shares == pytest.approx(np.average(p_count, axis=1, weights=density), abs=0.03)
+@pytest.fixture(scope="module")
+def sessions() -> dict[int, Session]:
+    """Ask each of the three students two questions; the last ten answers of each are hidden.
+
+    Only two questions are asked: from the third answer on, the model also estimates the population
+    of students anew, which the integration on the grid does not do.
+    """
+    bank = bank_of(np.full((40, 1), SLOPE), guessing=0.2)
+    # The mean logit of the bank is SLOPE · ability.
+    assert bank.logit_deviation == pytest.approx(SLOPE)
+    reference = as_reference(RIGHT, np.tile(np.arange(40) >= 30, (3, 1)))
+    return ability.ask(bank, reference, "mask", rows=[0, 1, 2], n_questions=2)
+
+
+@pytest.mark.parametrize("student", [0, 1, 2])
+def test_the_ability_after_each_answer_agrees_with_numerical_integration(
+    sessions: dict[int, Session], student: int
+) -> None:
+    steps = sessions[student].steps
+    # The first step is before any answer.
+    assert len(steps) == 3
+    answers = steps.is_right[1:]
+    for n_asked, step in steps.iterrows():
+        density = density_after(answers[:n_asked])
+        mean = posterior_mean(ABILITIES, density)
+        deviation = np.sqrt(posterior_mean((ABILITIES - mean) ** 2, density))
+        assert step.ability == pytest.approx(mean, abs=0.03)
+        assert step.error == pytest.approx(deviation, abs=0.03)
+        assert step.share == pytest.approx(posterior_mean(P_RIGHT, density), abs=0.01)
+
+
+@pytest.mark.parametrize("student", [0, 1, 2])
+def test_the_answer_expected_agrees_with_numerical_integration(
+    sessions: dict[int, Session], student: int
+) -> None:
+    asked = sessions[student].steps[1:]
+    for n_earlier, step in enumerate(asked.itertuples()):
+        assert step.is_right == RIGHT[student, int(step.QuestionId)]
+        density_before = density_after(asked.is_right[:n_earlier])
+        assert step.expected == pytest.approx(posterior_mean(P_RIGHT, density_before), abs=0.01)
+
+
+@pytest.mark.parametrize("student", [0, 1, 2])
+def test_the_draws_of_p_right_have_the_quantiles_of_the_posterior(
+    sessions: dict[int, Session], student: int
+) -> None:
+    session = sessions[student]
+    density = density_after(session.steps.is_right[1:])
+    share_below = np.cumsum(density) / density.sum()
+    expected = np.interp(ENDS, share_below, P_RIGHT)
+    drawn = np.quantile(session.draws.mean(axis=1), ENDS)
+    assert drawn == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize("student", [0, 1, 2])
+def test_the_number_of_right_hidden_answers_is_binomial_given_the_ability(
+    sessions: dict[int, Session], student: int
+) -> None:
+    session = sessions[student]
+    density = density_after(session.steps.is_right[1:])
+    # P(count) at each ability, for 0 to 10 right answers among the ten hidden ones.
+    p_count = binom.pmf(np.arange(11)[:, None], 10, P_RIGHT)
+    drawn_shares = np.bincount(session.hidden_counts, minlength=11) / ability.N_DRAWS
+    assert drawn_shares == pytest.approx(posterior_mean(p_count, density), abs=0.03)
 
 
 def test_a_test_that_ends_by_precision_is_the_beginning_of_a_longer_one() -> None:
@@ -149,25 +191,37 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return kit
 
 
+@dataclass(frozen=True)
+class Played:
+    """The trained bank of questions, and its test of every student of the local split."""
+
+    bank: Bank
+    session_by_student: dict[int, Session]
+
+
 @pytest.fixture(scope="module")
-def played(kit: Path) -> tuple[Bank, dict[int, Session]]:
-    """Return the trained bank, and by UserId the session of every student of the local split."""
+def played(kit: Path) -> Played:
+    """Test every student of the local split with ten questions."""
     bank = ability.load_bank(kit / PACKAGE)
     reference = read_reference(kit / "data/test_input/valid_task_4.csv", bank.n_questions)
     rows = range(len(reference.student))
     sessions = ability.ask(bank, reference, "IsTarget", rows, n_questions=10).values()
-    return bank, dict(zip(reference.student.tolist(), sessions, strict=True))
+    return Played(bank, dict(zip(reference.student.tolist(), sessions, strict=True)))
 
 
-def test_the_report_asks_and_predicts_what_the_evaluation_scores(kit: Path, played: Any) -> None:
-    """The evaluation of the same package has written its questions and its score."""
-    sessions = played[1].values()
-
+def test_the_report_asks_what_the_evaluation_asks(kit: Path, played: Played) -> None:
+    """The evaluation of the same package has written its questions."""
     sequences = pd.read_csv(kit / "data/test_output/sequence_task_4.csv")
-    asked = [question for session in sessions for question in session.steps.QuestionId[1:]]
+    asked: list[int] = []
+    for session in played.session_by_student.values():
+        asked += session.steps.QuestionId[1:].tolist()
     assert asked == sequences.QuestionId.tolist()
 
-    is_hit = [(one.hidden_probability > 0.5) == one.hidden_truth for one in sessions]
+
+def test_the_report_predicts_what_the_evaluation_scores(kit: Path, played: Played) -> None:
+    """The evaluation of the same package has written its score, the share of right predictions."""
+    sessions = played.session_by_student.values()
+    is_hit = [(session.hidden_probability > 0.5) == session.hidden_truth for session in sessions]
     score = (kit / "data/test_output/scores_task_4.txt").read_text().removeprefix("score:")
     assert np.concatenate(is_hit).mean() == pytest.approx(float(score))
 
@@ -206,13 +260,13 @@ class Report:
 
 
 @pytest.fixture(scope="module")
-def report(kit: Path, played: Any, tmp_path_factory: pytest.TempPathFactory) -> Report:
+def report(kit: Path, played: Played, tmp_path_factory: pytest.TempPathFactory) -> Report:
     """Return the report on one student.
 
     The page of the student is written twice: together with the page of another student, then alone.
-    It must be the same both times.
+    The page must be the same both times.
     """
-    bank, sessions = played
+    sessions = played.session_by_student
     student = list(sessions)[1]
     other = list(sessions)[3]
     folder = tmp_path_factory.mktemp("report")
@@ -225,7 +279,8 @@ def report(kit: Path, played: Any, tmp_path_factory: pytest.TempPathFactory) -> 
     assert path.read_bytes() == content
 
     _, line, *_ = printed.splitlines()
-    return Report(student, line, read_page(content.decode()), sessions[student], bank)
+    page = read_page(content.decode())
+    return Report(student, line, page, sessions[student], played.bank)
 
 
 def test_the_report_tells_the_data_the_test_and_the_weights(report: Report) -> None:
@@ -303,39 +358,66 @@ def test_the_page_shows_every_question_asked(kit: Path, report: Report) -> None:
     titles = []
     rows = []
     for number, step in enumerate(report.asked.itertuples(), 1):
-        outcome = ("wrong", "right")[step.is_right]
+        outcome = "right" if step.is_right else "wrong"
         titles.append(with_minus_signs(f"{number}, {outcome}: {step.ability:z.2f}"))
-        # The ability after the answer, and half of its 90 % range.
-        ability_after = with_minus_signs(f"{step.ability:+z.2f} ± {1.645 * step.error:.2f}")
-        question = f"{number}", names[step.QuestionId], f"{step.QuestionId}", f"{step.expected:.0%}"
-        rows.append([*question, outcome, ability_after, f"{step.share:.0%}"])
+        # Half of the 90 % range of the ability after the answer.
+        half_range = 1.645 * step.error
+        row = [
+            f"{number}",
+            names[step.QuestionId],
+            f"{step.QuestionId}",
+            f"{step.expected:.0%}",
+            outcome,
+            with_minus_signs(f"{step.ability:+z.2f} ± {half_range:.2f}"),
+            f"{step.share:.0%}",
+        ]
+        rows.append(row)
     # The first mark of the chart is the ability before any question.
     assert report.page.chart("Ability").titles[1:] == titles
     assert report.page.table("The questions, in the order asked").rows == rows
 
 
-def shares_by_subject(
-    kit: Path, report: Report, level: int, fewest: int
-) -> list[tuple[float, float, str, np.ndarray]]:
+@dataclass(frozen=True)
+class Subject:
+    """A subject, and the shares of its questions that students are expected to answer correctly."""
+
+    name: str
+    # The QuestionIds.
+    questions: np.ndarray
+    # The share that is expected of the student of the report.
+    share_of_student: float
+    # The share that is expected of an average training student.
+    share_of_average: float
+
+
+def expected_subjects(kit: Path, report: Report, level: int, fewest: int) -> list[Subject]:
     """Return the subjects of a level with at least `fewest` questions.
 
-    For each subject: the shares of right answers that are expected of the student and of an average
-    training student, its name, and its questions. The subject with the smallest share that is
-    expected of the student comes first.
+    The subject with the smallest share that is expected of the student comes first.
     """
     questions = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv")
     questions["SubjectId"] = questions.SubjectId.str.findall(r"\d+")
     questions = questions.explode("SubjectId").astype(int)
     subjects = pd.read_csv(kit / "data/metadata/subject_metadata.csv")
     questions = questions.merge(subjects, on="SubjectId")
-    shares = []
-    for name, numbers in questions[questions.Level == level].groupby("Name").QuestionId:
-        members = numbers.unique()
-        if len(members) >= fewest:
-            of_student = report.session.probability[members].mean()
-            of_training_student = report.bank.share[members].mean()
-            shares.append((of_student, of_training_student, name, members))
-    return sorted(shares, key=lambda share: share[:3])
+    found = []
+    for name, question_ids in questions[questions.Level == level].groupby("Name").QuestionId:
+        members = question_ids.unique()
+        if len(members) < fewest:
+            continue
+        found.append(
+            Subject(
+                name=name,
+                questions=members,
+                share_of_student=report.session.probability[members].mean(),
+                share_of_average=report.bank.share[members].mean(),
+            )
+        )
+
+    def order(subject: Subject) -> tuple[float, float, str]:
+        return subject.share_of_student, subject.share_of_average, subject.name
+
+    return sorted(found, key=order)
 
 
 @pytest.mark.parametrize(
@@ -346,97 +428,175 @@ def test_the_page_shows_what_is_expected_by_subject(
 ) -> None:
     """Each subject has two marks: the average training student's, and then the student's."""
     titles = []
-    for of_student, of_training_student, name, _ in shares_by_subject(kit, report, level, fewest):
-        titles += [f"{name}: {of_training_student:.2f}", f"{name}: {of_student:.2f}"]
+    for subject in expected_subjects(kit, report, level, fewest):
+        titles.append(f"{subject.name}: {subject.share_of_average:.2f}")
+        titles.append(f"{subject.name}: {subject.share_of_student:.2f}")
     assert report.page.chart(heading).titles == titles
 
 
-def test_the_page_tells_which_topics_were_asked_about_and_least_is_known_about(
-    kit: Path, report: Report
-) -> None:
-    topics = shares_by_subject(kit, report, level=2, fewest=5)
-    n_asked = sum(np.isin(members, report.asked.QuestionId).any() for *_, members in topics)
+def test_the_page_tells_how_many_topics_were_asked_about(kit: Path, report: Report) -> None:
+    topics = expected_subjects(kit, report, level=2, fewest=5)
+    n_asked = 0
+    for topic in topics:
+        if np.isin(topic.questions, report.asked.QuestionId).any():
+            n_asked += 1
     assert f"{n_asked} of the {len(topics)} topics were asked about" in report.page.text
-    draws = {name: report.session.draws[:, members].mean(axis=1) for *_, name, members in topics}
-    widest = sorted(draws, key=lambda name: -np.ptp(np.quantile(draws[name], ENDS)))[:3]
+
+
+def test_the_page_names_the_topics_that_least_is_known_about(kit: Path, report: Report) -> None:
+    """They are the three topics with the widest 90 % range of the expected share."""
+    topics = expected_subjects(kit, report, level=2, fewest=5)
+    draws = {}
+    for topic in topics:
+        draws[topic.name] = report.session.draws[:, topic.questions].mean(axis=1)
+
+    def width(name: str) -> float:
+        low, high = np.quantile(draws[name], ENDS)
+        return float(high - low)
+
+    widest = sorted(draws, key=width, reverse=True)[:3]
     least = "; ".join(f"{name}, {shown_range(draws[name])}" for name in widest)
     assert f"Least is known about: {least}." in report.page.text
 
 
-def test_flags_set_the_phase_the_mask_and_the_length_of_the_test(kit: Path, tmp_path: Path) -> None:
-    """The report is on a student of the private phase, with the mask IsTarget_4.
+@dataclass(frozen=True)
+class PrivateStudent:
+    """A student of the private phase, with the flags that ask for the report on this student."""
 
-    The answers are copied to a folder without metadata, so the page knows no subjects.
-    """
+    student: int
+    # The answers of the private phase.
+    answers: pd.DataFrame
+    # The script and flags, with the mask IsTarget_4.
+    command: list[Any]
+    # The page that the script writes.
+    page: Path
+
+
+@pytest.fixture
+def private_student(kit: Path, tmp_path: Path) -> PrivateStudent:
+    """Copy the answers of the private phase to a folder without metadata."""
     name = "test_private_task_4_more_splits.csv"
     shutil.copy(kit / f"data/test_data/{name}", tmp_path)
-    private = pd.read_csv(tmp_path / name)
-    student = private.UserId.iloc[0]
-    flags = [REPORT, "--student", student, "--phase", "private", "--mask", "IsTarget_4"]
-    flags += ["--input_dir", tmp_path, "--output_dir", tmp_path]
+    answers = pd.read_csv(tmp_path / name)
+    student = answers.UserId.iloc[0]
+    command = [REPORT, "--student", student, "--phase", "private", "--mask", "IsTarget_4"]
+    command += ["--input_dir", tmp_path, "--output_dir", tmp_path]
+    return PrivateStudent(student, answers, command, tmp_path / f"student_{student}.html")
 
-    # A test of six questions.
-    succeeds([*flags, "--questions", 6], kit=kit)
-    page = read_page((tmp_path / f"student_{student}.html").read_text())
-    targets = private[(private.UserId == student) & (private.IsTarget_4 == 1)].QuestionId
-    assert f"{len(targets)} further answers" in page.text
+
+def test_flags_set_the_phase_the_mask_and_the_number_of_questions(
+    kit: Path, private_student: PrivateStudent
+) -> None:
+    succeeds([*private_student.command, "--questions", 6], kit=kit)
+    page = read_page(private_student.page.read_text())
+
+    answers = private_student.answers
+    own_answers = answers[answers.UserId == private_student.student]
+    assert f"{own_answers.IsTarget_4.sum()} further answers" in page.text
+    # Without metadata, the page knows no subjects.
     assert page.table("The questions").column("subject") == ["unknown"] * 6
     assert "there are no metadata of the questions" in page.text
     # Simulated answers are recognised by their rows, wherever the file lies.
     assert "From simulated answers" in page.text
 
-    # A test that ends by precision.
-    printed = succeeds([*flags, "--stop_at_error", 0.97], kit=kit)
+
+def test_a_test_may_end_by_precision(kit: Path, private_student: PrivateStudent) -> None:
+    printed = succeeds([*private_student.command, "--stop_at_error", 0.97], kit=kit)
     # The standard error begins at 1, so 0.97 is soon reached. After how many questions exactly,
     # depends on the trained model.
     assert re.search(r": (1 question|[23] questions), ", printed)
-    page = read_page((tmp_path / f"student_{student}.html").read_text())
+    page = read_page(private_student.page.read_text())
     assert "until the standard error is at most 0.97, at most 10 questions" in page.text
 
 
-def test_faults_of_the_flags_are_refused_in_one_line(kit: Path, tmp_path: Path) -> None:
-    first = int(pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.min())
-    examples = rf"expected UserIds of .*valid_task_4.csv, such as {first}, "
-    student = ["--student", first]
+@pytest.fixture(scope="module")
+def first_student(kit: Path) -> int:
+    """Return the smallest UserId of the local split."""
+    return int(pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.min())
 
-    def expect(pattern: str, *flags: object) -> None:
-        """Run the script with these flags; it must fail with a message that matches the pattern."""
-        message = fails([REPORT, "--output_dir", tmp_path / "output", *flags], kit=kit)
-        assert re.search(pattern, message), message
 
-    expect(rf"^--student: names nobody, {examples}")
-    # 99999 is a second student.
-    expect(rf"--student 99999: no such student, {examples}", *student, 99999)
-    expect("^--mask IsTarget_3: is not a mask of ", *student, "--mask", "IsTarget_3")
-    too_few = rf"UserId {first} has \d+ answers that may be .* at least 500"
-    expect(too_few, *student, "--questions", 500)
+# In the flags and patterns, FIRST stands for the smallest UserId of the local split.
+@pytest.mark.parametrize(
+    ("flags", "pattern"),
+    [
+        pytest.param(
+            "",
+            "^--student: names nobody, expected UserIds of .*valid_task_4.csv, such as FIRST, ",
+            id="no student",
+        ),
+        pytest.param(
+            "--student FIRST 99999",
+            "--student 99999: no such student, expected UserIds of .*valid_task_4.csv, such as "
+            "FIRST, ",
+            id="no such student",
+        ),
+        pytest.param(
+            "--student FIRST --mask IsTarget_3",
+            "^--mask IsTarget_3: is not a mask of ",
+            id="no such mask",
+        ),
+        pytest.param(
+            "--student FIRST --questions 500",
+            r"UserId FIRST has \d+ answers that may be .* at least 500",
+            id="too many questions",
+        ),
+    ],
+)
+def test_faults_of_the_flags_are_refused_in_one_line(
+    kit: Path, first_student: int, tmp_path: Path, flags: str, pattern: str
+) -> None:
+    words = flags.replace("FIRST", str(first_student)).split()
+    message = fails([REPORT, "--output_dir", tmp_path / "output", *words], kit=kit)
+    assert re.search(pattern.replace("FIRST", str(first_student)), message), message
     assert not (tmp_path / "output").exists()
 
 
-def test_faults_of_the_package_are_refused_in_one_line(kit: Path, tmp_path: Path) -> None:
-    student = int(pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.min())
-    package = Path(shutil.copytree(kit / PACKAGE, tmp_path / "package"))
-    command = [REPORT, "--output_dir", tmp_path / "output", "--student", student]
+@pytest.fixture
+def package(kit: Path, tmp_path: Path) -> Path:
+    """Return a copy of the trained package that the test may change."""
+    return Path(shutil.copytree(kit / PACKAGE, tmp_path / "package"))
 
-    def expect(pattern: str) -> None:
-        """Run the script with the package as it is now; it must fail with this message."""
-        message = fails([*command, "--package", package], kit=kit)
-        assert re.search(pattern, message), message
 
-    # The model of another package.
+def expect_refusal(kit: Path, package: Path, student: int, pattern: str) -> None:
+    """Ask for a report by a package; the script must refuse with this message, and write nothing.
+
+    `pattern` is a regular expression.
+    """
+    output = package.with_name("output")
+    flags = ["--package", package, "--student", student, "--output_dir", output]
+    message = fails([REPORT, *flags], kit=kit)
+    assert re.search(pattern, message), message
+    assert not output.exists()
+
+
+def test_a_package_with_the_model_of_another_one_is_refused(
+    kit: Path, package: Path, first_student: int
+) -> None:
     shutil.copy(kit / "task_4/numpy/model.py", package)
-    expect("model.py: has no StudentPosterior, expected the model of task_4/item_response")
-    shutil.copy(kit / PACKAGE / "model.py", package)
+    fault = "model.py: has no StudentPosterior, expected the model of task_4/item_response"
+    expect_refusal(kit, package, first_student, fault)
 
+
+def test_a_package_with_damaged_weights_is_refused(
+    kit: Path, package: Path, first_student: int
+) -> None:
     (package / "model_task_4_item_response.npz").write_bytes(b"damaged")
-    expect("its weights cannot be read")
+    expect_refusal(kit, package, first_student, "its weights cannot be read")
 
-    # A model that was trained on all students, also those of the report.
+
+def test_a_package_that_knows_the_student_is_refused(
+    kit: Path, package: Path, first_student: int
+) -> None:
+    """The package is trained on all students, also those of the local split."""
     succeeds([package / "train_model.py"], kit=kit)
-    expect(r"its model is trained on UserId .*`train_model.py --local`")
+    fault = r"its model is trained on UserId .*`train_model.py --local`"
+    expect_refusal(kit, package, first_student, fault)
 
-    # A model that was never trained.
+
+def test_a_package_that_was_never_trained_is_refused(
+    kit: Path, package: Path, first_student: int
+) -> None:
     for path in package.glob("model_task_4*"):
         path.unlink()
-    expect(f"`python {package}/train_model.py` writes")
-    assert not (tmp_path / "output").exists()
+    fault = f"`python {package}/train_model.py` writes"
+    expect_refusal(kit, package, first_student, fault)
