@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -30,73 +31,72 @@ COMPETITION = {
         {"id": 8, "name": "Private", "tasks": [{"name": "Task 1, private"}]},
     ],
 }
-FILE_ADDRESS = {"data_file": "http://127.0.0.1/a.zip"}
-# The answer of a server to each path: JSON (a dict or list), a status, bytes, or the path to which
-# it redirects (a str). This server gives everything to strangers.
-OPEN: dict[str, Any] = {
-    "/api/competitions/1/": COMPETITION,
-    "/datasets/download/scoring_program/": b"PK",
-    "/datasets/download/reference_data/": "/storage/a.zip",
-    "/storage/a.zip": b"PK" * 500,
-    "/api/submissions/?phase=7": {"results": [{"id": 5, "scores": [{"score": "0.7"}]}]},
-    "/api/submissions/?phase=8": [],
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The reply of a server to a request."""
+
+    status: int = 200
+    body: bytes = b""
+    content_type: str = "application/zip"
+    # The path to which the server redirects, for the status 302.
+    location: str = ""
+
+
+def json_reply(content: Any) -> Reply:
+    """Return a reply whose body is JSON."""
+    return Reply(body=json.dumps(content).encode(), content_type="application/json")
+
+
+def redirect(path: str) -> Reply:
+    """Return a reply that sends the client to another path."""
+    return Reply(status=302, location=path)
+
+
+LOGIN_PAGE = Reply(body=b"<!doctype html>", content_type="text/html")
+FILE_ADDRESS = json_reply({"data_file": "http://127.0.0.1/a.zip"})
+# The replies by path of a server that gives everything to strangers.
+OPEN = {
+    "/api/competitions/1/": json_reply(COMPETITION),
+    "/datasets/download/scoring_program/": Reply(body=b"PK"),
+    "/datasets/download/reference_data/": redirect("/storage/a.zip"),
+    "/storage/a.zip": Reply(body=b"PK" * 500),
+    "/api/submissions/?phase=7": json_reply({"results": [{"id": 5, "scores": [{"score": "0.7"}]}]}),
+    "/api/submissions/?phase=8": json_reply([]),
     "/api/submissions/5/get_details/": FILE_ADDRESS,
     "/api/submissions/5/get_detail_result/": FILE_ADDRESS,
 }
-# This server gives strangers neither files nor submissions.
-CLOSED: dict[str, Any] = {
+# This server gives strangers neither files nor submissions. In place of the file of answers, it
+# sends an HTML page.
+CLOSED = {
     **OPEN,
-    "/datasets/download/scoring_program/": 404,
-    "/datasets/download/reference_data/": "/accounts/login/",
-    "/accounts/login/": b"<!doctype html>",
-    "/api/submissions/5/get_details/": 403,
+    "/datasets/download/scoring_program/": Reply(status=404),
+    "/datasets/download/reference_data/": redirect("/accounts/login/"),
+    "/accounts/login/": LOGIN_PAGE,
+    "/api/submissions/5/get_details/": Reply(status=403),
 }
 
 
-def status_and_body(answer: Any) -> tuple[int, bytes]:
-    """Return the HTTP status and the body that stand for an answer of a server.
-
-    - Bytes are a file or a page.
-    - An int is a status, such as 404 for a path that does not exist.
-    - A str is the path to which the server redirects.
-    - Any other object is sent as JSON.
-    """
-    if isinstance(answer, bytes):
-        return 200, answer
-    body = json.dumps(answer).encode()
-    if isinstance(answer, int):
-        return answer, body
-    if isinstance(answer, str):
-        return 302, body
-    return 200, body
-
-
 @contextmanager
-def serving(answers: dict[str, Any]) -> Iterator[str]:
-    """Run a server that sends these answers, by path; yield the address of its competition.
-
-    `status_and_body` says how an answer is sent.
-    """
+def serving(replies: dict[str, Reply]) -> Iterator[str]:
+    """Run a server that sends these replies, by path; yield the address of its competition."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            """Send the answer for the path, or 404 if there is none."""
+            """Send the reply for the path, or 404 if there is none."""
             # The script must send no login.
             assert "Cookie" not in self.headers
             assert "Authorization" not in self.headers
 
-            answer = answers.get(self.path, 404)
-            status, body = status_and_body(answer)
-
-            self.send_response(status)
-            if status == 302:
-                self.send_header("Location", answer)
-            # The script takes an HTML page for a refusal. All other types are equal for the script.
-            is_page = body.startswith(b"<")
-            self.send_header("Content-Type", "text/html" if is_page else "application/zip")
-            self.send_header("Content-Length", str(len(body)))
+            reply = replies.get(self.path, Reply(status=404))
+            self.send_response(reply.status)
+            if reply.location:
+                self.send_header("Location", reply.location)
+            self.send_header("Content-Type", reply.content_type)
+            self.send_header("Content-Length", str(len(reply.body)))
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(reply.body)
 
         def log_message(self, *_: object) -> None:
             """Print nothing."""

@@ -28,8 +28,10 @@ def make(write: Write, tmp_path: Path, ids: list[str]) -> list[str]:
 
 
 def with_some(*damaged: str) -> list[str]:
-    """Return ids of 30 students, of whom the first are damaged."""
-    return [*damaged, *(str(100 + k) for k in range(30 - len(damaged)))]
+    """Return ids of 30 students: first the damaged ones, then 100, 101 and so on."""
+    n_others = 30 - len(damaged)
+    others = [str(100 + number) for number in range(n_others)]
+    return [*damaged, *others]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,8 @@ def test_a_form_in_which_only_spreadsheets_write_ids_is_refused(
 
 
 def test_ids_of_questions_are_looked_at_too(write: Write, tmp_path: Path) -> None:
-    rows = [f"{k},{user},1,2" for user in range(30) for k in ("1.23457E+11", *range(19))]
+    questions = ["1.23457E+11", *range(19)]
+    rows = [f"{question},{user},1,2" for user in range(30) for question in questions]
     path = write("own.csv", "\n".join([HEADER, *rows]))
     rng = np.random.default_rng(0)
     with pytest.raises(InputError, match=r"column 'QuestionId': row 2 is '1\.23457E"):
@@ -71,11 +74,14 @@ def test_ids_of_questions_are_looked_at_too(write: Write, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "ids",
     [
-        # Decimals that pandas writes, three of them, sections of a book, dates throughout, letters.
+        # Numbers with decimal places, as pandas writes them, and with three.
         [f"{k}.0" for k in range(30)],
         [f"{k}.000" for k in range(30)],
+        # Sections of a book.
         [f"{k % 5}.{k}.12" for k in range(30)],
+        # All ids have the form of a date.
         [f"{k + 1}-Jan" for k in range(30)],
+        # Zeros before all short numbers.
         [f"{k:03}" for k in range(30)],
         [f"891e{k}" for k in range(30)],
         [f"1-{k}" for k in range(30)],
@@ -90,27 +96,52 @@ def test_ids_that_people_give_are_taken(write: Write, tmp_path: Path, ids: list[
     assert len(students) == 30
 
 
-def test_long_numbers_that_rounding_has_made_equal_are_refused(
-    write: Write, tmp_path: Path
-) -> None:
-    """A spreadsheet keeps 15 digits of a number, and writes six of a number with 12 or more."""
-    rng = np.random.default_rng(0)
-    whole = [str(9_912_140_633_506_400 + int(k)) for k in rng.permutation(90)[:30]]
-    make(write, tmp_path, whole)
+# Ids of thirty students: numbers of 16 digits, which differ only in the last two.
+LONG_IDS = [
+    str(9_912_140_633_506_400 + int(number))
+    for number in np.random.default_rng(0).permutation(90)[:30]
+]
+
+
+def keep_15_digits(number: str) -> str:
+    """Round a number of 16 digits as a spreadsheet stores it: the last digit becomes 0."""
+    return f"{number[:15]}0"
+
+
+def keep_6_digits(number: str) -> str:
+    """Round a number as a spreadsheet shows long numbers, such as 9.91214E+15."""
+    shown = f"{float(number):.5e}"
+    return str(int(float(shown)))
+
+
+def test_long_numbers_are_kept_as_ids(write: Write, tmp_path: Path) -> None:
+    make(write, tmp_path, LONG_IDS)
     students = pd.read_csv(tmp_path / "made/organiser/students.csv", dtype=str)
-    assert sorted(students["OwnUserId"]) == sorted(whole)
-    for rounded in (
-        [f"{number[:15]}0" for number in whole],
-        [f"{int(float(f'{float(number):.5e}'))}" for number in whole],
-        [f"{number[:15]}0" for number in whole[:16]] + whole[16:],
-    ):
-        ids = [f"{123457 + k}000000" for k in range(20)] + rounded
-        with pytest.raises(InputError, match=r"column 'UserId': row .* has probably rounded long"):
-            make(write, tmp_path / "again", ids)
+    assert sorted(students["OwnUserId"]) == sorted(LONG_IDS)
+
+
+@pytest.mark.parametrize(
+    "rounded",
+    [
+        pytest.param([keep_15_digits(number) for number in LONG_IDS], id="15 digits"),
+        pytest.param([keep_6_digits(number) for number in LONG_IDS], id="6 digits"),
+        pytest.param(
+            [keep_15_digits(number) for number in LONG_IDS[:16]] + LONG_IDS[16:],
+            id="15 digits of the first half",
+        ),
+    ],
+)
+def test_long_numbers_that_rounding_has_made_equal_are_refused(
+    write: Write, tmp_path: Path, rounded: list[str]
+) -> None:
+    # Twenty further students have ids that still differ after rounding.
+    others = [f"{123457 + number}000000" for number in range(20)]
+    with pytest.raises(InputError, match=r"column 'UserId': row .* has probably rounded long"):
+        make(write, tmp_path / "again", others + rounded)
 
 
 def test_repeated_answers_of_whole_numbers_are_later_attempts(write: Write, tmp_path: Path) -> None:
-    """One in ten numbers ends in 0."""
+    """Only one in ten of the ids ends in 0, so they are not rounded."""
     ids = [str(9_912_140_633_506_400 + k) for k in range(30)]
     notes = make(write, tmp_path, [*ids, *ids])
     assert "left out as later attempts: 600 rows" in notes[0]
@@ -120,6 +151,8 @@ def test_rounded_ids_without_repeated_answers_are_taken(write: Write) -> None:
     """Nothing shows that students have been merged, and the ids may be meant so."""
     ids = pd.Series([f"{k + 100000}0000" for k in range(20)])
     source = file_source(write("own.csv", "\n".join(["UserId", *ids, ""])))
-    damaged_ids.require_unmerged(source, "UserId", ids, pd.Series([False] * 20))
+    no_row_repeated = pd.Series([False] * 20)
+    damaged_ids.require_unmerged(source, "UserId", ids, no_row_repeated)
+    last_row_repeated = pd.Series([False] * 19 + [True])
     with pytest.raises(InputError, match="row 21 is '1000190000': a spreadsheet has probably"):
-        damaged_ids.require_unmerged(source, "UserId", ids, ids.index.to_series() == 19)
+        damaged_ids.require_unmerged(source, "UserId", ids, last_row_repeated)

@@ -12,7 +12,6 @@ import tempfile
 import textwrap
 import zipfile
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -99,29 +98,34 @@ class OfficialCompetition:
         ]
 
 
+def first_half(text: str) -> str:
+    """Return the lines of a text up to the line that contains its middle."""
+    end_of_line = text.index("\n", len(text) // 2)
+    return text[: end_of_line + 1]
+
+
+def files_of_teams(templates: Path) -> dict[str, dict[str, str]]:
+    """Return the files that each team of `OfficialCompetition` zips: team, file name, content."""
+    right: dict[str, str] = {}
+    for task in (1, 2, 3):
+        right |= submission_for(templates, task)
+    cut = {name: first_half(text) for name, text in right.items()}
+    nested = {f"a/{name}": text for name, text in right.items()}
+    # A folder that is named like a submission must not be taken for one.
+    nested["submission_task_2.csv/b.csv"] = ""
+    return {"right": right, "cut": cut, "nested": nested}
+
+
 @pytest.fixture(scope="module")
 def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OfficialCompetition:
     """Make a bundle of official data, and score the zips of three teams in both phases.
 
-    Tests share the result and must not change it.
+    Simulated data stand in for the official data. Tests share the result and must not change it.
     """
     base = tmp_path_factory.mktemp("official")
     bundle = make_bundles(base, "--official", simulated_kit / "data", "--tasks", 1, 2, 3)
-
-    # The members of each team's zip: contents by file name.
-    right: dict[str, str] = {}
-    for task in (1, 2, 3):
-        right |= submission_for(simulated_kit / "submission_templates", task)
-    cut = {}
-    for name, text in right.items():
-        # End with the line that contains the middle of the text.
-        end_of_line = text.index("\n", len(text) // 2)
-        cut[name] = text[: end_of_line + 1]
-    nested = {f"a/{name}": text for name, text in right.items()}
-    # A folder that is named like a submission must not be taken for one.
-    nested["submission_task_2.csv/b.csv"] = ""
-    for team, members in {"right": right, "cut": cut, "nested": nested}.items():
-        path = write_zip(base / f"handed_in/{team}.zip", members)
+    for team, files in files_of_teams(simulated_kit / "submission_templates").items():
+        path = write_zip(base / f"handed_in/{team}.zip", files)
         shutil.unpack_archive(path, base / team)
 
     done = {}
@@ -357,30 +361,54 @@ def test_participants_get_neither_keys_nor_answers(secret: Path, given: dict[str
         assert "test_data/" not in name, name
 
 
-def test_the_marker_of_public_data_tells_nothing_of_hidden_answers(
-    given: dict[str, bytes], secret: Path, tmp_path: Path
+# The public data have a marker, which says that they are simulated. The marker holds sketches of
+# files: by its sketch, a file is recognised even if it is renamed or lacks some rows. With the
+# sketch of a file, whoever guesses a row of that file can also test the guess.
+
+
+@pytest.fixture(scope="module")
+def marker(given: dict[str, bytes]) -> dict[str, Any]:
+    """Return the marker of the public data."""
+    content: dict[str, Any] = json.loads(given[f"{PUBLIC}/{layout.SIMULATED_MARKER_NAME}"])
+    return content
+
+
+# The training files in the public data.
+TRAINING_FILES = [f"train_data/{name}" for name in (layout.TRAIN_TASK_1_2, layout.TRAIN_TASK_3_4)]
+
+
+def test_the_marker_of_public_data_names_public_files_alone(
+    given: dict[str, bytes], marker: dict[str, Any]
 ) -> None:
-    """With the sketch of a file, whoever guesses a row of that file can test the guess."""
-    marker = json.loads(given[f"{PUBLIC}/{layout.SIMULATED_MARKER_NAME}"])
-    assert set(marker) == {"simulated", "hosted", "files", "sketches"}
     public = {name.removeprefix(f"{PUBLIC}/") for name in given if name.startswith(f"{PUBLIC}/")}
+    assert set(marker) == {"simulated", "hosted", "files", "sketches"}
     assert set(marker["files"]) <= public
-    trained = [f"train_data/{name}" for name in (layout.TRAIN_TASK_1_2, layout.TRAIN_TASK_3_4)]
-    assert sorted(marker["sketches"]) == sorted(trained)
-    hidden = [answers_of(secret, task, phase) for task, phase in product((1, 2, 3), layout.PHASES)]
-    # The platform finds the answers of task 4 beside the ingestion program.
-    for phase in layout.PHASES:
+    assert sorted(marker["sketches"]) == sorted(TRAINING_FILES)
+
+
+@pytest.mark.parametrize("phase", layout.PHASES)
+@pytest.mark.parametrize("task", [1, 2, 3, 4])
+def test_the_marker_of_public_data_has_no_sketch_of_hidden_answers(
+    marker: dict[str, Any], secret: Path, task: int, phase: str
+) -> None:
+    hidden = answers_of(secret, task, phase)
+    if task == 4:
+        # The platform finds the answers of task 4 beside the ingestion program.
         base = secret if phase == "public" else secret.with_name(f"{secret.name}_private")
-        hidden.append(base / f"ingestion_program/{phase}/test_data" / TASKS[4].answers_name(phase))
-    for path in hidden:
-        # The rows of the file suffice to recognise it by a sketch of its own.
-        assert row_sketches.is_known(path, [{path.name: row_sketches.sketch(path)}]), path
-        assert not row_sketches.is_known(path, [marker["sketches"]]), path
-    # The marker's own sketches do recognise the public files.
-    for name in trained:
-        path = tmp_path / Path(name).name
-        path.write_bytes(given[f"{PUBLIC}/{name}"])
-        assert row_sketches.is_known(path, [marker["sketches"]]), name
+        hidden = base / f"ingestion_program/{phase}/test_data" / TASKS[4].answers_name(phase)
+    own_sketch = {hidden.name: row_sketches.sketch(hidden)}
+    # The file has enough rows to be recognised by a sketch of its own.
+    assert row_sketches.is_known(hidden, [own_sketch])
+    assert not row_sketches.is_known(hidden, [marker["sketches"]])
+
+
+@pytest.mark.parametrize("name", TRAINING_FILES)
+def test_the_marker_of_public_data_recognises_the_training_files(
+    given: dict[str, bytes], marker: dict[str, Any], tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / Path(name).name
+    path.write_bytes(given[f"{PUBLIC}/{name}"])
+    assert row_sketches.is_known(path, [marker["sketches"]])
 
 
 def test_a_participant_s_split_of_public_data_is_simulated(
@@ -414,68 +442,79 @@ def test_a_secret_seed_makes_other_answers_than_the_default_seed(
     assert given[f"{PUBLIC}/{name}"] != (simulated_kit / "data" / name).read_bytes()
 
 
+def is_table_of_answers(table: pd.DataFrame) -> bool:
+    """Return whether a table says how students have answered questions."""
+    has_pairs = {"UserId", "QuestionId"} <= set(table)
+    has_outcomes = "IsCorrect" in table or "AnswerValue" in table
+    return has_pairs and has_outcomes
+
+
+@pytest.fixture(scope="module")
+def uploaded_answers(secret: Path, given: dict[str, bytes]) -> dict[str, pd.DataFrame]:
+    """Return the tables of answers in all files that are uploaded, by file name."""
+    files = {str(path.relative_to(secret)): path.read_bytes() for path in secret.rglob("*.csv")}
+    csv_files = {name: text for name, text in (given | files).items() if name.endswith(".csv")}
+    assert len(csv_files) > 12
+    tables = {name: pd.read_csv(io.BytesIO(text)) for name, text in csv_files.items()}
+    return {name: table for name, table in tables.items() if is_table_of_answers(table)}
+
+
+@pytest.mark.parametrize("phase", layout.PHASES)
+@pytest.mark.parametrize("task", [1, 2, 4])
 def test_no_table_that_is_uploaded_holds_a_hidden_answer(
-    secret: Path, given: dict[str, bytes]
+    secret: Path, uploaded_answers: dict[str, pd.DataFrame], task: int, phase: str
 ) -> None:
-    """No uploaded table of answers has a row that is hidden in the private phase.
+    """No uploaded table has a row that is hidden in the private phase.
 
     Tables that participants get have no row that is hidden in the public phase either. Only the
     platform needs these rows, to score the public phase.
     """
-    uploaded = {str(path.relative_to(secret)): path.read_bytes() for path in secret.rglob("*.csv")}
-    tables = {name: text for name, text in (given | uploaded).items() if name.endswith(".csv")}
-    assert len(tables) > 12
-    for name, text in tables.items():
-        table = pd.read_csv(io.BytesIO(text))
-        has_pairs = {"UserId", "QuestionId"} <= set(table)
-        has_values = bool({"IsCorrect", "AnswerValue"} & set(table))
-        is_table_of_answers = has_pairs and has_values
-        if not is_table_of_answers:
+    hidden = pd.read_csv(answers_of(secret, task, phase))
+    assert len(hidden)
+    # Tasks 1 and 2 hide pairs of a student and a question, task 4 all answers of some students.
+    key = ["UserId"] if task == 4 else ["UserId", "QuestionId"]
+    for name, table in uploaded_answers.items():
+        # The students of tasks 1 and 2 are numbered apart from those of task 4.
+        is_of_tasks_1_and_2 = bool(re.search("task_[12]", name))
+        if is_of_tasks_1_and_2 != (task in (1, 2)):
             continue
-        if re.search("task_[12]", name):
-            # Tasks 1 and 2 hide pairs of a student and a question.
-            tasks = [1, 2]
-            key = ["UserId", "QuestionId"]
-        else:
-            # Task 4 hides all answers of some students.
-            tasks = [4]
-            key = ["UserId"]
-        # The platform keeps these folders to itself, and finds the public phase's answers there.
-        is_platform_only = name.startswith(("reference_data", "ingestion_program"))
-        phases = ["private"] if is_platform_only else layout.PHASES
-        for task, phase in product(tasks, phases):
-            hidden = pd.read_csv(answers_of(secret, task, phase))
-            assert len(hidden), (task, phase)
-            assert hidden[key].merge(table[key]).empty, (name, task, phase)
+        is_for_platform_only = name.startswith(("reference_data", "ingestion_program"))
+        if is_for_platform_only and phase == "public":
+            continue
+        assert hidden[key].merge(table[key]).empty, name
 
 
 @pytest.mark.parametrize("task", [1, 2, 3, 4])
 def test_no_line_of_the_private_answers_is_in_a_file_that_is_uploaded(
-    secret: Path, uploaded_lines: set[bytes], task: int
+    secret: Path, uploaded_words: set[bytes], task: int
 ) -> None:
-    """A line holds ids and the answer: a file that holds the same line tells the answer."""
-    public, private = (
-        set(answers_of(secret, task, phase).read_bytes().splitlines()[1:])
-        for phase in layout.PHASES
-    )
-    assert public <= uploaded_lines
+    """A line holds ids and the answer: a file that holds the same line tells the answer.
+
+    Such a line is one word, since it holds no white space.
+    """
+    public = lines_of_answers(secret, task, "public")
+    private = lines_of_answers(secret, task, "private")
+    assert public <= uploaded_words
     # The few questions of task 3 make few pairs: by chance, a pair and its judgements may be the
     # same in both phases.
     only_private = private - public
     assert len(only_private) > 20
-    assert not only_private & uploaded_lines
+    assert not only_private & uploaded_words
+
+
+def lines_of_answers(bundle: Path, task: int, phase: str) -> set[bytes]:
+    """Return the lines of a file of answers, without the header."""
+    _, *lines = answers_of(bundle, task, phase).read_bytes().splitlines()
+    return set(lines)
 
 
 @pytest.fixture(scope="module")
-def uploaded_lines(secret: Path) -> set[bytes]:
-    """Return the words of all files of the bundle, split at white space.
-
-    A line of a file of answers is one word, since it holds no white space.
-    """
-    lines: set[bytes] = set()
+def uploaded_words(secret: Path) -> set[bytes]:
+    """Return the words of all files of the bundle, split at white space."""
+    words: set[bytes] = set()
     for path in filter(Path.is_file, secret.rglob("*")):
-        lines |= set(path.read_bytes().split())
-    return lines
+        words |= set(path.read_bytes().split())
+    return words
 
 
 @pytest.mark.parametrize("hint", ["position", "AnswerId", "UserId"])
@@ -527,12 +566,16 @@ def test_pages_of_the_starting_kit_link_to_nothing_that_it_lacks(
 ) -> None:
     """The folder hosting/, for instance, is not part of the starting kit."""
     folders = {str(parent) for name in starting_kit for parent in Path(name).parents}
-    for name in filter(lambda name: name.endswith(".md"), starting_kit):
-        text = starting_kit[name].decode()
-        assert text.count("\n") == (ROOT / name).read_text().count("\n")
-        for link in re.findall(r"\]\((?!http)([^)#]+)", text):
-            target = os.path.normpath(Path(name).parent / link)
-            assert target in set(starting_kit) | folders, (name, link)
+    files_and_folders = set(starting_kit) | folders
+    pages = [name for name in starting_kit if name.endswith(".md")]
+    for page in pages:
+        text = starting_kit[page].decode()
+        # A link to what the starting kit lacks is removed from its line; no line is removed.
+        assert text.count("\n") == (ROOT / page).read_text().count("\n")
+        local_links = re.findall(r"\]\((?!http)([^)#]+)", text)
+        for link in local_links:
+            target = os.path.normpath(Path(page).parent / link)
+            assert target in files_and_folders, (page, link)
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the kit is not under version control")
@@ -678,11 +721,13 @@ def test_programs_import_only_what_the_image_has(secret: Path, program: str) -> 
     All other packages must be in the platform's image.
     """
     folder = secret / program
-    names = {name.split(".")[0] for path in folder.rglob("*.py") for name in imported(path)}
-    beside = {path.stem for path in folder.iterdir()}
+    imported_packages = set()
+    for path in folder.rglob("*.py"):
+        imported_packages |= {name.split(".")[0] for name in imported(path)}
+    beside_programs = {path.stem for path in folder.iterdir()}
     # jinja2 would import typing_extensions only to check types.
-    others = names - beside - {*sys.stdlib_module_names, "typing_extensions"}
-    assert others <= {"numpy", "pandas", "pyarrow", "tqdm", "scipy", "sklearn"}
+    needed = imported_packages - beside_programs - sys.stdlib_module_names - {"typing_extensions"}
+    assert needed <= {"numpy", "pandas", "pyarrow", "tqdm", "scipy", "sklearn"}
 
 
 def test_the_same_secret_makes_the_same_competition(secret: Path, tmp_path: Path) -> None:
@@ -728,7 +773,8 @@ def test_a_submission_to_own_answers_is_scored_and_lacks_no_folder(
     team = write_zip(tmp_path / "team.zip", submission_for(templates, 1))
     printed = succeeds([PLAY, own_bundle.with_name("bundle.zip"), team, "--output_dir", tmp_path])
     assert "Task 1, public: scored" in printed
-    # The page says what is left out, but does not name a folder of the organiser's.
+    # The page says which table is left out. The file that this table needs is named by its path in
+    # the data folder, which participants have too, and not by its path on the organiser's machine.
     page = read_page((tmp_path / "detailed_results_task_1_public.html").read_text())
     assert "Accuracy by quiz: metadata/answer_metadata_task_1_2.csv is not there." in page.text
 

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, product
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from common import layout
-from common.adaptive.game import GameState, Rules, read_reference
+from common.adaptive.game import GameState, Reference, Rules, read_reference
 from common.answers import read_answers
 from common.errors import InputError
 from common.tasks import TASKS
@@ -18,9 +20,22 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-# QuestionId, UserId, AnswerValue, CorrectAnswer.
-Row = tuple[str, str, int, int]
-COLUMNS = ["QuestionId", "UserId", "AnswerValue", "CorrectAnswer"]
+
+class Row(NamedTuple):
+    """An answer in the file of an organiser. The file has these columns, in this order."""
+
+    QuestionId: str
+    UserId: str
+    AnswerValue: int
+    CorrectAnswer: int
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the student has chosen the correct option."""
+        return self.AnswerValue == self.CorrectAnswer
+
+
+COLUMNS = list(Row._fields)
 # Sets of tasks for which an organiser may have answers split. Task 4 first takes some students, of
 # whom tasks 1 and 2 then get no answers.
 WITHOUT_TASK_4 = [(1,), (2,), (1, 2)]
@@ -36,31 +51,43 @@ def draw_rows(seed: int = 0, n_students: int = 30, n_questions: int = 25) -> lis
     correct_option = rng.integers(1, 5, n_questions)
     rows = []
     for student in range(n_students):
-        n_answers = rng.integers(14, n_questions + 1) if student < n_students * 4 // 5 else 6
+        is_in_last_fifth = student >= n_students * 4 // 5
+        n_answers = 6 if is_in_last_fifth else rng.integers(14, n_questions + 1)
         for question in rng.permutation(n_questions)[:n_answers]:
-            option = correct_option[question] if rng.random() < 0.6 else rng.integers(1, 5)
+            correct = int(correct_option[question])
+            chosen = correct if rng.random() < 0.6 else int(rng.integers(1, 5))
             # A spreadsheet would take these ids for formulas.
-            rows.append(
-                (f"=q{question}", f"@{student} x", int(option), int(correct_option[question]))
-            )
+            rows.append(Row(f"=q{question}", f"@{student} x", chosen, correct))
     return rows
 
 
 def to_csv(rows: Sequence[Row]) -> str:
     """Return the file of some answers, with a header."""
-    return "\n".join([",".join(COLUMNS), *(",".join(map(str, row)) for row in rows)])
+    lines = [",".join(map(str, row)) for row in rows]
+    return "\n".join([",".join(COLUMNS), *lines])
+
+
+@dataclass(frozen=True)
+class Made:
+    """What `make_data_folder` makes of a file of answers."""
+
+    # The folder of the files.
+    data: Path
+    # What it tells the organiser.
+    notes: list[str]
 
 
 def make(
     folder: Path, text: str, tasks: Sequence[int], seed: int = 0, min_answers: int = 0
-) -> tuple[Path, list[str]]:
-    """Make the data folder of a file of answers; return its path and the notes."""
+) -> Made:
+    """Make the data folder of a file of answers with this text."""
     folder.mkdir(exist_ok=True)
     path = folder / "own.csv"
     path.write_text(text, encoding="utf-8", newline="")
     data = folder / "made"
     rng = np.random.default_rng(seed)
-    return data, own_answers.make_data_folder(path, data, tasks, rng, min_answers)
+    notes = own_answers.make_data_folder(path, data, tasks, rng, min_answers)
+    return Made(data, notes)
 
 
 def read_own_ids(data: Path, name: str) -> list[str]:
@@ -117,19 +144,16 @@ def split_class(
     tasks: tuple[int, ...] = request.param
     # The seed makes another class for each set of tasks.
     rows = draw_rows(seed=sum(tasks), n_students=45, n_questions=18)
-    later_attempts = [
-        (question, student, option % 4 + 1, correct_option)
-        for question, student, option, correct_option in rows[::20]
-    ]
+    later_attempts = [row._replace(AnswerValue=row.AnswerValue % 4 + 1) for row in rows[::20]]
     folder = tmp_path_factory.mktemp("class")
-    data, notes = make(folder, to_csv(rows + later_attempts), tasks)
-    return SplitClass(tasks, rows, len(later_attempts), data, notes, read_parts(data))
+    made = make(folder, to_csv(rows + later_attempts), tasks)
+    parts = read_parts(made.data)
+    return SplitClass(tasks, rows, len(later_attempts), made.data, made.notes, parts)
 
 
 def test_later_attempts_are_left_out_and_counted(split_class: SplitClass) -> None:
-    assert (
-        f"left out as later attempts: {split_class.n_later_attempts} rows" in split_class.notes[0]
-    )
+    count = f"left out as later attempts: {split_class.n_later_attempts} rows"
+    assert count in split_class.notes[0]
 
 
 def test_each_task_has_a_training_file_and_a_file_of_each_phase(split_class: SplitClass) -> None:
@@ -154,7 +178,8 @@ def test_each_answer_is_in_one_part(split_class: SplitClass) -> None:
 
 
 def test_questions_are_numbered_in_the_order_of_their_own_ids(split_class: SplitClass) -> None:
-    own_ids = {question for question, *_ in split_class.rows}
+    own_ids = {row.QuestionId for row in split_class.rows}
+    # Shorter ids come first, so that q2 comes before q10.
     expected = sorted(own_ids, key=lambda own_id: (len(own_id), own_id))
     assert read_own_ids(split_class.data, "questions.csv") == expected
 
@@ -188,40 +213,60 @@ def test_tasks_1_and_2_learn_from_four_fifths_and_phases_hide_equally_many(
     (train, *_) = read_training_files(split_class.data)
     assert len(train) == len(split_class.rows) * 4 // 5
     task = TASKS[split_class.tasks[0]]
-    n_public, n_private = (
-        len(split_class.parts[task.answers_name(phase)]) for phase in layout.PHASES
-    )
+    n_public = len(split_class.parts[task.answers_name("public")])
+    n_private = len(split_class.parts[task.answers_name("private")])
     assert 0 <= n_private - n_public <= 1
 
 
-@pytest.mark.parametrize("split_class", WITH_TASK_4, indirect=True, ids=str)
-def test_students_examined_in_task_4_can_play_and_answer_nowhere_else(
-    split_class: SplitClass,
-) -> None:
-    """Each phase of task 4 has students of its own, with enough answers for ten rounds."""
-    (train, *_) = read_training_files(split_class.data)
-    # No student is in two of the parts: training, public, private.
-    students_so_far = set(train["UserId"])
-    for phase in layout.PHASES:
-        reference = read_reference(split_class.data / "test_data" / TASKS[4].answers_name(phase))
-        examined = set(reference.student.tolist())
-        # A tenth of the 45 students, rounded down.
-        assert len(reference.student) == 4
-        assert not students_so_far & examined
-        students_so_far |= examined
-        # Ten masks, all different.
-        assert len({targets.tobytes() for targets in reference.targets.values()}) == 10
-        n_answers = (reference.is_correct >= 0).sum(axis=1)
-        for mask, targets in reference.targets.items():
-            # Raises an error if a student cannot be asked ten questions.
-            GameState(reference, mask, Rules(targets_queryable=False)).require_askable(10)
-            # A fifth of each student's answers are targets.
-            assert (targets.sum(axis=1) == np.rint(0.2 * n_answers)).all()
+def read_examined(data: Path, phase: str) -> Reference:
+    """Read the students who are examined in a phase of task 4."""
+    return read_reference(data / "test_data" / TASKS[4].answers_name(phase))
 
 
 def read_training_files(data: Path) -> list[pd.DataFrame]:
     """Read the training files as the kit does, which checks them."""
     return [read_answers(path, options=True, ids=True) for path in data.glob("train_data/*")]
+
+
+with_task_4 = pytest.mark.parametrize("split_class", WITH_TASK_4, indirect=True, ids=str)
+
+
+@with_task_4
+def test_students_examined_in_task_4_are_in_no_other_part(split_class: SplitClass) -> None:
+    """The parts are the training answers, the public phase and the private phase."""
+    (train, *_) = read_training_files(split_class.data)
+    public = read_examined(split_class.data, "public").student
+    private = read_examined(split_class.data, "private").student
+    # Each phase examines a tenth of the 45 students, rounded down.
+    assert len(public) == 4
+    assert len(private) == 4
+    assert not set(public) & set(private)
+    assert not set(train["UserId"]) & {*public, *private}
+
+
+@with_task_4
+@pytest.mark.parametrize("phase", layout.PHASES)
+def test_students_examined_in_task_4_can_be_asked_ten_questions(
+    split_class: SplitClass, phase: str
+) -> None:
+    reference = read_examined(split_class.data, phase)
+    for mask in reference.targets:
+        state = GameState(reference, mask, Rules(targets_queryable=False))
+        # Raises an error if there is a student with fewer questions.
+        state.require_askable(10)
+
+
+@with_task_4
+@pytest.mark.parametrize("phase", layout.PHASES)
+def test_each_of_ten_masks_hides_a_fifth_of_a_student_s_answers(
+    split_class: SplitClass, phase: str
+) -> None:
+    reference = read_examined(split_class.data, phase)
+    n_answers = (reference.is_correct >= 0).sum(axis=1)
+    for targets in reference.targets.values():
+        assert (targets.sum(axis=1) == np.rint(0.2 * n_answers)).all()
+    different_masks = {targets.tobytes() for targets in reference.targets.values()}
+    assert len(different_masks) == 10
 
 
 def test_at_most_a_quarter_of_the_able_students_is_examined_in_a_phase(tmp_path: Path) -> None:
@@ -230,23 +275,28 @@ def test_at_most_a_quarter_of_the_able_students_is_examined_in_a_phase(tmp_path:
     A phase examines a tenth of all students, 10, but at most a quarter of the able ones, 3.
     """
     n_able = 13
-    n_others = 87
     n_needed = 12
-    able = [
-        (f"q{question}", f"able {n}", 1 + n % 2, 1)
-        for n, question in product(range(n_able), range(n_needed))
-    ]
-    others = [
-        (f"q{question}", f"u{n}", 1 + n % 2, 1)
-        for n, question in product(range(n_others), range(n_needed - 1))
-    ]
-    data, _ = make(tmp_path, to_csv(able + others), [4])
+    able = answer_all(n_students=n_able, n_questions=n_needed, prefix="able ")
+    others = answer_all(n_students=87, n_questions=n_needed - 1)
+    data = make(tmp_path, to_csv(able + others), [4]).data
     student_ids = read_own_ids(data, "students.csv")
     for phase in layout.PHASES:
         part = pd.read_csv(data / "test_data" / TASKS[4].answers_name(phase))
         examined = {student_ids[student] for student in part["UserId"]}
         assert all(student.startswith("able") for student in examined)
         assert len(examined) == n_able // 4
+
+
+def answer_all(n_students: int, n_questions: int, prefix: str = "u") -> list[Row]:
+    """Return an answer of every student to every question.
+
+    `prefix` begins the UserIds.
+    """
+    rows = []
+    for student, question in product(range(n_students), range(n_questions)):
+        # The correct option is 1; every second student chooses it always, the others never.
+        rows.append(Row(f"q{question}", f"{prefix}{student}", 1 + student % 2, 1))
+    return rows
 
 
 # ---- Ids and the order of rows reveal nothing --------------------------------------------------
@@ -256,8 +306,10 @@ def test_at_most_a_quarter_of_the_able_students_is_examined_in_a_phase(tmp_path:
 def sorted_rows() -> list[Row]:
     """Return the answers of a school class, the right ones first, each half sorted by student."""
     rows = draw_rows(n_students=200, n_questions=40)
-    # AnswerValue differs from CorrectAnswer if the answer is wrong; False sorts before True.
-    return sorted(rows, key=lambda row: (row[2] != row[3], row[1]))
+    right = [row for row in rows if row.is_right]
+    wrong = [row for row in rows if not row.is_right]
+    by_student = attrgetter("UserId")
+    return sorted(right, key=by_student) + sorted(wrong, key=by_student)
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +318,7 @@ def sorted_class(sorted_rows: list[Row], tmp_path_factory: pytest.TempPathFactor
 
     Tests share the folder and must not change it.
     """
-    data, _ = make(tmp_path_factory.mktemp("sorted"), to_csv(sorted_rows), [1, 2, 4])
+    data = make(tmp_path_factory.mktemp("sorted"), to_csv(sorted_rows), [1, 2, 4]).data
     build_templates(data, data / "templates")
     return data
 
@@ -307,12 +359,16 @@ def test_no_number_tells_the_outcome_of_an_answer(
 def test_the_number_of_a_student_does_not_follow_the_file(
     sorted_class: Path, sorted_rows: list[Row]
 ) -> None:
+    # The position of each student's first row in the organiser's file.
     first_row: dict[str, int] = {}
-    for position, (_, student, *_) in enumerate(sorted_rows):
-        first_row.setdefault(student, position)
-    order = [first_row[student] for student in read_own_ids(sorted_class, "students.csv")]
+    for position, row in enumerate(sorted_rows):
+        first_row.setdefault(row.UserId, position)
+    # The students are numbered in this order.
+    students = read_own_ids(sorted_class, "students.csv")
+    first_rows = [first_row[student] for student in students]
+    correlation = np.corrcoef(first_rows, np.arange(len(students)))[0, 1]
     # By chance, a correlation over 200 students has a standard error of 0.07.
-    assert abs(np.corrcoef(order, np.arange(len(order)))[0, 1]) < 0.2
+    assert abs(correlation) < 0.2
 
 
 @pytest.mark.parametrize(
@@ -330,12 +386,12 @@ def test_the_seed_alone_decides_what_is_drawn(
     Another seed changes all files but questions.csv: the numbers of questions are not random, but
     follow the organiser's ids of the questions.
     """
-    again, _ = make(tmp_path, to_csv(sorted_rows), [1, 2, 4], seed)
-    changed = [
-        path.name
-        for path in again.rglob("*.csv")
-        if path.read_bytes() != (sorted_class / path.relative_to(again)).read_bytes()
-    ]
+    again = make(tmp_path, to_csv(sorted_rows), [1, 2, 4], seed).data
+    changed = []
+    for path in again.rglob("*.csv"):
+        original = sorted_class / path.relative_to(again)
+        if path.read_bytes() != original.read_bytes():
+            changed.append(path.name)
     assert len(changed) == n_changed
     assert "questions.csv" not in changed
 
@@ -356,27 +412,30 @@ def write_spreadsheet() -> str:
     answers of students 0 to 18, is left out too.
 
     Every student answers each of these questions four times: on days 3, 5 and 4, and at an unknown
-    time. The answer of day 5, the latest, counts. It is option 3 for students of even numbers, and
-    option 2 for the others.
+    time. The answer of day 5, the latest, counts. The chosen option of that day is 3 for students
+    of even numbers, and 2 for the others.
     """
-    pairs = [*product(range(21), range(20)), *((student, 20) for student in range(19))]
+    # Pairs of a student and a question.
+    pairs = list(product(range(21), range(20)))
+    pairs += [(student, 20) for student in range(19)]
     pairs += [(21, question) for question in (*range(8), 20)]
     lines = ["Quiz,UserId,CorrectAnswer,QuestionId,AnswerValue,DateAnswered"]
     for student, question in pairs:
         own_id = f"{student}.0" if question % 2 else f" {student} "
         # For student 7, question 7 has another right option than for all others.
         correct_option = 4 if student == question == 7 else 3
-        # Day and chosen option; the answer of day 5 counts.
-        attempts = [(3, 1 + student % 2), (5, 3 - student % 2), (4, 4)]
-        for day, option in attempts:
+        # The chosen option by day, in the order of the file.
+        option_by_day = {3: 1 + student % 2, 5: 3 - student % 2, 4: 4}
+        for day, option in option_by_day.items():
             date = f"2020-01-0{day} 10:00"
             lines.append(f'"a, b",{own_id},{correct_option},{question},{option},{date}')
         lines.append(f'"",{own_id},3,{question},1,')
-    return "\ufeff" + "\r\n".join(lines)
+    byte_order_mark = "\ufeff"
+    return byte_order_mark + "\r\n".join(lines)
 
 
 @pytest.fixture(scope="module")
-def spreadsheet(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+def spreadsheet(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """Return the data folder and the notes of the spreadsheet.
 
     At least 20 answers are required of each student and to each question.
@@ -384,8 +443,8 @@ def spreadsheet(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[st
     return make(tmp_path_factory.mktemp("sheet"), write_spreadsheet(), [1], min_answers=20)
 
 
-def test_notes_say_which_answers_are_left_out(spreadsheet: tuple[Path, list[str]]) -> None:
-    _, notes = spreadsheet
+def test_notes_say_which_answers_are_left_out(spreadsheet: Made) -> None:
+    notes = spreadsheet.notes
     assert "left out as earlier attempts: 1,344 rows; the latest answer of a" in notes[0]
     assert notes[1] == (
         "left out: 1 questions and 1 students with fewer than 20 answers, 28 answers in all "
@@ -394,21 +453,20 @@ def test_notes_say_which_answers_are_left_out(spreadsheet: tuple[Path, list[str]
     assert "more than one CorrectAnswer: 1, such as QuestionId '7'" in notes[2]
 
 
-def test_ids_are_read_without_spaces_and_decimal_places(
-    spreadsheet: tuple[Path, list[str]],
-) -> None:
-    data, _ = spreadsheet
-    assert read_own_ids(data, "questions.csv") == [str(number) for number in range(20)]
-    students = read_own_ids(data, "students.csv")
+def test_ids_are_read_without_spaces_and_decimal_places(spreadsheet: Made) -> None:
+    questions = read_own_ids(spreadsheet.data, "questions.csv")
+    assert questions == [str(number) for number in range(20)]
+    students = read_own_ids(spreadsheet.data, "students.csv")
     assert sorted(students, key=int) == [str(number) for number in range(21)]
 
 
-def test_the_latest_answer_counts(spreadsheet: tuple[Path, list[str]]) -> None:
-    data, _ = spreadsheet
-    students = read_own_ids(data, "students.csv")
-    train = read_parts(data)[layout.TRAIN_TASK_1_2]
+def test_the_latest_answer_counts(spreadsheet: Made) -> None:
+    students = read_own_ids(spreadsheet.data, "students.csv")
+    train = read_parts(spreadsheet.data)[layout.TRAIN_TASK_1_2]
     own_id = train["UserId"].map(lambda number: int(students[number]))
+    # Four fifths of the answers of 21 students to 20 questions.
     assert len(train) == 336
+    # The answer of day 5.
     assert (train["AnswerValue"] == 3 - own_id % 2).all()
 
 
@@ -420,14 +478,6 @@ def test_a_class_with_too_few_answers_of_each_is_refused(tmp_path: Path) -> None
 # ---- Faults ------------------------------------------------------------------------------------
 
 ROWS = draw_rows()
-
-
-def answer_all(n_students: int, n_questions: int) -> list[Row]:
-    """Return an answer of every student to every question."""
-    return [
-        (f"q{question}", f"u{student}", 1 + student % 2, 1)
-        for student, question in product(range(n_students), range(n_questions))
-    ]
 
 
 @pytest.mark.parametrize(
@@ -446,16 +496,13 @@ def answer_all(n_students: int, n_questions: int) -> list[Row]:
             id="few questions",
         ),
         pytest.param(
-            [(question, student, correct, correct) for question, student, _, correct in ROWS],
+            [row._replace(AnswerValue=row.CorrectAnswer) for row in ROWS],
             [2],
             "own.csv: every answer is right",
             id="all right",
         ),
         pytest.param(
-            [
-                (question, student, correct % 4 + 1, correct)
-                for question, student, _, correct in ROWS
-            ],
+            [row._replace(AnswerValue=row.CorrectAnswer % 4 + 1) for row in ROWS],
             [1],
             "every answer is wrong",
             id="all wrong",
@@ -480,13 +527,13 @@ def answer_all(n_students: int, n_questions: int) -> list[Row]:
             id="few answers beside task 4",
         ),
         pytest.param(
-            [*ROWS[:3], ("q1", " ", 1, 1)],
+            [*ROWS[:3], Row("q1", " ", 1, 1)],
             [1],
             "column 'UserId': row 5 is empty, expected text",
             id="no student",
         ),
         pytest.param(
-            [("q1", "u", 5, 1), *ROWS],
+            [Row("q1", "u", 5, 1), *ROWS],
             [1],
             "'AnswerValue': row 2 is '5', expected a whole number",
             id="no such option",

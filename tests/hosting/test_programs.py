@@ -145,25 +145,46 @@ def test_hosted_loops_with_a_progress_bar_visit_every_item() -> None:
 
 def test_each_task_has_a_bundle_and_a_zip_of_private_answers(bundles: Path) -> None:
     names = sorted(path.name for path in bundles.glob("*.zip"))
-    assert names == [
-        f"bundle_task_{task}{part}.zip" for task in (1, 2, 3, 4) for part in ("", "_private")
-    ]
+    expected = []
+    for task in (1, 2, 3, 4):
+        expected += [f"bundle_task_{task}.zip", f"bundle_task_{task}_private.zip"]
+    assert names == expected
+
+
+def read_description(bundles: Path, task: int) -> dict[str, Any]:
+    """Return what competition.yaml in the bundle of a task says."""
+    text = (bundles / f"bundle_task_{task}/competition.yaml").read_text()
+    description: dict[str, Any] = yaml.safe_load(text)
+    return description
 
 
 @pytest.mark.parametrize("task", [1, 2, 3, 4])
 def test_a_bundle_describes_its_task_alone(bundles: Path, task: int) -> None:
-    bundle = bundles / f"bundle_task_{task}"
-    description = yaml.safe_load((bundle / "competition.yaml").read_text())
+    description = read_description(bundles, task)
     names = [described["name"] for described in description["tasks"]]
     assert names == [f"Task {task}, {phase}" for phase in layout.PHASES]
-    assert description["contact_email"] == "a@b.org"
-    (board,) = description["leaderboards"]
-    masks = [f"mask_{number}" for number in range(10)] if task == 4 else []
-    assert [column["key"] for column in board["columns"]] == ["score", "standard_error", *masks]
-    assert board["submission_rule"] == "Force_Best"
-    page = (bundle / "pages/overview.md").read_text()
-    assert "\nQuestions: a@b.org\n" in page
+    page = (bundles / f"bundle_task_{task}/pages/overview.md").read_text()
     assert f"**Task {task}" in page
+
+
+@pytest.mark.parametrize("task", [1, 2, 3, 4])
+def test_a_bundle_names_the_address_for_questions(bundles: Path, task: int) -> None:
+    assert read_description(bundles, task)["contact_email"] == "a@b.org"
+    page = (bundles / f"bundle_task_{task}/pages/overview.md").read_text()
+    assert "\nQuestions: a@b.org\n" in page
+
+
+@pytest.mark.parametrize("task", [1, 2, 3, 4])
+def test_the_leaderboard_of_a_single_task_keeps_the_best_submission(
+    bundles: Path, task: int
+) -> None:
+    """In task 4, the leaderboard also shows the accuracy with each of the ten masks."""
+    (board,) = read_description(bundles, task)["leaderboards"]
+    expected = ["score", "standard_error"]
+    if task == 4:
+        expected += [f"mask_{number}" for number in range(10)]
+    assert [column["key"] for column in board["columns"]] == expected
+    assert board["submission_rule"] == "Force_Best"
 
 
 def test_the_organiser_is_told_to_keep_the_answers_and_warned_of_past_days(bundles: Path) -> None:
@@ -246,32 +267,43 @@ def test_a_submission_that_cannot_be_scored_later_is_refused_at_once(
 # ---- The private phase, with its answers on the server -------------------------------------------
 
 
-def test_with_private_answers_only_the_stored_scores_tell_the_private_score(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a bundle of tasks 1 and 4 with the private answers. Tests must not change it."""
+    flags = ("--size", "tiny", "--tasks", 1, 4, "--private_on_server", *PAST_DAYS)
+    return make_bundles(tmp_path_factory.mktemp("served"), *flags)
+
+
+def test_the_organiser_is_warned_that_private_answers_are_uploaded(served: Path) -> None:
+    printed = served.with_name("said.txt").read_text()
+    assert "warning: the private answers are in what is uploaded: some servers hand" in printed
+
+
+@pytest.mark.parametrize("task", [1, 4])
+def test_with_private_answers_only_the_stored_scores_tell_the_private_score(
+    served: Path, tmp_path: Path, task: int
+) -> None:
     """The server stores the private score for the organiser, and shows participants none.
 
     The local runner, which has the private part of the bundle, gives the expected score.
     """
-    flags = ("--size", "tiny", "--tasks", 1, 4, "--private_on_server", *PAST_DAYS)
-    served = make_bundles(tmp_path, *flags)
-    whole = read_bundle(served, tmp_path / "read", tmp_path / "bundle_private.zip")
-    tasks = {task.name: task for task in whole.tasks.values()}
+    files = valid_files(served, task)
+    on_server = PlatformRun(served, task, "private", files).score()
+
+    whole = read_bundle(served, tmp_path / "read", served.with_name("bundle_private.zip"))
+    (described,) = [each for each in whole.tasks.values() if each.name == f"Task {task}, private"]
+    submission = write_zip(tmp_path / "a.zip", files)
+    expected = score(submission, described, whole, time_limit=600).scores
+    assert expected["score"] > 0
+
+    # scores.json holds each score under a key that begins with "private_".
+    assert on_server.scores is not None
+    stored = {name: on_server.scores[f"private_{name}"] for name in expected}
+    assert stored == expected
+    # The leaderboard has no column with such a key, and the page does not show the score.
     shown_columns = {column.key for column in whole.columns}
-
-    for task in (1, 4):
-        files = valid_files(served, task)
-        on_server = PlatformRun(served, task, "private", files).score()
-        path = write_zip(tmp_path / "a.zip", files)
-        local = score(path, tasks[f"Task {task}, private"], whole, time_limit=600).scores
-        assert local["score"] > 0
-        assert on_server.scores is not None
-        # scores.json holds each score under a key that begins with "private_".
-        assert {name: on_server.scores[f"private_{name}"] for name in local} == local
-        # The leaderboard has no column with such a key, and the page does not show the score.
-        assert not shown_columns & on_server.scores.keys()
-        assert f"{local['score']:.2f}" not in on_server.page.text
-
-    printed = (tmp_path / "said.txt").read_text()
-    assert "warning: the private answers are in what is uploaded: some servers hand" in printed
+    assert not shown_columns & on_server.scores.keys()
+    assert f"{expected['score']:.2f}" not in on_server.page.text
 
 
 @on_unix("file names with backslashes")
@@ -401,11 +433,12 @@ def test_a_zip_that_brings_metadata_of_a_program_is_refused(
 # ---- The platform's image ------------------------------------------------------------------------
 
 
-@pytest.fixture
-def python_with_pandas(tmp_path: Path) -> str:
+@pytest.fixture(scope="module")
+def python_with_pandas(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Make an environment that has only NumPy and pandas; return the path of its Python."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
-    python = str(tmp_path / "env" / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    environment = tmp_path_factory.mktemp("pandas") / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    python = str(environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     # Compiling all modules would take longer than the rest of the test; Python compiles those that
     # it imports.
     wanted = ["--only-binary=:all:", "--no-compile", "numpy==1.26.4", "pandas==2.2.3"]
@@ -418,29 +451,37 @@ def python_with_pandas(tmp_path: Path) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("task", [1, 2, 3, 4])
 def test_the_programs_need_numpy_and_pandas_alone(
-    python_with_pandas: str, bundles: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    python_with_pandas: str,
+    bundles: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    task: int,
 ) -> None:
     """With NumPy and pandas alone, the scores equal those with all of the kit's requirements.
 
     The page of task 3 needs SciPy, and says that SciPy is missing.
     """
-    for task in (1, 2, 3, 4):
-        folder = bundles / f"bundle_task_{task}"
-        bundle = read_bundle(folder, tmp_path / folder.name)
-        files = valid_files(folder, task)
-        path = write_zip(tmp_path / "a.zip", files)
-        with monkeypatch.context() as patch:
-            # `score` starts the programs with the Python at sys.executable.
-            patch.setattr(sys, "executable", python_with_pandas)
-            result = score(path, bundle.tasks[0], bundle, time_limit=600)
-        assert result.scores
-        assert result.scores == PlatformRun(folder, task, "public", files).score().scores
-        # The programs have written nothing to stderr.
-        assert result.output == ()
-        # The page that explains the score.
-        page = read_page(result.details)
-        needs_scipy = task == 3
-        says_so = "No charts and tables here: No module named 'scipy'" in page.text
-        assert says_so == needs_scipy
-        assert bool(page.tables) != needs_scipy
+    folder = bundles / f"bundle_task_{task}"
+    bundle = read_bundle(folder, tmp_path / folder.name)
+    files = valid_files(folder, task)
+    submission = write_zip(tmp_path / "a.zip", files)
+    with monkeypatch.context() as patch:
+        # `score` starts the programs with the Python at sys.executable.
+        patch.setattr(sys, "executable", python_with_pandas)
+        result = score(submission, bundle.tasks[0], bundle, time_limit=600)
+
+    assert result.scores
+    assert result.scores == PlatformRun(folder, task, "public", files).score().scores
+    # The programs have written nothing to stderr.
+    assert result.output == ()
+    # The page that explains the score.
+    page = read_page(result.details)
+    without_scipy = "No charts and tables here: No module named 'scipy'"
+    if task == 3:
+        assert without_scipy in page.text
+        assert not page.tables
+    else:
+        assert without_scipy not in page.text
+        assert page.tables

@@ -171,13 +171,11 @@ score(0.9)
 def test_a_program_that_takes_too_long_ends_with_what_it_started(
     bundle: Bundle, tmp_path: Path, parent: Parent
 ) -> None:
-    """At the time limit, both the program of a submission and its child process are ended.
-
-    `parent` is the program.
-    """
+    """At the time limit, both the program of a submission and its child process are ended."""
     # The program starts the child process and then sleeps for ten minutes.
     members = {FIRST: f"{parent.source}time.sleep(600)"}
-    # On a busy machine, a second may be too short to start the child process: try longer limits.
+    # On a busy machine, a second may be too short to start the child process. Then try again with
+    # a longer limit.
     for limit in (1, 4, 16, 64):
         result = play(bundle, tmp_path / "a.zip", members, limit=limit)
         assert result.scores == {}
@@ -403,12 +401,13 @@ def test_stray_files_are_no_submissions(zipped_bundle: Path, tmp_path: Path) -> 
     for name in ("._ann.zip", "ann.zip~", "Thumbs.db", "desktop.ini", "~$ann.zip"):
         school.submit(name, minute=2, values=0.7)
     printed = school.score().stdout
-    assert "ann.zip~" not in printed and "Thumbs" not in printed and "ini" not in printed
+    for name in ("ann.zip~", "Thumbs", "ini"):
+        assert name not in printed
     assert {row["team"] for row in read_leaderboard(school.output)} == {"ann"}
 
 
 def test_teams_whose_names_hardly_differ_are_named(zipped_bundle: Path, tmp_path: Path) -> None:
-    """They have rows and limits of their own, which is hardly meant."""
+    """Two spellings of one team's name would give the team two rows, and twice the submissions."""
     school = SchoolClass(tmp_path, zipped_bundle)
     for name in ("Team A.zip", "team_a.zip", "team b.zip"):
         school.submit(name, minute=1, values=0.7)
@@ -477,9 +476,11 @@ def test_the_page_has_a_table_of_masks(scored: ScoredClass) -> None:
 
 def test_the_page_shows_once_what_failed_alike_on_several_tasks(scored: ScoredClass) -> None:
     _, _, _, failed = scored.school.read_page().tables
-    assert [row[:2] + row[3:] for row in failed.rows[1:]] == [
-        ["bob/first.zip", "Task 1, public", "row 3 is <i>"],
-        ["hal.zip", "Task 1, public; Task 2, public", "row 3 is <i>"],
+    # The third column is the time of the submission.
+    shown = [(file, tasks, fault) for file, tasks, _, fault in failed.rows[1:]]
+    assert shown == [
+        ("bob/first.zip", "Task 1, public", "row 3 is <i>"),
+        ("hal.zip", "Task 1, public; Task 2, public", "row 3 is <i>"),
     ]
 
 
@@ -492,8 +493,9 @@ def test_the_page_links_to_the_page_of_each_team_s_best_score(scored: ScoredClas
     page = scored.school.read_page()
     links = [link for link in page.references if link.startswith("details/")]
     pages = [(scored.school.output / link).read_text() for link in links]
-    # The teams of task 1 by rank, of which ann is the last; then ann again, on task 2.
-    assert pages == [f"<p>{score}</p>" for score in (0.7, 0.7, 0.7, 0.7 + 1e-12, 0.1 + 0.2)]
+    # The four teams of task 1 by rank, ann last. Then ann again, on task 2.
+    scores = [0.7, 0.7, 0.7, 0.7 + 1e-12, 0.1 + 0.2]
+    assert pages == [f"<p>{score}</p>" for score in scores]
 
 
 def test_a_submission_of_the_next_day_is_added_and_failed_ones_are_tried_again(
@@ -531,31 +533,34 @@ def test_scores_are_not_reused_for_another_bundle(
     assert "0 of them reused" in school.score("--tasks", 2, bundle=changed).stdout
 
 
+def scores_as_text(record: str) -> str:
+    """Return a record of scores, a line of JSON, with each number as text."""
+    content = json.loads(record)
+    content["scores"] = {name: str(value) for name, value in content["scores"].items()}
+    return json.dumps(content)
+
+
 def test_only_damaged_records_of_scores_are_not_reused(scored: ScoredClass, tmp_path: Path) -> None:
     school = scored.school.copy(tmp_path)
-    records = school.output / "leaderboard_results.jsonl"
+    records_file = school.output / "leaderboard_results.jsonl"
     # A record is a line of JSON about one submission to a task.
-    lines = [line for line in records.read_text().splitlines() if not json.loads(line)["fault"]]
-    # Damage the records of three submissions; all others stay whole.
-    first, second, *whole, last = lines
-    # The page that the first record names is missing.
-    (school.output / json.loads(first)["details"]).unlink()
-    # The scores of the second record become text.
-    with_text = json.loads(second)
-    with_text["scores"] = {name: str(value) for name, value in with_text["scores"].items()}
-    # The last record is cut off.
-    cut = last[:30]
-    # Valid JSON, but no record.
+    records = records_file.read_text().splitlines()
+    scored_records = [record for record in records if not json.loads(record)["fault"]]
+    # Damage three of the records; all others stay whole.
+    without_page, with_text, *whole, cut_off = scored_records
+    (school.output / json.loads(without_page)["details"]).unlink()
     no_record = "[]"
-    new_lines = [no_record, first, json.dumps(with_text), *whole, cut]
-    records.write_text("\n".join(new_lines))
+    lines = [no_record, without_page, scores_as_text(with_text), *whole, cut_off[:30]]
+    records_file.write_text("\n".join(lines))
 
     assert f"{len(whole)} of them reused" in school.score().stdout
 
-    # The run adds a record for each submission that it scores.
-    added = [json.loads(line) for line in records.read_text().splitlines()[len(new_lines) :]]
+    # The run adds a record for each submission that it scores again.
+    added_lines = records_file.read_text().splitlines()[len(lines) :]
+    added = [json.loads(line) for line in added_lines]
     scored_again = {record["submission"] for record in added if not record["fault"]}
-    assert scored_again == {json.loads(line)["submission"] for line in (first, second, last)}
+    damaged = [json.loads(record) for record in (without_page, with_text, cut_off)]
+    assert scored_again == {record["submission"] for record in damaged}
 
 
 # ---- A whole event -----------------------------------------------------------------------------
@@ -578,66 +583,99 @@ class Event:
         return self.base / "site"
 
     def leaderboard(self, phase: str) -> list[tuple[str, str, str, str]]:
-        """Return team, file, score and phase of each row."""
+        """Return the rows of a phase's leaderboard: team, file, score and phase of each."""
         output = {"public": "out", "private": "out_private"}[phase]
         rows = read_leaderboard(self.base / output)
         return [(row["team"], row["file"], row["score"], row["phase"]) for row in rows]
 
 
+@dataclass(frozen=True)
+class Submission:
+    """A zip that is handed in during an event."""
+
+    # The name of the zip: TEAM.zip, or TEAM/ANY.zip.
+    name: str
+    # The score that it gets on task 1.
+    score: float
+    # When it is handed in, in minutes after START.
+    minute: int
+
+
+# The submissions that come in after the first and after the third day. The phase takes the last two
+# of a team, so the first one of bob does not count.
+SUBMISSIONS_AFTER_DAY = {
+    1: [
+        Submission("=ann.zip", score=0.6, minute=1),
+        Submission("bob/0.zip", score=0.9, minute=0),
+        Submission("bob/1.zip", score=0.5, minute=1),
+        Submission("bob/2.zip", score=0.4, minute=2),
+    ],
+    3: [Submission("cid.zip", score=0.3, minute=1)],
+}
+LAST_DAY = 4
+
+
+class EventDays:
+    """The days of an event, which pass without waiting.
+
+    With --watch, the runner scores the folder of submissions, sleeps for 60 s, and begins again.
+    Each of these turns stands for a day. `end_day` takes the place of `time.sleep`.
+    """
+
+    def __init__(self, handed_in: Path, output: Path) -> None:
+        self.handed_in = handed_in
+        self.output = output
+        # Number of teams on the public leaderboard when each day ends.
+        self.n_teams_by_day: list[int] = []
+        self._real_sleep = time.sleep
+
+    def end_day(self, seconds: float) -> None:
+        """Count the teams, and hand in the submissions for the next day, instead of sleeping.
+
+        The last day ends with Control-C.
+        """
+        if seconds < 60:
+            # A short sleep waits for a program. Only the long sleep of --watch ends a day.
+            self._real_sleep(seconds)
+            return
+        is_scored = self.output.exists()
+        self.n_teams_by_day.append(len(read_leaderboard(self.output)) if is_scored else 0)
+        day = len(self.n_teams_by_day)
+        if day == LAST_DAY:
+            raise KeyboardInterrupt
+        for submission in SUBMISSIONS_AFTER_DAY.get(day, []):
+            toy_bundle.write_zip(
+                self.handed_in / submission.name,
+                {FIRST: f"score({submission.score})"},
+                START + 60 * submission.minute,
+            )
+
+
 @pytest.fixture(scope="module")
 def event(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Event:
-    """Run an event. Tests share it and must not change it.
+    """Run an event until its last day, and then publish the private phase.
 
-    With --watch, the runner scores the folder of submissions, sleeps for 60 s, and begins again. A
-    day here is one such turn: in place of `time.sleep`, the fixture calls `end_day`, which takes no
-    time and hands in the submissions for the next day.
-
-    After the first day, one submission of "=ann" and three of bob come in; the phase takes two of
-    a team. After the third day, cid hands in one. The fourth day ends with Control-C. Then the
-    private phase is published.
+    Tests share the event and must not change it.
     """
     base = tmp_path_factory.mktemp("event")
     handed_in = base / "in"
     handed_in.mkdir()
-    real_sleep = time.sleep
-    n_teams_by_day: list[int] = []
-
-    def submit(name: str, minute: int, value: float) -> None:
-        """Hand in a zip that gets this score on task 1."""
-        members = {FIRST: f"score({value})"}
-        toy_bundle.write_zip(handed_in / name, members, START + 60 * minute)
-
-    def end_day(seconds: float) -> None:
-        """Stand in for `time.sleep`: count the teams, and hand in zips instead of sleeping."""
-        if seconds < 60:
-            # A short sleep only waits for a program. Only the long sleep of --watch ends a day.
-            real_sleep(seconds)
-            return
-        is_scored = (base / "out").exists()
-        n_teams_by_day.append(len(read_leaderboard(base / "out")) if is_scored else 0)
-        day = len(n_teams_by_day)
-        if day == 1:
-            submit("=ann.zip", 1, 0.6)
-            submit("bob/0.zip", 0, 0.9)
-            submit("bob/1.zip", 1, 0.5)
-            submit("bob/2.zip", 2, 0.4)
-        elif day == 3:
-            submit("cid.zip", 1, 0.3)
-        elif day == 4:
-            raise KeyboardInterrupt
-
+    days = EventDays(handed_in, base / "out")
     command = [SCRIPT, folder, "--submissions", handed_in, "--site", base / "site", "--phase"]
     with pytest.MonkeyPatch.context() as patch:
-        # The runner sleeps at the end of each turn.
-        patch.setattr(time, "sleep", end_day)
+        patch.setattr(time, "sleep", days.end_day)
         done = run([*command, "both", "--output_dir", base / "out", "--watch", 60])
     published = [path.name for path in (base / "site").rglob("*")]
     succeeds([*command, "private", "--output_dir", base / "final"])
-    return Event(base, done, n_teams_by_day, published)
+    return Event(base, done, days.n_teams_by_day, published)
 
 
-def test_an_event_is_scored_when_something_comes_in_until_control_c(event: Event) -> None:
-    assert (event.done.returncode, event.done.stderr) == (130, "stopped\n")
+def test_an_event_ends_with_control_c(event: Event) -> None:
+    assert event.done.returncode == 130
+    assert event.done.stderr == "stopped\n"
+
+
+def test_an_event_is_scored_only_when_something_comes_in(event: Event) -> None:
     assert event.n_teams_by_day == [0, 2, 2, 3]
     # Submissions are scored on days 2 and 4, in two phases each. On days 1 and 3 nothing is new.
     assert event.done.stdout.count("results: ") == 4
