@@ -26,6 +26,7 @@ EVALUATION = "task_3/local_evaluation.py"
 Ask = Callable[..., np.ndarray]
 # The number of pairs that the expert of the tests judges.
 N_PAIRS = 20
+# The bit of the Alt key among the modifiers of a key press in Chromium.
 ALT = 1
 
 
@@ -66,32 +67,52 @@ def ask(simulated_kit: Path, tmp_path: Path) -> Ask:
     return pairs
 
 
-def test_random_pairs_are_distinct_answered_and_the_same_with_the_same_seed(
-    simulated_kit: Path, ask: Ask
-) -> None:
+def test_random_pairs_are_distinct_and_of_answered_questions(simulated_kit: Path, ask: Ask) -> None:
     pairs = ask("--n_pairs", 500)
     assert len(pairs) == 500
-    assert len({frozenset(pair) for pair in pairs.tolist()}) == 500
+    without_sides = {frozenset(pair) for pair in pairs.tolist()}
+    assert len(without_sides) == 500
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
     assert np.isin(pairs, answers.QuestionId).all()
-    # Chance decides on the sides: 250 of 500 with a standard deviation of 11.
-    assert 190 < (pairs[:, 0] < pairs[:, 1]).sum() < 310
-    assert (ask("--n_pairs", 500) == pairs).all()
-    assert (ask("--n_pairs", 500, "--seed", 1) != pairs).any()
 
 
-def test_only_questions_that_are_answered_are_drawn_but_a_panel_is_asked_whole(
-    simulated_kit: Path, tmp_path: Path, ask: Ask
-) -> None:
+def test_chance_decides_which_question_of_a_pair_is_on_the_left(ask: Ask) -> None:
+    pairs = ask("--n_pairs", 500)
+    n_smaller_id_on_left = (pairs[:, 0] < pairs[:, 1]).sum()
+    # The expected number is 250, with a standard deviation of 11.
+    assert 190 < n_smaller_id_on_left < 310
+
+
+def test_the_seed_alone_decides_on_random_pairs(ask: Ask) -> None:
+    pairs = ask("--n_pairs", 500)
+    assert np.array_equal(ask("--n_pairs", 500), pairs)
+    assert not np.array_equal(ask("--n_pairs", 500, "--seed", 1), pairs)
+
+
+@pytest.fixture
+def five_answered(simulated_kit: Path, tmp_path: Path) -> list[int]:
+    """Write the answers to five questions to few.csv; return the QuestionIds."""
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
-    answered = answers.QuestionId.unique()[:5]
+    answered = answers.QuestionId.unique()[:5].tolist()
     answers[answers.QuestionId.isin(answered)].to_csv(tmp_path / "few.csv", index=False)
-    flags = ["--input_dir", tmp_path, "--train_data", "few.csv"]
-    pairs = ask(*flags)
+    return [int(question) for question in answered]
+
+
+def test_random_pairs_are_drawn_from_answered_questions_alone(
+    five_answered: list[int], tmp_path: Path, ask: Ask
+) -> None:
+    pairs = ask("--input_dir", tmp_path, "--train_data", "few.csv")
     # Five questions have ten pairs.
     assert len(pairs) == 10
-    assert sorted(np.unique(pairs)) == sorted(answered)
-    assert len(ask(*flags, "--phase", "public", "--images_dir", tmp_path)) == 25
+    assert sorted(np.unique(pairs)) == sorted(five_answered)
+
+
+@pytest.mark.usefixtures("five_answered")
+def test_a_panel_is_asked_whole_even_where_questions_have_no_answers(
+    tmp_path: Path, ask: Ask
+) -> None:
+    files = ["--input_dir", tmp_path, "--train_data", "few.csv", "--images_dir", tmp_path]
+    assert len(ask(*files, "--phase", "public")) == 25
     page = read_without_scripts(tmp_path / "judge.html", [])
     assert "Answers 0 Nobody answered this question." in page.text
 
@@ -116,16 +137,21 @@ def test_the_pairs_of_a_phase_are_those_of_its_panel_with_the_same_sides(
 def test_between_two_rankings_there_are_only_pairs_on_which_they_disagree(
     ask: Ask, rankings: dict[str, Path]
 ) -> None:
-    """If fewer pairs are there than asked for, all of them are."""
+    """More pairs are requested than exist, so that the page asks for all that exist."""
     files = [folder / "submission_task_3.csv" for folder in rankings.values()]
     pairs = ask("--between", *files, "--n_pairs", 1_000_000)
-    by_entropy, by_chance = map(read_rank, rankings.values())
-    n_disagree = sum(
-        (by_entropy[a] < by_entropy[b]) != (by_chance[a] < by_chance[b])
-        for a, b in combinations(np.unique(pairs), 2)
-    )
-    disagree = [(by_entropy[a] < by_entropy[b]) != (by_chance[a] < by_chance[b]) for a, b in pairs]
-    assert all(disagree)
+    rank_by_entropy = read_rank(rankings["entropy"])
+    rank_by_chance = read_rank(rankings["random"])
+
+    def rankings_disagree(first: int, second: int) -> bool:
+        """Return whether another of the two questions is better in each of the rankings."""
+        first_is_better_by_entropy = rank_by_entropy[first] < rank_by_entropy[second]
+        first_is_better_by_chance = rank_by_chance[first] < rank_by_chance[second]
+        return bool(first_is_better_by_entropy != first_is_better_by_chance)
+
+    assert all(rankings_disagree(left, right) for left, right in pairs)
+    all_pairs = combinations(np.unique(pairs), 2)
+    n_disagree = sum(rankings_disagree(first, second) for first, second in all_pairs)
     assert len(pairs) == n_disagree
 
 
@@ -208,6 +234,40 @@ def choose(tab: Tab, side: int, *, by_key: bool) -> None:
         tab.click(f"choose-{side}")
 
 
+def other_side(side: int) -> int:
+    """Return the side of the other question of a pair: 2 for 1, and 1 for 2."""
+    return 3 - side
+
+
+# The expert judges this number of pairs before the browser is closed.
+N_PAIRS_BEFORE_BREAK = 12
+
+
+def judge_before_break(tab: Tab, meant: list[int]) -> dict[str, str]:
+    """Judge some pairs, and undo two wrong judgements; return the page after some steps."""
+    texts = {"start": tab.text()}
+    choose(tab, other_side(meant[0]), by_key=True)
+    texts["one wrong"] = tab.text()
+    tab.press("Backspace")
+    texts["undone"] = tab.text()
+    for number, side in enumerate(meant[:N_PAIRS_BEFORE_BREAK]):
+        choose(tab, side, by_key=number % 2 == 0)
+    choose(tab, other_side(meant[N_PAIRS_BEFORE_BREAK]), by_key=False)
+    tab.click("undo")
+    return texts
+
+
+def judge_after_break(tab: Tab, meant: list[int]) -> dict[str, str]:
+    """Judge the other pairs; return the page before and after."""
+    texts = {"resumed": tab.text()}
+    for side in meant[N_PAIRS_BEFORE_BREAK:]:
+        choose(tab, side, by_key=True)
+    # There is no pair left, so this key does nothing.
+    choose(tab, 1, by_key=True)
+    texts["end"] = tab.text()
+    return texts
+
+
 @pytest.fixture(scope="module")
 def session(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Session:
     """Judge twenty pairs in a browser that is closed and started again in between."""
@@ -216,29 +276,15 @@ def session(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Se
     succeeds([JUDGE, "--n_pairs", N_PAIRS, "--output_dir", folder], kit=simulated_kit)
     page = folder / "judge.html"
     meant = np.random.default_rng(0).integers(1, 3, N_PAIRS).tolist()
-    texts = {}
     with open_browser(profile, folder) as tab:
         tab.open(page)
-        texts["start"] = tab.text()
-        choose(tab, 3 - meant[0], by_key=True)
-        texts["one wrong"] = tab.text()
-        tab.press("Backspace")
-        texts["undone"] = tab.text()
-        for number, side in enumerate(meant[:12]):
-            choose(tab, side, by_key=number % 2 == 0)
-        choose(tab, 3 - meant[12], by_key=False)
-        tab.click("undo")
+        texts = judge_before_break(tab, meant)
         image = "document.querySelector('.card img')"
         image_width = tab.run(f"{image}.decode().then(() => {image}.naturalWidth)")
         complaints = [*tab.complaints]
     with open_browser(profile, folder) as tab:
         tab.open(page)
-        texts["resumed"] = tab.text()
-        for side in meant[12:]:
-            choose(tab, side, by_key=True)
-        # There is no pair left.
-        choose(tab, 1, by_key=True)
-        texts["end"] = tab.text()
+        texts |= judge_after_break(tab, meant)
         tab.click("name")
         tab.type('Ann "A", B.')
         tab.click("save")
@@ -248,14 +294,27 @@ def session(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Se
 
 
 @needs_browser
-def test_the_page_shows_a_pair_at_a_time_and_how_many_are_judged(session: Session) -> None:
-    for step, n_judged in {"start": 0, "one wrong": 1, "undone": 0, "resumed": 12}.items():
-        left, right = session.pairs[n_judged]
-        text = session.texts[step]
-        assert f"{n_judged} of {N_PAIRS} pairs judged" in text
-        assert re.findall(r"question (\d+)", text) == [str(left), str(right)]
+@pytest.mark.parametrize(
+    ("step", "n_judged"),
+    [("start", 0), ("one wrong", 1), ("undone", 0), ("resumed", N_PAIRS_BEFORE_BREAK)],
+)
+def test_the_page_shows_a_pair_at_a_time_and_how_many_are_judged(
+    session: Session, step: str, n_judged: int
+) -> None:
+    left, right = session.pairs[n_judged]
+    text = session.texts[step]
+    assert f"{n_judged} of {N_PAIRS} pairs judged" in text
+    assert re.findall(r"question (\d+)", text) == [str(left), str(right)]
+
+
+@needs_browser
+def test_the_page_says_when_all_pairs_are_judged(session: Session) -> None:
     assert "You have judged all pairs" in session.texts["end"]
     assert "You have judged all pairs" not in session.texts["resumed"]
+
+
+@needs_browser
+def test_the_script_of_the_page_raises_no_errors(session: Session) -> None:
     assert not session.complaints
 
 
@@ -298,8 +357,8 @@ def test_the_evaluation_scores_rankings_by_the_saved_panel(
     flags = ["--ref_data", session.saved, "--submission_dir", folder, "--output_dir", tmp_path]
     output = succeeds([EVALUATION, *flags], kit=simulated_kit)
     rank = read_rank(folder)
-    prefers = [1 if rank[left] < rank[right] else 2 for left, right in session.pairs]
-    share = np.equal(prefers, session.meant).mean()
+    preferred_sides = [1 if rank[left] < rank[right] else 2 for left, right in session.pairs]
+    share = np.equal(preferred_sides, session.meant).mean()
     assert f'Ann "A", B.          {share:.2f} (' in output
     assert (tmp_path / "scores_task_3_own.txt").read_text() == f"score:{share}\n"
     page = read_page((tmp_path / "scores_task_3_own.html").read_text(encoding="utf-8"))
@@ -309,17 +368,19 @@ def test_the_evaluation_scores_rankings_by_the_saved_panel(
 
 
 @needs_browser
-def test_the_page_refuses_names_that_are_no_names_of_experts(
+def test_nothing_is_saved_without_a_judgement_and_the_name_of_an_expert(
     simulated_kit: Path, tmp_path: Path
 ) -> None:
+    """The name becomes a column of the saved file, so it must not be that of another column."""
     succeeds([JUDGE, "--output_dir", tmp_path], kit=simulated_kit)
     with open_browser(tmp_path / "profile", tmp_path / "saved") as tab:
         tab.open(tmp_path / "judge.html")
-        # Nothing can be saved before the first judgement.
+        # The button is disabled before the first judgement.
         assert tab.run("document.getElementById('save').disabled")
         tab.press("ArrowLeft")
         tab.click("save")
         assert "Write your name first." in tab.text()
+        # "left" is the column of left questions, "Unnamed: 0" that of row numbers.
         for name in ("left", "Unnamed: 0"):
             tab.run("document.getElementById('name').select()")
             tab.type(name)
@@ -352,10 +413,14 @@ def test_pages_with_other_pairs_keep_their_judgements_apart(
         folder = tmp_path / f"seed_{seed}"
         succeeds([JUDGE, "--seed", seed, "--output_dir", folder], kit=simulated_kit)
     with open_browser(tmp_path / "profile", tmp_path) as tab:
-        for seed, n_judged in ((0, 0), (1, 0), (0, 1)):
-            tab.open(tmp_path / f"seed_{seed}/judge.html")
-            assert f"{n_judged} of 25 pairs judged" in tab.text()
-            tab.press("ArrowRight")
+        tab.open(tmp_path / "seed_0/judge.html")
+        tab.press("ArrowRight")
+        assert "1 of 25 pairs judged" in tab.text()
+        tab.open(tmp_path / "seed_1/judge.html")
+        assert "0 of 25 pairs judged" in tab.text()
+        tab.press("ArrowRight")
+        tab.open(tmp_path / "seed_0/judge.html")
+        assert "1 of 25 pairs judged" in tab.text()
 
 
 @needs_browser
@@ -367,15 +432,20 @@ def test_another_expert_can_judge_the_same_pairs_in_the_same_browser(
         tab.open(tmp_path / "judge.html")
         tab.click("name")
         tab.type("Ann")
-        for side in (1, 2):
-            tab.click(f"choose-{side}")
-        # The page asks first, and an answer of no changes nothing.
-        for answer, n_judged, name in (("false", 2, "Ann"), ("true", 0, "")):
-            tab.run(f"window.confirm = () => {answer}")
+        tab.click("choose-1")
+        tab.click("choose-2")
+
+        def restart(*, confirm: bool) -> str:
+            """Start anew, answer the page's question whether to do so, and return the name."""
+            tab.run(f"window.confirm = () => {str(confirm).lower()}")
             tab.click("restart")
             tab.open(tmp_path / "judge.html")
-            assert f"{n_judged} of 2 pairs judged" in tab.text()
-            assert tab.run("document.getElementById('name').value") == name
+            return str(tab.run("document.getElementById('name').value"))
+
+        assert restart(confirm=False) == "Ann"
+        assert "2 of 2 pairs judged" in tab.text()
+        assert restart(confirm=True) == ""
+        assert "0 of 2 pairs judged" in tab.text()
 
 
 @needs_browser
@@ -450,13 +520,18 @@ def test_kappa_is_that_of_scikit_learn_over_the_pairs_that_both_judged() -> None
     rng = np.random.default_rng(0)
     by_first = pd.Series(rng.integers(1, 3, 60), dtype=float)
     by_second = by_first.where(rng.random(60) < 0.6, rng.integers(1, 3, 60))
+    # NaN and other numbers than 1 and 2 are no judgements.
     by_first[::7] = np.nan
     by_second[::5] = 3
-    both = by_first.notna() & (by_second != 3)
+    judged_by_both = by_first.notna() & (by_second != 3)
+    first = by_first[judged_by_both]
+    second = by_second[judged_by_both]
+
     two = expert_agreement.compare_two("A", "B", by_first, by_second)
-    assert two.n_pairs == both.sum()
-    assert two.agreement == (by_first == by_second)[both].mean()
-    assert two.kappa == pytest.approx(cohen_kappa_score(by_first[both], by_second[both]))
+
+    assert two.n_pairs == len(first)
+    assert two.agreement == (first == second).mean()
+    assert two.kappa == pytest.approx(cohen_kappa_score(first, second))
 
 
 @pytest.mark.parametrize("share_left", [0.5, 0.7])
@@ -480,19 +555,27 @@ def test_the_interval_of_kappa_holds_its_true_value(share_left: float) -> None:
     assert n_holding >= 930
 
 
-def test_kappa_has_an_interval_if_experts_always_agree_and_none_if_chance_makes_them_agree() -> (
-    None
-):
-    by_first = pd.Series([1.0, 2, 1, 2, 1, 2])
-    two = expert_agreement.compare_two("A", "B", by_first, by_first)
-    assert (two.kappa, two.kappa_high) == (1, 1)
+BOTH_SIDES = pd.Series([1.0, 2, 1, 2, 1, 2])
+
+
+def test_kappa_of_experts_who_always_agree_is_1_with_an_interval() -> None:
+    two = expert_agreement.compare_two("A", "B", BOTH_SIDES, BOTH_SIDES)
+    assert two.kappa == 1
+    assert two.kappa_high == 1
     assert two.kappa_low < 0.5
+
+
+def test_kappa_of_experts_who_always_choose_the_left_is_unknown() -> None:
+    """Such experts would agree by chance alone, too."""
     always_left = pd.Series([1.0] * 6)
     two = expert_agreement.compare_two("A", "B", always_left, always_left)
     assert two.agreement == 1
     assert np.isnan([two.kappa, two.kappa_low, two.kappa_high]).all()
+
+
+def test_an_expert_without_judgements_has_no_pair_with_another() -> None:
     nothing = pd.Series([np.nan] * 6)
-    assert expert_agreement.compare_two("A", "B", by_first, nothing).n_pairs == 0
+    assert expert_agreement.compare_two("A", "B", BOTH_SIDES, nothing).n_pairs == 0
 
 
 def test_the_page_of_a_score_compares_every_two_experts(
@@ -517,34 +600,89 @@ def test_the_page_of_a_score_compares_every_two_experts(
 # ---- Whether the judgements tell two rankings apart ----------------------------------------------
 
 
+NO_JUDGEMENT = np.nan
+# Whether experts A and B agree with two rankings on seven pairs: A with the first ranking, B with
+# the first, A with the second, B with the second.
+AGREEMENT_BY_PAIR = pd.DataFrame(
+    [
+        # Both experts are for the first ranking.
+        [1, 1, 0, 0],
+        # One expert is for each ranking.
+        [1, 0, 0, 1],
+        # One expert is for the second ranking; the other one has not judged.
+        [0, NO_JUDGEMENT, 1, NO_JUDGEMENT],
+        # The rankings agree on the pair.
+        [1, 1, 1, 1],
+        # Nobody has judged the pair.
+        [NO_JUDGEMENT] * 4,
+        # One expert is for each ranking.
+        [1, 0, 0, 1],
+        # Empty judgements that count as disagreement with both rankings.
+        [0, 0, 0, 0],
+    ]
+)
+
+
+def with_first_and_second(pairs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the experts' agreement with the first ranking, and that with the second one."""
+    first = pairs[[0, 1]].set_axis(["A", "B"], axis=1)
+    second = pairs[[2, 3]].set_axis(["A", "B"], axis=1)
+    return first, second
+
+
 def test_only_pairs_on_which_two_rankings_disagree_count_each_once() -> None:
-    """A row says whether each expert agrees: three with the first ranking, two with the second."""
-    no = np.nan
-    first = pd.DataFrame({"A": [1, 1, 0, 1, no, 1, 0], "B": [1, 0, no, 1, no, 0, 0]})
-    second = pd.DataFrame({"A": [0, 0, 1, 1, no, 0, 0], "B": [0, 1, no, 1, no, 1, 0]})
-    # Pair 0: both experts for the first. Pairs 1 and 5: one each. Pair 2: one for the second. Pair
-    # 3: the rankings agree. Pair 4: no judgement. Pair 6: the empty judgements count as
-    # disagreement with both rankings.
-    contest = expert_agreement.contest(first, second)
-    assert (contest.n_pairs, contest.n_first, contest.n_second) == (4, 1, 1)
+    contest = expert_agreement.contest(*with_first_and_second(AGREEMENT_BY_PAIR))
+    # Pairs 0, 1, 2 and 5. Most experts are for the first ranking on pair 0, for the second on 2.
+    assert contest.n_pairs == 4
+    assert contest.n_first == 1
+    assert contest.n_second == 1
     assert contest.share == 0.5
+
+
+def test_no_number_of_further_pairs_tells_rankings_apart_that_win_equally_often() -> None:
+    contest = expert_agreement.contest(*with_first_and_second(AGREEMENT_BY_PAIR))
     assert contest.n_further is None
-    swapped = expert_agreement.contest(second.iloc[:1], first.iloc[:1])
-    assert (swapped.n_first, swapped.n_second, swapped.share) == (0, 1, 0)
 
 
-def test_rankings_are_told_apart_where_the_exact_sign_test_is_significant() -> None:
-    for n in (1, 5, 6, 20, 101):
-        for n_first in range(n + 1):
-            p = scipy.stats.binomtest(n_first, n).pvalue
-            assert expert_agreement.sign_test(n_first, n) == pytest.approx(p)
-            n_further = expert_agreement.count_further(n_first, n)
-            if 2 * n_first == n:
-                assert n_further is None
-            else:
-                assert n_further is not None
-                assert (n_further == 0) == (p <= 0.05)
+def test_a_pair_on_which_both_experts_agree_with_the_second_ranking_counts_for_it() -> None:
+    first, second = with_first_and_second(AGREEMENT_BY_PAIR.iloc[:1])
+    contest = expert_agreement.contest(second, first)
+    assert contest.n_first == 0
+    assert contest.n_second == 1
+    assert contest.share == 0
+
+
+@pytest.mark.parametrize("n", [1, 5, 6, 20, 101])
+def test_the_sign_test_is_that_of_scipy(n: int) -> None:
+    for n_first in range(n + 1):
+        expected = scipy.stats.binomtest(n_first, n).pvalue
+        assert expert_agreement.sign_test(n_first, n) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n", [1, 5, 6, 20, 101])
+def test_no_further_pairs_are_needed_where_the_sign_test_is_significant(n: int) -> None:
+    for n_first in range(n + 1):
+        n_further = expert_agreement.count_further(n_first, n)
+        if 2 * n_first == n:
+            # Rankings that win equally often are not told apart by more pairs.
+            assert n_further is None
+        else:
+            is_significant = scipy.stats.binomtest(n_first, n).pvalue <= 0.05
+            assert n_further is not None
+            assert (n_further == 0) == is_significant
+
+
+def test_without_pairs_nobody_knows_how_many_are_needed() -> None:
     assert expert_agreement.count_further(0, 0) is None
+
+
+def power_of_sign_test(n: int, share: float) -> float:
+    """Return the probability that n pairs tell rankings apart, if the first wins this share."""
+    power = 0.0
+    for n_first in range(n + 1):
+        if expert_agreement.sign_test(n_first, n) <= 0.05:
+            power += scipy.stats.binom.pmf(n_first, n, share)
+    return power
 
 
 @pytest.mark.parametrize(("n_first", "n"), [(3, 3), (5, 5), (4, 5), (7, 10), (12, 20), (55, 100)])
@@ -553,52 +691,95 @@ def test_the_further_pairs_tell_rankings_apart_four_times_out_of_five(n_first: i
     n_further = expert_agreement.count_further(n_first, n)
     assert n_further is not None
     n_all = n + n_further
-    counts = np.arange(n_all + 1)
-    is_told_apart = [expert_agreement.sign_test(count, n_all) <= 0.05 for count in counts.tolist()]
-    power = scipy.stats.binom.pmf(counts, n_all, n_first / n)[is_told_apart].sum()
-    assert power > 0.71
+    assert power_of_sign_test(n_all, n_first / n) > 0.71
     # With half as many pairs, the power is clearly lower.
     if n_all > 12:
-        half = counts[: n_all // 2 + 1]
-        is_told_apart = [
-            expert_agreement.sign_test(count, n_all // 2) <= 0.05 for count in half.tolist()
-        ]
-        assert scipy.stats.binom.pmf(half, n_all // 2, n_first / n)[is_told_apart].sum() < 0.6
+        assert power_of_sign_test(n_all // 2, n_first / n) < 0.6
+
+
+@dataclass(frozen=True)
+class TwoRankings:
+    """An evaluation that compares the ranking by entropy, which is scored, with a random one."""
+
+    output: str
+    page: Page
+    # The experts' judgements of the public pairs: 1 for left, 2 for right, NaN for none.
+    votes: pd.DataFrame
+    # The sides that each ranking prefers, 1 or 2.
+    preferred_by_scored: np.ndarray
+    preferred_by_other: np.ndarray
+
+    @property
+    def disagree(self) -> np.ndarray:
+        """On which pairs the two rankings disagree."""
+        return self.preferred_by_scored != self.preferred_by_other
+
+    @property
+    def lead(self) -> pd.Series:
+        """By how many experts the scored ranking is ahead on each pair."""
+        for_scored = self.votes.eq(self.preferred_by_scored, axis=0).sum(axis=1)
+        for_other = self.votes.eq(self.preferred_by_other, axis=0).sum(axis=1)
+        return for_scored - for_other
+
+    @property
+    def n_for_scored(self) -> int:
+        """The number of pairs that speak for the scored ranking."""
+        return int(((self.lead > 0) & self.disagree).sum())
+
+    @property
+    def n_for_other(self) -> int:
+        """The number of pairs that speak for the other ranking."""
+        return int(((self.lead < 0) & self.disagree).sum())
+
+
+@pytest.fixture(scope="module")
+def two_rankings(
+    simulated_kit: Path, rankings: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> TwoRankings:
+    """Compare two rankings by the judgements of the public phase."""
+    folder = tmp_path_factory.mktemp("two_rankings")
+    other = rankings["random"] / "submission_task_3.csv"
+    flags = ["--phase", "public", "--submission_dir", rankings["entropy"], "--rankings", other]
+    output = succeeds([EVALUATION, *flags, "--output_dir", folder], kit=simulated_kit)
+    page = read_page((folder / "scores_task_3_public.html").read_text(encoding="utf-8"))
+    panel = pd.read_csv(simulated_kit / "data/test_data/quality_response_remapped_public.csv")
+
+    def preferred_sides(model: str) -> np.ndarray:
+        rank = read_rank(rankings[model])
+        is_left_better = rank[panel.left].to_numpy() < rank[panel.right].to_numpy()
+        return np.where(is_left_better, 1, 2)
+
+    return TwoRankings(
+        output=output,
+        page=page,
+        votes=panel.filter(like="T"),
+        preferred_by_scored=preferred_sides("entropy"),
+        preferred_by_other=preferred_sides("random"),
+    )
 
 
 def test_the_evaluation_says_whether_the_experts_tell_rankings_apart(
-    simulated_kit: Path, tmp_path: Path, rankings: dict[str, Path]
+    two_rankings: TwoRankings,
 ) -> None:
-    entropy, chance = (rankings[model] for model in ("entropy", "random"))
-    other = chance / "submission_task_3.csv"
-    flags = ["--phase", "public", "--submission_dir", entropy, "--rankings", other]
-    output = succeeds([EVALUATION, *flags, "--output_dir", tmp_path], kit=simulated_kit)
-
-    votes = pd.read_csv(simulated_kit / "data/test_data/quality_response_remapped_public.csv")
-    sides = votes[["left", "right"]].to_numpy().T
-    preferred = []
-    for folder in (entropy, chance):
-        left, right = read_rank(folder).to_numpy()[np.searchsorted(read_rank(folder).index, sides)]
-        preferred.append(np.where(left < right, 1, 2))
-    by_pair = votes.filter(like="T")
-    for_first = by_pair.eq(preferred[0], axis=0).sum(axis=1)
-    for_second = by_pair.eq(preferred[1], axis=0).sum(axis=1)
-    disagree = preferred[0] != preferred[1]
-    n_first = ((for_first > for_second) & disagree).sum()
-    n_second = ((for_first < for_second) & disagree).sum()
+    n_pairs = two_rankings.disagree.sum()
+    n_for_scored = two_rankings.n_for_scored
+    n_for_other = two_rankings.n_for_other
     said = (
-        f"of {disagree.sum()} judged pairs on which it disagrees with the scored ranking, "
-        f"{n_first} speak for the scored one and {n_second} for the other; "
+        f"of {n_pairs} judged pairs on which it disagrees with the scored ranking, "
+        f"{n_for_scored} speak for the scored one and {n_for_other} for the other; "
     )
-    assert said in output
+    assert said in two_rankings.output
+    row = two_rankings.page.table("Do the judgements tell the rankings apart?").rows[0]
+    assert row[1:4] == [f"{n_pairs}", f"{n_for_scored}", f"{n_for_other}"]
 
-    page = read_page((tmp_path / "scores_task_3_public.html").read_text(encoding="utf-8"))
-    row = page.table("Do the judgements tell the rankings apart?").rows[0]
-    assert row[1:4] == [str(disagree.sum()), str(n_first), str(n_second)]
-    shares = page.table("Other rankings").rows[1][1]
-    first_expert = by_pair.columns[0]
-    share = by_pair[first_expert].eq(preferred[1])[by_pair[first_expert].notna()].mean()
-    assert shares.startswith(f"{first_expert} {share:.2f}, ")
+
+def test_the_page_shows_how_experts_agree_with_the_other_ranking(two_rankings: TwoRankings) -> None:
+    expert = two_rankings.votes.columns[0]
+    votes = two_rankings.votes[expert]
+    is_judged = votes.notna()
+    share = (votes == two_rankings.preferred_by_other)[is_judged].mean()
+    shown = two_rankings.page.table("Other rankings").rows[1][1]
+    assert shown.startswith(f"{expert} {share:.2f}, ")
 
 
 def test_rankings_are_compared_by_experts_only(

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from common import metrics
 
@@ -98,8 +99,11 @@ def test_rank_average_puts_questions_with_few_subjects_first(
     questions["n_subjects"] = questions.SubjectId.str.count(",")
     expected = questions.sort_values(["n_subjects", "QuestionId"]).QuestionId
     ranked = rank("rank_average", "--features", "number_of_subjects").sort_values().index
+    # Questions without answers are ranked apart.
     answered = {*answers.QuestionId}
-    assert [q for q in ranked if q in answered] == [q for q in expected if q in answered]
+    ranked_and_answered = [question for question in ranked if question in answered]
+    expected_and_answered = [question for question in expected if question in answered]
+    assert ranked_and_answered == expected_and_answered
 
 
 @needs_blocks("task_3/sample_model_rank_average.py")
@@ -147,22 +151,47 @@ def test_the_questions_that_depend_on_ability_rank_first(
 
 @needs_blocks("task_3/sample_model_matrix_factorization.py")
 def test_an_answer_tells_most_if_half_the_students_are_right_and_abilities_decide() -> None:
-    """The sum over many simulated students gives the expected information, too."""
-    script = ROOT / "task_3/sample_model_matrix_factorization.py"
-    model = load_module(script, "task_3_matrix_factorization")
-    # Easiness and two loadings of each question.
-    vectors = np.array([[0, 0, 0], [0, 0.6, 0.8], [0, 1.2, 1.6], [2, 1.2, 1.6], [9, 0.6, 0.8]])
-    nothing, some, most, less, almost_nothing = model.expected_information(vectors)
+    """A row of `questions` is a question: its easiness, and its loadings on two abilities."""
+    questions = np.array(
+        [
+            # Abilities do not matter.
+            [0, 0, 0],
+            # Half of the students are right; abilities matter little, and then much.
+            [0, 0.6, 0.8],
+            [0, 1.2, 1.6],
+            # Most students are right; nearly all are.
+            [2, 1.2, 1.6],
+            [9, 0.6, 0.8],
+        ]
+    )
+    nothing, some, most, less, almost_nothing = matrix_factorization().expected_information(
+        questions
+    )
+    assert nothing == pytest.approx(0, abs=1e-12)
+    assert nothing < almost_nothing < some < less < most
 
-    ability = np.random.default_rng(0).standard_normal((100_000, 2))
-    p = 1 / (1 + np.exp(-vectors[2, 0] - ability @ vectors[2, 1:]))
-    bits = -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
+
+@needs_blocks("task_3/sample_model_matrix_factorization.py")
+def test_the_expected_information_is_a_mean_over_students() -> None:
+    """It is the entropy of an answer without the abilities minus the mean entropy given them."""
+    easiness = 0
+    loadings = np.array([1.2, 1.6])
+    question = np.array([[easiness, *loadings]])
+    (information,) = matrix_factorization().expected_information(question)
+
+    abilities = np.random.default_rng(0).standard_normal((100_000, 2))
+    p = 1 / (1 + np.exp(-easiness - abilities @ loadings))
+    entropy = -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
     # Half of the answers are right: without the abilities, an answer has an entropy of one bit. The
     # entropy given the abilities has a standard deviation below 0.35, so its mean over the students
     # has a standard error of 0.001.
-    assert most == pytest.approx(1 - bits.mean(), abs=0.004)
-    assert nothing == pytest.approx(0, abs=1e-12)
-    assert nothing < almost_nothing < some < less < most
+    assert information == pytest.approx(1 - entropy.mean(), abs=0.004)
+
+
+def matrix_factorization() -> ModuleType:
+    """Return the module of the sample model by matrix factorization."""
+    script = ROOT / "task_3/sample_model_matrix_factorization.py"
+    return load_module(script, "task_3_matrix_factorization")
 
 
 @pytest.mark.parametrize(
@@ -299,8 +328,8 @@ def test_files_that_hold_no_judgements_of_these_questions_are_refused(
     assert not list((tmp_path / "out").glob("scores*"))
 
 
-# Ann has not judged the first pair, on which she would have agreed with the ranking. Two more
-# experts have judged nothing.
+# The judgements in `PAIRS`, with some cells empty. Ann has not judged the first pair, on which she
+# would have agreed with the ranking. Two more experts have judged nothing.
 WITH_EMPTY_JUDGEMENTS = """,Unnamed: 0,left,right,Ann,Ben T.,3,T4_MQ,X
 0,0,124,10029,,1,1,,
 1,1,13001,9115,1,1,2,,
@@ -310,40 +339,66 @@ WITH_EMPTY_JUDGEMENTS = """,Unnamed: 0,left,right,Ann,Ben T.,3,T4_MQ,X
 """
 
 
-@pytest.mark.parametrize(
-    ("flags", "of_ann", "n_pairs", "meaning"),
-    [
-        ([], "0.75", "4", "which do not count"),
-        (["--missing", "disagrees"], "0.60", "5", "which count as disagreement"),
-    ],
-)
-def test_empty_judgements_do_not_count_or_count_as_disagreement(
-    write: Write,
-    judged: list[object],
-    tmp_path: Path,
-    flags: list[str],
-    of_ann: str,
-    n_pairs: str,
-    meaning: str,
-) -> None:
-    """Ann agrees with the ranking on three pairs, of the four that she judged or of all five.
+@dataclass(frozen=True)
+class Score:
+    """The score of `RANKING`, as it is told."""
 
-    `of_ann` is the agreement with Ann, the best expert, and `n_pairs` the number of pairs counted.
-    `meaning` is how the page explains empty judgements.
-    """
+    # The printed line of each expert.
+    lines: list[str]
+    # The figure in the text file.
+    score: float
+    page: Page
+
+
+@pytest.fixture
+def score_with_empty(write: Write, judged: list[object], tmp_path: Path) -> Callable[..., Score]:
+    """Return a function that scores `RANKING`, with flags, where some judgements are empty."""
     write("pairs.csv", WITH_EMPTY_JUDGEMENTS)
-    lines = succeeds([*judged, *flags]).splitlines()
-    # After the first line, there is a line for each expert.
-    shares = [re.findall(r"\d\.\d\d|none", line)[0] for line in lines[1:6]]
-    assert shares == [of_ann, "0.60", "0.40", "none", "none"]
-    assert f" of {n_pairs} pairs" in lines[1]
-    score = (tmp_path / "out/scores_task_3_own.txt").read_text()
-    assert score == f"score:{float(of_ann)}\n"
-    page = read_page((tmp_path / "out/scores_task_3_own.html").read_text())
-    assert f"Empty judgements 11 of 25, {meaning}" in page.text
-    table = page.table("Agreement with each expert")
-    assert table.column("pairs judged")[:3] == [n_pairs, "5", "5"]
-    # Whether empty judgements count or not, the page shows them by a dash.
+
+    def score(*flags: str) -> Score:
+        _, *lines = succeeds([*judged, *flags]).splitlines()
+        text = (tmp_path / "out/scores_task_3_own.txt").read_text()
+        page = read_page((tmp_path / "out/scores_task_3_own.html").read_text())
+        return Score(lines[:5], float(text.removeprefix("score:")), page)
+
+    return score
+
+
+def shares_in(lines: list[str]) -> list[str]:
+    """Return the agreement with each expert in the printed lines: a share, or "none"."""
+    return [re.findall(r"\d\.\d\d|none", line)[0] for line in lines]
+
+
+def test_empty_judgements_do_not_count(score_with_empty: Callable[..., Score]) -> None:
+    """Ann, the best expert, agrees with the ranking on three of the four pairs that she judged."""
+    scored = score_with_empty()
+    assert shares_in(scored.lines) == ["0.75", "0.60", "0.40", "none", "none"]
+    assert " of 4 pairs" in scored.lines[0]
+    assert scored.score == 0.75
+    assert "Empty judgements 11 of 25, which do not count" in scored.page.text
+    table = scored.page.table("Agreement with each expert")
+    assert table.column("pairs judged")[:3] == ["4", "5", "5"]
+
+
+def test_a_flag_counts_empty_judgements_as_disagreement(
+    score_with_empty: Callable[..., Score],
+) -> None:
+    """Ann, the best expert, agrees with the ranking on three of all five pairs."""
+    scored = score_with_empty("--missing", "disagrees")
+    assert shares_in(scored.lines) == ["0.60", "0.60", "0.40", "none", "none"]
+    assert " of 5 pairs" in scored.lines[0]
+    assert scored.score == 0.6
+    assert "Empty judgements 11 of 25, which count as disagreement" in scored.page.text
+    table = scored.page.table("Agreement with each expert")
+    assert table.column("pairs judged")[:3] == ["5", "5", "5"]
+
+
+@pytest.mark.parametrize("flags", [[], ["--missing", "disagrees"]], ids=["default", "disagrees"])
+def test_the_page_shows_an_empty_judgement_as_a_dash(
+    score_with_empty: Callable[..., Score], flags: list[str]
+) -> None:
+    """The page does so whether or not empty judgements count."""
+    page = score_with_empty(*flags).page
     rows = page.table("Pairs on which ranking and experts disagree").rows
     assert len(rows) == 3
     assert rows[0][2:] == ["✗", "✗", "✗", "–", "–"]
@@ -410,17 +465,22 @@ def evaluated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_the_agreement_with_every_expert_is_printed(evaluated: Evaluated) -> None:
-    lines = [line.split()[:2] for line in evaluated.output.splitlines()[1:6]]
-    assert lines == [[*row] for row in zip(EXPERTS, evaluated.shares, strict=True)]
+    lines = evaluated.output.splitlines()[1:6]
+    # A line begins with the expert and the share.
+    printed = [tuple(line.split()[:2]) for line in lines]
+    assert printed == list(zip(EXPERTS, evaluated.shares, strict=True))
     assert evaluated.output.count(" of 25 pairs; agreement with other experts ") == 5
     assert evaluated.score == pytest.approx(evaluated.agrees.mean().max())
 
 
 def test_the_intervals_are_those_of_resampled_pairs(evaluated: Evaluated) -> None:
     """They are bootstrap intervals of the mean agreement and of the best expert's agreement."""
-    rows = np.random.default_rng(5).integers(0, 25, (4_000, 25))
-    by_expert = np.nanmean(evaluated.agrees.to_numpy(float)[rows], axis=1)
-    for name, values in (("mean", by_expert.mean(axis=1)), ("best", by_expert.max(axis=1))):
+    # Draw 25 of the 25 pairs with replacement, 4,000 times.
+    pairs = np.random.default_rng(5).integers(0, 25, (4_000, 25))
+    # The agreement with each expert over the pairs of a draw, shape (draws, experts).
+    agreement = np.nanmean(evaluated.agrees.to_numpy(float)[pairs], axis=1)
+    draws = {"mean": agreement.mean(axis=1), "best": agreement.max(axis=1)}
+    for name, values in draws.items():
         (ends,) = re.findall(rf"^{name} +\S+ \((\S+) to (\S+)\)", evaluated.output, re.M)
         expected = np.percentile(values, [2.5, 97.5])
         assert [float(end) for end in ends] == pytest.approx(expected.tolist(), abs=0.012)
@@ -445,11 +505,14 @@ def test_the_page_shows_the_agreement_with_every_expert(evaluated: Evaluated) ->
 @pytest.mark.parametrize("expert", EXPERTS)
 def test_the_page_shows_the_agreement_among_the_experts(evaluated: Evaluated, expert: str) -> None:
     votes = evaluated.votes
-    others = [(votes[expert] == votes[other]).mean() for other in EXPERTS if other != expert]
+    others = [name for name in EXPERTS if name != expert]
+    shares = [(votes[expert] == votes[other]).mean() for other in others]
+    # The row begins with the expert's name; the cell for the expert with themselves is empty.
     row = evaluated.page.table("Agreement among the experts").row(expert)
-    assert [cell for cell in row[1:] if cell] == [f"{share:.2f}" for share in others]
+    shown = [cell for cell in row[1:] if cell]
+    assert shown == [f"{share:.2f}" for share in shares]
     mean_of_others = evaluated.page.table("Agreement with each expert").row(expert)[-1]
-    assert mean_of_others == f"{np.mean(others):.2f}"
+    assert mean_of_others == f"{np.mean(shares):.2f}"
 
 
 def test_compare_features_and_the_evaluation_show_the_same_agreement_of_a_ranking(
@@ -458,8 +521,9 @@ def test_compare_features_and_the_evaluation_show_the_same_agreement_of_a_rankin
     """The table has a row for each feature, one for the ranking, and one for the experts."""
     submission = evaluated.folder / "submission_task_3.csv"
     compare = ["task_3/compare_features.py", "--rankings", submission]
-    lines = [line for line in succeeds(compare, kit=simulated_kit).splitlines() if "|" in line]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    output = succeeds(compare, kit=simulated_kit)
+    table_lines = [line.strip("|") for line in output.splitlines() if "|" in line]
+    rows = [[cell.strip() for cell in line.split("|")] for line in table_lines]
     # The heading and the line below it, 13 features, the ranking, and the experts.
     assert len(rows) == 2 + 13 + 2
     # The name of a feature is followed by which of its values rank first.
@@ -495,7 +559,8 @@ def halved_kit(shared_halved_kit: Path, tmp_path: Path) -> Path:
 
 def read_halves(kit: Path) -> list[pd.DataFrame]:
     """Return the answers of the first half of the students and those of the second half."""
-    return [pd.read_csv(kit / f"data/test_input/{name}_task_3.csv") for name in ("train", "valid")]
+    folder = kit / "data/test_input"
+    return [pd.read_csv(folder / "train_task_3.csv"), pd.read_csv(folder / "valid_task_3.csv")]
 
 
 def test_without_a_split_the_flag_local_names_the_script_that_makes_it(simulated_kit: Path) -> None:
@@ -506,11 +571,10 @@ def test_without_a_split_the_flag_local_names_the_script_that_makes_it(simulated
 def test_the_split_halves_the_students_and_keeps_all_answers(
     shared_halved_kit: Path, answers: pd.DataFrame
 ) -> None:
-    halves = read_halves(shared_halved_kit)
-    first, second = (set(half.UserId) for half in halves)
-    assert not first & second
-    assert abs(len(first) - len(second)) <= 1
-    merged = pd.concat(halves).sort_values("AnswerId", ignore_index=True)
+    first, second = read_halves(shared_halved_kit)
+    assert not set(first.UserId) & set(second.UserId)
+    assert abs(first.UserId.nunique() - second.UserId.nunique()) <= 1
+    merged = pd.concat([first, second]).sort_values("AnswerId", ignore_index=True)
     pd.testing.assert_frame_equal(merged, answers.sort_values("AnswerId", ignore_index=True))
 
 
@@ -521,51 +585,100 @@ def test_without_a_ranking_the_evaluation_names_the_command_that_makes_one(
     assert "`python task_3/sample_model_entropy.py --local` makes one" in error
 
 
-@needs_blocks("task_3/sample_model_rank_average.py")
-def test_rankings_by_two_halves_agree_as_scipy_says(halved_kit: Path, rank: Rank) -> None:
-    """The evaluation ranks by the second half as the model does if it reads the file of that half.
+@dataclass(frozen=True)
+class HalvesCompared:
+    """The evaluation of `rank_average` by two halves of the students, and what SciPy says."""
 
-    Then it shows Spearman's and Kendall's correlation of the two rankings, with intervals.
+    output: str
+    # The figures in the text file of scores: Spearman's and Kendall's correlation.
+    figures: list[float]
+    page: Page
+    n_questions_in_both: int
+    # The rank correlations of the rankings by the two halves, over the questions in both.
+    spearman: float
+    kendall: float
+
+
+@pytest.fixture(scope="module")
+def halves_compared(
+    shared_halved_kit: Path, tmp_path_factory: pytest.TempPathFactory
+) -> HalvesCompared:
+    """Rank by the first half, and let the evaluation rank by the second half and compare.
+
+    The expected ranking by a half is that of the model if it reads the file of that half.
     """
-    features = ["--features", "correct_rate", "option_entropy"]
-    files = ["--input_dir", halved_kit / "data/test_input", "--train_data"]
-    rank_by_first = rank("rank_average", *features, *files, "train_task_3.csv")
-    rank_by_second = rank("rank_average", *features, *files, "valid_task_3.csv")
+    folder = tmp_path_factory.mktemp("compared")
+    kit = Path(shutil.copytree(shared_halved_kit, folder / "kit"))
+    model = ["task_3/sample_model_rank_average.py", "--features", "correct_rate", "option_entropy"]
 
-    # With --local, the model ranks by the first half.
-    succeeds(["task_3/sample_model_rank_average.py", "--local", *features], kit=halved_kit)
-    out = halved_kit / "data/test_output"
-    submission = pd.read_csv(out / "test_submission_task_3.csv", index_col="QuestionId")
-    assert submission.ranking.equals(rank_by_first)
+    def rank_by(name: str) -> pd.Series:
+        """Return the model's ranking by a file of answers."""
+        flags = ["--input_dir", kit / "data/test_input", "--train_data", name]
+        succeeds([*model, *flags, "--output_dir", folder], kit=kit)
+        return pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId").ranking
 
-    output = succeeds(EVALUATE, kit=halved_kit)
-
-    first, second = read_halves(halved_kit)
+    rank_by_first = rank_by("train_task_3.csv")
+    rank_by_second = rank_by("valid_task_3.csv")
+    first, second = read_halves(kit)
     in_both = [*set(first.QuestionId) & set(second.QuestionId)]
-    ranks = rank_by_first[in_both], rank_by_second[in_both]
-    spearman = scipy.stats.spearmanr(*ranks).statistic
-    kendall = scipy.stats.kendalltau(*ranks).statistic
-    # An interval is symmetric in Fisher's z, the arctanh of a correlation. The variance of z is
-    # that of Bonett and Wright (2000) for Spearman's correlation, and that of Fieller, Hartley and
-    # Pearson (1957) for Kendall's.
-    spearman_variance = (1 + spearman**2 / 2) / (len(in_both) - 3)
-    kendall_variance = 0.437 / (len(in_both) - 4)
-    for name, value, variance in (
-        ("Spearman", spearman, spearman_variance),
-        ("Kendall", kendall, kendall_variance),
-    ):
-        match = re.search(rf"^{name} +(\S+) \((\S+) to (\S+)\)$", output, re.M)
-        assert match
-        assert float(match[1]) == pytest.approx(value, abs=1e-4)
-        ends = np.tanh(np.arctanh(value) + 1.96 * variance**0.5 * np.array([-1, 1]))
-        # The ends are printed with two decimals.
-        assert [float(match[2]), float(match[3])] == pytest.approx(ends, abs=0.006)
 
-    text = (out / "scores_task_3.txt").read_text()
-    figures = [float(line.split(":")[1]) for line in text.split()]
-    assert figures == pytest.approx([spearman, kendall])
-    page = read_page((out / "scores_task_3.html").read_text(encoding="utf-8"))
-    assert f"Questions answered in both halves {len(in_both)}" in page.text
+    succeeds([*model, "--local"], kit=kit)
+    output = kit / "data/test_output"
+    submission = pd.read_csv(output / "test_submission_task_3.csv", index_col="QuestionId")
+    assert submission.ranking.equals(rank_by_first)
+    printed = succeeds(EVALUATE, kit=kit)
+
+    lines = (output / "scores_task_3.txt").read_text().split()
+    ranks = (rank_by_first[in_both], rank_by_second[in_both])
+    return HalvesCompared(
+        output=printed,
+        figures=[float(line.split(":")[1]) for line in lines],
+        page=read_page((output / "scores_task_3.html").read_text(encoding="utf-8")),
+        n_questions_in_both=len(in_both),
+        spearman=scipy.stats.spearmanr(*ranks).statistic,
+        kendall=scipy.stats.kendalltau(*ranks).statistic,
+    )
+
+
+@needs_blocks("task_3/sample_model_rank_average.py")
+def test_rankings_by_two_halves_agree_as_scipy_says(halves_compared: HalvesCompared) -> None:
+    expected = [halves_compared.spearman, halves_compared.kendall]
+    assert halves_compared.figures == pytest.approx(expected)
+
+
+@needs_blocks("task_3/sample_model_rank_average.py")
+def test_the_page_counts_the_questions_answered_in_both_halves(
+    halves_compared: HalvesCompared,
+) -> None:
+    n_questions = halves_compared.n_questions_in_both
+    assert f"Questions answered in both halves {n_questions}" in halves_compared.page.text
+
+
+@needs_blocks("task_3/sample_model_rank_average.py")
+@pytest.mark.parametrize("name", ["Spearman", "Kendall"])
+def test_correlations_are_printed_with_their_intervals(
+    halves_compared: HalvesCompared, name: str
+) -> None:
+    """An interval is symmetric in Fisher's z, the arctanh of a correlation."""
+    n_questions = halves_compared.n_questions_in_both
+    if name == "Spearman":
+        value = halves_compared.spearman
+        # Bonett and Wright (2000).
+        variance_of_z = (1 + value**2 / 2) / (n_questions - 3)
+    else:
+        value = halves_compared.kendall
+        # Fieller, Hartley and Pearson (1957).
+        variance_of_z = 0.437 / (n_questions - 4)
+    margin = 1.96 * variance_of_z**0.5
+    low = np.tanh(np.arctanh(value) - margin)
+    high = np.tanh(np.arctanh(value) + margin)
+
+    match = re.search(rf"^{name} +(\S+) \((\S+) to (\S+)\)$", halves_compared.output, re.M)
+    assert match
+    assert float(match[1]) == pytest.approx(value, abs=1e-4)
+    # The ends of the interval are printed with two decimals.
+    assert float(match[2]) == pytest.approx(low, abs=0.006)
+    assert float(match[3]) == pytest.approx(high, abs=0.006)
 
 
 @needs_blocks("task_3/sample_model_random.py")
@@ -575,11 +688,12 @@ def test_random_rankings_by_two_halves_are_uncorrelated(halved_kit: Path) -> Non
     With the same seed, the two random rankings would be equal.
     """
     succeeds(["task_3/sample_model_random.py", "--local"], kit=halved_kit)
+    succeeds(EVALUATE, kit=halved_kit)
+    first_line, *_ = (halved_kit / "data/test_output/scores_task_3.txt").read_text().splitlines()
+    correlation_of_halves = float(first_line.removeprefix("score:"))
     # Over 80 questions the correlation has a standard error of 1 / √79 = 0.11. The limit is more
     # than three standard errors, and the seed is fixed: the result is always the same.
-    succeeds(EVALUATE, kit=halved_kit)
-    score = (halved_kit / "data/test_output/scores_task_3.txt").read_text().splitlines()[0]
-    assert abs(float(score.removeprefix("score:"))) < 0.4
+    assert abs(correlation_of_halves) < 0.4
 
 
 def test_the_evaluation_never_runs_a_script_outside_task_3(halved_kit: Path) -> None:
@@ -590,7 +704,8 @@ def test_the_evaluation_never_runs_a_script_outside_task_3(halved_kit: Path) -> 
     succeeds(["task_3/sample_model_entropy.py", "--local"], kit=halved_kit)
     path = halved_kit / "data/test_output/test_submission_task_3.json"
     record = json.loads(path.read_text())
-    path.write_text(json.dumps({**record, "script": "data/generate_sample.py"}))
+    record["script"] = "data/generate_sample.py"
+    path.write_text(json.dumps(record))
     error = fails(EVALUATE, kit=halved_kit)
     assert "which cannot be repeated, expected a script in task_3/" in error
 
@@ -627,45 +742,108 @@ def test_a_ranking_without_a_record_is_refused_and_old_scores_are_removed(
 # ---- Real answers ------------------------------------------------------------------------------
 
 
-@needs_blocks("task_3/sample_model_entropy.py", "task_3/sample_model_rank_average.py")
-def test_real_answers_reproduce_the_rows_of_the_page_of_measurements(
-    real_data: Path, simulated_kit: Path, tmp_path: Path
-) -> None:
-    """The rows that compare_features.py prints for real answers are in tests/benchmarks/task_3.md.
+def write_real_answers(real_data: Path, folder: Path) -> None:
+    """Write the real answers that the page of measurements rests on to train.csv.
 
-    Most rows come from the answers of a part of the students. The rows of correct_rate and
-    correct_entropy come from two rankings that the test makes from the answers of all students.
+    A template for rankings of all questions is written beside them.
     """
-    folder = real_data / "eedi_tasks_3_4"
-    questions = pd.read_csv(folder / "metadata/question_metadata_task_3_4.csv")[["QuestionId"]]
-    questions.assign(ranking="").to_csv(tmp_path / "submission_task_3.csv", index=False)
-    files = "train_data/train_task_3_4.csv", "test_data/test_public_task_4_more_splits.csv"
-    answers = pd.concat([pd.read_csv(folder / name) for name in files])
-    answers.filter(regex="Id$|Is|Answer").to_csv(tmp_path / "train.csv", index=False)
-    # For all students, only the numbers of right answers to each question are published.
-    stats = pd.read_csv(folder / "train_task_3_4_question_stats.csv", index_col="QuestionId")
-    rate = (stats.NumCorrect / stats.NumAnswers).reindex(questions.QuestionId.sort_values())
-    # The entropy of right and wrong falls with the distance of the rate from 1/2, and so orders the
-    # questions as minus this distance does.
-    exact = {"correct_rate": rate, "correct_entropy": -(rate - 0.5).abs()}
-    rankings = [tmp_path / f"{name}, high" for name in exact]
-    for path, value in zip(rankings, exact.values(), strict=True):
-        rank = value.rank(ascending=False, method="first", na_option="bottom").astype(int)
-        rank.rename("ranking").to_csv(path)
-    flags = ["--input_dir", tmp_path, "--train_data", "train.csv", "--rankings", *rankings]
-    flags += ["--metadata_dir", folder / "metadata", "--test_dir", folder / "test_data"]
-    flags += ["--submission_template_dir", tmp_path]
-    printed = succeeds(["task_3/compare_features.py", *flags], kit=simulated_kit)
-    rows = {line.split(" |")[0]: line for line in printed.splitlines() if line.startswith("| ")}
-    # The script names a ranking by its path, the page by the name of the file. The rows of the two
-    # rankings replace the rows of the features with the same names.
+    tasks_3_4 = real_data / "eedi_tasks_3_4"
+    train = pd.read_csv(tasks_3_4 / "train_data/train_task_3_4.csv")
+    public = pd.read_csv(tasks_3_4 / "test_data/test_public_task_4_more_splits.csv")
+    answers = pd.concat([train, public]).filter(regex="Id$|Is|Answer")
+    answers.to_csv(folder / "train.csv", index=False)
+    questions = pd.read_csv(tasks_3_4 / "metadata/question_metadata_task_3_4.csv")
+    template = questions[["QuestionId"]].assign(ranking="")
+    template.to_csv(folder / "submission_task_3.csv", index=False)
+
+
+def write_rankings_of_all_students(real_data: Path, folder: Path) -> list[Path]:
+    """Write rankings by two features of the answers of all students; return their paths.
+
+    For all students, only the numbers of right answers to each question are published. The files
+    are named like the rows of the features on the page of measurements.
+    """
+    file = real_data / "eedi_tasks_3_4/train_task_3_4_question_stats.csv"
+    stats = pd.read_csv(file, index_col="QuestionId")
+    questions = pd.read_csv(folder / "submission_task_3.csv").QuestionId
+    rate = (stats.NumCorrect / stats.NumAnswers).reindex(questions.sort_values())
+    # The entropy of right and wrong falls with the distance of the rate from 1/2, so that it orders
+    # the questions like minus this distance.
+    value_by_feature = {"correct_rate": rate, "correct_entropy": -(rate - 0.5).abs()}
+    paths = []
+    for name, value in value_by_feature.items():
+        ranking = value.rank(ascending=False, method="first", na_option="bottom").astype(int)
+        path = folder / f"{name}, high"
+        ranking.rename("ranking").to_csv(path)
+        paths.append(path)
+    return paths
+
+
+@dataclass(frozen=True)
+class RealComparison:
+    """The comparison of features on real answers."""
+
+    output: str
+    # The lines of the printed table by the feature or ranking that they begin with.
+    lines: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def real_comparison(
+    real_data: Path, simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory
+) -> RealComparison:
+    """Compare features on the real answers of a part of the students.
+
+    For correct_rate and correct_entropy, the lines are those of rankings by all students.
+    """
+    folder = tmp_path_factory.mktemp("real")
+    write_real_answers(real_data, folder)
+    rankings = write_rankings_of_all_students(real_data, folder)
+    metadata = real_data / "eedi_tasks_3_4"
+    flags = ["--input_dir", folder, "--train_data", "train.csv", "--rankings", *rankings]
+    flags += ["--metadata_dir", metadata / "metadata", "--test_dir", metadata / "test_data"]
+    flags += ["--submission_template_dir", folder]
+    output = succeeds(["task_3/compare_features.py", *flags], kit=simulated_kit)
+
+    lines = {}
+    for line in output.splitlines():
+        if line.startswith("| "):
+            name = line.removeprefix("| ").split(" |")[0]
+            lines[name] = line
+    # The script names a ranking by its path, the page by the name of its file.
     for path in rankings:
-        rows[f"| {path.name}"] = rows.pop(f"| {path}").replace(str(path), path.name)
-    # The report of the competition's winners of 2020 gives these agreements with the five experts
-    # for a ranking by the entropy of right and wrong.
-    figures = re.findall(r"(\S+) \(", rows["| correct_entropy, high"])
+        line = lines.pop(str(path))
+        lines[path.name] = line.replace(str(path), path.name)
+    return RealComparison(output, lines)
+
+
+compares_real_answers = needs_blocks(
+    "task_3/sample_model_entropy.py", "task_3/sample_model_rank_average.py"
+)
+
+
+@compares_real_answers
+def test_real_answers_reproduce_the_rows_of_the_page_of_measurements(
+    real_comparison: RealComparison,
+) -> None:
+    page = (ROOT / "tests/benchmarks/task_3.md").read_text(encoding="utf-8")
+    assert {*real_comparison.lines.values()} <= {*page.splitlines()}
+
+
+@compares_real_answers
+def test_the_entropy_of_right_and_wrong_agrees_with_experts_as_the_winners_report(
+    real_comparison: RealComparison,
+) -> None:
+    """The report of the competition's winners of 2020 gives the agreement with each expert."""
+    # A figure is followed by its interval in brackets.
+    figures = re.findall(r"(\S+) \(", real_comparison.lines["correct_entropy, high"])
     assert figures[:5] == ["0.72", "0.84", "0.68", "0.56", "0.64"]
-    table = (ROOT / "tests/benchmarks/task_3.md").read_text(encoding="utf-8")
-    assert {*rows.values()} <= {*table.splitlines()}
-    # These figures of random rankings follow from the 25 public pairs alone.
-    assert "on 0.59 of the pairs on average; at most 1 in 20 on more than 0.72." in printed
+
+
+@compares_real_answers
+def test_the_agreement_of_random_rankings_is_that_of_the_public_pairs(
+    real_comparison: RealComparison,
+) -> None:
+    """The figures follow from the 25 public pairs alone."""
+    figures = "on 0.59 of the pairs on average; at most 1 in 20 on more than 0.72."
+    assert figures in real_comparison.output
