@@ -24,15 +24,19 @@ def make_answers(rows: list[tuple[int, int, int]]) -> pd.DataFrame:
 def simulate(n_students: int, slopes: np.ndarray, share: float = 1.0) -> pd.DataFrame:
     """Return simulated answers to questions with these slopes (discriminations) and easiness 0.
 
-    Wrong answers fall on options 2 to 4 at random. `share` is the share of pairs that are answered.
+    Wrong answers fall on options 2 to 4 at random. `share` is the share of all pairs of a student
+    and a question that are answered.
     """
     rng = RNG(0)
     ability = rng.standard_normal(n_students)
+    # All pairs of a student and a question.
     student, question = np.divmod(np.arange(n_students * len(slopes)), len(slopes))
-    is_right = rng.random(len(student)) < 1 / (1 + np.exp(-slopes[question] * ability[student]))
+    p_right = 1 / (1 + np.exp(-slopes[question] * ability[student]))
+    is_right = rng.random(len(student)) < p_right
     option = np.where(is_right, 1, rng.integers(2, 5, len(student)))
     is_answered = rng.random(len(student)) < share
-    return make_answers(np.stack([student, question, option], axis=1)[is_answered].tolist())
+    rows = np.stack([student, question, option], axis=1)
+    return make_answers(rows[is_answered].tolist())
 
 
 def having(data: qf.QuestionAnswers, **columns: object) -> qf.QuestionAnswers:
@@ -56,13 +60,20 @@ def example() -> Example:
     over the answers in the other rows, and a quiz.
     """
     answers = simulate(120, np.linspace(0.2, 2, 12), share=0.5)
-    columns = {"UserId": "student", "QuestionId": "question", "AnswerValue": "option"}
-    table = answers.rename(columns={**columns, "IsCorrect": "is_correct"})
+    new_names = {
+        "UserId": "student",
+        "QuestionId": "question",
+        "AnswerValue": "option",
+        "IsCorrect": "is_correct",
+    }
+    table = answers.rename(columns=new_names)
     by_student = table.groupby("student").is_correct
     table["rate"] = by_student.transform("mean")
-    n = by_student.transform("size")
-    table["rest"] = (by_student.transform("sum") - table.is_correct) / (n - 1)
-    return qf.number_answers(answers, np.arange(12)), table.assign(quiz=table.student % 3)
+    n_others = by_student.transform("size") - 1
+    n_right_others = by_student.transform("sum") - table.is_correct
+    table["rest"] = n_right_others / n_others
+    table["quiz"] = table.student % 3
+    return qf.number_answers(answers, np.arange(12)), table
 
 
 @pytest.mark.parametrize(
@@ -83,9 +94,11 @@ def test_entropy_of_a_worked_example(feature: Any, expected: list[float]) -> Non
 
 
 def test_the_right_option_of_a_question_is_the_most_frequent_one_in_the_answers() -> None:
-    """It is 0 for a question without answers."""
-    answers = make_answers([(0, 0, 1), (1, 0, 1), (2, 0, 2)]).assign(CorrectAnswer=[1, 2, 2])
-    assert qf.number_answers(answers, np.array([0, 5])).questions.CorrectAnswer.tolist() == [2, 0]
+    """The right option of a question without answers is 0, here that of question 5."""
+    answers = make_answers([(0, 0, 1), (1, 0, 1), (2, 0, 2)])
+    answers["CorrectAnswer"] = [1, 2, 2]
+    questions = qf.number_answers(answers, np.array([0, 5])).questions
+    assert questions.CorrectAnswer.tolist() == [2, 0]
 
 
 def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Example) -> None:
@@ -111,8 +124,9 @@ def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Exa
 
 def test_the_mean_absolute_residual_agrees_with_pandas(example: Example) -> None:
     data, table = example
-    expected = [(rows.rate - rows.is_correct).abs().mean() for _, rows in table.groupby("question")]
-    assert qf.mean_absolute_residual(data) == pytest.approx(expected)
+    residual = (table.rate - table.is_correct).abs()
+    expected = residual.groupby(table.question).mean()
+    assert qf.mean_absolute_residual(data) == pytest.approx(expected.to_numpy())
 
 
 def test_point_biserial_correlations_agree_with_pandas(example: Example) -> None:
@@ -246,8 +260,10 @@ def test_shrinking_brings_values_closer_to_the_truth(rates: Rates) -> None:
 
 
 def test_a_value_is_shrunk_by_its_reliability(rates: Rates) -> None:
-    """The distance from the mean is multiplied by the reliability: the share of the variance of a
-    value that is due to the true values, not to chance. The more answers, the greater the share.
+    """The distance from the mean is multiplied by the reliability.
+
+    The reliability is the share of the variance of a value that is due to the true values, not to
+    chance. The more answers, the greater the reliability.
     """
     raw = qf.correct_rate(rates.data)
     value = qf.shrink(qf.FEATURES["correct_rate"], rates.data)
@@ -261,13 +277,15 @@ def test_a_value_is_shrunk_by_its_reliability(rates: Rates) -> None:
     # the 200 true rates, whose standard deviation is 0.13, has a standard error of
     # 0.13 / √200 = 0.009, at most a tenth of a distance above 0.1.
     is_far = np.abs(raw - mean) > 0.1
-    weight = ((value - mean) / (raw - mean))[is_far]
-    assert weight == pytest.approx(reliability[is_far], abs=0.15)
+    distance = (raw - mean)[is_far]
+    shrunk_distance = (value - mean)[is_far]
+    assert shrunk_distance / distance == pytest.approx(reliability[is_far], abs=0.15)
 
 
 def test_shrinking_twice_gives_the_same_values(rates: Rates) -> None:
-    """The random halves of the students depend on the seed alone."""
-    first, second = (qf.shrink(qf.FEATURES["correct_rate"], rates.data) for _ in range(2))
+    """Shrinking divides the students into random halves, which depend on the seed alone."""
+    first = qf.shrink(qf.FEATURES["correct_rate"], rates.data)
+    second = qf.shrink(qf.FEATURES["correct_rate"], rates.data)
     assert np.array_equal(first, second)
 
 

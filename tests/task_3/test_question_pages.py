@@ -1,6 +1,7 @@
 """The pages about questions, and about the best and worst questions of a ranking."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,10 @@ def read_pages(folder: Path) -> dict[str, Page]:
     """Read pages, which may link to each other and to the images beside their folder."""
     links = [path.name for path in folder.iterdir()]
     links += [path.as_uri() for path in folder.parent.glob("images/*")]
-    return {path.stem: read_page(path.read_text(encoding="utf-8"), links)
-            for path in sorted(folder.iterdir())}  # fmt: skip
+    pages = {}
+    for path in sorted(folder.iterdir()):
+        pages[path.stem] = read_page(path.read_text(encoding="utf-8"), links)
+    return pages
 
 
 def as_text(value: float, sign: str = "") -> str:
@@ -97,45 +100,84 @@ def test_the_page_of_a_ranking_shows_the_best_and_the_worst_questions(
     questions = [*answered[:10], *answered[-10:]]
     assert set(pages) == {"ranking", *(f"question_{number}" for number in questions)}
     for heading, end in ends.items():
-        for number, row in zip(end, pages["ranking"].table(heading).rows, strict=True):
-            rows = by_question.get_group(number)
-            expected = [f"{ranking[number]}", f"{len(rows):,}", f"{rows.IsCorrect.mean():.0%}"]
-            assert row[:4] == [f"question {number}", *expected]
+        shown = pages["ranking"].table(heading).rows
+        for number, row in zip(end, shown, strict=True):
+            question_answers = by_question.get_group(number)
+            n_answers = f"{len(question_answers):,}"
+            share_right = f"{question_answers.IsCorrect.mean():.0%}"
+            assert row[:4] == [f"question {number}", f"{ranking[number]}", n_answers, share_right]
 
 
-def test_the_page_of_a_question_shows_who_chose_what(
-    simulated_kit: Path, ranked: Path, pages: dict[str, Page]
-) -> None:
-    ranking = read_ranking(ranked)
-    question = int(ranking.index[0])
-    page = pages[f"question_{question}"]
-    assert f"Rank 1 of {len(ranking)}" in page.text
+@dataclass(frozen=True)
+class BestQuestion:
+    """The page of the question that ranks first, and the answers to this question."""
+
+    page: Page
+    answers: pd.DataFrame
+
+    @property
+    def right_option(self) -> int:
+        """The right option of most answers."""
+        return int(self.answers.CorrectAnswer.mode()[0])
+
+    @property
+    def option_names(self) -> list[str]:
+        """The four options as the page names them, such as "option 2, right"."""
+        names = [f"option {option}" for option in OPTIONS]
+        names[OPTIONS.index(self.right_option)] += ", right"
+        return names
+
+
+@pytest.fixture
+def best_question(simulated_kit: Path, ranked: Path, pages: dict[str, Page]) -> BestQuestion:
+    question = int(read_ranking(ranked).index[0])
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
-    rows = answers[answers.QuestionId == question]
-    key = rows.CorrectAnswer.mode()[0]
-    facts = f"Answers {len(rows)} Right option {key} Answered correctly {rows.IsCorrect.mean():.0%}"
-    assert facts in page.text
-    names = [
-        f"option {option}, right" if option == key else f"option {option}" for option in OPTIONS
-    ]
-    counts = rows.AnswerValue.value_counts().reindex(OPTIONS, fill_value=0)
-    shown = page.table("Who chose what")
-    assert shown.column("") == names
-    assert shown.column("answers") == [f"{count}" for count in counts]
-    assert shown.column("share") == [f"{count / len(rows):.1%}" for count in counts]
+    return BestQuestion(pages[f"question_{question}"], answers[answers.QuestionId == question])
 
-    # There is a bar for each option and quarter of the students, with a title such as
-    # "option 2, right, 4: 81%" for the ablest quarter.
+
+def test_the_page_of_a_question_tells_its_rank(ranked: Path, best_question: BestQuestion) -> None:
+    assert f"Rank 1 of {len(read_ranking(ranked))}" in best_question.page.text
+
+
+def test_the_page_of_a_question_tells_how_many_answers_are_right(
+    best_question: BestQuestion,
+) -> None:
+    answers = best_question.answers
+    option = best_question.right_option
+    share = f"{answers.IsCorrect.mean():.0%}"
+    facts = f"Answers {len(answers)} Right option {option} Answered correctly {share}"
+    assert facts in best_question.page.text
+
+
+def test_the_page_of_a_question_shows_how_many_chose_each_option(
+    best_question: BestQuestion,
+) -> None:
+    counts = best_question.answers.AnswerValue.value_counts().reindex(OPTIONS, fill_value=0)
+    shares = counts / len(best_question.answers)
+    table = best_question.page.table("Who chose what")
+    assert table.column("") == best_question.option_names
+    assert table.column("answers") == [f"{count}" for count in counts]
+    assert table.column("share") == [f"{share:.1%}" for share in shares]
+
+
+def test_the_page_of_a_question_shows_who_chose_what_by_ability(
+    best_question: BestQuestion,
+) -> None:
+    """The students who answered the question are divided into quarters, the weakest first.
+
+    A bar stands for an option and a quarter. Its title is such as "option 2, right, 4: 81%": 81 %
+    of the ablest quarter chose option 2.
+    """
     options_shown = []
     quarters_shown = []
     percent_by_quarter = dict.fromkeys("1234", 0)
-    for title in page.chart("Of the students who answered").titles:
+    for title in best_question.page.chart("Of the students who answered").titles:
         option, quarter_and_share = title.rsplit(", ", 1)
         quarter, share = quarter_and_share.split(": ")
         options_shown.append(option)
         quarters_shown.append(quarter)
         percent_by_quarter[quarter] += int(share.rstrip("%"))
-    assert options_shown == [name for name in names for _ in range(4)]
+    assert options_shown == np.repeat(best_question.option_names, 4).tolist()
     assert quarters_shown == ["1", "2", "3", "4"] * 4
     # The shares of the four options are rounded, each by up to half a percent.
     assert [*percent_by_quarter.values()] == pytest.approx([100] * 4, abs=2)
@@ -174,16 +216,20 @@ def rows_by_question(pages: dict[str, Page], data: qf.QuestionAnswers) -> dict[i
 def test_the_pages_show_point_biserial_correlations(
     pages: dict[str, Page], data: qf.QuestionAnswers, rows_by_question: dict[int, int]
 ) -> None:
-    """A question's page shows those of all options, the ranking's page those of right answers."""
-    of_options = qf.option_point_biserial(data)
-    of_right = qf.point_biserial(data)
-    rows_of_ranking = {row[0]: row for table in pages["ranking"].tables for row in table.rows}
+    """A question's page shows that of each option, the ranking's page that of right answers."""
+    correlations_of_options = qf.option_point_biserial(data)
+    correlation_of_right_answers = qf.point_biserial(data)
+    ranking_rows = {row[0]: row for table in pages["ranking"].tables for row in table.rows}
     for question, row in rows_by_question.items():
         shown = pages[f"question_{question}"].table("Who chose what")
-        correlations = shown.column("point-biserial correlation")
-        assert correlations == ["" if np.isnan(r) else as_text(r, "+") for r in of_options[row]]
-        # The fifth cell is the discrimination.
-        assert rows_of_ranking[f"question {question}"][4] == as_text(of_right[row], "+")
+        expected = []
+        for correlation in correlations_of_options[row]:
+            # NaN, for an option that nobody chose, is an empty cell.
+            expected.append("" if np.isnan(correlation) else as_text(correlation, "+"))
+        assert shown.column("point-biserial correlation") == expected
+        # The fifth cell of a row of the ranking is the discrimination.
+        discrimination = ranking_rows[f"question {question}"][4]
+        assert discrimination == as_text(correlation_of_right_answers[row], "+")
 
 
 @pytest.mark.parametrize("name", qf.FEATURES)
@@ -220,33 +266,59 @@ def test_features_are_compared_with_all_questions(
         assert cells == [as_text(raw[row]), as_text(shrunk[row]), f"{share:.0%}"]
 
 
-def test_bars_of_few_answers_are_grey(tmp_path: Path) -> None:
-    """A bar stands for a quarter of the students, and is grey if it has fewer than 20 answers."""
-    # With 79 answers, one of the four quarters has only 19.
-    n_answers_by_question = {7: 12, 8: 79, 9: 80, 10: 80}
-    student = np.concatenate([np.arange(n) for n in n_answers_by_question.values()])
-    question = np.repeat([*n_answers_by_question], [*n_answers_by_question.values()])
+# The numbers of answers to four questions, by QuestionId.
+N_ANSWERS_BY_QUESTION = {7: 12, 8: 79, 9: 80, 10: 80}
+
+
+@pytest.fixture(scope="module")
+def few_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
+    """Return the pages about four questions with few answers and without metadata."""
+    folder = tmp_path_factory.mktemp("few_answers")
+    numbers_of_answers = [*N_ANSWERS_BY_QUESTION.values()]
+    student = np.concatenate([np.arange(number) for number in numbers_of_answers])
+    question = np.repeat([*N_ANSWERS_BY_QUESTION], numbers_of_answers)
     # Every second student is right and chooses option 1; the others choose option 2.
     is_right = student % 2
     option = 2 - is_right
-    answers_frame(student, question, is_right, option, 1).to_csv(tmp_path / "train.csv")
-    (tmp_path / "submission_task_3.csv").write_text("QuestionId,ranking\n7,1\n8,2\n9,3\n10,4\n")
-    flags = ["--input_dir", tmp_path, "--train_data", "train.csv", "--submission_dir", tmp_path]
-    flags += ["--submission_template_dir", tmp_path, "--metadata_dir", tmp_path]
-    flags += ["--images_dir", tmp_path]
+    answers_frame(student, question, is_right, option, 1).to_csv(folder / "train.csv")
+    (folder / "submission_task_3.csv").write_text("QuestionId,ranking\n7,1\n8,2\n9,3\n10,4\n")
+    flags = ["--input_dir", folder, "--train_data", "train.csv", "--submission_dir", folder]
+    flags += ["--submission_template_dir", folder, "--metadata_dir", folder]
+    flags += ["--images_dir", folder]
+    succeeds([REPORT, *flags, "--output_dir", folder / "pages"])
+    return read_pages(folder / "pages")
 
-    succeeds([REPORT, *flags, "--output_dir", tmp_path / "pages"])
 
-    pages = read_pages(tmp_path / "pages")
-    assert "Subjects unknown: no metadata of it" in pages["question_7"].text
-    assert LEGEND in pages["ranking"].text
-    n_grey_quarters_by_question = {7: 4, 8: 1, 9: 0}
-    for number, n_grey_quarters in n_grey_quarters_by_question.items():
-        page = pages[f"question_{number}"]
-        styles = [style for chart in page.charts for style in chart.styles]
-        # Each quarter has two bars, one for each option that students choose.
-        assert sum("var(--line)" in style for style in styles) == 2 * n_grey_quarters
-        assert (LEGEND in page.text) == bool(n_grey_quarters)
+def test_without_metadata_the_subjects_are_unknown(few_answers: dict[str, Page]) -> None:
+    assert "Subjects unknown: no metadata of it" in few_answers["question_7"].text
+
+
+@pytest.mark.parametrize(
+    ("question", "n_grey_quarters"),
+    [
+        pytest.param(7, 4, id="12 answers"),
+        # One of the four quarters has only 19 of the 79 answers.
+        pytest.param(8, 1, id="79 answers"),
+        pytest.param(9, 0, id="80 answers"),
+    ],
+)
+def test_bars_of_a_quarter_with_fewer_than_20_answers_are_grey(
+    few_answers: dict[str, Page], question: int, n_grey_quarters: int
+) -> None:
+    """A bar in the chart of a question stands for an option and a quarter of the students.
+
+    The students who answered the question are divided into quarters by their ability.
+    """
+    page = few_answers[f"question_{question}"]
+    styles = [style for chart in page.charts for style in chart.styles]
+    n_grey_bars = sum("var(--line)" in style for style in styles)
+    # Students choose only two options, so that each quarter has two bars.
+    assert n_grey_bars == 2 * n_grey_quarters
+    assert (LEGEND in page.text) == (n_grey_quarters > 0)
+
+
+def test_the_page_of_a_ranking_explains_grey_bars(few_answers: dict[str, Page]) -> None:
+    assert LEGEND in few_answers["ranking"].text
 
 
 def test_pages_need_a_known_question_and_a_ranking(
