@@ -4,6 +4,7 @@ import argparse
 import re
 import shutil
 import sys
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -50,12 +51,13 @@ def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
     write("beetle/train/Core/t.xml", question_file("t", {"t.1": ""}))
     write("beetle/test-unseen-questions/Core/b.xml", question_file("b", {"b.1": ""}))
     write("beetle/test-unseen-answers/a.xml", question_file("a", {"a.1": ""}))
-    for folder, expected in (
-        ("", ["test-unseen-answers", "test-unseen-questions"]),
-        ("test-unseen-questions/Core", ["test-unseen-questions"]),
-    ):
-        answers = responses.read_responses(tmp_path / "beetle" / folder, labels="ignored")
-        assert answers["scenario"].tolist() == expected
+
+    def read_test_sets(folder: Path) -> list[str]:
+        return list(responses.read_responses(folder, labels="ignored")["scenario"])
+
+    beetle = tmp_path / "beetle"
+    assert read_test_sets(beetle) == ["test-unseen-answers", "test-unseen-questions"]
+    assert read_test_sets(beetle / "test-unseen-questions/Core") == ["test-unseen-questions"]
 
 
 @pytest.mark.parametrize(
@@ -114,37 +116,61 @@ def test_test_answers_that_contradict_their_test_set_are_refused(
         responses.append_test_answers(train, test)
 
 
-def test_models_never_see_a_label_to_predict(write: Write, tmp_path: Path) -> None:
-    """In the arrays of labels, -1 means that a label is unknown."""
-    # 24 questions with one answer each.
+@dataclass(frozen=True)
+class LabelledQuestions:
+    """24 questions with one labelled answer each."""
+
+    # The folder of the questions, beside a file of three folds with eight answers each.
+    folder: Path
+    # The codes of the labels. In arrays of labels, -1 means that a label is unknown.
+    label: np.ndarray
+
+    def flags(self, **changes: Any) -> argparse.Namespace:
+        """Return the flags of a model that predicts the folds; `changes` replaces some of them."""
+        flags: dict[str, Any] = {
+            "input_dir": self.folder,
+            "submission_template_dir": self.folder.parent,
+            "submission_template_file": "folds.csv",
+            "train_dir": None,
+            "test_dir": None,
+            "local": False,
+        }
+        return argparse.Namespace(**{**flags, **changes})
+
+
+@pytest.fixture
+def labelled_questions(write: Write, tmp_path: Path) -> LabelledQuestions:
+    """Write the questions and the folds."""
     for number, name in enumerate(["correct", "contradictory", "irrelevant"] * 8):
         write(f"xml/{number}.xml", question_file(number, {f"a.{number}": name}))
-    known = responses.read_responses(tmp_path / "xml")["label"].cat.codes.to_numpy()
-    # Three folds of eight answers each.
-    write("folds.csv", "id,fold\n" + "".join(f"a.{n},{n // 8}\n" for n in range(24)))
-    flags: dict[str, Any] = {
-        "input_dir": tmp_path / "xml",
-        "submission_template_dir": tmp_path,
-        "submission_template_file": "folds.csv",
-        "train_dir": None,
-        "test_dir": None,
-        "local": False,
-    }
+    folds = [f"a.{number},{number // 8}\n" for number in range(24)]
+    write("folds.csv", "id,fold\n" + "".join(folds))
+    folder = tmp_path / "xml"
+    label = responses.read_responses(folder)["label"].cat.codes.to_numpy()
+    return LabelledQuestions(folder, label)
 
-    answers, fits = responses.read_fits(argparse.Namespace(**flags))
+
+def test_models_never_see_the_labels_of_the_fold_to_predict(
+    labelled_questions: LabelledQuestions,
+) -> None:
+    answers, fits = responses.read_fits(labelled_questions.flags())
     assert answers["label"].isna().all()
     assert len(fits) == 3
     for train, test, label in fits:
         assert (train == ~test).all()
         assert test.sum() == 8
-        assert (label[train] == known[train]).all()
+        assert (label[train] == labelled_questions.label[train]).all()
         assert (label[test] == -1).all()
 
-    # Now predict a test answer in a folder of its own, whose label must not be given.
+
+def test_models_never_see_the_label_of_a_test_answer(
+    labelled_questions: LabelledQuestions, write: Write
+) -> None:
+    """The test answer lies in another folder than the 24 training answers."""
     test_dir = write("test/b.xml", question_file("Q", {"b.1": "correct"})).parent
-    flags |= {"train_dir": tmp_path / "xml", "test_dir": test_dir}
-    answers, ((train, test, label),) = responses.read_fits(argparse.Namespace(**flags))
-    expected_labels = [*known.tolist(), -1]
+    flags = labelled_questions.flags(train_dir=labelled_questions.folder, test_dir=test_dir)
+    answers, [(train, test, label)] = responses.read_fits(flags)
+    expected_labels = [*labelled_questions.label.tolist(), -1]
     assert label.tolist() == expected_labels
     assert answers["label"].cat.codes.tolist() == expected_labels
     assert train.tolist() == [True] * 24 + [False]
@@ -170,44 +196,90 @@ def test_a_matrix_gives_the_papers_table() -> None:
     assert result.loc["micro average", "recall"] == pytest.approx(accuracy)
 
 
-def test_test_sets_are_measured_as_by_the_tasks_scorer() -> None:
-    """In the macro average, a label that no answer has and that is never predicted has an F1 of 1.
-
-    In sciEntsBank, `non_domain` counts only in the test set of unseen domains.
-    """
-    # True and predicted labels of six answers. The three test sets have the same answers.
-    gold_and_predicted = [
+# True labels and predictions of six answers. In the next tests, each of the three test sets has
+# these answers.
+SIX_ANSWERS = pd.DataFrame(
+    [
         ("correct", "correct"),
         ("correct", "correct"),
         ("correct", "contradictory"),
         ("partially_correct_incomplete", "correct"),
         ("contradictory", "contradictory"),
         ("non_domain", responses.UNINTERPRETABLE),
-    ]
-    gold = [label for label, _ in gold_and_predicted]
-    predicted = [label for _, label in gold_and_predicted]
-    answers = pd.DataFrame({"label": pd.Categorical(gold * 3, responses.LABEL_SETS[5])})
-    answers["scenario"] = np.repeat(responses.SCENARIOS, 6)
-    # F1 is 2/3 for `correct` and `contradictory`, 0 for `partially_correct_incomplete` and
-    # `non_domain`, and 1 for `irrelevant`, which does not occur.
-    with_non_domain = (2 / 3 + 0 + 2 / 3 + 1 + 0) / 5
-    without_non_domain = (2 / 3 + 0 + 2 / 3 + 1) / 4
-    # Number of labels, number of answers, accuracy, macro F1 and weighted F1. The label `incorrect`
-    # has an F1 of 0 among three labels, and of 2/5 among two.
-    coarse = [
-        (3, 6, 1 / 2, (2 / 3 + 2 / 3 + 0) / 3, 4 / 9),
-        (2, 6, 1 / 2, (2 / 3 + 2 / 5) / 2, 8 / 15),
-    ]
-    for corpus, macro_f1 in (
-        ("beetle", [with_non_domain, with_non_domain, with_non_domain]),
-        ("sciEntsBank", [without_non_domain, without_non_domain, with_non_domain]),
-    ):
-        rows: list[tuple[object, ...]] = []
-        for scenario, fine in zip(responses.SCENARIOS, macro_f1, strict=True):
-            rows.append((scenario, 5, 6, 1 / 2, fine, 4 / 9))
-            rows += [(scenario, *scores) for scores in coarse]
-        scores = responses.score_test_sets(answers, predicted * 3, corpus)
-        pd.testing.assert_frame_equal(scores, pd.DataFrame(rows, columns=responses.HEADER))
+    ],
+    columns=["label", "prediction"],
+)
+# The F1 of each of the five labels in SIX_ANSWERS. A label that no answer has and that is never
+# predicted has an F1 of 1 by the rules of the task's scorer.
+F1_BY_LABEL = {
+    "correct": 2 / 3,
+    "partially_correct_incomplete": 0,
+    "contradictory": 2 / 3,
+    "irrelevant": 1,
+    "non_domain": 0,
+}
+MACRO_F1 = sum(F1_BY_LABEL.values()) / 5
+MACRO_F1_WITHOUT_NON_DOMAIN = (sum(F1_BY_LABEL.values()) - F1_BY_LABEL["non_domain"]) / 4
+
+
+def score_test_sets(corpus: str) -> pd.DataFrame:
+    """Score the three test sets of a corpus; return a row for each set and number of labels."""
+    label = pd.Categorical([*SIX_ANSWERS["label"]] * 3, responses.LABEL_SETS[5])
+    answers = pd.DataFrame({"label": label, "scenario": np.repeat(responses.SCENARIOS, 6)})
+    predictions = [*SIX_ANSWERS["prediction"]] * 3
+    scores = responses.score_test_sets(answers, predictions, corpus)
+    assert list(scores.columns) == responses.HEADER
+    return scores.set_axis(
+        ["test_set", "n_labels", "n_answers", "accuracy", "macro_f1", "weighted_f1"], axis=1
+    )
+
+
+@pytest.mark.parametrize(
+    ("corpus", "macro_f1"),
+    [
+        ("beetle", [MACRO_F1, MACRO_F1, MACRO_F1]),
+        # In sciEntsBank, `non_domain` counts only in the last test set, that of unseen domains.
+        ("sciEntsBank", [MACRO_F1_WITHOUT_NON_DOMAIN, MACRO_F1_WITHOUT_NON_DOMAIN, MACRO_F1]),
+    ],
+)
+def test_five_labels_are_measured_as_by_the_tasks_scorer(
+    corpus: str, macro_f1: list[float]
+) -> None:
+    scores = score_test_sets(corpus)
+    five = scores[scores["n_labels"] == 5]
+    assert five["test_set"].tolist() == list(responses.SCENARIOS)
+    assert five["n_answers"].tolist() == [6, 6, 6]
+    assert five["accuracy"].tolist() == [1 / 2] * 3
+    assert five["macro_f1"].tolist() == pytest.approx(macro_f1)
+    assert five["weighted_f1"].tolist() == pytest.approx([4 / 9] * 3)
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "macro_f1", "weighted_f1"),
+    [
+        # The labels are `correct`, `contradictory` and `incorrect`.
+        (3, (2 / 3 + 2 / 3 + 0) / 3, 4 / 9),
+        # The labels are `correct` and `incorrect`.
+        (2, (2 / 3 + 2 / 5) / 2, 8 / 15),
+    ],
+)
+@pytest.mark.parametrize("corpus", ["beetle", "sciEntsBank"])
+def test_fewer_labels_are_measured_as_by_the_tasks_scorer(
+    corpus: str, n_labels: int, macro_f1: float, weighted_f1: float
+) -> None:
+    scores = score_test_sets(corpus)
+    fewer = scores[scores["n_labels"] == n_labels]
+    assert fewer["test_set"].tolist() == list(responses.SCENARIOS)
+    assert fewer["n_answers"].tolist() == [6, 6, 6]
+    assert fewer["accuracy"].tolist() == [1 / 2] * 3
+    assert fewer["macro_f1"].tolist() == pytest.approx([macro_f1] * 3)
+    assert fewer["weighted_f1"].tolist() == pytest.approx([weighted_f1] * 3)
+
+
+def test_test_sets_are_listed_with_5_then_3_then_2_labels() -> None:
+    scores = score_test_sets("beetle")
+    assert scores["n_labels"].tolist() == [5, 3, 2] * 3
+    assert scores["test_set"].tolist() == np.repeat(responses.SCENARIOS, 3).tolist()
 
 
 def test_words_drop_apostrophes() -> None:
@@ -298,7 +370,7 @@ def test_features_by_hand(write: Write) -> None:
     precision = np.array([1, 1, (the + bulb) / (the + bulb + negation)])
     # In the reference, "the" and "zebra" are new: the question does not have them.
     recall_of_new = np.array([the, the + zebra, the]) / (the + zebra)
-    for name, values in {
+    expected = {
         "recall": recall,
         "precision": precision,
         "f1": 2 * recall * precision / (recall + precision),
@@ -307,7 +379,8 @@ def test_features_by_hand(write: Write) -> None:
         "recall of content words": [0, 0.5, 0.5],
         "recall of word pairs": [0, 0.5, 0],
         "negated unlike the reference": [0, 0, 1],
-    }.items():
+    }
+    for name, values in expected.items():
         assert features[name].tolist() == pytest.approx(values), name
 
 
@@ -498,8 +571,10 @@ def test_folds_by_module(write: Write, tmp_path: Path) -> None:
 
 
 def test_label_distribution(write: Write, tmp_path: Path) -> None:
-    for name, second in (("x/a", "irrelevant"), ("y/b", "incorrect"), ("y/c", "correct")):
-        labels = {f"{name}.1": "correct", f"{name}.2": second}
+    # The first of two answers to each question is correct. The second one has this label.
+    second_labels = {"x/a": "irrelevant", "y/b": "incorrect", "y/c": "correct"}
+    for name, second_label in second_labels.items():
+        labels = {f"{name}.1": "correct", f"{name}.2": second_label}
         write(f"{name}.xml", question_file(name, labels))
     folders = [tmp_path / "x", tmp_path / "y"]
     rows = table_in(succeeds([f"{FOLDER}/label_distribution.py", "--input_dir", *folders]))
@@ -510,48 +585,97 @@ def test_label_distribution(write: Write, tmp_path: Path) -> None:
     assert {name: " ".join(rows[name]) for name in expected} == expected
 
 
-@needs_blocks(f"{FOLDER}/sample_model_similarity_boosting.py")
-def test_test_sets_are_predicted_and_scored(challenge_kit: Kits, tmp_path: Path) -> None:
-    """The table shows the scores of each test set, and below them the published scores."""
+@dataclass(frozen=True)
+class ScoredTestSets:
+    """The three test sets of the sample, predicted from files without labels and scored."""
+
+    # The printed rows: test set, number of labels, answers, accuracy, macro F1, weighted F1.
+    rows: list[list[str]]
+    # The rows of the table on the page.
+    table: list[list[str]]
+    # The line in the record of scores.
+    record: dict[str, Any]
+
+    @property
+    def rows_of_5_labels(self) -> list[list[str]]:
+        return [row for row in self.rows if row[1] == "5"]
+
+    @property
+    def macro_f1(self) -> list[float]:
+        """The macro F1 of each test set with five labels."""
+        return [float(row[4]) for row in self.rows_of_5_labels]
+
+
+@pytest.fixture(scope="module")
+def scored_test_sets(
+    challenge_kit: Kits, tmp_path_factory: pytest.TempPathFactory
+) -> ScoredTestSets:
+    """Predict and score two of the seven domains, which makes the model quicker.
+
+    The model gets the training files with labels and the test files without.
+    """
     kit = challenge_kit("student_response")
     data = kit / FOLDER / "data"
-    # Copy the files of two of the seven domains, with and without labels. The model gets the
-    # training files with labels and the test files without.
-    for path in data.glob("t*_data/**/D[05]-*.xml"):
-        place = path.relative_to(data)
-        for folder in (tmp_path, tmp_path / "unlabelled"):
-            (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, tmp_path / place)
-        without_labels = re.sub(r' accuracy="\w+"', "", path.read_text())
-        (tmp_path / "unlabelled" / place).write_text(without_labels)
-    flags = ["--train_dir", tmp_path / "train_data", "--output_dir", tmp_path]
-    test = ["--test_dir", tmp_path / "unlabelled/test_data"]
-    succeeds([f"{FOLDER}/sample_model_similarity_boosting.py", *flags, *test], kit=kit)
+    folder = tmp_path_factory.mktemp("test_sets")
     # Published scores are shown for files in a folder with the name of their corpus.
-    corpus = tmp_path / "sciEntsBank"
-    (tmp_path / "test_data").rename(corpus)
-    printed = succeeds(evaluation("student_response", tmp_path, "--input_dir", corpus), kit=kit)
+    corpus = folder / "sciEntsBank"
+    shutil.copytree(data / "test_data", corpus)
+    shutil.copytree(data / "train_data", folder / "train")
+    for path in [*corpus.rglob("*.xml"), *(folder / "train").rglob("*.xml")]:
+        # The names of files begin with the domain.
+        if not path.name.startswith(("D0-", "D5-")):
+            path.unlink()
+    shutil.copytree(corpus, folder / "unlabelled")
+    for path in (folder / "unlabelled").rglob("*.xml"):
+        path.write_text(re.sub(r' accuracy="\w+"', "", path.read_text()))
 
+    model = f"{FOLDER}/sample_model_similarity_boosting.py"
+    folders = ["--train_dir", folder / "train", "--test_dir", folder / "unlabelled"]
+    succeeds([model, *folders, "--output_dir", folder], kit=kit)
+    printed = succeeds(evaluation("student_response", folder, "--input_dir", corpus), kit=kit)
     rows = [line.split() for line in printed.splitlines() if line.startswith("test-unseen")]
-    assert [row[:2] for row in rows] == [
-        [scenario, n_labels] for scenario in responses.SCENARIOS for n_labels in ("5", "3", "2")
-    ]
-    rows_of_5_labels = [row for row in rows if row[1] == "5"]
-    macro_f1 = [float(row[4]) for row in rows_of_5_labels]
-    # A model that gives all answers the same label has a macro F1 of at most a fifth.
-    assert min(macro_f1) > 0.5
+    return ScoredTestSets(rows, page_in(folder).table("SemEval").rows, last_record(folder))
 
-    table = page_in(tmp_path).table("SemEval").rows
-    assert [row for row in table if row[0] in responses.SCENARIOS] == rows
-    # The published scores for this corpus stand below the scores with 5 labels.
-    published = [["best [3]", "5", "", "", f1, ""] for f1 in ("0.581", "0.384", "0.375")]
-    rows_below = [table[table.index(row) + 1] for row in rows_of_5_labels]
-    assert rows_below == published
-    assert len(table) == len(rows) + len(published)
 
-    line = last_record(tmp_path)
-    assert line["rules"] == "5 labels, mean of test sets"
-    assert line["score"] == pytest.approx(sum(macro_f1) / 3, abs=1e-4)
+with_boosting = needs_blocks(f"{FOLDER}/sample_model_similarity_boosting.py")
+
+
+@with_boosting
+def test_every_test_set_is_scored_with_5_3_and_2_labels(scored_test_sets: ScoredTestSets) -> None:
+    expected = []
+    for scenario in responses.SCENARIOS:
+        expected += [[scenario, "5"], [scenario, "3"], [scenario, "2"]]
+    assert [row[:2] for row in scored_test_sets.rows] == expected
+
+
+@with_boosting
+def test_boosting_beats_a_constant_label_on_every_test_set(
+    scored_test_sets: ScoredTestSets,
+) -> None:
+    """A model that gives all answers the same label has a macro F1 of at most a fifth."""
+    assert min(scored_test_sets.macro_f1) > 0.5
+
+
+@with_boosting
+def test_the_page_shows_the_published_scores_below_those_with_5_labels(
+    scored_test_sets: ScoredTestSets,
+) -> None:
+    expected = []
+    published = dict(zip(responses.SCENARIOS, ("0.581", "0.384", "0.375"), strict=True))
+    for row in scored_test_sets.rows:
+        expected.append(row)
+        scenario, n_labels, *_ = row
+        if n_labels == "5":
+            expected.append(["best [3]", "5", "", "", published[scenario], ""])
+    assert scored_test_sets.table == expected
+
+
+@with_boosting
+def test_the_record_holds_the_mean_of_the_test_sets(scored_test_sets: ScoredTestSets) -> None:
+    record = scored_test_sets.record
+    assert record["rules"] == "5 labels, mean of test sets"
+    # The printed figures have four decimals.
+    assert record["score"] == pytest.approx(np.mean(scored_test_sets.macro_f1), abs=1e-4)
 
 
 @needs_blocks(f"{FOLDER}/sample_model_majority.py")
@@ -563,10 +687,19 @@ def test_test_sets_with_labels_are_predicted_and_scored(write: Write, tmp_path: 
     succeeds([f"{FOLDER}/sample_model_majority.py", "--output_dir", tmp_path, *folders])
     evaluate = evaluation("student_response", tmp_path, "--input_dir", path.parent)
     assert "accuracy 1.0000" in succeeds(evaluate)
-    # A model that has learned from the files is not scored on them.
-    copy = write("train/copy.xml", path.read_text()).parent
-    folders = ["--train_dir", copy, "--test_dir", write_test_answer(write)]
+
+
+@needs_blocks(f"{FOLDER}/sample_model_majority.py")
+def test_a_model_is_not_scored_on_answers_that_it_has_learned_from(
+    write: Write, tmp_path: Path
+) -> None:
+    """The training folder holds a copy of the file of the test set."""
+    write_training_answers(write, n_correct=5, other="incorrect")
+    path = write("test-unseen-questions/t.xml", question_file("S", {"u.1": "correct"}))
+    train = write("train/copy.xml", path.read_text()).parent
+    folders = ["--train_dir", train, "--test_dir", write_test_answer(write)]
     succeeds([f"{FOLDER}/sample_model_majority.py", "--output_dir", tmp_path, *folders])
+    evaluate = evaluation("student_response", tmp_path, "--input_dir", path.parent)
     assert "was made from copy.xml, which holds the answers that it is scored" in fails(evaluate)
 
 
@@ -576,10 +709,12 @@ def write_questions(folder: Path, first_labels: list[str]) -> None:
     All questions have the same words, so that a model of words can learn one from another.
     """
     texts = ["the bulb is lit", "no path is closed", "it is a bulb"]
-    for number in range(12):
-        labels = ["correct", "contradictory", "irrelevant"] if number else first_labels
-        by_id = {f"{number}.{place}": label for place, label in enumerate(labels)}
-        (folder / f"{number:02}.xml").write_text(question_file(number, by_id, texts))
+    other_labels = ["correct", "contradictory", "irrelevant"]
+    for question in range(12):
+        labels = first_labels if question == 0 else other_labels
+        label_by_id = {f"{question}.{answer}": label for answer, label in enumerate(labels)}
+        xml = question_file(question, label_by_id, texts)
+        (folder / f"{question:02}.xml").write_text(xml)
 
 
 @needs_blocks(f"{FOLDER}/sample_model_similarity_boosting.py")
@@ -592,7 +727,8 @@ def test_word_features_of_a_training_question_are_learned_from_other_questions(
     train.mkdir()
     folders = ["--train_dir", train, "--test_dir", test.parent, "--output_dir", tmp_path / "out"]
     monkeypatch.setattr(sys, "argv", ["model", *map(str, folders)])
-    # Replace the function that is called with the features of all answers.
+    # The features of all answers, in each run of the model. A function that keeps them replaces the
+    # one that learns from them.
     features_of_runs: list[Any] = []
 
     def keep_features(features: Any, label: Any, train: Any, rows: Any) -> Any:
@@ -602,12 +738,10 @@ def test_word_features_of_a_training_question_are_learned_from_other_questions(
 
     monkeypatch.setattr(similarity_boosting, "predict_labels", keep_features)
 
-    for first_labels in (
-        ["correct", "contradictory", "irrelevant"],
-        ["irrelevant", "correct", "contradictory"],
-    ):
-        write_questions(train, first_labels)
-        similarity_boosting.main()
+    write_questions(train, first_labels=["correct", "contradictory", "irrelevant"])
+    similarity_boosting.main()
+    write_questions(train, first_labels=["irrelevant", "correct", "contradictory"])
+    similarity_boosting.main()
 
     # The first three rows are the answers to the question whose labels change.
     before, after = features_of_runs
