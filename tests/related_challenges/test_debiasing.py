@@ -2,10 +2,11 @@
 
 import dataclasses
 import shutil
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from common import writing
 
@@ -83,43 +84,48 @@ def evaluated(write: Write) -> Path:
     return write("debias_track_answer.csv", ANSWERS).parent
 
 
-def test_an_evaluation_by_hand(evaluated: Path) -> None:
-    """Metrics by phase and their sums are printed, written as text, shown, and recorded.
+# The metrics of `evaluated`, worked out by hand.
+#
+# Item 1 has the first place in all recommendations and gains 1. Item 3 has the third place and
+# gains 1 / log2(3 + 1) = 1/2. Item 99 is not recommended and gains 0. In phase 0, users 0, 11 and
+# 22 gain 1, 0 and 1/2, so that NDCG is 1/2 and the hit rate 2/3. Over the users of rare items, 0
+# and 11, both are 1/2. In phase 7, user 7 gains 1. In phase 8, user 8 gains 1/2. In phase 9, users
+# 9 and 20 gain 0.
+#
+# The columns are NDCG and hit rate: NDCG full, NDCG half, hit rate full, hit rate half.
+METRICS_BY_PHASE = [
+    ["phase 0", "0.5000", "0.5000", "0.6667", "0.5000"],
+    ["phase 7", "1.0000", "1.0000", "1.0000", "1.0000"],
+    ["phase 8", "0.5000", "0.5000", "1.0000", "1.0000"],
+    ["phase 9", "0.0000", "0.0000", "0.0000", "0.0000"],
+    ["mean", "0.5000", "0.5000", "0.6667", "0.6250"],
+    ["sum", "2.0000", "2.0000", "2.6667", "2.5000"],
+]
 
-    Item 1 has the first place in all recommendations and gains 1. Item 3 has the third place and
-    gains 1 / log2(3 + 1) = 1/2. Item 99 is not recommended and gains 0. The means by phase are
 
-    - phase 0: users 0, 11 and 22 gain 1, 0 and 1/2, so NDCG is 1/2 and the hit rate 2/3. Over the
-      users of rare items, 0 and 11, both are 1/2;
-    - phase 7: user 7 gains 1;
-    - phase 8: user 8 gains 1/2;
-    - phase 9: users 9 and 20 gain 0.
-    """
+def test_the_score_is_the_sum_of_ndcg_over_the_phases(evaluated: Path) -> None:
     printed = succeeds(evaluation("debiasing", evaluated))
     assert "score 2.0000 (NDCG@50 full of 7 users, a sum over 4 phases)" in printed
-
+    # The scores in the text file, in their order.
+    expected = {
+        "score": 1 / 2 + 1 + 1 / 2 + 0,
+        "ndcg_50_full": 1 / 2 + 1 + 1 / 2 + 0,
+        "ndcg_50_half": 1 / 2 + 1 + 1 / 2 + 0,
+        "hitrate_50_full": 2 / 3 + 1 + 1 + 0,
+        "hitrate_50_half": 1 / 2 + 1 + 1 + 0,
+    }
     scores = scores_in(evaluated)
-    assert list(scores) == [
-        "score", "ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half"
-    ]  # fmt: skip
-    ndcg = 1 / 2 + 1 + 1 / 2 + 0
-    hit_rate = 2 / 3 + 1 + 1 + 0
-    hit_rate_of_rare_items = 1 / 2 + 1 + 1 + 0
-    assert list(scores.values()) == pytest.approx(
-        [ndcg, ndcg, ndcg, hit_rate, hit_rate_of_rare_items]
-    )
+    assert scores == pytest.approx(expected)
+    assert list(scores) == list(expected)
 
+
+def test_the_metrics_by_phase_are_printed_shown_and_recorded(evaluated: Path) -> None:
+    printed = succeeds(evaluation("debiasing", evaluated))
+    words = " ".join(printed.split())
+    for row in METRICS_BY_PHASE:
+        assert " ".join(row) in words
     page = page_in(evaluated)
-    table = page.table("Metrics by phase")
-    assert table.rows == [
-        ["phase 0", "0.5000", "0.5000", "0.6667", "0.5000"],
-        ["phase 7", "1.0000", "1.0000", "1.0000", "1.0000"],
-        ["phase 8", "0.5000", "0.5000", "1.0000", "1.0000"],
-        ["phase 9", "0.0000", "0.0000", "0.0000", "0.0000"],
-        ["mean", "0.5000", "0.5000", "0.6667", "0.6250"],
-        ["sum", "2.0000", "2.0000", "2.6667", "2.5000"],
-    ]
-    assert all(" ".join(cells) in " ".join(printed.split()) for cells in table.rows)
+    assert page.table("Metrics by phase").rows == METRICS_BY_PHASE
     assert page.tables[0].row("Users of rare items (half)")[1] == "6"
     assert last_record(evaluated)["parts"]["hit rate@50 full, phase 0"] == pytest.approx(2 / 3)
 
@@ -166,13 +172,14 @@ def test_users_of_later_phases_are_not_needed_for_an_early_phase(write: Write) -
     answers = "".join(f"{phase},{phase},1,4\n" for phase in range(10))
     folder = write("debias_track_answer.csv", answers).parent
     path = write("submission.csv", "".join(map(submission_row, range(7))))
+
+    evaluate = evaluation("debiasing", folder)
+    assert "3 of 10 test users are missing" in fails(evaluate)
+    assert "score 7.0000" in succeeds([*evaluate, "--phase", "6"])
+
     check = [f"{FOLDER}/check_submission.py", path, "--input_dir", folder]
-    for command, expected in (
-        (evaluation("debiasing", folder), "score 7.0000"),
-        (check, "phases 0, 1, 2, 3, 4, 5, 6 in "),
-    ):
-        assert "3 of 10 test users are missing" in fails(command)
-        assert expected in succeeds([*command, "--phase", "6"])
+    assert "3 of 10 test users are missing" in fails(check)
+    assert "phases 0, 1, 2, 3, 4, 5, 6 in " in succeeds([*check, "--phase", "6"])
 
 
 # Two times that differ in the last digit.
@@ -180,71 +187,91 @@ EARLY = "0.9839525152735815"
 LATE = "0.9839525152735816"
 
 
+@dataclass(frozen=True)
+class Split:
+    """A local split of the clicks of two phases."""
+
+    # The folder of the clicks before the split.
+    source: Path
+    # The folder of the split.
+    folder: Path
+
+
 @pytest.fixture
-def split_folders(write: Write, tmp_path: Path) -> tuple[Path, Path]:
-    """Split the clicks of two phases; return the folder of the clicks and that of the split.
+def split(write: Write, tmp_path: Path) -> Split:
+    """Split the clicks of two phases.
 
     The test users are 0 and 11 in phase 0, and 12 in phase 1.
     """
     # A line holds a user, an item and a time.
-    for name, text in {
+    text_by_file = {
         "train_click-0": "1,7,0.1\n2,7,0.2\n2,8,0.3\n",
         "test_click-0": f"11,9,{LATE}\n0,7,0.3\n11,7,{EARLY}\n0,8,0.4\n0,9,0.1\n",
         "train_click-1": "2,9,0.5\n",
         "test_click-1": "12,7,0.6\n12,8,0.5\n",
-    }.items():
-        source = write(f"train_data/underexpose_{name}.csv", text).parent
-    split = tmp_path / "test_input"
-    succeeds([f"{FOLDER}/local_data_split.py", "--input_dir", source, "--output_dir", split])
-    return source, split
+    }
+    for name, text in text_by_file.items():
+        write(f"train_data/underexpose_{name}.csv", text)
+    source = tmp_path / "train_data"
+    folder = tmp_path / "test_input"
+    succeeds([f"{FOLDER}/local_data_split.py", "--input_dir", source, "--output_dir", folder])
+    return Split(source, folder)
 
 
-def test_split_masks_the_latest_click_and_counts_degrees(split_folders: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("click", f"0,7,0.3\n11,7,{EARLY}\n0,9,0.1\n", id="known clicks"),
+        pytest.param("qtime", f"0,0.4\n11,{LATE}\n", id="times of masked clicks"),
+        pytest.param("qtime_with_answer", f"0,8,0.4\n11,9,{LATE}\n", id="masked clicks"),
+    ],
+)
+def test_the_split_masks_the_latest_click_of_each_test_user(
+    split: Split, name: str, expected: str
+) -> None:
     """The latest click of user 11 is found by the last digit of its time."""
-    _, split = split_folders
-    for name, text in {
-        # The known clicks, the times of the masked clicks, and the masked clicks themselves.
-        "click": f"0,7,0.3\n11,7,{EARLY}\n0,9,0.1\n",
-        "qtime": f"0,0.4\n11,{LATE}\n",
-        "qtime_with_answer": f"0,8,0.4\n11,9,{LATE}\n",
-    }.items():
-        assert (split / f"underexpose_test_{name}-0.csv").read_text() == text
-    # A row holds the phase, the user, the item and its degree: the number of clicks on the item
-    # that are not masked, in this phase and all earlier ones. Items 8 and 9 have one such click
-    # each in phase 0. Item 7 has four in phase 0 and none in phase 1.
-    assert (split / "debias_track_answer.csv").read_text() == "0,0,8,1\n0,11,9,1\n1,12,7,4\n"
+    assert (split.folder / f"underexpose_test_{name}-0.csv").read_text() == expected
+
+
+def test_the_split_counts_the_degrees_of_the_masked_items(split: Split) -> None:
+    """The degree of an item is the number of clicks on it that are not masked.
+
+    Clicks in the phase of the masked click and in all earlier phases count. Items 8 and 9 have one
+    such click each in phase 0. Item 7 has four in phase 0 and none in phase 1.
+    """
+    # A row holds the phase, the user, the item and its degree.
+    rows = (split.folder / "debias_track_answer.csv").read_text()
+    assert rows == "0,0,8,1\n0,11,9,1\n1,12,7,4\n"
 
 
 @pytest.fixture
-def files_of_phases(split_folders: tuple[Path, Path], tmp_path: Path) -> Path:
+def files_of_phases(split: Split, tmp_path: Path) -> Path:
     """Return a folder with all files of the phases, laid out like the organisers' folder.
 
-    It has the files of a split and the training clicks, but no debias_track_answer.csv, and no
-    record of a split.
+    The folder has the files of a split and the training clicks, but no debias_track_answer.csv, and
+    no record of a split.
     """
-    source, split = split_folders
     folder = tmp_path / "all"
-    shutil.copytree(split, folder)
+    shutil.copytree(split.folder, folder)
     (folder / "debias_track_answer.csv").unlink()
     (folder / "split_debiasing.json").unlink()
-    for path in source.glob("underexpose_train_click-*"):
+    for path in split.source.glob("underexpose_train_click-*"):
         shutil.copy(path, folder)
     return folder
 
 
 def test_answers_are_also_read_from_the_files_of_the_phases(
-    split_folders: tuple[Path, Path], files_of_phases: Path, write: Write, tmp_path: Path
+    split: Split, files_of_phases: Path, write: Write, tmp_path: Path
 ) -> None:
     """If debias_track_answer.csv is missing, the files `qtime_with_answer` replace it.
 
     This is so in the folder of a split, and in a folder laid out like the organisers'.
     """
-    _, split = split_folders
-    answer_path = split / "debias_track_answer.csv"
+    answer_path = split.folder / "debias_track_answer.csv"
     expected = clicks.read_answers(answer_path)
     answer_path.unlink()
     write("submission.csv", "".join(map(submission_row, (0, 11, 12))))
-    for folder in (split, files_of_phases):
+    for folder in (split.folder, files_of_phases):
         answers = clicks.read_answers(folder / answer_path.name)
         pd.testing.assert_frame_equal(answers, expected, check_dtype=False)
         printed = succeeds(evaluation("debiasing", tmp_path, "--input_dir", folder))
@@ -262,76 +289,100 @@ def test_a_user_in_the_file_of_another_phase_is_refused(
     assert "column 'user_id': row 2 is 13, who is no test user of phase 1, expected" in line
 
 
-# Whether a click is read with phase 2, or why it is not.
-READ = "read"
-TOO_OLD = "before 0.21"
-NOT_BEFORE_PHASE_1 = "in a file of phase 0, but not before 0.37, the oldest click of phase 1"
-NOT_BEFORE_PHASE_2 = "in a file of phase 1, but not before 0.40, the oldest click of phase 2"
-OTHER_ITEM = "on an item without a known click in phase 2"
-LATER_PHASE = "in a file of a later phase"
-# File, user, item and time of each click.
-CLICKS_AROUND_PHASE_2 = [
-    ("train_click-0", 5, 8, 0.35, READ),
-    ("train_click-0", 1, 8, 0.34, READ),
-    ("train_click-0", 5, 7, 0.15, TOO_OLD),
-    ("train_click-0", 6, 7, 0.19, TOO_OLD),
-    ("test_click-0", 0, 9, 0.22, READ),
-    ("test_click-0", 0, 7, 0.38, NOT_BEFORE_PHASE_1),
-    ("train_click-1", 2, 8, 0.39, READ),
-    ("train_click-1", 5, 7, 0.395, READ),
-    ("train_click-1", 2, 9, 0.40, NOT_BEFORE_PHASE_2),
-    ("train_click-1", 2, 7, 0.45, NOT_BEFORE_PHASE_2),
-    ("train_click-1", 5, 9, 0.405, NOT_BEFORE_PHASE_2),
-    ("train_click-1", 7, 8, 0.5, NOT_BEFORE_PHASE_2),
-    ("train_click-1", 6, 6, 0.39, OTHER_ITEM),
-    ("test_click-1", 1, 9, 0.37, READ),
-    ("train_click-2", 5, 7, 0.61, READ),
-    ("train_click-2", 5, 8, 0.5, READ),
-    ("train_click-2", 6, 9, 0.42, READ),
-    ("test_click-2", 2, 9, 0.41, READ),
-    ("train_click-3", 2, 7, 0.45, LATER_PHASE),
+# ---- Reading phase 2 -----------------------------------------------------------------------------
+#
+# Phase 2 is read from the files of phases 2, 1 and 0, whose times overlap.
+#
+# - From the files of phase 2, all clicks are read. Known clicks have times from 0.41 to 0.61. The
+#   oldest click of all is one to predict, at 0.40.
+# - From the files of phase 1, clicks before 0.40 are read. The oldest of them is at 0.37.
+# - From the files of phase 0, clicks before 0.37 are read, but none before 0.21. The known clicks
+#   of phase 2 span 0.20, and no click is read that is older than the first one by more than this.
+
+FIRST_TIME = 0.41
+TIME_SPAN = 0.20
+
+
+class Click(NamedTuple):
+    """A click in the files of several phases."""
+
+    # The file, without "underexpose_" and ".csv". It ends with the phase.
+    file: str
+    user: int
+    item: int
+    time: float
+
+
+CLICKS_READ = [
+    Click("train_click-0", user=5, item=8, time=0.35),
+    Click("train_click-0", user=1, item=8, time=0.34),
+    Click("test_click-0", user=0, item=9, time=0.22),
+    Click("train_click-1", user=2, item=8, time=0.39),
+    Click("train_click-1", user=5, item=7, time=0.395),
+    Click("test_click-1", user=1, item=9, time=0.37),
+    Click("train_click-2", user=5, item=7, time=0.61),
+    Click("train_click-2", user=5, item=8, time=0.5),
+    Click("train_click-2", user=6, item=9, time=0.42),
+    Click("test_click-2", user=2, item=9, time=0.41),
+]
+CLICKS_NOT_READ = [
+    # Before 0.21.
+    Click("train_click-0", user=5, item=7, time=0.15),
+    Click("train_click-0", user=6, item=7, time=0.19),
+    # In a file of phase 0, but not before 0.37.
+    Click("test_click-0", user=0, item=7, time=0.38),
+    # In a file of phase 1, but not before 0.40.
+    Click("train_click-1", user=2, item=9, time=0.40),
+    Click("train_click-1", user=2, item=7, time=0.45),
+    Click("train_click-1", user=5, item=9, time=0.405),
+    Click("train_click-1", user=7, item=8, time=0.5),
+    # On an item without a known click in phase 2.
+    Click("train_click-1", user=6, item=6, time=0.39),
+    # In a file of a later phase.
+    Click("train_click-3", user=2, item=7, time=0.45),
 ]
 # Two test users of phase 2, with the times of the clicks to predict.
-QUERY_TIMES_OF_PHASE_2 = "1,0.40\n2,0.45\n"
+QUERY_TIMES_OF_PHASE_2 = {1: 0.40, 2: 0.45}
+# The users who have a click that is read. A phase numbers them from 0.
+USERS_READ = [0, 1, 2, 5, 6]
 
 
-def test_clicks_of_earlier_phases_are_read_if_they_come_before_the_phase(write: Write) -> None:
-    """Phase 2 is read from the files of phases 2, 1 and 0, whose times overlap.
-
-    - From the files of phase 2, all clicks are read. Known clicks have times from 0.41 to 0.61. The
-      oldest click of all is one to predict, at 0.40.
-    - From the files of phase 1, clicks before 0.40 are read. The oldest of them is at 0.37.
-    - From the files of phase 0, clicks before 0.37 are read, but none before 0.21: the known clicks
-      of phase 2 span 0.20, and no click is read that is older than the first one by more than this.
-
-    `CLICKS_AROUND_PHASE_2` has all clicks, and for each whether it is read or why not.
-    """
-    first_time = 0.41
-    time_span = 0.20
-    lines_by_file: dict[str, str] = {"test_qtime-2": QUERY_TIMES_OF_PHASE_2}
-    for name, user, item, time, _ in CLICKS_AROUND_PHASE_2:
-        lines_by_file[name] = lines_by_file.get(name, "") + f"{user},{item},{time}\n"
+@pytest.fixture
+def phase_2(write: Write) -> Any:
+    """Write the clicks of all phases, and read phase 2."""
+    queries = [f"{user},{time}\n" for user, time in QUERY_TIMES_OF_PHASE_2.items()]
+    lines_by_file = {"test_qtime-2": "".join(queries)}
+    for click in CLICKS_READ + CLICKS_NOT_READ:
+        line = f"{click.user},{click.item},{click.time}\n"
+        lines_by_file[click.file] = lines_by_file.get(click.file, "") + line
     for name, lines in lines_by_file.items():
         folder = write(f"underexpose_{name}.csv", lines).parent
+    return recommend.read_phase(folder, folder, 2)
 
-    phase = recommend.read_phase(folder, folder, 2)
 
-    # The users who have a click that is read. `phase` numbers them from 0.
-    user_ids = [0, 1, 2, 5, 6]
-    assert phase.item_ids.tolist() == [7, 8, 9]
-    assert phase.n_users == len(user_ids)
-    assert phase.test_user.tolist() == [user_ids.index(1), user_ids.index(2)]
-    # Times are scaled: the known clicks of the phase span the times 0 to 1. Clicks are sorted by
-    # user and time.
-    expected = sorted(
-        (user_ids.index(user), (time - first_time) / time_span, item)
-        for _, user, item, time, reason in CLICKS_AROUND_PHASE_2
-        if reason == READ
-    )
-    read = np.transpose([phase.user, phase.time, phase.item_ids[phase.item]])
-    np.testing.assert_allclose(read, expected, atol=1e-12)
-    scaled_query_times = (np.array([0.40, 0.45]) - first_time) / time_span
-    np.testing.assert_allclose(phase.query_time, scaled_query_times, atol=1e-12)
+def scale_time(time: float) -> float:
+    """Return a time on the scale of phase 2, on which its known clicks span the times 0 to 1."""
+    return (time - FIRST_TIME) / TIME_SPAN
+
+
+def test_clicks_of_earlier_phases_are_read_if_they_come_before_the_phase(phase_2: Any) -> None:
+    """The clicks of a phase are sorted by user and time."""
+    expected = []
+    for click in CLICKS_READ:
+        expected.append((USERS_READ.index(click.user), scale_time(click.time), click.item))
+    read = np.transpose([phase_2.user, phase_2.time, phase_2.item_ids[phase_2.item]])
+    np.testing.assert_allclose(read, sorted(expected), atol=1e-12)
+
+
+def test_users_and_items_of_the_clicks_that_are_read_are_numbered(phase_2: Any) -> None:
+    assert phase_2.item_ids.tolist() == [7, 8, 9]
+    assert phase_2.n_users == len(USERS_READ)
+    assert phase_2.test_user.tolist() == [USERS_READ.index(user) for user in QUERY_TIMES_OF_PHASE_2]
+
+
+def test_the_times_of_clicks_to_predict_are_scaled_like_those_of_known_clicks(phase_2: Any) -> None:
+    expected = [scale_time(time) for time in QUERY_TIMES_OF_PHASE_2.values()]
+    np.testing.assert_allclose(phase_2.query_time, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("part", [0, 1])
@@ -401,10 +452,10 @@ def test_models_need_items_and_clicks(model: str, n_users: int, message: str, wr
 def ndcg_by_user(submission: Path, answers: pd.DataFrame) -> np.ndarray:
     """Return each user's NDCG@50: 1 / log2(rank + 1) of the item to be predicted, or 0."""
     recommended = pd.read_csv(submission, header=None, index_col=0)
+    # Whether each of the 50 recommended items is the answer, shape (users, 50).
     is_answer = recommended.loc[answers.user_id].to_numpy() == answers[["item_id"]].to_numpy()
-    # Places are counted from 0, ranks from 1.
-    gain_by_place = 1 / np.log2(np.arange(50) + 2)
-    ndcg: np.ndarray = is_answer @ gain_by_place
+    rank = np.arange(1, 51)
+    ndcg: np.ndarray = is_answer @ (1 / np.log2(rank + 1))
     return ndcg
 
 
@@ -446,35 +497,39 @@ def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_pa
     source = real_data / "related/debiasing"
     for path in source.glob("underexpose_t*_click-1.csv"):
         shutil.copyfile(path, tmp_path / path.name)
-    split = tmp_path / "masked"
+    masked = tmp_path / "masked"
     input_dir = ["--input_dir", tmp_path]
-    succeeds([f"{FOLDER}/local_data_split.py", *input_dir, "--output_dir", split])
-    split_flags = ["--test_dir", split, "--output_dir", split]
-    succeeds([f"{FOLDER}/sample_model_item_cf_time.py", *input_dir, *split_flags])
-    assert "a sum over 1 phase)" in succeeds(evaluation("debiasing", split))
-    scores = scores_in(split)
+    succeeds([f"{FOLDER}/local_data_split.py", *input_dir, "--output_dir", masked])
+    masked_flags = ["--test_dir", masked, "--output_dir", masked]
+    succeeds([f"{FOLDER}/sample_model_item_cf_time.py", *input_dir, *masked_flags])
+    assert "a sum over 1 phase)" in succeeds(evaluation("debiasing", masked))
+    scores = scores_in(masked)
     # If rounding makes two nearly equal items change places, the score of one user changes by at
     # most 0.37. The mean over some 1,700 users then changes by 0.0002. The tolerance is five times
     # this change.
-    assert [scores["ndcg_50_full"], scores["ndcg_50_half"]] == pytest.approx(
-        [0.0580, 0.0423], abs=1e-3
-    )
+    assert scores["ndcg_50_full"] == pytest.approx(0.0580, abs=1e-3)
+    assert scores["ndcg_50_half"] == pytest.approx(0.0423, abs=1e-3)
 
 
 def test_successive_phases_of_the_sample_share_two_thirds_of_their_clicks(
     challenge_kit: Kits,
 ) -> None:
-    """Their times overlap by two thirds. Clicks are not spread evenly over the time.
+    """The times of successive phases overlap by two thirds.
 
-    With the seeds 0 to 3, the share is 0.677 to 0.681.
+    Clicks are not spread evenly over the time: with the seeds 0 to 3, the share is 0.677 to 0.681.
     """
     folder = challenge_kit("debiasing") / FOLDER / "data/train_data"
-    clicks_of_phases = []
+    clicks_by_phase = []
     for phase in range(10):
-        paths = [folder / name.format(phase) for name in (clicks.TRAIN_CLICKS, clicks.TEST_CLICKS)]
-        clicks_of_phases.append(set(clicks.read_clicks(*paths).itertuples(index=False)))
-    n_shared = sum(len(one & following) for one, following in pairwise(clicks_of_phases))
-    n_clicks = sum(map(len, clicks_of_phases[:-1]))
+        train_path = folder / clicks.TRAIN_CLICKS.format(phase)
+        test_path = folder / clicks.TEST_CLICKS.format(phase)
+        table = clicks.read_clicks(train_path, test_path)
+        clicks_by_phase.append(set(table.itertuples(index=False)))
+    n_shared = 0
+    n_clicks = 0
+    for one_phase, next_phase in pairwise(clicks_by_phase):
+        n_shared += len(one_phase & next_phase)
+        n_clicks += len(one_phase)
     assert n_shared / n_clicks == pytest.approx(2 / 3, abs=0.03)
 
 
@@ -491,12 +546,13 @@ def test_a_model_that_reads_the_answers_gets_no_score(
     model = [f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"]
     succeeds([*model, "--output_dir", tmp_path], kit=kit)
     data = shutil.copytree(kit / FOLDER / "data", tmp_path / "data")
-    split = data / "test_input"
+    answers_folder = data / "test_input"
     if not is_one_file:
-        (split / "debias_track_answer.csv").unlink()
+        (answers_folder / "debias_track_answer.csv").unlink()
 
     scored = ["--submit_data", "test.csv", "--submission_dir", tmp_path, "--output_dir", tmp_path]
-    line = fails([f"{FOLDER}/local_evaluation.py", "--input_dir", split, *scored], kit=kit)
+    evaluate = [f"{FOLDER}/local_evaluation.py", "--input_dir", answers_folder, *scored]
+    line = fails(evaluate, kit=kit)
 
     assert "sample_model_popularity.py --output_file test.csv" in line
     assert "test.csv: was made from underexpose_test_click-0.csv, which holds the answers" in line
@@ -516,13 +572,10 @@ def test_a_submission_made_from_the_files_of_answers_gets_no_score(
     assert f"was made from {answers.name}, which holds the answers that it is scored on" in line
 
 
-def test_a_split_of_other_clicks_is_refused(
-    split_folders: tuple[Path, Path], write: Write, tmp_path: Path
-) -> None:
-    source, split = split_folders
+def test_a_split_of_other_clicks_is_refused(split: Split, write: Write, tmp_path: Path) -> None:
     write("submission.csv", "".join(map(submission_row, (0, 11, 12))))
-    (source / "underexpose_test_click-1.csv").write_text("12,8,0.6\n12,7,0.5\n")
-    line = fails(evaluation("debiasing", tmp_path, "--input_dir", split))
+    (split.source / "underexpose_test_click-1.csv").write_text("12,8,0.6\n12,7,0.5\n")
+    line = fails(evaluation("debiasing", tmp_path, "--input_dir", split.folder))
     assert "debias_track_answer.csv: was made from other data than now lie in" in line
 
 

@@ -1,6 +1,8 @@
 """Student response analysis: annotations become labels, and answers training and test sets."""
 
+import shutil
 from collections import Counter
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -113,15 +115,25 @@ def test_faulty_annotations_are_refused(write: Write, rows: str, message: str) -
 
 
 def test_kappa_by_hand() -> None:
-    # There are 50 proposals. Both say yes to 20 and no to 15; the first alone says yes to 5, the
-    # second alone to 10. They agree on 0.7. By chance this would be 0.5 * 0.6 + 0.5 * 0.4 = 0.5.
+    """Two people judge 50 proposals.
+
+    Both say yes to 20 and no to 15. The first one alone says yes to 5, the second one alone to 10.
+    They agree on a share of 0.7. By chance this would be 0.5 * 0.6 + 0.5 * 0.4 = 0.5.
+    """
     first = pd.Series(["yes"] * 25 + ["no"] * 25)
     second = pd.Series(["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15)
-    assert prepare.cohen_kappa(first, second) == pytest.approx(0.4)
-    assert prepare.cohen_kappa(first, first) == 1
-    # A label that only one of them uses.
-    assert prepare.cohen_kappa(pd.Series(["a", "b"]), pd.Series(["c", "b"])) == pytest.approx(1 / 3)
-    assert prepare.cohen_kappa(pd.Series(["a", "a"]), pd.Series(["a", "a"])) == 1
+    assert prepare.cohen_kappa(first, second) == pytest.approx((0.7 - 0.5) / (1 - 0.5))
+
+
+def test_kappa_of_a_label_that_only_one_annotator_uses() -> None:
+    """They agree on a half; by chance this would be a quarter."""
+    kappa = prepare.cohen_kappa(pd.Series(["a", "b"]), pd.Series(["c", "b"]))
+    assert kappa == pytest.approx((1 / 2 - 1 / 4) / (1 - 1 / 4))
+
+
+@pytest.mark.parametrize("labels", [["yes", "no"], ["yes", "yes"]])
+def test_kappa_of_annotators_who_always_agree_is_1(labels: list[str]) -> None:
+    assert prepare.cohen_kappa(pd.Series(labels), pd.Series(labels)) == 1
 
 
 # ---- Removal and hold-out --------------------------------------------------------------------
@@ -147,20 +159,41 @@ def test_questions_that_tell_little_are_found() -> None:
     }
 
 
+# Ten questions with twenty answers each.
+TEN_QUESTIONS = labelled(["c" * 8 + "p" * 8 + "i" * 4] * 10)
+
+
+def hold_out_of_ten(seed: int) -> pd.Series:
+    """Hold out a fifth of the questions; return the folder of each answer.
+
+    A quarter of the answers to the other questions is held out too.
+    """
+    rng = np.random.default_rng(seed)
+    folder: pd.Series = prepare.hold_out(
+        TEN_QUESTIONS, question_share=0.2, answer_share=0.25, rng=rng
+    )
+    return folder
+
+
 @pytest.mark.parametrize("seed", range(5))
-def test_whole_questions_and_a_share_of_every_label_are_held_out(seed: int) -> None:
-    answers = labelled(["c" * 8 + "p" * 8 + "i" * 4] * 10)
-    folder = prepare.hold_out(answers, 0.2, 0.25, np.random.default_rng(seed))
-    folders_by_question = folder.groupby(answers["question"]).unique().map(set)
-    unseen = {responses.UNSEEN_QUESTIONS}
-    assert sum(folders == unseen for folders in folders_by_question) == 2
+def test_questions_are_held_out_as_a_whole(seed: int) -> None:
+    folders_by_question = hold_out_of_ten(seed).groupby(TEN_QUESTIONS["question"]).unique()
+    n_held_out = 0
     for folders in folders_by_question:
-        assert folders == unseen or unseen.isdisjoint(folders)
-        assert folders == unseen or prepare.TRAIN in folders
-    held_out = answers["label"][folder == responses.UNSEEN_ANSWERS]
-    # A quarter of the answers to the eight other questions.
+        if responses.UNSEEN_QUESTIONS in folders:
+            n_held_out += 1
+            assert len(folders) == 1
+        else:
+            assert prepare.TRAIN in folders
+    assert n_held_out == 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_share_of_the_answers_of_every_label_is_held_out(seed: int) -> None:
+    is_held_out = hold_out_of_ten(seed) == responses.UNSEEN_ANSWERS
+    # A quarter of the answers to the eight questions that are not held out.
     expected = {"correct": 16, "partially_correct_incomplete": 16, "irrelevant": 8}
-    assert Counter(held_out) == expected
+    assert Counter(TEN_QUESTIONS["label"][is_held_out]) == expected
 
 
 def test_each_question_keeps_an_answer_to_learn_from() -> None:
@@ -172,58 +205,88 @@ def test_each_question_keeps_an_answer_to_learn_from() -> None:
 # ---- The script ------------------------------------------------------------------------------
 
 
-def accuracies(folder: Path) -> dict[str, str]:
-    """Return the labels of all answers in the XML files of a folder, by id."""
-    elements = [
-        element
-        for path in folder.rglob("*.xml")
-        for element in ElementTree.parse(path).iter("studentAnswer")
-    ]
-    labels = {element.attrib["id"]: element.attrib["accuracy"] for element in elements}
-    assert len(labels) == len(elements)
+def read_accuracies(folder: Path) -> dict[str, str]:
+    """Return the labels of all answers in the XML files of a folder, by the id of the answer."""
+    labels: dict[str, str] = {}
+    for path in folder.rglob("*.xml"):
+        for element in ElementTree.parse(path).iter("studentAnswer"):
+            answer_id = element.attrib["id"]
+            assert answer_id not in labels
+            labels[answer_id] = element.attrib["accuracy"]
     return labels
 
 
-def test_a_small_corpus_by_hand(write: Write, tmp_path: Path) -> None:
-    """Repetitions are removed first: without them, question b has too few correct answers."""
-    texts = ["one", "two", "three", "four", "two", "Two"]
-    for name in "ab":
-        ids = {f"{name}.{number}": "" for number in range(6)}
-        write(f"in/{name}.xml", question_file(name, ids, texts))
-    labels = {
-        "a": ["correct", "correct", "correct", "irrelevant", "social", "incorrect"],
-        "b": ["correct", "correct", "social", "irrelevant", "correct", "incorrect"],
-    }
-    rows = [
-        f"{name}.{number},x,,{label}\n"
-        for name, of_question in labels.items()
-        for number, label in enumerate(of_question)
-    ]
-    write("in/annotations.csv", HEADER + "".join(rows))
-    none = ["--held_out_questions", "0", "--held_out_answers", "0"]
-    command = [f"{FOLDER}/prepare.py", "--input_dir", tmp_path / "in", *none]
-    printed = succeeds([*command, "--output_dir", tmp_path / "out"])
+# The answers to each of two questions, a and b, and their labels by one annotator.
+SIX_TEXTS = ["one", "two", "three", "four", "two", "Two"]
+SIX_LABELS = {
+    "a": ["correct", "correct", "correct", "irrelevant", "social", "incorrect"],
+    "b": ["correct", "correct", "social", "irrelevant", "correct", "incorrect"],
+}
 
+
+@pytest.fixture
+def small_corpus(write: Write) -> list[object]:
+    """Write two questions and their annotations; return the command that prepares the corpus.
+
+    No answers are held out. The flag --output_dir is to be added.
+    """
+    rows = ""
+    for question, labels in SIX_LABELS.items():
+        ids = {f"{question}.{number}": "" for number in range(6)}
+        write(f"in/{question}.xml", question_file(question, ids, SIX_TEXTS))
+        for number, label in enumerate(labels):
+            rows += f"{question}.{number},x,,{label}\n"
+    folder = write("in/annotations.csv", HEADER + rows).parent
+    held_out = ["--held_out_questions", "0", "--held_out_answers", "0"]
+    return [f"{FOLDER}/prepare.py", "--input_dir", folder, *held_out, "--output_dir"]
+
+
+def test_a_small_corpus_by_hand(small_corpus: list[object], tmp_path: Path) -> None:
+    """The fifth answer to each question repeats the second one.
+
+    Repeated answers are removed first. Without its repeated answer, question b has too few correct
+    answers, and is removed too.
+    """
+    printed = succeeds([*small_corpus, tmp_path / "out"])
     assert "12 answers, 10 without repetitions\n" in printed
     assert "removed: question b, 2 of 5 answers are correct\n" in printed
-    assert "kappa" not in printed
     # The repetition a.4 is gone. A text that differs in letter case is another text.
-    assert accuracies(tmp_path / "out/train") == {
-        "a.0": "correct", "a.1": "correct", "a.2": "correct", "a.3": "irrelevant",
+    assert read_accuracies(tmp_path / "out/train") == {
+        "a.0": "correct",
+        "a.1": "correct",
+        "a.2": "correct",
+        "a.3": "irrelevant",
         "a.5": "contradictory",
-    }  # fmt: skip
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["train"]
-    # The question and its references are as they were.
-    (prepared,) = responses.read_responses(tmp_path / "out/train").groupby("question")
-    assert prepared[1]["references"].iloc[0] == ["Because."]
+    }
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["train"]
 
-    # Nothing is overwritten, and nothing is left if there is nothing to write.
-    assert "out: holds files already; remove them, or gi" in fails(
-        [*command, "--output_dir", tmp_path / "out"]
-    )
-    write("in/annotations.csv", HEADER + "".join(rows).replace(",correct", ",irrelevant"))
-    line = fails([*command, "--output_dir", tmp_path / "new"])
-    assert "no question is left, expected one with at least 3 correct answers" in line
+
+def test_one_annotator_has_no_kappa(small_corpus: list[object], tmp_path: Path) -> None:
+    assert "kappa" not in succeeds([*small_corpus, tmp_path / "out"])
+
+
+def test_preparation_keeps_the_references_of_a_question(
+    small_corpus: list[object], tmp_path: Path
+) -> None:
+    succeeds([*small_corpus, tmp_path / "out"])
+    prepared = responses.read_responses(tmp_path / "out/train")
+    assert prepared["question"].nunique() == 1
+    assert prepared["references"].iloc[0] == ["Because."]
+
+
+def test_preparation_overwrites_no_files(small_corpus: list[object], tmp_path: Path) -> None:
+    succeeds([*small_corpus, tmp_path / "out"])
+    message = fails([*small_corpus, tmp_path / "out"])
+    assert "out: holds files already; remove them, or gi" in message
+
+
+def test_nothing_is_written_if_no_question_is_left(
+    small_corpus: list[object], tmp_path: Path
+) -> None:
+    path = tmp_path / "in/annotations.csv"
+    path.write_text(path.read_text().replace(",correct", ",irrelevant"))
+    message = fails([*small_corpus, tmp_path / "new"])
+    assert "no question is left, expected one with at least 3 correct answers" in message
     assert not (tmp_path / "new").exists()
 
 
@@ -236,85 +299,152 @@ def test_question_files_of_the_same_name_are_refused(write: Write, tmp_path: Pat
     assert "a.xml: has the name of" in line
 
 
-def test_the_simulated_corpus_is_prepared(challenge_kit: Kits, tmp_path: Path) -> None:
-    """The sets share no answer; models learn from the one and predict the others."""
-    kit = challenge_kit("student_response")
-    annotated = kit / FOLDER / "data/annotated_data"
-    out = tmp_path / "out"
-    command = [f"{FOLDER}/prepare.py", "--output_dir", out]
-    printed = succeeds(command, kit=kit)
-    for text in (
-        # The second annotator labels a fifth of the answers at random, so that the two agree on at
-        # least 0.8 of them, and kappa is near 0.78.
-        "of first and second on 1",
-        "removed: question A0_0, ",
-        "removed: question A0_1, 0 of ",
-    ):
-        assert text in printed
-    kappa = float(printed.split()[1])
+@dataclass(frozen=True)
+class Prepared:
+    """A corpus of annotated answers after its preparation."""
+
+    # The folder with a folder for each set: training, unseen answers, unseen questions.
+    folder: Path
+    output: str
+
+    def labels(self, name: str) -> dict[str, str]:
+        """Return the labels of a set by the id of the answer."""
+        return read_accuracies(self.folder / name)
+
+    @property
+    def all_labels(self) -> dict[str, str]:
+        """The labels of all sets by the id of the answer, which must be in one set alone."""
+        return read_accuracies(self.folder)
+
+
+@pytest.fixture(scope="module")
+def simulated_corpus(challenge_kit: Kits, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """Prepare the simulated corpus. Tests share it and must not change it."""
+    folder = tmp_path_factory.mktemp("simulated") / "out"
+    command = [f"{FOLDER}/prepare.py", "--output_dir", folder]
+    return Prepared(folder, succeeds(command, kit=challenge_kit("student_response")))
+
+
+def test_the_agreement_of_two_annotators_is_printed(simulated_corpus: Prepared) -> None:
+    """The second annotator labels a fifth of the answers at random.
+
+    Therefore the two agree on at least 0.8 of them, and kappa is near 0.78.
+    """
+    assert "of first and second on 1" in simulated_corpus.output
+    kappa = float(simulated_corpus.output.split()[1])
     # The standard deviation of agreement is √(0.16 · 0.84 / 180) = 0.03, that of kappa 0.04.
     assert 0.65 < kappa < 0.95
 
-    sets = {name: accuracies(out / name) for name in prepare.FOLDERS}
-    assert all(sets.values())
-    all_ids = [answer_id for labels in sets.values() for answer_id in labels]
-    assert len(all_ids) == len(set(all_ids))
-    rows = pd.read_csv(annotated / annotations.FILE)
-    assert set(all_ids) < set(rows["id"])
-    # The files are marked as simulated, and may be replaced by others.
-    assert sorted(fingerprints.simulated_files(out)) == sorted(out.rglob("*.xml"))
-    succeeds([*command, "--seed", "1"], kit=kit)
-    assert {name: accuracies(out / name) for name in prepare.FOLDERS} != sets
 
-    model = [f"{FOLDER}/sample_model_majority.py", "--train_dir", out / "train"]
-    succeeds([*model, "--test_dir", out, "--output_dir", tmp_path], kit=kit)
-    evaluate = evaluation("student_response", tmp_path, "--input_dir", out)
+def test_removed_questions_are_named(simulated_corpus: Prepared) -> None:
+    assert "removed: question A0_0, " in simulated_corpus.output
+    assert "removed: question A0_1, 0 of " in simulated_corpus.output
+
+
+def test_the_sets_share_no_answer(simulated_corpus: Prepared, challenge_kit: Kits) -> None:
+    for name in prepare.FOLDERS:
+        assert simulated_corpus.labels(name)
+    annotated = challenge_kit("student_response") / FOLDER / "data/annotated_data"
+    rows = pd.read_csv(annotated / annotations.FILE)
+    # `all_labels` refuses an answer that is in two sets.
+    assert set(simulated_corpus.all_labels) < set(rows["id"])
+
+
+def test_the_files_of_a_simulated_corpus_are_marked_as_simulated(
+    simulated_corpus: Prepared,
+) -> None:
+    files = sorted(simulated_corpus.folder.rglob("*.xml"))
+    assert sorted(fingerprints.simulated_files(simulated_corpus.folder)) == files
+
+
+def test_a_simulated_corpus_may_be_replaced_by_another(
+    simulated_corpus: Prepared, challenge_kit: Kits, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(simulated_corpus.folder, tmp_path / "out"))
+    command = [f"{FOLDER}/prepare.py", "--output_dir", folder, "--seed", "1"]
+    again = Prepared(folder, succeeds(command, kit=challenge_kit("student_response")))
+    for name in prepare.FOLDERS:
+        assert again.labels(name) != simulated_corpus.labels(name)
+
+
+def test_a_model_of_the_training_set_is_scored_on_the_others(
+    simulated_corpus: Prepared, challenge_kit: Kits, tmp_path: Path
+) -> None:
+    kit = challenge_kit("student_response")
+    folder = simulated_corpus.folder
+    folders = ["--train_dir", folder / "train", "--test_dir", folder, "--output_dir", tmp_path]
+    succeeds([f"{FOLDER}/sample_model_majority.py", *folders], kit=kit)
+    evaluate = evaluation("student_response", tmp_path, "--input_dir", folder)
     assert "(mean macro F1 of 2 test sets)" in succeeds(evaluate, kit=kit)
     assert last_record(tmp_path)["origin"] == "simulated"
 
 
-def test_released_answers_are_prepared_already_but_for_one_question(
-    real_data: Path, write: Write, tmp_path: Path
-) -> None:
-    """The released files of BEETLE are the result of this preparation.
+# The released files of BEETLE are the result of such a preparation: no answer is repeated, and each
+# question has three correct answers. In a single question, more than 80 % of the answers have the
+# same label.
 
-    No answer is repeated, and each question has three correct answers; in a single question, more
-    than 80 % of the answers have the same label. With 16 and 10 % held out, the sets have the sizes
-    of 46 questions and 3,881 answers.
-    """
-    beetle = real_data / "related/student_response/beetle_5way/train/Core"
-    demand = {label: name for name, label in reversed(annotations.DEMAND.items())}
+
+@pytest.fixture(scope="module")
+def beetle(real_data: Path) -> Path:
+    """Return the folder of BEETLE's released files."""
+    return real_data / "related/student_response/beetle_5way/train/Core"
+
+
+@pytest.fixture(scope="module")
+def prepared_beetle(beetle: Path, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """Prepare the released files of BEETLE, with their labels as annotations."""
+    folder = tmp_path_factory.mktemp("beetle")
+    shutil.copytree(beetle, folder / "in")
     answers = responses.read_responses(beetle)
-    rows = [
-        f"{answer_id},x,,{demand[label]}\n"
-        for answer_id, label in zip(answers["id"], answers["label"], strict=True)
-    ]
-    for path in beetle.glob("*.xml"):
-        write(f"in/{path.name}", path.read_text(encoding="utf-8"))
-    write("in/annotations.csv", HEADER + "".join(rows))
-    out = tmp_path / "out"
-    command = [f"{FOLDER}/prepare.py", "--input_dir", tmp_path / "in", "--output_dir", out]
-    printed = succeeds(command)
+    # Several names of annotations become the same label: take the first one.
+    annotation_by_label: dict[str, str] = {}
+    for annotation, label in annotations.DEMAND.items():
+        annotation_by_label.setdefault(label, annotation)
+    rows = ""
+    for answer_id, label in zip(answers["id"], answers["label"], strict=True):
+        rows += f"{answer_id},x,,{annotation_by_label[label]}\n"
+    (folder / "in/annotations.csv").write_text(HEADER + rows)
+    command = [f"{FOLDER}/prepare.py", "--input_dir", folder / "in"]
+    return Prepared(folder / "out", succeeds([*command, "--output_dir", folder / "out"]))
 
-    assert "3,941 answers, 3,941 without repetitions\n" in printed
-    removed = [line for line in printed.splitlines() if line.startswith("removed")]
-    assert removed == [
+
+def test_released_answers_are_prepared_already_but_for_one_question(
+    prepared_beetle: Prepared,
+) -> None:
+    lines = prepared_beetle.output.splitlines()
+    assert "3,941 answers, 3,941 without repetitions" in lines
+    assert [line for line in lines if line.startswith("removed")] == [
         "removed: question GIVE_CIRCUIT_TYPE_HYBRID_EXPLAIN_Q3, 88% of the answers are correct"
     ]
-    sets = {name: accuracies(out / name) for name in prepare.FOLDERS}
-    n_files = [len(list((out / name).glob("*.xml"))) for name in prepare.FOLDERS]
-    # 16 % of 46 questions are 7.
-    assert n_files[0] == 39
-    assert n_files[2] == 7
-    counts = Counter(label for labels in sets.values() for label in labels.values())
+
+
+def test_a_share_of_the_released_questions_is_held_out(prepared_beetle: Prepared) -> None:
+    """16 % of the 46 questions that are left are 7."""
+    train, _, unseen_questions = prepare.FOLDERS
+    assert len(list((prepared_beetle.folder / train).glob("*.xml"))) == 39
+    assert len(list((prepared_beetle.folder / unseen_questions).glob("*.xml"))) == 7
+
+
+def test_released_answers_keep_their_labels(prepared_beetle: Prepared, beetle: Path) -> None:
+    released = read_accuracies(beetle)
+    prepared = prepared_beetle.all_labels
+    for answer_id, label in prepared.items():
+        assert label == released[answer_id]
     # The counts of the released files, without the removed question.
-    assert counts == {
-        "correct": 1665 - 53, "partially_correct_incomplete": 919 - 3, "contradictory": 1049 - 4,
-        "irrelevant": 113, "non_domain": 195,
-    }  # fmt: skip
-    label_of_id = dict(zip(answers["id"], answers["label"], strict=True))
-    for labels in sets.values():
-        assert all(label_of_id[answer_id] == label for answer_id, label in labels.items())
-    known = Counter(sets[prepare.TRAIN].values()) + Counter(sets[responses.UNSEEN_ANSWERS].values())
-    held_out = Counter(sets[responses.UNSEEN_ANSWERS].values())
-    assert held_out == {label: round(0.1 * n) for label, n in known.items()}
+    assert Counter(prepared.values()) == {
+        "correct": 1665 - 53,
+        "partially_correct_incomplete": 919 - 3,
+        "contradictory": 1049 - 4,
+        "irrelevant": 113,
+        "non_domain": 195,
+    }
+
+
+def test_a_tenth_of_the_released_answers_of_every_label_is_held_out(
+    prepared_beetle: Prepared,
+) -> None:
+    """The answers are those to the questions that are not held out."""
+    train = Counter(prepared_beetle.labels(prepare.TRAIN).values())
+    held_out = Counter(prepared_beetle.labels(responses.UNSEEN_ANSWERS).values())
+    expected = {label: round(0.1 * n_answers) for label, n_answers in (train + held_out).items()}
+    assert held_out == expected
