@@ -23,11 +23,14 @@ TRAIN, TEST = "KCT_train_public.txt", "KCT_test_public.txt"
 def to_lines(*records: Mapping[str, object]) -> str:
     """Return queries in the challenge's format, numbered from 0.
 
-    By default a query is `[MASK]` and its answer `x`.
+    A record holds keys of a query that differ from the default: the query `[MASK]` with the answer
+    `x`.
     """
-    known: dict[str, object] = {"query": "[MASK]", "answer": ["x"]}
-    numbered = ({"qid": str(number), **known, **more} for number, more in enumerate(records))
-    return "".join(f"{json.dumps(record, ensure_ascii=False)}\r\n" for record in numbered)
+    lines = []
+    for number, record in enumerate(records):
+        default = {"qid": str(number), "query": "[MASK]", "answer": ["x"]}
+        lines.append(json.dumps({**default, **record}, ensure_ascii=False))
+    return "".join(f"{line}\r\n" for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -88,33 +91,47 @@ GUESSES = """id,ret
 """
 
 
-def test_scores_by_kind_are_means_over_the_queries_of_the_kind(write: Write) -> None:
-    """The scores by kind are printed. They also stand on the page and in the record."""
-    folder = write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
+# Of each kind: number of queries, mean score, share of queries that are answered in full.
+SCORES_BY_KIND = [
+    ["domain: 3", "1", "0.0000", "0.0%"],
+    ["domain: b", "2", "0.5000", "50.0%"],
+    ["domain: unknown", "1", "0.6667", "0.0%"],
+    ["NeedReasoning: False", "1", "0.0000", "0.0%"],
+    ["NeedReasoning: True", "1", "1.0000", "100.0%"],
+    ["NeedReasoning: two facts", "1", "0.0000", "0.0%"],
+    ["NeedReasoning: unknown", "1", "0.6667", "0.0%"],
+]
+
+
+@pytest.fixture
+def guessed(write: Write) -> Path:
+    """Return a folder with `QUERIES_OF_KINDS` and the submission `GUESSES`."""
     write("submission.csv", GUESSES)
-    out = succeeds(evaluation("cloze", folder))
-    rows = [
-        ["domain: 3", "1", "0.0000", "0.0%"],
-        ["domain: b", "2", "0.5000", "50.0%"],
-        ["domain: unknown", "1", "0.6667", "0.0%"],
-        ["NeedReasoning: False", "1", "0.0000", "0.0%"],
-        ["NeedReasoning: True", "1", "1.0000", "100.0%"],
-        ["NeedReasoning: two facts", "1", "0.0000", "0.0%"],
-        ["NeedReasoning: unknown", "1", "0.6667", "0.0%"],
-    ]
-    # The first line says what is scored, and the second is the header.
-    lines = [re.split("  +", line) for line in out.splitlines()]
-    assert lines[2 : 2 + len(rows)] == rows
+    return write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
 
-    page = page_in(folder)
-    assert page.table("Score by domain").rows == rows
-    for name in ("Answered in full", "Answered in part", "Without a guess"):
-        assert page.tables[0].row(name)[1] == "25.0%"
 
+def test_the_score_is_the_mean_over_all_queries(guessed: Path) -> None:
+    succeeds(evaluation("cloze", guessed))
     mean = (1 + 0 + 2 / 3 + 0) / 4
-    assert scores_in(folder)["score"] == pytest.approx(mean)
-    assert last_record(folder)["score"] == scores_in(folder)["score"]
-    assert last_record(folder)["parts"]["domain: b"] == 0.5
+    assert scores_in(guessed)["score"] == pytest.approx(mean)
+    assert last_record(guessed)["score"] == scores_in(guessed)["score"]
+
+
+def test_scores_by_kind_are_means_over_the_queries_of_the_kind(guessed: Path) -> None:
+    """The scores by kind are printed. They also stand on the page and in the record."""
+    output = succeeds(evaluation("cloze", guessed))
+    # The first line says what is scored, and the second is the header.
+    _, _, *lines = [re.split("  +", line) for line in output.splitlines()]
+    assert lines[: len(SCORES_BY_KIND)] == SCORES_BY_KIND
+    assert page_in(guessed).table("Score by domain").rows == SCORES_BY_KIND
+    assert last_record(guessed)["parts"]["domain: b"] == 0.5
+
+
+def test_the_page_tells_which_queries_are_answered_in_full_in_part_or_not(guessed: Path) -> None:
+    succeeds(evaluation("cloze", guessed))
+    facts = page_in(guessed).tables[0]
+    for name in ("Answered in full", "Answered in part", "Without a guess"):
+        assert facts.row(name)[1] == "25.0%"
 
 
 def test_booleans_may_be_numbers_or_texts(write: Write) -> None:
@@ -128,34 +145,39 @@ def test_booleans_may_be_numbers_or_texts(write: Write) -> None:
 def test_the_simulated_test_file_has_only_ids_and_texts(challenge_kit: Kits) -> None:
     """The challenge's description gives no other keys for the test file."""
     data = challenge_kit("cloze") / FOLDER / "data/train_data"
-    for name, keys in (
-        (TRAIN, ["qid", "query", "answer", "domain", "NeedReasoning"]),
-        (TEST, ["qid", "query"]),
-    ):
-        for line in (data / name).read_text().splitlines():
-            assert list(json.loads(line)) == keys
+    for line in (data / TRAIN).read_text().splitlines():
+        assert list(json.loads(line)) == ["qid", "query", "answer", "domain", "NeedReasoning"]
+    for line in (data / TEST).read_text().splitlines():
+        assert list(json.loads(line)) == ["qid", "query"]
 
 
-def test_both_spellings_of_the_guess_column_are_accepted(write: Write) -> None:
-    for header in ("id,ret", "id,Ret", "Ret,id", "Ret,id,ret"):
-        cells = {"id": "7", "ret": '"[""x""]"', "Ret": '"[""x""]"'}
-        if header == "Ret,id,ret":
-            # The usual spelling counts.
-            cells["Ret"] = "[]"
-        row = ",".join(cells[name] for name in header.split(","))
-        path = write("submission.csv", f"{header}\n{row}\n")
-        assert queries.read_guesses(path, ["7"]) == [["x"]], header
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("id,ret", '7,"[""x""]"'),
+        ("id,Ret", '7,"[""x""]"'),
+        ("Ret,id", '"[""x""]",7'),
+        # In a file with both spellings, the column "ret" counts.
+        ("Ret,id,ret", '[],7,"[""x""]"'),
+    ],
+)
+def test_both_spellings_of_the_guess_column_are_accepted(
+    write: Write, header: str, row: str
+) -> None:
+    path = write("submission.csv", f"{header}\n{row}\n")
+    assert queries.read_guesses(path, ["7"]) == [["x"]]
+
+
+def test_another_name_of_the_guess_column_is_refused(write: Write) -> None:
     path = write("submission.csv", 'id,guess\n7,"[""x""]"\n')
     with pytest.raises(InputError, match="column 'ret' is missing, found: id, guess"):
         queries.read_guesses(path, ["7"])
 
 
-def test_with_one_candidate_only_the_first_guess_counts(write: Write) -> None:
-    folder = write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
-    write("submission.csv", GUESSES)
+def test_with_one_candidate_only_the_first_guess_counts(guessed: Path) -> None:
     # Only the first guess at query 0 is right. The first guess at query 2 is "y".
-    assert "score 0.2500" in succeeds(evaluation("cloze", folder, "--candidates", "1"))
-    assert last_record(folder)["rules"] == "first guess"
+    assert "score 0.2500" in succeeds(evaluation("cloze", guessed, "--candidates", "1"))
+    assert last_record(guessed)["rules"] == "first guess"
 
 
 @pytest.mark.parametrize(
@@ -236,11 +258,28 @@ def test_the_score_on_real_queries_is_the_measured_one(real_data: Path, tmp_path
     assert scores_in(tmp_path)["score"] == pytest.approx(0.2108, abs=1e-4)
 
 
-def test_queries_may_be_utf_16_or_packed_by_gzip_and_other_formats_are_named(write: Write) -> None:
-    line = '{"qid": "a", "query": "x [MASK]"}\n'
-    for content in (line.encode("utf-16"), gzip.compress(line.encode())):
-        assert queries.read_queries(write("q.txt", content), answers=False)["id"].tolist() == ["a"]
-    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"
-    for content, fault in ((pointer, "`git lfs pull`"), ("<!DOCTYPE html>", "is a web page")):
-        with pytest.raises(InputError, match=fault):
-            queries.read_queries(write("q.txt", content), answers=False)
+LINE = '{"qid": "a", "query": "x [MASK]"}\n'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(LINE.encode("utf-16"), id="UTF-16"),
+        pytest.param(gzip.compress(LINE.encode()), id="gzip"),
+    ],
+)
+def test_queries_may_be_utf_16_or_packed_by_gzip(write: Write, content: bytes) -> None:
+    table = queries.read_queries(write("q.txt", content), answers=False)
+    assert table["id"].tolist() == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "`git lfs pull`"),
+        ("<!DOCTYPE html>", "is a web page"),
+    ],
+)
+def test_other_formats_are_named(write: Write, content: str, fault: str) -> None:
+    with pytest.raises(InputError, match=fault):
+        queries.read_queries(write("q.txt", content), answers=False)

@@ -1,7 +1,8 @@
 """Rules that the scripts of all four related challenges keep, from the sample to the score."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from common import fingerprints, provenance, writing
 from common.errors import InputError
@@ -176,19 +177,30 @@ SEEDS = pytest.mark.parametrize(("seed", "is_as_in_the_kit"), [(0, True), (1, Fa
 def test_a_seed_sets_the_sample(
     challenge: str, seed: int, is_as_in_the_kit: bool, challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """All files of the sample are marked as simulated."""
+    """The same seed gives the same files, another seed other files."""
     data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
     script = f"related_challenges/{challenge}/generate_sample.py"
 
     succeeds([script, "--output_dir", tmp_path, "--seed", seed])
 
-    paths = sorted(path for path in tmp_path.glob("*_data/**/*") if path.is_file())
+    paths = files_of_sample(tmp_path)
     assert paths
-    assert sorted(fingerprints.simulated_files(tmp_path)) == paths
-    are_equal = [
-        path.read_bytes() == (data / path.relative_to(tmp_path)).read_bytes() for path in paths
-    ]
+    are_equal = []
+    for path in paths:
+        path_in_kit = data / path.relative_to(tmp_path)
+        are_equal.append(path.read_bytes() == path_in_kit.read_bytes())
     assert all(are_equal) == is_as_in_the_kit
+
+
+def files_of_sample(folder: Path) -> list[Path]:
+    """Return the files of a sample, sorted. They lie in folders such as train_data."""
+    return sorted(path for path in folder.glob("*_data/**/*") if path.is_file())
+
+
+@pytest.mark.parametrize("challenge", CHALLENGES)
+def test_all_files_of_a_sample_are_marked_as_simulated(challenge: str, challenge_kit: Kits) -> None:
+    data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
+    assert sorted(fingerprints.simulated_files(data)) == files_of_sample(data)
 
 
 @SEEDS
@@ -196,7 +208,7 @@ def test_a_seed_sets_the_sample(
 def test_a_seed_sets_the_folds(
     challenge: str, seed: int, is_as_in_the_kit: bool, challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """Debiasing has no folds."""
+    """Debiasing is left out, since it has no folds."""
     data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
     script = f"related_challenges/{challenge}/local_data_split.py"
     folders = ["--input_dir", data / "train_data", "--output_dir", tmp_path]
@@ -206,11 +218,18 @@ def test_a_seed_sets_the_folds(
     folds_in_the_kit = (data / "test_input/folds.csv").read_bytes()
     folds_made = (tmp_path / "folds.csv").read_bytes()
     assert (folds_made == folds_in_the_kit) == is_as_in_the_kit
-    # The record names all files that the folds come from, so that a use of the folds with other
-    # files is noticed.
-    made_from = vars(provenance.read(tmp_path / "folds.csv"))["made_from"]
-    paths = [*data.glob("train_data/*.xml"), *data.glob("train_data/*train*")]
-    assert {Path(name).name for name in made_from} == {path.name for path in paths}
+
+
+@pytest.mark.parametrize("challenge", [name for name in CHALLENGES if name != "debiasing"])
+def test_the_record_of_folds_names_all_files_that_they_come_from(
+    challenge: str, challenge_kit: Kits
+) -> None:
+    """By the record, a use of the folds with other files is noticed."""
+    data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
+    record = provenance.read(data / "test_input/folds.csv")
+    assert record is not None
+    sources = [*data.glob("train_data/*.xml"), *data.glob("train_data/*train*")]
+    assert {Path(name).name for name in record.made_from} == {path.name for path in sources}
 
 
 @pytest.mark.parametrize("challenge", CHALLENGES)
@@ -220,117 +239,189 @@ def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
     write("in/mine.txt", "")
     submission = write("in/mine.csv", "id,label\n1,x\n")
     folder = submission.parent
-    model = f"sample_model_{quickest_model(challenge)}"
-    for script in ("local_data_split", model, "local_evaluation", "check_submission"):
-        command = [f"related_challenges/{challenge}/{script}.py", "--input_dir", folder]
-        if script == "check_submission":
-            command.append(submission)
-        else:
-            command += ["--output_dir", folder.parent]
-
-        line = fails(command)
-
-        missing, separator, hint = line.partition(": file not found")
+    scripts = f"related_challenges/{challenge}"
+    input_flags = ["--input_dir", folder]
+    output_flags = ["--output_dir", folder.parent]
+    commands = [
+        [f"{scripts}/local_data_split.py", *input_flags, *output_flags],
+        [f"{scripts}/sample_model_{quickest_model(challenge)}.py", *input_flags, *output_flags],
+        [f"{scripts}/local_evaluation.py", *input_flags, *output_flags],
+        [f"{scripts}/check_submission.py", *input_flags, submission],
+    ]
+    for command in commands:
+        missing, separator, hint = fails(command).partition(": file not found")
         assert separator
         if challenge == "student_response":
             # Files of questions may have any names, so the folder itself or *.xml is named.
-            assert missing.rstrip("/") == str(folder) or Path(missing).parent == folder
+            assert folder in (Path(missing), Path(missing).parent)
         else:
             assert Path(missing).parent == folder
             assert hint.startswith("; the folder holds mine.")
 
 
-@pytest.mark.parametrize(
-    ("challenge", "model"),
-    [
-        pytest.param(
-            challenge,
-            model,
-            marks=needs_blocks(f"related_challenges/{challenge}/sample_model_{model}.py"),
-        )
-        for challenge, models in SCORES.items()
-        for model in models
-    ],
-)
-def test_every_model_repeats_itself_and_has_the_expected_score(
-    challenge: str, model: str, challenge_kit: Kits, tmp_path: Path
-) -> None:
-    """With the quickest model, the page, the record and the check are tested too."""
-    kit = challenge_kit(challenge)
-    folder = f"related_challenges/{challenge}"
-    submission = tmp_path / "submission.csv"
-    predict = [f"{folder}/sample_model_{model}.py", "--local", "--output_dir", tmp_path]
+@dataclass(frozen=True)
+class ScoredModel:
+    """A sample model that was run with --local and scored on the sample of its challenge."""
 
-    succeeds(predict, kit=kit)
-    score_flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
-    printed = succeeds([f"{folder}/local_evaluation.py", *score_flags], kit=kit)
+    challenge: str
+    model: str
+    kit: Path
+    # The folder of the submission and of the scores.
+    folder: Path
+    # What the evaluation prints.
+    printed: str
 
-    score_path = tmp_path / f"scores_{challenge}.txt"
-    score = float(score_path.read_text().splitlines()[0].removeprefix("score:"))
-    tolerance = TOLERANCE_OF_FITTED_MODELS.get(model, TOLERANCE_OF_COUNTING_MODELS)
-    assert score == pytest.approx(SCORES[challenge][model], abs=tolerance)
-    assert f"score {score:.4f}" in printed
-    # The ensemble is too slow for a second run.
-    if model != "ensemble":
-        first_content = submission.read_bytes()
-        succeeds(predict, kit=kit)
-        assert submission.read_bytes() == first_content
-    if model == quickest_model(challenge):
-        assert printed.endswith(f"written: {score_path}, {score_path.with_suffix('.html')}\n")
-        require_page_and_record(challenge, submission, score)
-        checked = succeeds([f"{folder}/check_submission.py", submission], kit=kit)
-        assert f"submission.csv: valid for {challenge}\n" in checked
-        assert CHALLENGES[challenge].checked in checked
-        assert len(checked.splitlines()) == 3
+    @property
+    def scripts(self) -> str:
+        """The folder of the challenge's scripts."""
+        return f"related_challenges/{self.challenge}"
+
+    @property
+    def predict(self) -> list[object]:
+        """The command that writes the submission."""
+        script = f"{self.scripts}/sample_model_{self.model}.py"
+        return [script, "--local", "--output_dir", self.folder]
+
+    @property
+    def submission(self) -> Path:
+        return self.folder / "submission.csv"
+
+    @property
+    def score_path(self) -> Path:
+        """The text file of the scores."""
+        return self.folder / f"scores_{self.challenge}.txt"
+
+    @property
+    def score(self) -> float:
+        first_line, *_ = self.score_path.read_text().splitlines()
+        return float(first_line.removeprefix("score:"))
 
 
-def require_page_and_record(challenge: str, submission: Path, score: float) -> None:
-    """Check the page and the record of the score that the challenge's quickest model has."""
-    expected = CHALLENGES[challenge]
-    model = quickest_model(challenge)
+@pytest.fixture(scope="module")
+def scored_model(
+    request: pytest.FixtureRequest, challenge_kit: Kits, tmp_path_factory: pytest.TempPathFactory
+) -> ScoredModel:
+    """Run and score the model that `request.param` names: challenge and model."""
+    challenge, model = request.param
+    folder = tmp_path_factory.mktemp(model)
+    scored = ScoredModel(challenge, model, challenge_kit(challenge), folder, printed="")
+    succeeds(scored.predict, kit=scored.kit)
+    score_flags = ["--submission_dir", folder, "--output_dir", folder]
+    printed = succeeds([f"{scored.scripts}/local_evaluation.py", *score_flags], kit=scored.kit)
+    return replace(scored, printed=printed)
 
-    page = page_in(submission.parent)
-    assert f" {score:.4f} " in page.text
+
+def model_parameter(challenge: str, model: str) -> Any:
+    """Return a parameter of the fixture `scored_model`, skipped if a user has edited the model."""
+    needs_model = needs_blocks(f"related_challenges/{challenge}/sample_model_{model}.py")
+    return pytest.param((challenge, model), marks=needs_model, id=f"{challenge}-{model}")
+
+
+MODEL_PARAMETERS = [
+    model_parameter(challenge, model) for challenge, models in SCORES.items() for model in models
+]
+QUICKEST_PARAMETERS = [
+    model_parameter(challenge, quickest_model(challenge)) for challenge in CHALLENGES
+]
+every_model = pytest.mark.parametrize("scored_model", MODEL_PARAMETERS, indirect=True)
+quickest_models = pytest.mark.parametrize("scored_model", QUICKEST_PARAMETERS, indirect=True)
+
+
+@every_model
+def test_every_model_has_the_expected_score(scored_model: ScoredModel) -> None:
+    expected = SCORES[scored_model.challenge][scored_model.model]
+    tolerance = TOLERANCE_OF_FITTED_MODELS.get(scored_model.model, TOLERANCE_OF_COUNTING_MODELS)
+    assert scored_model.score == pytest.approx(expected, abs=tolerance)
+    assert f"score {scored_model.score:.4f}" in scored_model.printed
+
+
+@every_model
+def test_every_model_repeats_itself(scored_model: ScoredModel) -> None:
+    if scored_model.model == "ensemble":
+        pytest.skip("the ensemble is too slow for a second run")
+    first_content = scored_model.submission.read_bytes()
+    succeeds(scored_model.predict, kit=scored_model.kit)
+    assert scored_model.submission.read_bytes() == first_content
+
+
+@quickest_models
+def test_the_evaluation_names_the_files_that_it_writes(scored_model: ScoredModel) -> None:
+    text_path = scored_model.score_path
+    page_path = text_path.with_suffix(".html")
+    assert scored_model.printed.endswith(f"written: {text_path}, {page_path}\n")
+
+
+@quickest_models
+def test_the_page_tells_the_score_and_what_was_scored(scored_model: ScoredModel) -> None:
+    page = page_in(scored_model.folder)
+    assert f" {scored_model.score:.4f} " in page.text
     assert "simulated" in page.text
     facts = page.tables[0]
-    assert facts.row("Submission")[1] == str(submission)
-    assert facts.row(expected.row[0]) == expected.row
+    assert facts.row("Submission")[1] == str(scored_model.submission)
+    expected_row = CHALLENGES[scored_model.challenge].row
+    assert facts.row(expected_row[0]) == expected_row
 
-    line = last_record(submission.parent)
-    assert (line["task"], line["model"], line["score"]) == (challenge, model, score)
-    assert line["metric_name"] == expected.metric
-    assert line["origin"] == "simulated"
-    assert f"sample_model_{model}.py" in line["script"]
+
+@quickest_models
+def test_the_record_tells_the_score_and_what_was_scored(scored_model: ScoredModel) -> None:
+    record = last_record(scored_model.folder)
+    assert record["task"] == scored_model.challenge
+    assert record["model"] == scored_model.model
+    assert record["score"] == scored_model.score
+    assert record["metric_name"] == CHALLENGES[scored_model.challenge].metric
+    assert record["origin"] == "simulated"
+    assert f"sample_model_{scored_model.model}.py" in record["script"]
     # Debiasing is not split into folds.
-    assert ("3 folds" in line["rules"]) == (challenge != "debiasing")
+    has_folds = scored_model.challenge != "debiasing"
+    assert ("3 folds" in record["rules"]) == has_folds
 
 
-@pytest.mark.parametrize("challenge", FAULTS)
-def test_every_fault_of_a_submission_gets_a_message(
-    challenge: str, write: Write, tmp_path: Path
-) -> None:
-    """The check names all faults. The evaluation names the first and removes older scores."""
+@quickest_models
+def test_the_check_accepts_the_submission_of_a_model(scored_model: ScoredModel) -> None:
+    check = [f"{scored_model.scripts}/check_submission.py", scored_model.submission]
+    checked = succeeds(check, kit=scored_model.kit)
+    assert f"submission.csv: valid for {scored_model.challenge}\n" in checked
+    assert CHALLENGES[scored_model.challenge].checked in checked
+    assert len(checked.splitlines()) == 3
+
+
+def check_faulty(challenge: str, write: Write, folder: Path) -> list[str]:
+    """Write the faulty submission of a challenge and check it; return the faults.
+
+    The input files lie in the folder `in` beside the submission.
+    """
     faulty = FAULTS[challenge]
     for name, content in faulty.files.items():
         write(f"in/{name}", content)
     submission = write("submission.csv", faulty.submission)
-    folder = f"related_challenges/{challenge}"
-    input_flags = ["--input_dir", tmp_path / "in"]
-
-    done = run([f"{folder}/check_submission.py", submission, *input_flags])
+    check = [f"related_challenges/{challenge}/check_submission.py", submission]
+    done = run([*check, "--input_dir", folder / "in"])
     assert done.returncode == 2
     assert done.stdout == ""
-    lines = done.stderr.splitlines()
-    assert len(lines) == len(faulty.messages)
-    for line, message in zip(lines, faulty.messages, strict=True):
-        assert line.startswith(f"error: {submission}: {message}")
-    first_fault = lines[0].removeprefix("error: ")
+    return [line.removeprefix("error: ") for line in done.stderr.splitlines()]
 
-    older_scores = [write(f"scores_{challenge}.{suffix}", "older") for suffix in ("txt", "html")]
-    output_flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
-    # `fails` returns the only line on stderr, without "error: ".
-    assert fails([f"{folder}/local_evaluation.py", *input_flags, *output_flags]) == first_fault
-    assert not any(path.exists() for path in older_scores)
+
+@pytest.mark.parametrize("challenge", FAULTS)
+def test_the_check_names_every_fault_of_a_submission(
+    challenge: str, write: Write, tmp_path: Path
+) -> None:
+    faults = check_faulty(challenge, write, tmp_path)
+    messages = FAULTS[challenge].messages
+    for fault, message in zip(faults, messages, strict=True):
+        assert fault.startswith(f"{tmp_path / 'submission.csv'}: {message}")
+
+
+@pytest.mark.parametrize("challenge", FAULTS)
+def test_the_evaluation_names_the_first_fault_of_a_submission_and_removes_older_scores(
+    challenge: str, write: Write, tmp_path: Path
+) -> None:
+    first_fault, *_ = check_faulty(challenge, write, tmp_path)
+    older_text = write(f"scores_{challenge}.txt", "older")
+    older_page = write(f"scores_{challenge}.html", "older")
+    flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path, "--input_dir", tmp_path / "in"]
+    assert fails([f"related_challenges/{challenge}/local_evaluation.py", *flags]) == first_fault
+    assert not older_text.exists()
+    assert not older_page.exists()
     assert not (tmp_path / "results.jsonl").exists()
 
 
@@ -386,10 +477,12 @@ def test_the_common_check_takes_the_flags_of_the_challenge_that_is_named(
     assert message in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "message"),
-    [(name, *case) for name, cases in WRONG.items() for case in cases],
-)
+WRONG_CASES = []
+for file_name, cases in WRONG.items():
+    WRONG_CASES += [(file_name, content, message) for content, message in cases]
+
+
+@pytest.mark.parametrize(("file", "content", "message"), WRONG_CASES)
 def test_wrong_answers_are_refused(file: str, content: str, message: str, write: Write) -> None:
     path = write(file, content)
     flags = ["--input_dir", path.parent, "--output_dir", path.parent]
@@ -398,27 +491,35 @@ def test_wrong_answers_are_refused(file: str, content: str, message: str, write:
     assert message in line
 
 
-def test_folds_are_described_as_they_were_made(
-    monkeypatch: pytest.MonkeyPatch, write: Write
-) -> None:
-    """The description leaves out flags that name files and folders; folds of others are refused."""
-    # The record of the folds holds the flags of the running script.
+@pytest.fixture
+def folds_file(monkeypatch: pytest.MonkeyPatch, write: Write) -> Path:
+    """Write folds.csv, made from train.txt, and the record folds.json; return folds.csv."""
+    # The record holds the flags of the running script.
     flags = "--output_dir x --folds 3 --input_dir=x --by_question --seed 1 --train_data a"
     monkeypatch.setattr("sys.argv", ["split.py", *flags.split()])
     source = write("train.txt", "x")
     path = source.with_name("folds.csv")
-    record = source.with_name("folds.json")
     table = {"id": ["01", "1", "b,c"], "fold": [2, 0, 1]}
-    writing.write_files({path: table}, record=record, made_from=[source])
+    writing.write_files({path: table}, record=path.with_suffix(".json"), made_from=[source])
+    return path
 
-    assert folds.describe_folds(path) == "3 folds --by_question --seed 1"
-    assert folds.read_folds(path, ["b,c", "01", "1"]).tolist() == [1, 2, 0]
 
-    # The training file has changed since.
-    source.write_text("y")
+def test_folds_are_described_by_the_flags_that_made_them(folds_file: Path) -> None:
+    """The description leaves out flags that name files and folders."""
+    assert folds.describe_folds(folds_file) == "3 folds --by_question --seed 1"
+
+
+def test_folds_without_a_record_are_described_by_a_fingerprint(folds_file: Path) -> None:
+    """Such folds are the user's own."""
+    folds_file.with_suffix(".json").unlink()
+    assert folds.describe_folds(folds_file).startswith("3 folds ")
+
+
+def test_folds_are_read_in_the_order_of_the_ids_asked_for(folds_file: Path) -> None:
+    assert folds.read_folds(folds_file, ["b,c", "01", "1"]).tolist() == [1, 2, 0]
+
+
+def test_folds_of_a_file_that_has_changed_are_refused(folds_file: Path) -> None:
+    folds_file.with_name("train.txt").write_text("y")
     with pytest.raises(InputError, match="was made from other data"):
-        folds.read_folds(path, ["01", "1", "b,c"])
-
-    # Without a record, folds are the user's own and are described by a fingerprint.
-    record.unlink()
-    assert folds.describe_folds(path).startswith("3 folds ")
+        folds.read_folds(folds_file, ["01", "1", "b,c"])

@@ -3,6 +3,7 @@
 import argparse
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 from common.errors import InputError
 
@@ -31,44 +32,57 @@ def test_the_three_options_with_the_highest_scores_are_written(tmp_path: Path) -
         exam.write_predictions(options, questions, wrong)
 
 
-# Questions with their number, the right label, the guesses and the points. The numbers are not in
-# order, since the rows of a submission may be in another order than the questions.
+class Question(NamedTuple):
+    """A question of the exam, and how it is predicted."""
+
+    number: int
+    # The label of the right option.
+    right: str
+    # The labels that are predicted, the most probable first.
+    prediction: str
+    points: float
+
+
+# The numbers are not in order, since the rows of a submission may be in another order than the
+# questions.
 EXAM = [
     # The right label is in place 4. Only the first three places count.
-    (1, "B", "A C D B", 0),
-    (0, "A", "C A B D E", 1 / 2),
-    (3, "E", "A B E", 1 / 3),
-    (2, "E", "B E A", 1 / 2),
-    (4, "C", "", 0),
+    Question(1, right="B", prediction="A C D B", points=0),
+    Question(0, right="A", prediction="C A B D E", points=1 / 2),
+    Question(3, right="E", prediction="A B E", points=1 / 3),
+    Question(2, right="E", prediction="B E A", points=1 / 2),
+    Question(4, right="C", prediction="", points=0),
     # A repeated wrong label takes up two places.
-    (5, "E", "A A E", 1 / 3),
+    Question(5, right="E", prediction="A A E", points=1 / 3),
     # A repeated right label scores once.
-    (6, "A", "A A B", 1),
-    (7, "A", "A", 1),
+    Question(6, right="A", prediction="A A B", points=1),
+    Question(7, right="A", prediction="A", points=1),
 ]
 
 
 def write_exam(write: Write) -> Path:
-    """Write the questions and the guesses of `EXAM`, and return their folder."""
-    questions = [f"{number},Which?,a,b,c,d,e,{label}\n" for number, label, _, _ in sorted(EXAM)]
-    guesses = [f"{number},{text}\n" for number, _, text, _ in EXAM]
-    write("submission.csv", "id,prediction\n" + "".join(guesses))
+    """Write the questions and the predictions of `EXAM`, and return their folder."""
+    questions = [f"{each.number},Which?,a,b,c,d,e,{each.right}\n" for each in sorted(EXAM)]
+    predictions = [f"{each.number},{each.prediction}\n" for each in EXAM]
+    write("submission.csv", "id,prediction\n" + "".join(predictions))
     return write("train.csv", HEADER + "".join(questions)).parent
 
 
 def test_predictions_with_too_many_labels_or_none_are_reported(write: Write) -> None:
+    """The evaluation warns of them, and the check names them."""
     folder = write_exam(write)
-    notes = (
-        "2 {} hold more than 3 labels; only the first 3 count",
-        "1 {} hold no label and score 0",
-    )
-
     done = run(evaluation("science_exam", folder))
-    assert done.stderr == "".join(f"warning: {note.format('predictions')}\n" for note in notes)
+    assert done.stderr.splitlines() == [
+        "warning: 2 predictions hold more than 3 labels; only the first 3 count",
+        "warning: 1 predictions hold no label and score 0",
+    ]
 
     files = [folder / "submission.csv", "--input_dir", folder, "--test_data", "train.csv"]
     checked = run([f"{FOLDER}/check_submission.py", *files]).stdout
-    assert checked.splitlines()[-2:] == [note.format("rows") for note in notes]
+    assert checked.splitlines()[-2:] == [
+        "2 rows hold more than 3 labels; only the first 3 count",
+        "1 rows hold no label and score 0",
+    ]
 
 
 def test_an_evaluation_by_hand(write: Write) -> None:
@@ -76,7 +90,7 @@ def test_an_evaluation_by_hand(write: Write) -> None:
     folder = write_exam(write)
     done = run(evaluation("science_exam", folder))
 
-    points = np.array([points for _, _, _, points in EXAM])
+    points = np.array([question.points for question in EXAM])
     margin = 1.96 * points.std(ddof=1) / 8**0.5
     low = points.mean() - margin
     high = points.mean() + margin
@@ -85,8 +99,9 @@ def test_an_evaluation_by_hand(write: Write) -> None:
     expected = {"score": 11 / 24, "interval_low": low, "interval_high": high}
     assert scores_in(folder) == pytest.approx(expected)
     assert last_record(folder)["score"] == pytest.approx(11 / 24)
-    # The first rows name the submission and the answers.
-    assert page_in(folder).tables[0].rows[2:] == [
+    # The two rows above these name the files of the submission and of the answers.
+    _, _, *facts = page_in(folder).tables[0].rows
+    assert facts == [
         ["Origin", "answers of unknown origin"],
         ["Questions", "8"],
         ["95 % interval", shown],
@@ -146,12 +161,16 @@ def test_a_seed_of_folds_and_each_member_have_an_effect(lines: list[str], tmp_pa
     first = lines[:24]
     others = lines[24:48]
     # Training questions are predicted in folds, which depend on the seed.
-    by_seed = [predict(tmp_path, "ranker", first, first, "--seed", seed) for seed in (0, 1)]
-    assert by_seed[0] != by_seed[1]
-    # The ensemble learns from the first questions and predicts the others.
-    choices = [["--members", "length", *more] for more in ([], ["overlap"], ["cosine"], ["words"])]
-    predictions = {predict(tmp_path, "ensemble", first, others, *members) for members in choices}
-    assert len(predictions) == len(choices)
+    with_seed_0 = predict(tmp_path, "ranker", first, first, "--seed", 0)
+    with_seed_1 = predict(tmp_path, "ranker", first, first, "--seed", 1)
+    assert with_seed_0 != with_seed_1
+    # The ensemble learns from the first questions and predicts the others. Each further member
+    # changes the predictions in another way.
+    predictions = {predict(tmp_path, "ensemble", first, others, "--members", "length")}
+    for member in ("overlap", "cosine", "words"):
+        members = ["--members", "length", member]
+        predictions.add(predict(tmp_path, "ensemble", first, others, *members))
+    assert len(predictions) == 4
 
 
 @pytest.mark.parametrize(
