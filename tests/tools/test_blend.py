@@ -121,17 +121,27 @@ def test_a_script_that_a_blend_runs_again_does_not_append_to_its_log(blended: Bl
 def test_a_blend_of_two_scripts_is_the_weighted_mean_of_their_log_probabilities(
     kit: Path, blended: Blended
 ) -> None:
-    probability = read_probabilities(blended.submission.with_suffix(".parquet"), blended.task).value
-    by_file = [read_probabilities(kit / file, blended.task).value for file in blended.files]
-    logs = [np.log(np.maximum(p, 1e-6)) for p in by_file]
-    total = np.exp(np.tensordot(blended.weights, logs, axes=1))
-    assert np.allclose(probability, total / total.sum(axis=1, keepdims=True), atol=0.005)
+    blend = read_probabilities(blended.submission.with_suffix(".parquet"), blended.task).value
+    # The weighted mean of the logarithms, up to a constant for each answer.
+    log_mean = np.zeros_like(blend)
+    for file, weight in zip(blended.files, blended.weights, strict=True):
+        probability = read_probabilities(kit / file, blended.task).value
+        log_mean += weight * np.log(np.maximum(probability, 1e-6))
+    expected = np.exp(log_mean)
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert np.allclose(blend, expected, atol=0.005)
 
-    # The submission holds the most probable outcome, or in task 2 the most probable option, of
-    # which the first one is 1.
-    column, lowest = {1: ("IsCorrect", 0), 2: ("AnswerValue", 1)}[blended.task]
-    predicted = pd.read_csv(blended.submission.with_suffix(".csv"))[column]
-    assert np.array_equal(predicted, probability.argmax(axis=1) + lowest)
+
+def test_a_blend_predicts_the_most_probable_outcome_or_option(blended: Blended) -> None:
+    blend = read_probabilities(blended.submission.with_suffix(".parquet"), blended.task).value
+    submission = pd.read_csv(blended.submission.with_suffix(".csv"))
+    most_probable = blend.argmax(axis=1)
+    if blended.task == 1:
+        # The columns of the probabilities are wrong (0) and right (1).
+        assert np.array_equal(submission["IsCorrect"], most_probable)
+    else:
+        # The columns of the probabilities are the options 1 to 4.
+        assert np.array_equal(submission["AnswerValue"], most_probable + 1)
 
 
 def test_the_evaluation_scores_a_blend_and_records_its_command(kit: Path) -> None:
@@ -143,16 +153,27 @@ def test_the_evaluation_scores_a_blend_and_records_its_command(kit: Path) -> Non
     assert "note: " not in evaluation
 
 
+def blend_with_weights(kit: Path, *weights: str) -> np.ndarray:
+    """Blend a file whose script fails when it runs, and the second of FILES; return the blend."""
+    words = [*BLEND, "failing.parquet", FILES[1], "--local", "--weights", *weights]
+    assert "held out" not in succeeds(words, kit=kit, cwd=kit)
+    blend = kit / "data/test_output/test_submission_task_1.parquet"
+    return np.asarray(read_probabilities(blend, 1).value)
+
+
 def test_with_given_weights_no_script_is_run(kit: Path) -> None:
-    own = read_probabilities(kit / FILES[1], 1).value
-    for weights in (["0", "1"], ["0", "2.5"]):
-        words = [*BLEND, "failing.parquet", FILES[1], "--local", "--weights", *weights]
-        assert "held out" not in succeeds(words, kit=kit, cwd=kit)
-        written = kit / "data/test_output/test_submission_task_1.parquet"
-        blended = read_probabilities(written, 1).value
-        assert np.array_equal(blended.argmax(axis=1), own.argmax(axis=1))
-        # A weight of 2.5 makes the probabilities more extreme, but changes no prediction.
-        assert np.allclose(blended, own, atol=1e-4) == (weights == ["0", "1"])
+    """With a weight of 1, the blend has the probabilities of the file."""
+    of_file = read_probabilities(kit / FILES[1], 1).value
+    assert np.allclose(blend_with_weights(kit, "0", "1"), of_file, atol=1e-4)
+
+
+def test_a_weight_above_1_makes_probabilities_more_extreme_and_changes_no_prediction(
+    kit: Path,
+) -> None:
+    of_file = read_probabilities(kit / FILES[1], 1).value
+    blended = blend_with_weights(kit, "0", "2.5")
+    assert not np.allclose(blended, of_file, atol=1e-4)
+    assert np.array_equal(blended.argmax(axis=1), of_file.argmax(axis=1))
 
 
 def test_a_blend_is_refused_if_one_of_its_parts_has_seen_the_answers(kit: Path) -> None:
@@ -192,10 +213,10 @@ def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
 def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> None:
     """A file of probabilities may come from anywhere and name any script."""
     outside = tmp_path / "outside.py"
-    ran = tmp_path / "ran"
-    outside.write_text(f"open({str(ran)!r}, 'w')\n")
+    sign_of_run = tmp_path / "ran"
+    outside.write_text(f"open({str(sign_of_run)!r}, 'w')\n")
     (kit / "task_1/link.py").symlink_to(outside)
-    scripts = (
+    scripts = [
         # Three ways to name a script outside the kit.
         str(outside),
         f"task_1/../{os.path.relpath(outside, kit)}",
@@ -205,14 +226,16 @@ def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> No
         "task_1/local_evaluation.py",
         "task_2/sample_model_majority.py",
         "task_1/gone.py",
-    )
+    ]
     for script in scripts:
         line = blend_forged(kit, tmp_path, script, {})
         assert "cannot be repeated, expected a script in task_1/" in line
-    # No file can have this name.
+    assert not sign_of_run.exists()
+
+
+def test_a_script_whose_name_no_file_can_have_is_refused(kit: Path, tmp_path: Path) -> None:
     line = blend_forged(kit, tmp_path, "task_1/a\0b.py", {})
     assert "does not say which command made it" in line
-    assert not ran.exists()
 
 
 @pytest.mark.parametrize(
@@ -277,6 +300,17 @@ def test_files_and_weights_that_cannot_be_blended_are_refused(
     assert sorted((kit / "data/test_output").iterdir()) == before
 
 
+# A program that shows that it runs, by writing a number into a file every 0.05 s. ALIVE stands for
+# the path of the file. The program goes on after Control-C, as the sample models do.
+CHILD = """
+import pathlib, signal, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+for number in range(600):
+    pathlib.Path(ALIVE).write_text(str(number))
+    time.sleep(0.05)
+"""
+
+
 @on_unix("signals that a process can end at in its own way")
 @pytest.mark.parametrize(
     ("arguments", "signal_name"),
@@ -292,17 +326,11 @@ def test_a_tool_that_is_interrupted_while_it_runs_a_script_leaves_nothing_behind
     """No file is left, and neither the script nor a process that it has started goes on."""
     sign_of_life = tmp_path / "alive"
     child = tmp_path / "child.py"
-    temporary = tmp_path / "temporary"
-    # The child goes on after Control-C, as the sample models do.
-    child.write_text(f"""import pathlib, signal, time
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-for number in range(600):
-    pathlib.Path({str(sign_of_life)!r}).write_text(str(number))
-    time.sleep(0.05)
-""")
+    child.write_text(CHILD.replace("ALIVE", repr(str(sign_of_life))))
     slow = f"import subprocess, sys\nsubprocess.run([sys.executable, {str(child)!r}])\n"
     (kit / "task_1/slow.py").write_text(slow)
     before = sorted((kit / "data/test_output").iterdir())
+    temporary = tmp_path / "temporary"
     temporary.mkdir()
 
     environment = {**os.environ, "PYTHONPATH": str(kit), "TMPDIR": str(temporary)}
@@ -315,7 +343,7 @@ for number in range(600):
     process.send_signal(number)
 
     assert process.wait(PATIENCE) == 128 + number
-    # The child writes every 0.05 s while it lives.
+    # The child has ended, too: it writes no more.
     last = sign_of_life.read_text()
     time.sleep(0.3)
     assert sign_of_life.read_text() == last
@@ -351,10 +379,10 @@ def test_planted_weights_are_recovered(weights: list[float], n_categories: int) 
 
 
 def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -> None:
-    """So the loss shown for a blend of random probabilities is worse than that of guessing.
+    """Twelve files of random probabilities are blended.
 
-    On the answers that the weights are learned from, the loss would be better than that of
-    guessing.
+    On the answers that the weights were learned on, the blend would seem better than guessing. On
+    other answers it is worse.
     """
     n_files = 12
     n_answers = 60
@@ -368,7 +396,9 @@ def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -
 
     text = describe_weights(paths, learn_weights(logs, truth), logs, truth)
 
-    # The last line is that of the blend, its last columns are loss and accuracy.
-    loss_of_blend = float(text.splitlines()[-1].split()[-2])
+    line_of_blend = text.splitlines()[-1]
+    # The last two columns are log loss and accuracy.
+    *_, loss, _ = line_of_blend.split()
+    loss_of_blend = float(loss)
     loss_of_guessing = np.log(2)
     assert loss_of_guessing < loss_of_blend < np.inf

@@ -36,9 +36,21 @@ JUDGEMENTS = ",left,right,T1_ALR,T2_CL,T3_GF,T4_MQ,T5_NS\n0,20,21,1,2,,1,2\n1,22
 
 # The text of a CSV, or for a zip the texts of its files by name.
 Content = str | dict[str, str]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the checker or the evaluation has ended."""
+
+    code: int
+    stdout: str
+    # The lines of stderr.
+    errors: list[str]
+
+
 # The type of the fixture `submit`. Its function takes `evaluation` or `checker`, the task, the name
-# and the content of a submission. It returns exit code, stdout and the lines of stderr.
-Submit = Callable[[str, int, str, Content], tuple[int, str, list[str]]]
+# and the content of a submission.
+Submit = Callable[[str, int, str, Content], Ended]
 
 
 @dataclass(frozen=True)
@@ -138,30 +150,35 @@ def submit(tmp_path: Path, write: Write) -> Submit:
     write("given/judgements.csv", JUDGEMENTS)
     submission_dir.mkdir()
 
-    def run_on(program: str, task: int, name: str, content: Content) -> tuple[int, str, list[str]]:
-        """Write a submission, run the program on it, and remove the submission."""
-        path = put(submission_dir / name, content)
+    def evaluation(task: int, name: str) -> list[object]:
+        """Return the command that scores a submission."""
+        answers = "judgements.csv" if task == 3 else "answers.csv"
+        command: list[object] = [f"task_{task}/local_evaluation.py", "--ref_data", answers]
+        command += ["--input_dir", input_dir, "--output_dir", tmp_path / "scores"]
+        command += ["--submission_dir", submission_dir, "--submit_data", name]
+        if task == 3:
+            command += ["--submission_template_dir", input_dir]
+            command += ["--submission_template_file", "template.csv"]
+        return command
+
+    def checker(task: int, name: str) -> list[object]:
+        """Return the command that checks a submission."""
         # The pairs of tasks 1 and 2 are those of the answers, whose file also serves as template.
         template = "template.csv" if task == 3 else "answers.csv"
-        input_flags = ["--input_dir", input_dir]
-        template_flags = ["--submission_template_dir", input_dir]
-        template_flags += ["--submission_template_file", template]
-        command: list[object]
-        if program == "evaluation":
-            answers = "judgements.csv" if task == 3 else "answers.csv"
-            command = [f"task_{task}/local_evaluation.py", "--ref_data", answers, *input_flags]
-            command += ["--submission_dir", submission_dir, "--submit_data", name]
-            command += ["--output_dir", tmp_path / "scores"]
-            if task == 3:
-                command += template_flags
-        else:
-            command = ["-m", "tools.check_submission", path, "--task", task]
-            command += [*input_flags, *template_flags]
-            command += ["--train_data", "answers.csv" if task == 1 else "none.csv"]
+        command: list[object] = ["-m", "tools.check_submission", submission_dir / name]
+        command += ["--task", task, "--input_dir", input_dir]
+        command += ["--train_data", "answers.csv" if task == 1 else "none.csv"]
+        command += ["--submission_template_dir", input_dir, "--submission_template_file", template]
+        return command
+
+    def run_on(program: str, task: int, name: str, content: Content) -> Ended:
+        """Write a submission, run the program on it, and remove the submission."""
+        path = put(submission_dir / name, content)
+        command = evaluation(task, name) if program == "evaluation" else checker(task, name)
         done = run(command)
         assert [file.name for file in submission_dir.iterdir()] == [name], "left a file behind"
         path.unlink()
-        return done.returncode, done.stdout, done.stderr.splitlines()
+        return Ended(done.returncode, done.stdout, done.stderr.splitlines())
 
     return run_on
 
@@ -173,16 +190,19 @@ def test_the_checker_names_every_fault_and_the_evaluation_the_first_one(
     is_csv = isinstance(case.content, str)
     name = f"submission_task_{case.task}.csv" if is_csv else "a.zip"
 
-    code, out, errors = submit("checker", case.task, name, case.content)
-
-    assert (code, out) == (2, "")
-    assert len(errors) == len(case.messages), errors
+    checked = submit("checker", case.task, name, case.content)
+    assert checked.code == 2
+    assert checked.stdout == ""
+    assert len(checked.errors) == len(case.messages), checked.errors
     reference = tmp_path / "given/answers.csv"
-    for error, message in zip(errors, case.messages, strict=True):
+    for error, message in zip(checked.errors, case.messages, strict=True):
         assert error.startswith(f"error: {tmp_path / 'submitted' / name}")
         assert message.format(reference=reference) in error
-    first_error = errors[:1]
-    assert submit("evaluation", case.task, name, case.content) == (2, "", first_error)
+
+    evaluated = submit("evaluation", case.task, name, case.content)
+    assert evaluated.code == 2
+    assert evaluated.stdout == ""
+    assert evaluated.errors == checked.errors[:1]
     assert not (tmp_path / "scores").exists()
 
 
@@ -195,27 +215,55 @@ SUMMARIES = {
 }
 
 
+# The names of well-formed submissions: a CSV, and a zip that holds it.
+as_csv_and_as_zip = pytest.mark.parametrize("name", ["mine.csv", "mine.zip"])
+
+
+def good_content(task: int, name: str) -> Content:
+    """Return the content of a well-formed submission with one of these names."""
+    if name == "mine.csv":
+        return GOOD[task]
+    return {f"submission_task_{task}.csv": GOOD[task]}
+
+
 @pytest.mark.parametrize("task", [1, 2, 3])
-def test_well_formed_submissions_are_scored_and_a_malformed_one_removes_the_score(
+@as_csv_and_as_zip
+def test_the_checker_summarises_well_formed_submissions(
+    submit: Submit, task: int, name: str
+) -> None:
+    checked = submit("checker", task, name, good_content(task, name))
+    assert checked.code == 0
+    assert checked.errors == []
+    assert f"valid for task {task}" in checked.stdout
+    lines = [" ".join(line.split()) for line in checked.stdout.splitlines()]
+    for expected in SUMMARIES[task]:
+        assert any(line.startswith(expected) for line in lines), lines
+    # A zip can be uploaded as it is.
+    hint = f"to upload: a zip that holds it as submission_task_{task}.csv"
+    assert (hint in checked.stdout) == (name == "mine.csv")
+
+
+@pytest.mark.parametrize("task", [1, 2, 3])
+@as_csv_and_as_zip
+def test_the_evaluation_scores_well_formed_submissions(
+    submit: Submit, tmp_path: Path, task: int, name: str
+) -> None:
+    evaluated = submit("evaluation", task, name, good_content(task, name))
+    # Five of the six predictions of tasks 1 and 2 are right.
+    score = 1 if task == 3 else 5 / 6
+    assert evaluated.code == 0
+    assert evaluated.errors == []
+    assert f"score {score:.4f}" in evaluated.stdout
+    written = sorted(path.name for path in (tmp_path / "scores").glob("scores_*"))
+    assert written == [f"scores_task_{task}_own.html", f"scores_task_{task}_own.txt"]
+
+
+@pytest.mark.parametrize("task", [1, 2, 3])
+def test_a_malformed_submission_removes_the_score_of_an_earlier_one(
     submit: Submit, tmp_path: Path, task: int
 ) -> None:
-    content_of_zip = {f"submission_task_{task}.csv": GOOD[task]}
-    submissions: dict[str, Content] = {"mine.csv": GOOD[task], "mine.zip": content_of_zip}
-    for name, content in submissions.items():
-        code, out, errors = submit("checker", task, name, content)
-        assert (code, errors) == (0, []) and f"valid for task {task}" in out
-        # Replace each run of white space by a single blank, and begin each line with a line end.
-        summary = "".join(f"\n{' '.join(line.split())}" for line in out.splitlines())
-        assert all(f"\n{expected}" in summary for expected in SUMMARIES[task]), summary
-        hint = f"to upload: a zip that holds it as submission_task_{task}.csv"
-        assert (hint in out) == (name == "mine.csv")
-        code, out, errors = submit("evaluation", task, name, content)
-        # Five of the six predictions of tasks 1 and 2 are right.
-        score = 1 if task == 3 else 5 / 6
-        assert (code, errors) == (0, []) and f"score {score:.4f}" in out
-        written = sorted(path.name for path in (tmp_path / "scores").glob("scores_*"))
-        assert written == [f"scores_task_{task}_own.{kind}" for kind in ("html", "txt")]
-    assert submit("evaluation", task, "mine.csv", "UserId\n")[0] == 2
+    assert submit("evaluation", task, "mine.csv", GOOD[task]).code == 0
+    assert submit("evaluation", task, "mine.csv", "UserId\n").code == 2
     assert not list((tmp_path / "scores").glob("scores_*"))
 
 
@@ -257,13 +305,16 @@ def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
 3,12,1
 9,99,1
 """
-    code, out, errors = submit("evaluation", 1, "submission_task_1.csv", content)
+    evaluated = submit("evaluation", 1, "submission_task_1.csv", content)
+    assert evaluated.code == 0
+    assert evaluated.errors == []
     # Five of the six pairs asked for are predicted right. With so few students, the score is shown
     # with an interval, but without a standard error.
     score = "score 0.8333, 95 % interval 0.1487 to 0.9931 (accuracy on 6 pairs of 3 students)"
-    assert (code, errors, score in out) == (0, [], True)
+    assert score in evaluated.stdout
     named = f"2 rows hold pairs that are not in {tmp_path}/given/answers.csv, first row 5 with User"
-    assert named in out and "QuestionId 98; UserId 9 and QuestionId 99: ignored" in out
+    assert named in evaluated.stdout
+    assert "QuestionId 98; UserId 9 and QuestionId 99: ignored" in evaluated.stdout
     assert named in read_page((tmp_path / "scores/scores_task_1_own.html").read_text()).text
 
 
@@ -310,13 +361,15 @@ def test_an_entry_of_task_4_is_played_once(
     """
     path = write_zip(tmp_path / "submission_task_4.zip", files)
     done = run(["-m", "tools.check_submission", path, *flags.split()], kit=simulated_kit)
-    assert done.returncode == (2 if expected else 0)
-    assert ("valid for task 4" in done.stdout) == (not expected)
     weights = [name for name in files if "model_task_4" in name and name != ENTRY_FILE]
     its_files = f"its files: {', '.join([ENTRY_FILE, *sorted(weights)])}\n"
-    assert (its_files in done.stdout) == (not expected)
+    is_valid = not expected
+    assert done.returncode == (0 if is_valid else 2)
+    assert ("valid for task 4" in done.stdout) == is_valid
+    assert (its_files in done.stdout) == is_valid
     for line, part in zip(done.stderr.splitlines(), expected, strict=True):
-        assert line.startswith(f"error: {path}") and part in line
+        assert line.startswith(f"error: {path}")
+        assert part in line
 
 
 @pytest.mark.parametrize(

@@ -32,38 +32,72 @@ def compare(scored_kit: Path) -> Compare:
     return lambda words="": succeeds([*COMPARE, *words.split()], kit=scored_kit, cwd=scored_kit)
 
 
-@needs_blocks("task_1/sample_model_majority.py", "task_1/sample_model_matrix_factorization.py")
-def test_all_ways_to_name_a_score_give_the_same_comparison(compare: Compare) -> None:
-    """A is the model majority, and B is matrix_factorization."""
-    # Each of the two is named by its number in the record, its script, its name or its submission.
-    ways = [
-        "1 2",
+needs_both_models = needs_blocks(
+    "task_1/sample_model_majority.py", "task_1/sample_model_matrix_factorization.py"
+)
+
+
+def comparison_in(output: str) -> str:
+    """Return the output after the lines that name A and B.
+
+    The comparison begins with the words "task 1, local split", which are left out.
+    """
+    return output.partition("task 1, local split")[2]
+
+
+@needs_both_models
+@pytest.mark.parametrize(
+    "words",
+    [
         "task_1/sample_model_majority.py matrix_factorization",
         "task_1/sample_model_majority.py 1_matrix_factorization.csv",
         "1_majority.csv matrix_factorization --phase local",
-    ]
-    # The output repeats the names of A and B, which differ, and then begins the comparison with the
-    # words "task 1, local split".
-    texts = {compare(words).partition("task 1, local split")[2] for words in ways}
-    assert len(texts) == 1
-    output = texts.pop()
+    ],
+)
+def test_all_ways_to_name_a_score_give_the_same_comparison(compare: Compare, words: str) -> None:
+    """A score is named by its number in the record, its script, its model or its submission.
+
+    In the record, number 1 is the score of majority, and number 2 that of matrix_factorization.
+    """
+    assert comparison_in(compare(words)) == comparison_in(compare("1 2"))
+
+
+@needs_both_models
+def test_a_comparison_shows_the_difference_its_interval_and_mcnemars_test(
+    compare: Compare,
+) -> None:
+    output = comparison_in(compare("1 2"))
+    assert re.match(r".*: [\d,]+ answers of [\d,]+ students\n", output)
     figures = re.search(r"B is better by (\S+) \(95 % interval (\S+) to (\S+)\)", output)
     assert figures
     better, low, high = map(float, figures.groups())
     assert 0 < low < better < high < 0.2
-    # In the other order, A is better by as much.
-    assert figures[0].replace("B", "A", 1) in " ".join(compare("2 1").split())
-    assert re.match(r".*: [\d,]+ answers of [\d,]+ students\n", output)
     assert "McNemar's exact test: p < 0.0001" in output
+    # In the other order, A is better by as much.
+    other_order = " ".join(compare("2 1").split())
+    assert figures[0].replace("B", "A", 1) in other_order
+
+
+def test_without_arguments_the_scores_of_the_record_are_listed(
+    scored_kit: Path, compare: Compare
+) -> None:
+    lines = (scored_kit / "data/test_output/results.jsonl").read_text().splitlines()
+    assert len(lines) == 7
+    expected = []
+    for number, line in enumerate(lines, 1):
+        expected.append([str(number), f"{json.loads(line)['score']:.4f}"])
+    assert [shown.split()[:2] for shown in compare().splitlines()] == expected
+
+
+def test_the_list_may_be_limited_to_a_phase(compare: Compare) -> None:
+    assert compare("--phase public").count("\n") == 3
 
 
 def test_the_scores_are_those_of_the_evaluation(scored_kit: Path, compare: Compare) -> None:
     lines = (scored_kit / "data/test_output/results.jsonl").read_text().splitlines()
-    listed = compare().splitlines()
-    assert len(listed) == len(lines) == 7 and compare("--phase public").count("\n") == 3
-    for number, (line, shown) in enumerate(zip(map(json.loads, lines), listed, strict=True), 1):
-        assert shown.split()[:2] == [str(number), f"{line['score']:.4f}"]
-        assert compare(f"{number} {number}").startswith(f"A  {line['score']:.4f}  ")
+    for number, line in enumerate(lines, 1):
+        score = json.loads(line)["score"]
+        assert compare(f"{number} {number}").startswith(f"A  {score:.4f}  ")
 
 
 @pytest.mark.parametrize(
@@ -86,13 +120,14 @@ def test_task_3_resamples_pairs_and_tells_the_smallest_detectable_difference(
     compare: Compare,
 ) -> None:
     output = " ".join(compare("random entropy").split())
+    assert "the pairs drawn again 2,000 times" in output
     pattern = r"of \d+ pairs .* interval (\S+) to ([^)]+)\) .* differ by about (\S+) or more"
     match = re.search(pattern, output)
     assert match
-    assert "the pairs drawn again 2,000 times" in output
-    low, high, half_width = map(float, match.groups())
-    assert half_width > 0
-    assert half_width == pytest.approx((high - low) / 2, abs=0.0051)
+    low, high, smallest_detectable = map(float, match.groups())
+    assert smallest_detectable > 0
+    # The figures are shown with two decimals.
+    assert smallest_detectable == pytest.approx((high - low) / 2, abs=0.0051)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +198,8 @@ def kept(right: Any, *, student: Any, part: Any = None, question: Any = None) ->
 
 
 def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_path: Path) -> None:
+    """Both entries have several scores in the record."""
+
     def scored(model: str, right: list[int], day: int, first_question: int = 0) -> Result:
         """Return a result on answers of two students to four questions from the first one on."""
         questions = range(first_question, first_question + len(right))

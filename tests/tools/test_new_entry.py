@@ -4,6 +4,7 @@ import argparse
 import ast
 import re
 import shutil
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
@@ -116,36 +117,77 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
 def enclosing_function(tree: ast.Module, line: int) -> ast.FunctionDef:
     """Return the function that holds a line; functions in functions do not count."""
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    (function,) = [one for one in functions if one.lineno < line <= (one.end_lineno or 0)]
-    return function
+    for function in functions:
+        if function.lineno < line <= (function.end_lineno or 0):
+            return function
+    raise AssertionError(f"line {line} is in no function")
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_marked_block_lists_the_names_that_later_code_needs(script: Path) -> None:
     """The comment of a block says `Out: …` or `Return: …`: what a user's block must define."""
+    block = read_marked_block(script)
+    if "Return: " in block.comment:
+        # The block ends the function: nothing comes after the last statement of the block.
+        last_statement = block.function.body[-1]
+        assert isinstance(last_statement, ast.Return)
+        assert block.holds_line(last_statement.lineno)
+    else:
+        needed = block.names_that_later_code_needs()
+        assert needed
+        assert needed <= block.listed_names
+
+
+@dataclass(frozen=True)
+class MarkedBlock:
+    """The marked block of a sample model."""
+
+    # The lines with the marks, counted from 1.
+    begin: int
+    end: int
+    # The comment at the beginning of the block.
+    comment: str
+    # The function that holds the block.
+    function: ast.FunctionDef
+
+    def holds_line(self, line: int) -> bool:
+        """Return whether a line belongs to the block."""
+        return self.begin < line < self.end
+
+    @property
+    def listed_names(self) -> set[str]:
+        """The names in the sentence of the comment that begins with "Out"."""
+        sentence, _, _ = self.comment.partition("Out")[2].partition(". ")
+        return set(re.findall(r"`(\w+)`", sentence))
+
+    def names_that_later_code_needs(self) -> set[str]:
+        """Return the names that only the block defines and that the code after it uses."""
+        names = [node for node in ast.walk(self.function) if isinstance(node, ast.Name)]
+        defined_in_block = set()
+        defined_elsewhere = set()
+        for node in names:
+            if isinstance(node.ctx, ast.Store):
+                if self.holds_line(node.lineno):
+                    defined_in_block.add(node.id)
+                else:
+                    defined_elsewhere.add(node.id)
+        used_after_block = {node.id for node in names if node.lineno > self.end}
+        return used_after_block & (defined_in_block - defined_elsewhere)
+
+
+def read_marked_block(script: Path) -> MarkedBlock:
+    """Find the marked block in a script."""
     text = script.read_text(encoding="utf-8")
     lines = text.splitlines()
-    marks = ("---- The model: replace this block by your own. -", "---- End of the model. -")
-    begin, end = (text[: text.index(mark)].count("\n") + 1 for mark in marks)
+
+    def line_with(mark: str) -> int:
+        return text[: text.index(mark)].count("\n") + 1
+
+    begin = line_with("---- The model: replace this block by your own. -")
+    end = line_with("---- End of the model. -")
     comment_lines = takewhile(lambda line: line.lstrip().startswith("#"), lines[begin:])
     comment = " ".join(line.strip(" #") for line in comment_lines)
-    # The sentence that begins with "Out" names what the block must define.
-    listed = set(re.findall(r"`(\w+)`", comment.partition("Out")[2].partition(". ")[0]))
-
-    function = enclosing_function(ast.parse(text), begin)
-    names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
-    stored = [node for node in names if isinstance(node.ctx, ast.Store)]
-    stored_in_block = {node.id for node in stored if begin < node.lineno < end}
-    stored_elsewhere = {node.id for node in stored if not begin < node.lineno < end}
-    used_after_block = {node.id for node in names if node.lineno > end}
-    needed = used_after_block & (stored_in_block - stored_elsewhere)
-
-    if "Return: " in comment:
-        # The block ends the function: nothing comes after the last statement of the block.
-        assert isinstance(function.body[-1], ast.Return)
-        assert begin < function.body[-1].lineno < end
-    else:
-        assert needed and needed <= listed
+    return MarkedBlock(begin, end, comment, enclosing_function(ast.parse(text), begin))
 
 
 START = ["-m", "tools.new_entry"]

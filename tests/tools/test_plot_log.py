@@ -30,36 +30,54 @@ def write(path: Path, *events: object) -> Path:
     return path
 
 
-def test_every_run_of_the_logs_is_printed_and_drawn(tmp_path: Path) -> None:
-    """Two logs hold two runs each. The first run of either log is the same."""
-    same_run = [
-        start(),
-        *(step(n, loss=1 / n, held_out_loss=1.1 / n, held_out_accuracy=n / 9) for n in (1, 2)),
-    ]
-    # Flags that name paths are not part of a run's name. The run has no held-out loss.
-    flags = ["--dimensions", "3", "--output_dir", "here", "--seed=4", "--train_data=a.csv"]
-    stopped_run = [
-        start(*flags),
-        *(step(n, loss=0.9 - n / 10, held_out_accuracy=0.6 - n / 10) for n in (1, 2)),
-        {"event": "stopped early", "step": 2},
-    ]
-    # A model of the user's logs a quantity of its own; a value as large as 1e308 is not drawn.
-    own_run = [start("<b>", script="x.py"), step(1, own=1), step(2, own=1e308)]
-    log = write(tmp_path / "fit.jsonl", *same_run, *stopped_run)
-    other = write(tmp_path / "other.jsonl", *same_run, *own_run)
+# The first run of both logs.
+SAME_RUN = [
+    start(),
+    step(1, loss=1, held_out_loss=1.1, held_out_accuracy=1 / 9),
+    step(2, loss=0.5, held_out_loss=0.55, held_out_accuracy=2 / 9),
+]
+# The second run of the first log. Flags that name paths are not part of a run's name.
+STOPPED_RUN = [
+    start("--dimensions", "3", "--output_dir", "here", "--seed=4", "--train_data=a.csv"),
+    step(1, loss=0.8, held_out_accuracy=0.5),
+    step(2, loss=0.7, held_out_accuracy=0.4),
+    {"event": "stopped early", "step": 2},
+]
+# The second run of the other log: a model of the user's logs a quantity of its own. A value as
+# large as 1e308 is not drawn.
+OWN_RUN = [start("<b>", script="x.py"), step(1, own=1), step(2, own=1e308)]
+# The line that is printed about each run.
+LINE_OF_SAME_RUN = (
+    "partial_vae: 2 steps; loss 1.0000 to 0.5000; held-out loss 1.1000 to 0.5500; "
+    "held-out accuracy up to 0.2222, at step 2"
+)
+LINE_OF_STOPPED_RUN = (
+    "partial_vae --dimensions 3 --seed 4: 2 steps, stopped early; loss 0.8000 to 0.7000; "
+    "held-out accuracy up to 0.5000, at step 1"
+)
+LINE_OF_OWN_RUN = "x <b>: 1 steps; own up to 1.0000, at step 1"
+LINES = [LINE_OF_SAME_RUN, LINE_OF_STOPPED_RUN, LINE_OF_SAME_RUN, LINE_OF_OWN_RUN]
 
-    *printed, _ = succeeds([*PLOT, log, other]).splitlines()
 
-    fell = "2 steps; loss 1.0000 to 0.5000; held-out loss 1.1000 to 0.5500"
-    assert printed == [
-        f"partial_vae: {fell}; held-out accuracy up to 0.2222, at step 2",
-        "partial_vae --dimensions 3 --seed 4: 2 steps, stopped early; loss 0.8000 to 0.7000; "
-        "held-out accuracy up to 0.5000, at step 1",
-        f"partial_vae: {fell}; held-out accuracy up to 0.2222, at step 2",
-        "x <b>: 1 steps; own up to 1.0000, at step 1",
+@pytest.fixture
+def logs(tmp_path: Path) -> list[Path]:
+    """Write two logs with two runs each."""
+    return [
+        write(tmp_path / "fit.jsonl", *SAME_RUN, *STOPPED_RUN),
+        write(tmp_path / "other.jsonl", *SAME_RUN, *OWN_RUN),
     ]
-    page = read_page((tmp_path / "fit.html").read_text(encoding="utf-8"))
-    assert " ".join(printed) in page.text
+
+
+def test_every_run_of_the_logs_is_printed(logs: list[Path]) -> None:
+    *printed, _ = succeeds([*PLOT, *logs]).splitlines()
+    assert printed == LINES
+
+
+def test_every_run_of_the_logs_is_drawn(logs: list[Path]) -> None:
+    """The page lies beside the first log."""
+    succeeds([*PLOT, *logs])
+    page = read_page(logs[0].with_suffix(".html").read_text(encoding="utf-8"))
+    assert " ".join(LINES) in page.text
     assert page.headings == ["Fits", "Loss", "Accuracy on held-out answers", "own"]
     loss, accuracy, own = page.charts
     assert {*loss.titles} == {

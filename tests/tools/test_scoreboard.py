@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.evaluation.doubt import EARLIER_CODE, INTERRUPTED
 from common.evaluation.record import Result
@@ -39,7 +39,10 @@ def rows_of(*results: Result) -> list[Row]:
     return table.rows
 
 
-EARLY, LATE = seeded("idea", 0, 0.9, DAYS[0]), seeded("idea", 0, 0.7, DAYS[1])
+# Two scores of the same model with the same seed.
+EARLY = seeded("idea", 0, 0.9, DAYS[0])
+LATE = seeded("idea", 0, 0.7, DAYS[1])
+# The options of a blend of two files.
 BLEND = {"files": ["data/test_output/one.parquet", "two.parquet"], "local": True}
 PARTS = {"fold 1": 0.6, "fold 2": 0.7, "fold 3": 0.8}
 # The folds of a cross-validation that was interrupted after the first one.
@@ -47,24 +50,43 @@ CUT: dict[str, Any] = {"fold 1": 0.6, "fold 2": None}
 
 
 @pytest.mark.parametrize(
-    ("results", "expected"),
+    ("results", "name", "score", "deviation"),
     [
-        # The latest score of a seed counts.
-        ([LATE, EARLY], (IDEA, 0.7, None)),
-        # A result without a seed counts as one with seed 0.
-        ([seeded("idea", None, 0.8, DAYS[2]), EARLY, LATE], (IDEA, 0.8, None)),
-        ([replace(RESULT, model="blend", options=BLEND)], ("blend one two", 0.6, None)),
-        # The deviation of a cross-validation is that of its folds.
-        ([replace(RESULT, score=0.7, parts=PARTS, **FOLDS)], ("majority", 0.7, 0.1)),
-        ([replace(RESULT, parts=CUT, **FOLDS)], ("majority", 0.6, None)),
+        pytest.param([LATE, EARLY], IDEA, 0.7, None, id="the latest score of a seed counts"),
+        pytest.param(
+            [seeded("idea", None, 0.8, DAYS[2]), EARLY, LATE],
+            IDEA,
+            0.8,
+            None,
+            id="no seed counts as seed 0",
+        ),
+        pytest.param(
+            [replace(RESULT, model="blend", options=BLEND)],
+            "blend one two",
+            0.6,
+            None,
+            id="a blend is named by its files",
+        ),
+        pytest.param(
+            [replace(RESULT, score=0.7, parts=PARTS, **FOLDS)],
+            "majority",
+            0.7,
+            0.1,
+            id="a cross-validation has the deviation of its folds",
+        ),
+        pytest.param(
+            [replace(RESULT, parts=CUT, **FOLDS)], "majority", 0.6, None, id="a single fold"
+        ),
     ],
 )
 def test_a_row_holds_name_score_and_deviation(
-    results: list[Result], expected: tuple[str, float, float | None]
+    results: list[Result], name: str, score: float, deviation: float | None
 ) -> None:
     (row,) = rows_of(*results)
-    assert (row.name, row.score, row.n_seeds) == (*expected[:2], 1)
-    assert row.deviation == pytest.approx(expected[2])
+    assert row.name == name
+    assert row.score == score
+    assert row.n_seeds == 1
+    assert row.deviation == pytest.approx(deviation)
 
 
 LOCAL_PART = {"test_input/train_task_1_2.csv": "1" * 12}
@@ -133,34 +155,43 @@ def test_an_interrupted_fit_is_never_averaged_with_complete_ones() -> None:
 
 
 def test_interrupted_fits_are_never_averaged_with_each_other() -> None:
-    """Not even fits with the same seed replace each other. A later version of the code does."""
+    """Not even a fit with the same seed replaces another. Fits of later code replace earlier ones."""
+    interrupted = replace(RESULT, doubts=[INTERRUPTED])
     results = [
-        replace(RESULT, seed=seed, score=score, time=DAYS[day], code=code, doubts=[INTERRUPTED])
-        for day, (seed, score, code) in enumerate(
-            [(0, 0.5, "aa"), (1, 0.1, "bb"), (2, 0.2, "bb"), (2, 0.3, "bb")]
-        )
+        # A fit of earlier code.
+        replace(interrupted, seed=0, score=0.5, time=DAYS[0], code="aa"),
+        replace(interrupted, seed=1, score=0.1, time=DAYS[1], code="bb"),
+        # Two fits with the same seed.
+        replace(interrupted, seed=2, score=0.2, time=DAYS[2], code="bb"),
+        replace(interrupted, seed=2, score=0.3, time=DAYS[3], code="bb"),
     ]
     (table,) = scoreboard.make_tables(results)
-    shown = [(row.name, row.score, row.n_seeds) for row in table.rows]
-    assert shown == [
-        ("majority (fit interrupted; 2026-01-04 10:00 UTC)", 0.3, 1),
-        ("majority (fit interrupted; 2026-01-03 10:00 UTC)", 0.2, 1),
-        ("majority (fit interrupted; 2026-01-02 10:00 UTC)", 0.1, 1),
-    ]
+    score_by_name = {row.name: row.score for row in table.rows}
+    assert score_by_name == {
+        "majority (fit interrupted; 2026-01-04 10:00 UTC)": 0.3,
+        "majority (fit interrupted; 2026-01-03 10:00 UTC)": 0.2,
+        "majority (fit interrupted; 2026-01-02 10:00 UTC)": 0.1,
+    }
+    assert [row.score for row in table.rows] == [0.3, 0.2, 0.1]
+    assert [row.n_seeds for row in table.rows] == [1, 1, 1]
     assert [row.score for row in table.former] == [0.5]
     assert table.n_replaced == 0
 
 
 def test_a_score_of_edited_code_is_current_until_the_entry_runs_again() -> None:
-    """The code is edited between the evaluations of the first submission."""
-    before = replace(RESULT, time=DAYS[0], code="aa")
-    edited = replace(before, time=DAYS[1], doubts=[EARLIER_CODE])
-    again = replace(before, time=DAYS[2], code="bb", score=0.7)
+    """A submission is scored, the code is edited, and the same submission is scored again.
 
-    (row,) = rows_of(before, edited)
-    assert (row.name, row.score) == ("majority (made by earlier code)", 0.6)
+    Later the edited code makes another submission.
+    """
+    before_edit = replace(RESULT, time=DAYS[0], code="aa")
+    after_edit = replace(before_edit, time=DAYS[1], doubts=[EARLIER_CODE])
+    of_edited_code = replace(before_edit, time=DAYS[2], code="bb", score=0.7)
 
-    (table,) = scoreboard.make_tables([before, edited, again])
+    (row,) = rows_of(before_edit, after_edit)
+    assert row.name == "majority (made by earlier code)"
+    assert row.score == 0.6
+
+    (table,) = scoreboard.make_tables([before_edit, after_edit, of_edited_code])
     assert [(row.name, row.score) for row in table.rows] == [("majority", 0.7)]
     assert [(row.name, row.score) for row in table.former] == [("majority", 0.6)]
 
@@ -200,55 +231,85 @@ def test_earlier_scores_are_set_apart(changed: dict[str, Any], summary: str) -> 
 
     The two scores from after the change, of different seeds, are averaged.
     """
-    later = [replace(seeded("idea", n, 0.8 - n / 10, DAYS[n]), **changed) for n in (1, 2)]
+    # Two scores from after the change: 0.7 with seed 1 and 0.6 with seed 2.
+    later = [
+        replace(seeded("idea", 1, 0.7, DAYS[1]), **changed),
+        replace(seeded("idea", 2, 0.6, DAYS[2]), **changed),
+    ]
     results = [*later, EARLY]
-    text, folded = text_of(*results), page_of(*results).folded
-    assert "0.6500 ± 0.0707" in text and "0.9000" not in text
+
+    text = text_of(*results)
+    assert "0.6500 ± 0.0707" in text
+    assert "0.9000" not in text
     assert "1 scores of earlier code or on earlier answers: see the page." in text
+
+    folded = page_of(*results).folded
     assert folded.startswith(summary)
-    assert "0.9000" in folded and "0.6500" not in folded
+    assert "0.9000" in folded
+    assert "0.6500" not in folded
+
+
+TASK_1 = "Task 1: right or wrong"
+TASK_2 = "Task 2: the option chosen"
+TASK_4 = "Task 4: ten questions for each student"
+SCIENCE_EXAM = "Science exam"
+
+
+class Expected(NamedTuple):
+    """A result, and the table that it must have for itself."""
+
+    result: Result
+    title: str
+    kind: str
+
+
+EXAM = replace(RESULT, task="science_exam", phase="", metric_name="MAP@3")
+TASK_4_KIND = "accuracy after ten questions, local split"
+# The results by the origin of their answers, in the order of the tables. Tasks come before related
+# challenges. Within a task, the local split comes before the phases.
+ON_OFFICIAL_ANSWERS = [
+    Expected(replace(RESULT, data="b" * 12, **OFFICIAL), TASK_1, "accuracy, local split"),
+]
+ON_UNKNOWN_ANSWERS = [
+    Expected(replace(RESULT, data="c" * 12, **UNKNOWN), TASK_1, "accuracy, local split"),
+    Expected(replace(EXAM, data="c" * 12, **UNKNOWN), SCIENCE_EXAM, "MAP@3"),
+]
+ON_SIMULATED_ANSWERS = [
+    Expected(RESULT, TASK_1, "accuracy, local split"),
+    Expected(replace(RESULT, **FOLDS), TASK_1, "accuracy, cross-validation, 3 folds, seed 0"),
+    Expected(replace(RESULT, phase="public"), TASK_1, "accuracy, public test"),
+    Expected(replace(RESULT, phase="private"), TASK_1, "accuracy, private test"),
+    Expected(replace(RESULT, phase="own"), TASK_1, "accuracy, test of your own"),
+    Expected(replace(RESULT, task=2), TASK_2, "accuracy, local split"),
+    Expected(replace(RESULT, task=4, rules=LENIENT), TASK_4, f"{TASK_4_KIND}, {LENIENT}"),
+    Expected(replace(RESULT, task=4, rules=STRICT), TASK_4, f"{TASK_4_KIND}, {STRICT}"),
+    Expected(EXAM, SCIENCE_EXAM, "MAP@3"),
+    Expected(replace(EXAM, rules="5 folds"), SCIENCE_EXAM, "MAP@3, 5 folds"),
+]
+ON_ALL_ANSWERS = [*ON_OFFICIAL_ANSWERS, *ON_UNKNOWN_ANSWERS, *ON_SIMULATED_ANSWERS]
+OUT_OF_ORDER = [expected.result for expected in reversed(ON_ALL_ANSWERS)]
 
 
 def test_scores_of_different_tests_are_in_different_tables() -> None:
-    """Official answers come first and simulated ones last, tasks before related challenges.
-
-    Within a task, the local split comes before the phases.
-    """
-    one, four = "Task 1: right or wrong", "Task 4: ten questions for each student"
-    four_split = f"{four}: accuracy after ten questions, local split"
-    exam = replace(RESULT, task="science_exam", phase="", metric_name="MAP@3")
-    # Each result, and the title and kind of its table, in the order of the tables.
-    official = [(replace(RESULT, data="b" * 12, **OFFICIAL), f"{one}: accuracy, local split")]
-    unknown = [
-        (replace(RESULT, data="c" * 12, **UNKNOWN), f"{one}: accuracy, local split"),
-        (replace(exam, data="c" * 12, **UNKNOWN), "Science exam: MAP@3"),
+    tables = scoreboard.make_tables(OUT_OF_ORDER)
+    shown = [(table.title, table.kind, table.origin) for table in tables]
+    assert shown == [
+        (expected.title, expected.kind, expected.result.origin) for expected in ON_ALL_ANSWERS
     ]
-    simulated = [
-        (RESULT, f"{one}: accuracy, local split"),
-        (replace(RESULT, **FOLDS), f"{one}: accuracy, cross-validation, 3 folds, seed 0"),
-        (replace(RESULT, phase="public"), f"{one}: accuracy, public test"),
-        (replace(RESULT, phase="private"), f"{one}: accuracy, private test"),
-        (replace(RESULT, phase="own"), f"{one}: accuracy, test of your own"),
-        (replace(RESULT, task=2), "Task 2: the option chosen: accuracy, local split"),
-        (replace(RESULT, task=4, rules=LENIENT), f"{four_split}, {LENIENT}"),
-        (replace(RESULT, task=4, rules=STRICT), f"{four_split}, {STRICT}"),
-        (exam, "Science exam: MAP@3"),
-        (replace(exam, rules="5 folds"), "Science exam: MAP@3, 5 folds"),
-    ]
-    expected = [*official, *unknown, *simulated]
-    results_out_of_order = [result for result, _ in reversed(expected)]
-
-    tables = scoreboard.make_tables(results_out_of_order)
-
-    assert [f"{table.title}: {table.kind}" for table in tables] == [text for _, text in expected]
-    origins = ["official"] + ["unknown"] * 2 + ["simulated"] * 10
-    assert [table.origin for table in tables] == origins
     assert not any(table.earlier for table in tables)
-    titles = [table.title for table in tables]
-    assert page_of(*results_out_of_order).headings == [
-        *("Scoreboard", "Official answers", *titles[:1]),
-        *("Answers of unknown origin", *titles[1:3]),
-        *("Simulated answers", *titles[3:], "Scores of 2020"),
+
+
+def test_tables_are_grouped_by_the_origin_of_the_answers() -> None:
+    """Official answers come first and simulated ones last."""
+    assert page_of(*OUT_OF_ORDER).headings == [
+        "Scoreboard",
+        "Official answers",
+        *[expected.title for expected in ON_OFFICIAL_ANSWERS],
+        "Answers of unknown origin",
+        *[expected.title for expected in ON_UNKNOWN_ANSWERS],
+        "Simulated answers",
+        *[expected.title for expected in ON_SIMULATED_ANSWERS],
+        "Scores of 2020",
     ]
 
 
@@ -303,10 +364,13 @@ def test_scores_of_2020_are_shown_beside_scores_on_the_same_official_answers_onl
 
 
 def test_the_table_of_scores_of_2020_has_the_digits_that_were_published() -> None:
-    page = page_of()
-    assert "No scores yet" in page.text and text_of() == ""
-    shown = page.table("Scores of 2020").column("score")
+    shown = page_of().table("Scores of 2020").column("score")
     assert shown == ["0.7729", "0.6803", "0.80", "0.7474", "0.6473", "0.6365"]
+
+
+def test_without_scores_the_page_says_so_and_nothing_is_printed() -> None:
+    assert "No scores yet" in page_of().text
+    assert text_of() == ""
 
 
 def test_the_command_shows_every_text_of_the_record_as_text(tmp_path: Path) -> None:
@@ -340,43 +404,58 @@ def test_lines_of_the_record_that_are_no_results_are_counted(tmp_path: Path) -> 
     record = write_record(tmp_path / "results.jsonl", RESULT)
     record.write_text(record.read_text() + '{"task": 1, "sc')
     done = run([*SCOREBOARD, record])
-    assert (done.returncode, "ignored 1 invalid line\n" in done.stderr) == (0, True), done.stderr
+    assert done.returncode == 0, done.stderr
+    assert "ignored 1 invalid line\n" in done.stderr
 
 
-def test_the_page_shows_every_score_once_in_a_table_and_a_chart() -> None:
-    """A model with three seeds, one with a single score, and a ranking of task 3."""
-    private: dict[str, Any] = {"phase": "private", **OFFICIAL}
-    # The runs with the seeds 1, 2 and 5 took 2, 3 and 6 seconds.
-    results = [
-        replace(seeded("idea", seed=1, score=0.71, time=DAYS[1]), **private),
-        replace(seeded("idea", seed=2, score=0.69, time=DAYS[3]), **private),
-        replace(seeded("idea", seed=5, score=0.73, time=DAYS[2]), **private),
-        replace(RESULT, **private),
-        replace(RESULT, task=3, phase="public", parts=RANDOM),
-    ]
+# ---- A page with tables and charts ---------------------------------------------------------------
 
-    html = scoreboard.as_page(scoreboard.make_tables(results))
+PRIVATE: dict[str, Any] = {"phase": "private", **OFFICIAL}
+# A model with three seeds, one with a single score, and a ranking of task 3. The runs with the
+# seeds 1, 2 and 5 took 2, 3 and 6 seconds.
+SOME_RESULTS = [
+    replace(seeded("idea", seed=1, score=0.71, time=DAYS[1]), **PRIVATE),
+    replace(seeded("idea", seed=2, score=0.69, time=DAYS[3]), **PRIVATE),
+    replace(seeded("idea", seed=5, score=0.73, time=DAYS[2]), **PRIVATE),
+    replace(RESULT, **PRIVATE),
+    replace(RESULT, task=3, phase="public", parts=RANDOM),
+]
 
-    assert html == scoreboard.as_page(scoreboard.make_tables(results[::-1]))
-    page = read_page(html)
-    # A row shows the mean score of the seeds, their number, the median time, and the last day.
-    assert page.table("Task 1").rows == [
+
+def test_the_page_does_not_depend_on_the_order_of_the_record() -> None:
+    page = scoreboard.as_page(scoreboard.make_tables(SOME_RESULTS))
+    assert page == scoreboard.as_page(scoreboard.make_tables(SOME_RESULTS[::-1]))
+
+
+def test_a_row_of_a_table_sums_up_the_seeds_of_a_model() -> None:
+    """A row shows the mean score of the seeds, their number, the median time, and the last day."""
+    assert page_of(*SOME_RESULTS).table("Task 1").rows == [
         ["winner of 2020 (published)", "0.7729", "", "", ""],
         [IDEA, "0.7100 ± 0.0200", "3", "3.0", "2026-01-04"],
         ["majority", "0.6000", "1", "2.0", "2026-01-01"],
     ]
-    chart, chart_of_task_3 = page.charts
+
+
+def test_a_chart_shows_the_rows_of_a_table_and_highlights_the_best_model() -> None:
+    chart, _ = page_of(*SOME_RESULTS).charts
     assert chart.titles == ["winner of 2020: 0.7729", f"{IDEA}: 0.7100", "majority: 0.6000"]
-    # Only the best model is in the accent colour.
-    assert ["--accent" in style for style in chart.styles] == [False, True, False]
-    # The captions explain the marks in the charts.
-    best, published = "In colour: the best model.", "Diamond: published in 2020."
-    line = "Line: one standard deviation over the seeds to either side."
-    assert chart.caption == f"{best} {line} {published}"
-    grey = "Grey: random rankings reach 0.59 on average with their best expert; at most 1 in 20"
-    assert chart_of_task_3.caption == f"{grey} exceeds 0.72."
+    has_accent_colour = ["--accent" in style for style in chart.styles]
+    assert has_accent_colour == [False, True, False]
+
+
+def test_the_caption_of_a_chart_explains_its_marks() -> None:
+    chart, chart_of_task_3 = page_of(*SOME_RESULTS).charts
+    assert chart.caption == (
+        "In colour: the best model. Line: one standard deviation over the seeds to either side. "
+        "Diamond: published in 2020."
+    )
+    assert chart_of_task_3.caption == (
+        "Grey: random rankings reach 0.59 on average with their best expert; at most 1 in 20 "
+        "exceeds 0.72."
+    )
 
 
 def test_a_long_name_is_wrapped_at_80_characters() -> None:
     text = text_of(replace(RESULT, model="word " * 40))
-    assert text.count("word") == 40 and max(map(len, text.splitlines())) <= 80
+    assert text.count("word") == 40
+    assert max(len(line) for line in text.splitlines()) <= 80
