@@ -104,8 +104,9 @@ def test_quizzes_of_classes_are_used_if_they_are_known(
     context of its own.
     """
     write_metadata(tmp_path, knows_quiz, knows_group)
-    quiz_of_class = PAIRS.groupby(["QuizId", PAIRS.GroupId.where(knows_group, -1)]).ngroup()
-    # A negative label, different for each answer, that no quiz of a class has.
+    known_group = PAIRS.GroupId.where(knows_group, -1)
+    # The labels of contexts are 0, 1, … for a class in a quiz, and -1, -2, … for single answers.
+    quiz_of_class = PAIRS.groupby(["QuizId", known_group]).ngroup()
     own_context = -1 - PAIRS.index
     expected = quiz_of_class.where(knows_quiz, own_context)
 
@@ -119,9 +120,9 @@ def test_quizzes_of_classes_are_used_if_they_are_known(
 def test_quizzes_are_used_if_they_are_known_for_most_pairs_to_predict(
     tmp_path: Path, share_known: float, uses_quizzes: bool
 ) -> None:
-    """The training answers do not matter.
+    """How many quizzes of training answers are known does not matter.
 
-    Their quizzes are all unknown where quizzes must be used, and all known where they must not.
+    Here, all of them are known where quizzes must not be used, and none where they must be used.
     """
     knows_quiz = np.full(N_PAIRS, not uses_quizzes)
     knows_quiz[N_TRAIN:] = np.arange(N_TO_PREDICT) < share_known * N_TO_PREDICT

@@ -60,11 +60,11 @@ def dots(request: pytest.FixtureRequest) -> DotChart:
     chart = draw(svg)
     # Each row of `DOTS` has a dot at its value, except the last one, whose value is NaN and which
     # has only a mark. The first row has a mark beside its dot.
-    shown = [(row.label, row.mark if isnan(row.value) else row.value) for row in DOTS]
-    shown.append((DOTS[0].label, DOTS[0].mark))
-    places, heights = chart.places([f"{label}: {value:.3f}" for label, value in shown])
-    x = on_scale([value for _, value in shown], places)
-    return DotChart(chart, x, heights)
+    labels = [row.label for row in DOTS] + [DOTS[0].label]
+    values = [row.mark if isnan(row.value) else row.value for row in DOTS] + [DOTS[0].mark]
+    titles = [f"{label}: {value:.3f}" for label, value in zip(labels, values, strict=True)]
+    places, heights = chart.places(titles)
+    return DotChart(chart, on_scale(values, places), heights)
 
 
 def test_a_dot_chart_shows_its_names(dots: DotChart) -> None:
@@ -130,8 +130,8 @@ def test_a_group_of_too_few_answers_has_a_bar_but_no_dot(shares: Drawing) -> Non
 
 def test_bars_of_shares_are_to_scale(shares: Drawing) -> None:
     widths = [np.ptp(shape[:, 0]) for title, shape in shares.shapes.items() if " answers" in title]
-    # The first share is one half.
-    expected = [2 * share * widths[0] for share in SHARES["share"]]
+    width_per_share = widths[0] / SHARES["share"].iloc[0]
+    expected = [width_per_share * share for share in SHARES["share"]]
     assert widths == pytest.approx(expected, abs=0.05)
 
 
@@ -165,11 +165,11 @@ class BarChart:
     @property
     def shares(self) -> dict[str, float]:
         """The share of each bar, by the title that the chart gives the bar, such as "A, x: 25%"."""
-        return {
-            f"{panel.title}, {name}: {share:.0%}": share
-            for panel in self.panels
-            for name, share in zip("xy", panel.shares, strict=True)
-        }
+        share_by_title = {}
+        for panel in self.panels:
+            for name, share in zip("xy", panel.shares, strict=True):
+                share_by_title[f"{panel.title}, {name}: {share:.0%}"] = share
+        return share_by_title
 
 
 @pytest.fixture(scope="module", params=[0.0, 0.2, 1.0])
@@ -204,13 +204,18 @@ def test_the_right_option_and_bars_of_few_answers_have_other_colours(bars: BarCh
 
 
 def test_the_axis_of_bars_is_to_scale(bars: BarChart) -> None:
-    """The labels of the axis are percentages, which stand at the height of a bar of that share."""
-    labels = [text for text in bars.chart.texts if text.text.endswith("%")]
-    # The vertical position of each label, by its share. Positions are counted from the top.
-    y_of_share = {float(text.text.removesuffix("%")) / 100: text.bottom for text in labels}
-    highest_label = max(y_of_share)
-    height_per_share = (y_of_share[0.0] - y_of_share[highest_label]) / highest_label
+    """The labels of the axis are percentages. The label 50% lies as high as a bar of 50 % ends."""
+    # The vertical position of each label, by the share that it names. Positions are counted from
+    # the top.
+    y_by_share = {}
+    for text in bars.chart.texts:
+        if text.text.endswith("%"):
+            share = float(text.text.removesuffix("%")) / 100
+            y_by_share[share] = text.bottom
+    highest_label = max(y_by_share)
+    height_per_share = (y_by_share[0.0] - y_by_share[highest_label]) / highest_label
     assert max(bars.heights) == pytest.approx(height_per_share * bars.highest, abs=0.5)
+    # The axis is not much longer than the highest bar.
     assert bars.highest <= highest_label <= max(bars.highest + 0.2, 0.2)
 
 

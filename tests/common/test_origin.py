@@ -2,8 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -82,10 +82,11 @@ def test_an_unpacked_file_is_official_until_it_changes(write: Write, tmp_path: P
 def test_the_record_of_official_files_keeps_files_of_earlier_runs(
     write: Write, tmp_path: Path
 ) -> None:
-    paths = [write(f"data/{folder}/a.csv", folder) for folder in ("train_data", "test_data")]
-    for path in paths:
-        make_official(tmp_path / "data", path)
-    assert provenance.origin_of(*paths) is Origin.OFFICIAL
+    first = write("data/train_data/a.csv", "train_data")
+    second = write("data/test_data/a.csv", "test_data")
+    make_official(tmp_path / "data", first)
+    make_official(tmp_path / "data", second)
+    assert provenance.origin_of(first, second) is Origin.OFFICIAL
 
 
 @pytest.mark.parametrize("content", ["{half", "[]", '{"files": 7}', '{"files": {"a.csv": 7}}'])
@@ -101,7 +102,10 @@ def test_a_damaged_record_of_official_files_makes_nothing_official(
 def test_a_split_of_official_answers_is_official(
     write: Write, tmp_path: Path, recorded: Origin
 ) -> None:
-    """Also one that was made before the kit knew official files, as long as these are there."""
+    """The split may have been made by a kit that did not know official files.
+
+    Its record then says "unknown". The split is official as long as its source is there unchanged.
+    """
     train = write("data/train_data/train.csv", OWN)
     make_official(tmp_path / "data", train)
     valid = write("data/test_input/valid.csv", OWN.replace("0", "1"))
@@ -121,22 +125,34 @@ def test_a_record_that_names_its_own_file_as_a_source_leads_nowhere(write: Write
 # ---- Records of earlier versions -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+# Earlier versions of the kit recorded whether answers are simulated, and called all others real.
+as_in_earlier_versions = pytest.mark.parametrize(
     ("simulated", "expected"), [(True, Origin.SIMULATED), (False, Origin.UNKNOWN)]
 )
-def test_files_and_scores_that_earlier_versions_called_real_are_of_unknown_origin(
-    write: Write, tmp_path: Path, simulated: bool, expected: Origin
+
+
+@as_in_earlier_versions
+def test_files_that_earlier_versions_called_real_are_of_unknown_origin(
+    write: Write, simulated: bool, expected: Origin
 ) -> None:
     path = write("valid.csv", OWN)
     write_provenance(path)
     record = json.loads(path.with_suffix(".json").read_text())
     del record["origin"]
-    path.with_suffix(".json").write_text(json.dumps(record | {"simulated": simulated}))
+    record["simulated"] = simulated
+    path.with_suffix(".json").write_text(json.dumps(record))
     assert provenance.origin_of(path) is expected
-    line = asdict(RESULT)
-    del line["origin"]
+
+
+@as_in_earlier_versions
+def test_scores_that_earlier_versions_called_real_are_of_unknown_origin(
+    tmp_path: Path, simulated: bool, expected: Origin
+) -> None:
+    record = asdict(RESULT)
+    del record["origin"]
+    record["simulated"] = simulated
     results = tmp_path / "results.jsonl"
-    results.write_text(json.dumps(line | {"simulated": simulated}) + "\n")
+    results.write_text(json.dumps(record) + "\n")
     assert [result.origin for result in read_results(results)] == [expected]
 
 
@@ -156,6 +172,9 @@ def predicted_kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     succeeds(["task_1/sample_model_majority.py", "--local"], kit=kit)
     succeeds(["task_3/sample_model_entropy.py"], kit=kit)
     return kit
+
+
+# Ways to make another file of a file of simulated answers. A way is a function of both paths.
 
 
 def copy(source: Path, target: Path) -> None:
@@ -231,7 +250,7 @@ def test_the_marker_has_a_sketch_of_every_file_with_outcomes(simulated_kit: Path
 def test_answers_of_other_students_are_of_unknown_origin(
     predicted_kit: Path, tmp_path: Path
 ) -> None:
-    """They have the name, the columns and the numbers of the simulated file."""
+    """The file has the name, the columns and the ids of a simulated file, and other outcomes."""
     path = tmp_path / layout.VALID_TASK_1_2
     answers = pd.read_csv(predicted_kit / "data/test_input" / layout.VALID_TASK_1_2)
     outcomes = ["IsCorrect", "CorrectAnswer", "AnswerValue"]
@@ -247,27 +266,64 @@ def test_answers_of_other_students_are_of_unknown_origin(
 # ---- A test of one's own -------------------------------------------------------------------------
 
 
+PUBLIC_SCORES = ["scores_task_3_public.txt", "scores_task_3_public.html"]
+
+
+@dataclass(frozen=True)
+class OwnPanel:
+    """A ranking that was scored in the public phase, and then by a panel of the user's own."""
+
+    kit: Path
+    # The contents of PUBLIC_SCORES before the ranking was scored by the panel.
+    public_scores_before: list[bytes]
+    # The output of the evaluation by the panel.
+    printed: str
+
+    @property
+    def output(self) -> Path:
+        """The folder of the scores."""
+        return self.kit / "data/test_output"
+
+
+@pytest.fixture(scope="module")
+def own_panel(predicted_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OwnPanel:
+    """Score a ranking in the public phase, and by the judgements of a single expert, "me"."""
+    folder = tmp_path_factory.mktemp("own_panel")
+    kit = Path(shutil.copytree(predicted_kit, folder / "kit"))
+    evaluation = ["task_3/local_evaluation.py", "--phase", "public"]
+    succeeds(evaluation, kit=kit)
+    before = [(kit / "data/test_output" / name).read_bytes() for name in PUBLIC_SCORES]
+
+    official_panel = pd.read_csv(kit / "data/test_data/quality_response_remapped_public.csv")
+    panel = official_panel[["left", "right", "T1_ALR"]].rename(columns={"T1_ALR": "me"})
+    panel.to_csv(folder / "mine.csv", index=False)
+    own = [*evaluation, "--input_dir", folder, "--ref_data", "mine.csv"]
+    return OwnPanel(kit, before, succeeds(own, kit=kit))
+
+
 def test_a_panel_of_ones_own_leaves_the_files_of_the_official_phase_alone(
-    predicted_kit: Path, tmp_path: Path
+    own_panel: OwnPanel,
 ) -> None:
-    kit = Path(shutil.copytree(predicted_kit, tmp_path / "kit"))
-    evaluation = ["task_3/local_evaluation.py"]
-    succeeds([*evaluation, "--phase", "public"], kit=kit)
-    output = kit / "data/test_output"
-    before = [(output / f"scores_task_3_public.{end}").read_bytes() for end in ("txt", "html")]
-    panel = pd.read_csv(kit / "data/test_data/quality_response_remapped_public.csv")
-    panel[["left", "right", "T1_ALR"]].rename(columns={"T1_ALR": "me"}).to_csv(
-        tmp_path / "mine.csv", index=False
-    )
-    own = [*evaluation, "--phase", "public", "--input_dir", tmp_path, "--ref_data", "mine.csv"]
-    assert "scores_task_3_own.txt" in succeeds(own, kit=kit)
-    after = [(output / f"scores_task_3_public.{end}").read_bytes() for end in ("txt", "html")]
-    assert before == after
-    assert [result.phase for result in read_results(output / "results.jsonl")] == ["public", "own"]
-    page = read_page((output / "scores_task_3_own.html").read_text(encoding="utf-8"))
+    after = [(own_panel.output / name).read_bytes() for name in PUBLIC_SCORES]
+    assert after == own_panel.public_scores_before
+
+
+def test_scores_by_a_panel_of_ones_own_have_files_and_a_phase_of_their_own(
+    own_panel: OwnPanel,
+) -> None:
+    assert "scores_task_3_own.txt" in own_panel.printed
+    page = read_page((own_panel.output / "scores_task_3_own.html").read_text(encoding="utf-8"))
     assert page.headings[0] == "Task 3: question quality, a test of your own"
+    results = read_results(own_panel.output / "results.jsonl")
+    assert [result.phase for result in results] == ["public", "own"]
+
+
+def test_scores_of_a_simulated_ranking_by_a_panel_of_ones_own_are_simulated(
+    own_panel: OwnPanel,
+) -> None:
+    """Nobody knows where the panel comes from, but the ranking was made from simulated answers."""
+    kit = own_panel.kit
     printed = " ".join(succeeds(["-m", "tools.scoreboard"], kit=kit, cwd=kit).split())
-    # Nobody knows where the panel comes from, but the ranking was made from simulated answers.
     table = "agreement with the best expert, test of your own, simulated answers"
     assert f"Task 3: question quality: {table}" in printed
 
@@ -292,8 +348,12 @@ def test_students_of_ones_own_in_task_4_have_files_of_their_own(
 
 
 @pytest.fixture
-def hosted(tmp_path: Path) -> Iterator[Path]:
-    """Return a data folder with the public simulated file of a competition."""
+def hosted(tmp_path: Path) -> Path:
+    """Return the data folder of somebody who takes part in a competition with simulated answers.
+
+    The folder holds the public training answers. Its marker says that they are simulated, and that
+    they belong to a competition ("hosted").
+    """
     data = tmp_path / "data"
 
     def write(folder: Path) -> dict[str, Any]:
@@ -303,13 +363,15 @@ def hosted(tmp_path: Path) -> Iterator[Path]:
         return {}
 
     place_simulated(data, ["train_data"], write)
-    marker = data / layout.SIMULATED_MARKER_NAME
-    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"hosted": True}))
-    yield data
+    marker_path = data / layout.SIMULATED_MARKER_NAME
+    marker = json.loads(marker_path.read_text())
+    marker["hosted"] = True
+    marker_path.write_text(json.dumps(marker))
+    return data
 
 
 def test_another_simulation_never_replaces_files_of_a_competition(hosted: Path) -> None:
-    """Nobody but the organiser could simulate them again."""
+    """Nobody but the organiser of the competition could simulate these files again."""
     path = hosted / "train_data" / layout.TRAIN_TASK_1_2
     assert provenance.origin_of(path) is Origin.SIMULATED
     with pytest.raises(InputError, match="is not a simulated file and would be overwritten"):

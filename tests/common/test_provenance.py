@@ -24,32 +24,35 @@ def renumber_students(path: Path) -> None:
 def test_whether_a_score_counts_as_simulated_depends_on_the_files_of_its_task(
     tiny_kit: Path,
 ) -> None:
-    """Changing the training answers of tasks 3 and 4 leaves the scores of task 1 simulated.
+    """Changing the training answers of tasks 3 and 4 leaves the scores of task 1 simulated."""
+    renumber_students(tiny_kit / "data/train_data/train_task_3_4.csv")
+    succeeds(["task_1/local_data_split.py"], kit=tiny_kit)
+    succeeds(["task_1/sample_model_majority.py", "--local"], kit=tiny_kit)
+    succeeds(["task_1/local_evaluation.py"], kit=tiny_kit)
+    succeeds(["task_4/local_data_split.py"], kit=tiny_kit)
+    succeeds(["task_4/numpy/train_model.py", "--local"], kit=tiny_kit)
+    succeeds(["task_4/numpy/local_evaluation.py", "--skip_curve"], kit=tiny_kit)
 
-    The local split of task 4, which was made from the former answers, is refused until it is made
-    again.
-    """
+    folder = tiny_kit / "data/test_output"
+    page_of_task_1 = read_page((folder / "scores_task_1.html").read_text())
+    page_of_task_4 = read_page((folder / "scores_task_4.html").read_text())
+    assert "From simulated answers" in page_of_task_1.text
+    assert "From simulated answers" not in page_of_task_4.text
+    lines = (folder / "results.jsonl").read_text().splitlines()
+    assert [json.loads(line)["origin"] for line in lines] == ["simulated", "unknown"]
+
+
+def test_a_split_of_answers_that_have_changed_is_refused_until_it_is_made_again(
+    tiny_kit: Path,
+) -> None:
     train = ["task_4/numpy/train_model.py", "--local"]
-    for command in ("task_1/local_data_split.py", "task_4/local_data_split.py"):
-        succeeds([command], kit=tiny_kit)
-    # The answers of tasks 3 and 4 are no longer those that the generator has written.
+    succeeds(["task_4/local_data_split.py"], kit=tiny_kit)
     renumber_students(tiny_kit / "data/train_data/train_task_3_4.csv")
     line = fails(train, kit=tiny_kit)
     assert "train_task_4.csv: was made from other data than now lie in" in line
     assert "`python task_4/local_data_split.py` makes it again" in line
-    for command in (
-        "task_1/sample_model_majority.py --local",
-        "task_1/local_evaluation.py",
-        "task_4/local_data_split.py",
-        " ".join(train),
-        "task_4/numpy/local_evaluation.py --skip_curve",
-    ):
-        succeeds(command.split(), kit=tiny_kit)
-    folder = tiny_kit / "data/test_output"
-    pages = [read_page((folder / f"scores_task_{task}.html").read_text()) for task in (1, 4)]
-    assert ["From simulated answers" in page.text for page in pages] == [True, False]
-    lines = (folder / "results.jsonl").read_text().splitlines()
-    assert [json.loads(line)["origin"] for line in lines] == ["simulated", "unknown"]
+    succeeds(["task_4/local_data_split.py"], kit=tiny_kit)
+    succeeds(train, kit=tiny_kit)
 
 
 def test_a_stale_template_is_refused_and_the_command_mends_it(tiny_kit: Path) -> None:
@@ -92,7 +95,8 @@ def test_files_of_two_splits_are_never_used_together(tiny_kit: Path) -> None:
     record.write_bytes(record_of_first_split)
 
     line = fails(["task_1/sample_model_majority.py", "--local"], kit=tiny_kit)
-    assert "is not the file that" in line and "of another split" in line
+    assert "is not the file that" in line
+    assert "of another split" in line
     assert "`python task_1/local_data_split.py` makes it again" in line
 
 

@@ -1,7 +1,9 @@
 """Which script runs, and with which arguments."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from common import running_script
 
@@ -15,35 +17,83 @@ KERNEL_ARGUMENTS = [
 ]
 
 
-@pytest.mark.parametrize("words", KERNEL_ARGUMENTS)
-def test_arguments_of_a_kernel_are_not_those_of_a_script(
-    monkeypatch: pytest.MonkeyPatch, words: list[str]
-) -> None:
+@pytest.fixture(params=KERNEL_ARGUMENTS)
+def kernel_arguments(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let this process have the arguments of a kernel; return them."""
+    words: list[str] = request.param
     monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "ipykernel_launcher", *words])
     monkeypatch.setattr(sys, "argv", ["/lib/ipykernel_launcher.py", *words])
-    assert running_script.arguments() == words
+    return words
+
+
+@pytest.fixture
+def in_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process look like a kernel, in which `ipykernel` is loaded."""
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    assert running_script.arguments() == []
-    # IPython's %run sets the arguments of the script.
-    monkeypatch.setattr(sys, "argv", ["task_1/mine.py", "--local"])
-    assert running_script.arguments() == ["--local"]
-    monkeypatch.setattr(sys, "argv", ["task_1/mine.py"])
+
+
+def test_outside_a_kernel_all_arguments_are_those_of_the_script(
+    kernel_arguments: list[str],
+) -> None:
+    assert running_script.arguments() == kernel_arguments
+
+
+@pytest.mark.usefixtures("kernel_arguments", "in_kernel")
+def test_arguments_of_a_kernel_are_not_those_of_a_script() -> None:
     assert running_script.arguments() == []
 
 
-def test_the_script_is_the_program_or_the_running_main(monkeypatch: pytest.MonkeyPatch) -> None:
-    # An imported script, and the code of a cell, which has no file.
+@pytest.mark.usefixtures("kernel_arguments", "in_kernel")
+@pytest.mark.parametrize("flags", [["--local"], []])
+def test_in_a_kernel_percent_run_sets_the_arguments_of_the_script(
+    monkeypatch: pytest.MonkeyPatch, flags: list[str]
+) -> None:
+    """IPython's %run puts the script and its flags into `sys.argv`."""
+    monkeypatch.setattr(sys, "argv", ["task_1/mine.py", *flags])
+    assert running_script.arguments() == flags
+
+
+# ---- The script ----------------------------------------------------------------------------------
+
+
+def define_main(**names: Any) -> Callable[[], Path | None]:
+    """Return a function `main`, defined among these global names, that finds its script."""
     code = "def build_parser(): ...\ndef main(): return find_script()"
-    names = {"__file__": "/kit/task_1/mine.py", "find_script": running_script.find_script}
+    names["find_script"] = running_script.find_script
     exec(code, names)
-    cell = {"find_script": running_script.find_script}
-    exec(code, cell)
+    main: Callable[[], Path | None] = names["main"]
+    return main
+
+
+# The function `main` of the module task_1/mine.py.
+MAIN_OF_MODULE = define_main(__file__="/kit/task_1/mine.py")
+
+
+def test_the_script_is_the_program_that_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program may import the module whose function `main` runs."""
     monkeypatch.setattr(sys, "argv", ["/kit/task_1/program.py"])
-    assert names["main"]() == Path("/kit/task_1/program.py")
-    # An interactive session of Python or IPython.
-    for program in ("", "/usr/bin/ipython"):
-        monkeypatch.setattr(sys, "argv", [program])
-        assert names["main"]() == Path("/kit/task_1/mine.py")
-    monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    assert names["main"]() == Path("/kit/task_1/mine.py")
-    assert cell["main"]() is None
+    assert MAIN_OF_MODULE() == Path("/kit/task_1/program.py")
+
+
+@pytest.mark.parametrize("program", ["", "/usr/bin/ipython"])
+def test_in_an_interactive_session_the_script_is_the_module_whose_main_runs(
+    monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", [program])
+    assert MAIN_OF_MODULE() == Path("/kit/task_1/mine.py")
+
+
+@pytest.mark.usefixtures("in_kernel")
+def test_in_a_kernel_the_script_is_the_module_whose_main_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/ipython"])
+    assert MAIN_OF_MODULE() == Path("/kit/task_1/mine.py")
+
+
+@pytest.mark.usefixtures("in_kernel")
+def test_a_main_that_is_defined_in_a_cell_has_no_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code of a cell has no file."""
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/ipython"])
+    main_of_cell = define_main()
+    assert main_of_cell() is None

@@ -25,26 +25,16 @@ def place(folder: Path, text: str) -> None:
     simulated.place_simulated(folder, ["train_data"], write)
 
 
-@pytest.mark.parametrize(
-    ("n_renames", "expected"),
-    [
-        # First, a marker that lists the simulated files gets its name, then the files a and b, and
-        # at last the final marker.
-        (0, ["a old", "b old"]),
-        (1, ["a old", "b old"]),
-        (2, ["a new", "b old"]),
-        (3, ["a new", "b new"]),
-    ],
-)
-def test_after_control_c_all_files_are_whole_and_marked_as_simulated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_renames: int, expected: list[str]
-) -> None:
-    """Files are written beside the old ones, and then replace these by renames.
+def place_and_interrupt(folder: Path, text: str, n_renames: int) -> None:
+    """Simulate files, with Control-C after a number of renames.
 
-    Control-C comes when `n_renames` of the four renames have been made.
+    Files are written beside the old ones, and then replace the old ones by four renames:
+
+    1. a marker that lists old and new simulated files
+    2. the file a
+    3. the file b
+    4. the final marker
     """
-    folder = tmp_path / "train_data"
-    place(tmp_path, "old")
     renamed: list[Path] = []
     rename = Path.replace
 
@@ -54,47 +44,87 @@ def test_after_control_c_all_files_are_whole_and_marked_as_simulated(
         renamed.append(target)
         return rename(self, target)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(Path, "replace", rename_or_interrupt)
-        place(tmp_path, "new")
+        place(folder, text)
 
+
+@pytest.mark.parametrize(
+    ("n_renames", "expected"),
+    [
+        (0, ["a old", "b old"]),
+        (1, ["a old", "b old"]),
+        (2, ["a new", "b old"]),
+        (3, ["a new", "b new"]),
+    ],
+)
+def test_after_control_c_all_files_are_whole_and_marked_as_simulated(
+    tmp_path: Path, n_renames: int, expected: list[str]
+) -> None:
+    folder = tmp_path / "train_data"
+    place(tmp_path, "old")
+    place_and_interrupt(tmp_path, "new", n_renames)
     assert [path.read_text() for path in sorted(folder.iterdir())] == expected
     assert fingerprints.simulated_files(tmp_path) == [folder / "a", folder / "b"]
     assert not list(tmp_path.glob("*.partial"))
     assert not list(tmp_path.glob(".*.partial"))
-    # The next run replaces all files.
+
+
+@pytest.mark.parametrize("n_renames", range(4))
+def test_the_run_after_control_c_replaces_all_files(tmp_path: Path, n_renames: int) -> None:
+    place(tmp_path, "old")
+    place_and_interrupt(tmp_path, "new", n_renames)
     place(tmp_path, "newer")
-    assert sorted(path.read_text() for path in folder.iterdir()) == ["a newer", "b newer"]
+    paths = (tmp_path / "train_data").iterdir()
+    assert sorted(path.read_text() for path in paths) == ["a newer", "b newer"]
 
 
-@on_unix("harmless signal that tells whether a process runs")
-def test_a_process_that_is_writing_a_simulation_excludes_others_until_it_ends(
-    tmp_path: Path,
-) -> None:
-    """A process writes a simulation to a temporary folder that has the process id in its name."""
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
+# A process writes a simulation to a temporary folder that has the process id in its name.
 
-    def partial_of(pid: int) -> Path:
-        """Return the temporary folder of the process with this id."""
-        return tmp_path / f".simulation.{pid}.partial"
+needs_signal_0 = on_unix("harmless signal that tells whether a process runs")
 
+
+def make_temporary_folder(folder: Path, pid: int) -> Path:
+    """Make the temporary folder of the process with this id."""
+    temporary = folder / f".simulation.{pid}.partial"
+    (temporary / "train_data").mkdir(parents=True)
+    return temporary
+
+
+@pytest.fixture
+def ended_pid() -> int:
+    """Return the id of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+@needs_signal_0
+def test_a_process_that_is_writing_a_simulation_excludes_others(tmp_path: Path) -> None:
     # The parent process stands for another process that is running.
-    of_running = partial_of(os.getppid())
-    of_ended = partial_of(ended.pid)
-    # An earlier process that had the same id as this one has left this folder.
-    of_this = partial_of(os.getpid())
-    for folder in (of_running, of_ended, of_this):
-        (folder / "train_data").mkdir(parents=True)
-
-    with pytest.raises(InputError, match=rf"another process \({os.getppid()}\)"):
+    running_pid = os.getppid()
+    temporary = make_temporary_folder(tmp_path, running_pid)
+    with pytest.raises(InputError, match=rf"another process \({running_pid}\)"):
         place(tmp_path, "new")
-    # Although nothing is written, folders that ended processes have left are removed.
-    assert of_running.exists()
+    assert temporary.exists()
+
+
+@needs_signal_0
+def test_a_process_that_has_ended_excludes_no_others(tmp_path: Path, ended_pid: int) -> None:
+    temporary = make_temporary_folder(tmp_path, ended_pid)
+    place(tmp_path, "new")
+    assert not temporary.exists()
+
+
+@needs_signal_0
+def test_folders_of_ended_processes_are_removed_even_if_another_one_is_writing(
+    tmp_path: Path, ended_pid: int
+) -> None:
+    make_temporary_folder(tmp_path, os.getppid())
+    of_ended = make_temporary_folder(tmp_path, ended_pid)
+    # An earlier process that had the same id as this one has left such a folder, too.
+    of_this = make_temporary_folder(tmp_path, os.getpid())
+    with pytest.raises(InputError, match="another process"):
+        place(tmp_path, "new")
     assert not of_ended.exists()
     assert not of_this.exists()
-
-    # Renaming the folder of the running process makes it the folder of a process that has ended.
-    of_running.rename(of_ended)
-    place(tmp_path, "new")
-    assert not of_ended.exists()

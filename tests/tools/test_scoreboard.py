@@ -155,7 +155,7 @@ def test_an_interrupted_fit_is_never_averaged_with_complete_ones() -> None:
 
 
 def test_interrupted_fits_are_never_averaged_with_each_other() -> None:
-    """Not even a fit with the same seed replaces another. Fits of later code replace earlier ones."""
+    """Not even a fit with the same seed replaces another. Only later code replaces earlier fits."""
     interrupted = replace(RESULT, doubts=[INTERRUPTED])
     results = [
         # A fit of earlier code.

@@ -23,12 +23,33 @@ def setting(tmp_path: Path) -> Setting:
     return make_setting(tmp_path)
 
 
+# Body of `__init__` of an entry that looks at its files, then writes a file and changes another.
+LOOK_AT_FILES = """
+from pathlib import Path
+assert Path('weights/model_task_4_a.txt').read_text() == 'weights'
+assert Path('model_task_4_b.txt').read_text() == 'weights'
+assert Path('train_task_3_4.csv').read_text() == "the challenge's training file"
+assert Path('subject_metadata.csv').read_text() == 'subjects'
+names = {path.name for path in Path().iterdir() if path.name != '__pycache__'}
+assert names == {
+    'submission_model_task_4.py',
+    'weights',
+    'model_task_4_b.txt',
+    'train_task_3_4.csv',
+    'subject_metadata.csv',
+}, names
+
+Path('left_behind').write_text('')
+Path('train_task_3_4.csv').write_text('')
+"""
+
+
 def test_an_entry_finds_its_own_files_and_those_of_the_challenge_fresh_for_every_mask(
     setting: Setting, write: Write
 ) -> None:
     """The entry runs in a fresh copy of its folder, to which the files of the challenge are added.
 
-    If both have a file of the same name, as of the training answers here, the challenge's is used.
+    Both have a file of training answers with the same name. The entry finds that of the challenge.
     """
     package = setting.submission
     write("package/train_task_3_4.csv", "the entry's training file")
@@ -36,39 +57,27 @@ def test_an_entry_finds_its_own_files_and_those_of_the_challenge_fresh_for_every
     (package / "model_task_4_b.txt").symlink_to("weights/model_task_4_a.txt")
     write("subject_metadata.csv", "subjects")
     train = write("train_task_4.csv", "the challenge's training file")
-    # In the end, the entry writes two files, which may not be there with the second mask.
-    look = f"""
-from pathlib import Path
-assert Path('weights/model_task_4_a.txt').read_text() == 'weights'
-assert Path('model_task_4_b.txt').read_text() == 'weights'
-assert Path('train_task_3_4.csv').read_text() == "the challenge's training file"
-assert Path('subject_metadata.csv').read_text() == 'subjects'
-names = {{path.name for path in Path().iterdir() if path.name != '__pycache__'}}
-assert names == {{
-    '{ENTRY_FILE}',
-    'weights',
-    'model_task_4_b.txt',
-    'train_task_3_4.csv',
-    'subject_metadata.csv',
-}}, names
-
-# A temporary file can be opened by its name.
-import tempfile
-with tempfile.NamedTemporaryFile() as file: open(file.name).close()
-
-Path('left_behind').write_text('')
-Path('train_task_3_4.csv').write_text('')
-"""
-    # The module's global variables do not outlive a mask. `update_model` is called ten times with
-    # each mask; with both masks together, the counter would exceed 10.
-    count = "global calls\ncalls = globals().get('calls', 0) + 1\nassert calls <= 10"
-    entry = with_entry(setting, __init__=look, update_model=count)
+    entry = with_entry(setting, __init__=LOOK_AT_FILES)
 
     games = play_all(replace(entry, train=train), TWO_MASKS).games
 
+    # The entry looks at its files with each of two masks.
     assert len(games) == 2
     assert train.read_text() == "the challenge's training file"
     assert not (package / "left_behind").exists()
+
+
+def test_global_variables_of_an_entry_do_not_outlive_a_mask(setting: Setting) -> None:
+    # `update_model` is called ten times with each mask. With both masks together, the counter would
+    # exceed 10.
+    count = "global calls\ncalls = globals().get('calls', 0) + 1\nassert calls <= 10"
+    games = play_all(with_entry(setting, update_model=count), TWO_MASKS).games
+    assert len(games) == 2
+
+
+def test_an_entry_can_open_a_temporary_file_by_its_name(setting: Setting) -> None:
+    body = "import tempfile\nwith tempfile.NamedTemporaryFile() as file: open(file.name).close()"
+    play_all(with_entry(setting, __init__=body), STUDENTS)
 
 
 def test_the_end_of_what_a_failing_entry_prints_is_written(setting: Setting) -> None:
@@ -84,9 +93,12 @@ def test_the_end_of_what_a_failing_entry_prints_is_written(setting: Setting) -> 
 def test_the_curve_replays_the_choices_and_compares_them_with_random_ones(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Each student has three targets, whose outcomes are 1, 0 and 1. The entry predicts the same for
-    # all of them: 0, until question 0 has been asked, which is its first choice, and 1 from then
-    # on. Of its predictions, one in three is right before that choice, and two in three after it.
+    """Each student has three targets, whose outcomes are 1, 0 and 1.
+
+    The entry predicts the same for all of them: 0 until question 0 has been asked, and 1 from then
+    on. So one in three predictions is right before, and two in three after. The entry asks question
+    0 first.
+    """
     predict = """
 knows_question_0 = masked_binary_data[:, :1] >= 0
 return np.repeat(knows_question_0, masked_data.shape[1], axis=1)

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 from common.evaluation.breakdown import accuracy_by, break_down, most_lost
 from common.evaluation.groupings import OF_STUDENTS
@@ -14,11 +15,14 @@ import pandas as pd
 import pytest
 
 QUIZ_FILE = "metadata/answer_metadata_task_1_2.csv"
-# Nine of the 13 training answers are right; option 1 is chosen four times, and so is option 4.
-# Question 20: three of five training answers are right. Question 30: two of four are right, and
-# option 4 was chosen as often as option 3. Questions 50 to 53 occur only in the training answers,
-# and question 40 only in valid.csv. In quiz 11, student 5 gave training answer 3 and answer 101. In
-# quiz 12, student 5 gave answer 100, but no training answer: training answer 0 is student 7's.
+# The facts that follow from these files:
+#
+# - Nine of the 13 training answers are right. Options 1 and 4 are chosen four times each.
+# - Question 20: three of five training answers are right.
+# - Question 30: two of four training answers are right. Option 4 was chosen as often as option 3.
+# - Questions 50 to 53 occur only in the training answers, question 40 only in valid.csv.
+# - Quiz 11: student 5 gave training answer 3 and answer 101.
+# - Quiz 12: student 5 gave answer 100, but no training answer. Training answer 0 is student 7's.
 FILES = {
     "data/valid.csv": """QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue
 20,5,100,1,2,2
@@ -130,12 +134,13 @@ RIGHT_OPTION = ["option 2", "option 3", "option 2", "not known"]
 @pytest.mark.parametrize("task", [1, 2])
 def test_pairs_are_grouped_by_what_training_answers_tell(folder: Path, task: int) -> None:
     pairs = read(folder, task).pairs
-    of_students = {grouping.key for grouping in OF_STUDENTS}
-    not_counted = {"student_code", "majority"} | of_students
     expected = dict(GROUPS)
     if task == 2:
         expected["right_option"] = RIGHT_OPTION
-    assert {key: [*pairs[key]] for key in pairs if key not in not_counted} == expected
+    # Columns that hold no groups, and groups that metadata of students tell.
+    other_columns = ["student_code", "majority", *(grouping.key for grouping in OF_STUDENTS)]
+    groups = pairs.drop(columns=other_columns).to_dict("list")
+    assert groups == expected
 
 
 @pytest.mark.parametrize("task", [1, 2])
@@ -147,11 +152,9 @@ def test_without_quizzes_of_training_answers_no_other_answer_is_known(
     assert [*read(folder, task).pairs["quiz"]] == expected
 
 
-def test_the_lower_bound_of_a_group_belongs_to_the_group(folder: Path) -> None:
-    """Five answers belong to the group "5 to 9", and a share of exactly 10 % to "10 to 20 %"."""
-    # For each question: number of training answers, number of right ones, and the expected groups
-    # by the number of answers and by the share of right ones.
-    questions = [
+@pytest.mark.parametrize(
+    ("n_answers", "n_right", "group_by_number", "group_by_share"),
+    [
         (1, 0, "1 to 4", "0 to 10 %"),
         (4, 3, "1 to 4", "70 to 80 %"),
         (5, 5, "5 to 9", "90 to 100 %"),
@@ -159,20 +162,24 @@ def test_the_lower_bound_of_a_group_belongs_to_the_group(folder: Path) -> None:
         (10, 1, "10 to 19", "10 to 20 %"),
         # 9.99 % are right.
         (10_000, 999, "from 10,000", "0 to 10 %"),
-    ]
-    train = ["QuestionId,UserId,IsCorrect\n"]
-    asked = ["QuestionId,UserId,IsCorrect\n"]
-    for question, (n_answers, n_right, _, _) in enumerate(questions):
-        for student in range(n_answers):
-            train.append(f"{question},{student},{int(student < n_right)}\n")
-        asked.append(f"{question},{question},1\n")
-    (folder / "data/train.csv").write_text("".join(train))
-    (folder / "data/valid.csv").write_text("".join(asked))
+    ],
+)
+def test_the_lower_bound_of_a_group_belongs_to_the_group(
+    folder: Path, n_answers: int, n_right: int, group_by_number: str, group_by_share: str
+) -> None:
+    """Five answers belong to the group "5 to 9", and a share of exactly 10 % to "10 to 20 %".
+
+    A question has some training answers, of which some are right.
+    """
+    header = "QuestionId,UserId,IsCorrect\n"
+    rows = [f"7,{student},{int(student < n_right)}\n" for student in range(n_answers)]
+    (folder / "data/train.csv").write_text(header + "".join(rows))
+    (folder / "data/valid.csv").write_text(f"{header}7,1,1\n")
 
     pairs = read(folder, task=1).pairs
 
-    groups = zip(pairs["answers_to_question"], pairs["difficulty"], strict=True)
-    assert [*groups] == [(n_answers, difficulty) for _, _, n_answers, difficulty in questions]
+    assert [*pairs["answers_to_question"]] == [group_by_number]
+    assert [*pairs["difficulty"]] == [group_by_share]
 
 
 # How often the pairs below are repeated, so that each group has enough answers to show its
@@ -188,23 +195,45 @@ def predicted(tmp_path_factory: pytest.TempPathFactory) -> tuple[PairFacts, pd.D
     return facts, pd.concat([pairs] * N_REPEATS, ignore_index=True)
 
 
-# Number of students, number of pairs, and accuracy of each group, by the title of the grouping.
+class Group(NamedTuple):
+    """What is known about the predictions of a group of pairs."""
+
+    n_students: int
+    # Each of these pairs is repeated `N_REPEATS` times.
+    n_pairs: float
+    accuracy: float
+
+
+# The groups of each grouping, by the title of the grouping and the name of the group.
 ACCURACY = {
     "By difficulty of the question": {
-        "50 to 60 %": (1, 1, 0),
-        "60 to 70 %": (2, 2, 0.5),
-        "not known": (1, 1, 1),
+        "50 to 60 %": Group(n_students=1, n_pairs=1, accuracy=0),
+        "60 to 70 %": Group(n_students=2, n_pairs=2, accuracy=0.5),
+        "not known": Group(n_students=1, n_pairs=1, accuracy=1),
     },
     # Question 30 has both subjects. The subjects of question 40 are not known.
-    "By subject": {"Number": (2, 3, 1 / 3), "Algebra": (1, 1, 0)},
-    "By subject, one level further down": {"Adding": (2, 3, 1 / 3), "Solving": (1, 1, 0)},
-    "Gender": {"female": (1, 2, 0.5), "male": (1, 1, 0), "not listed": (1, 1, 1)},
-    "Pupil premium": {"entitled": (1, 2, 0.5), "not known": (2, 2, 0.5)},
+    "By subject": {
+        "Number": Group(n_students=2, n_pairs=3, accuracy=1 / 3),
+        "Algebra": Group(n_students=1, n_pairs=1, accuracy=0),
+    },
+    "By subject, one level further down": {
+        "Adding": Group(n_students=2, n_pairs=3, accuracy=1 / 3),
+        "Solving": Group(n_students=1, n_pairs=1, accuracy=0),
+    },
+    "Gender": {
+        "female": Group(n_students=1, n_pairs=2, accuracy=0.5),
+        "male": Group(n_students=1, n_pairs=1, accuracy=0),
+        "not listed": Group(n_students=1, n_pairs=1, accuracy=1),
+    },
+    "Pupil premium": {
+        "entitled": Group(n_students=1, n_pairs=2, accuracy=0.5),
+        "not known": Group(n_students=2, n_pairs=2, accuracy=0.5),
+    },
     # Student 5, born in September 2001, is 18 on the day; student 6, born in October, is not.
     "Age in years on 2019-09-01": {
-        "17": (1, 1, 0),
-        "from 18": (1, 2, 0.5),
-        "not known": (1, 1, 1),
+        "17": Group(n_students=1, n_pairs=1, accuracy=0),
+        "from 18": Group(n_students=1, n_pairs=2, accuracy=0.5),
+        "not known": Group(n_students=1, n_pairs=1, accuracy=1),
     },
 }
 
@@ -214,15 +243,17 @@ def test_accuracy_is_counted_by_subject_and_student(
     predicted: tuple[PairFacts, pd.DataFrame], title: str
 ) -> None:
     facts, pairs = predicted
-    parts = {part.grouping.title: part.groups for part in break_down(pairs, facts.subjects)}
-    parts |= {grouping.title: accuracy_by(pairs, grouping.key) for grouping in OF_STUDENTS}
-    groups = parts[title]
-    found = {
-        name: (group["n_students"], group["n_answers"] / N_REPEATS, group["accuracy"])
-        for name, group in groups.iterrows()
-    }
-    assert found == ACCURACY[title]
-    assert [*groups.index] == [*ACCURACY[title]]
+    groups_by_title = {}
+    for part in break_down(pairs, facts.subjects):
+        groups_by_title[part.grouping.title] = part.groups
+    for grouping in OF_STUDENTS:
+        groups_by_title[grouping.title] = accuracy_by(pairs, grouping.key)
+    groups = groups_by_title[title]
+    counted = {}
+    for name, row in groups.iterrows():
+        counted[name] = Group(row["n_students"], row["n_answers"] / N_REPEATS, row["accuracy"])
+    assert counted == ACCURACY[title]
+    assert [*counted] == [*ACCURACY[title]]
 
 
 def test_groups_are_shown_in_this_order(predicted: tuple[PairFacts, pd.DataFrame]) -> None:

@@ -165,7 +165,9 @@ def by_multiprocessing(method, path):
         process.join()
 
 
-# --- Attempts to read the answers that the guard in Python's file functions refuses as well ---
+# --- Attempts to read the answers by Python's own file functions ---
+#
+# These attempts are refused by the guard in Python's file functions, too.
 
 READ_BY_PYTHON = [
     Attempt("open(file).read()"),
@@ -262,7 +264,7 @@ READ_BY_SYSTEM = [
     Attempt('run("cat", "answers.csv", cwd=folder)'),
     Attempt('copied(run("ln", file, OWN))'),
     Attempt('run("grep", "-r", SECRET[:6], folder)'),
-    # A child of the entry looks at other processes than itself.
+    # A child of the entry reads the environment and the files of the test's process.
     Attempt('run("cat", f"/proc/{process}/environ")'),
     Attempt('run("cat", f"/proc/{process}/cwd/answers.csv")'),
     Attempt('run("cat", f"/proc/{process}/root{file}")'),
@@ -565,15 +567,20 @@ def try_all(tables, folder, targets, outside):
                 names = names_to_read_answers(folder)
             else:
                 names = names_to_do_damage(f"{targets}/{number}")
-            result = evaluate(attempt.expression, names)
-            shown = show(result)
-            has_failed = isinstance(result, BaseException)
-            if has_failed or (must_yield_secret and SECRET not in shown):
-                outcomes[attempt.expression] = f"blocked: {shown[:200]}"
-            else:
-                outcomes[attempt.expression] = "succeeded"
-            Path(OWN).unlink(missing_ok=True)
+            outcomes[attempt.expression] = try_one(attempt.expression, names, must_yield_secret)
     print("\n" + MARK + json.dumps(outcomes), flush=True)
+
+
+def try_one(expression, names, must_yield_secret):
+    """Evaluate an expression and return its outcome: "succeeded", or "blocked" and the reason."""
+    result = evaluate(expression, names)
+    Path(OWN).unlink(missing_ok=True)
+    shown = show(result)
+    has_failed = isinstance(result, BaseException)
+    lacks_secret = must_yield_secret and SECRET not in shown
+    if has_failed or lacks_secret:
+        return f"blocked: {shown[:200]}"
+    return "succeeded"
 
 
 if __name__ == "__main__":

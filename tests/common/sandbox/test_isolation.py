@@ -209,7 +209,19 @@ def find_not_refused(names: tuple[str, ...], landlock_version: int) -> set[str]:
 
 
 def try_in_entry(outside: Outside, folder: Path, run: str, *tables: str) -> IsolatedEntry:
-    """Make the attempts of some tables in an isolated entry; return the entry when it has ended."""
+    """Let an isolated entry make all attempts of some tables; return the entry when it has ended.
+
+    Parameters
+    ----------
+    outside
+        The targets of the attempts.
+    folder
+        The entry's folder.
+    run
+        The name of a new folder with files to damage, in `outside.base`.
+    tables
+        Names of tables in escape_attempts.py.
+    """
     shutil.copy(ATTEMPTS_FILE, folder)
     arguments = make_arguments(outside, run, *tables)
     code = ENTRY.replace("ARGUMENTS", repr(arguments))
@@ -265,17 +277,26 @@ def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
         possible |= find_succeeded(unisolated)
     expected = find_not_refused(names, landlock_version) & possible & outcomes.keys()
     assert find_succeeded(outcomes) == expected, outcomes
-    # Attempts that were refused have done no damage.
-    for number, attempt in enumerate(ATTEMPTS.DAMAGE):
-        outcome = outcomes.get(attempt.expression, "succeeded")
-        if outcome != "succeeded":
-            # An entry with a file system root of its own does not see the target. In the system's
-            # root, "No such file" would mean that the test has not made the target.
-            assert "root" in names or "No such file" not in outcome, attempt
-            assert_undamaged(outside.base / run / str(number), attempt.expression)
+    assert_no_damage_by_refused(outcomes, outside.base / run, has_own_root="root" in names)
     assert outside.process.poll() is None
     assert outside.answers.read_text() == ATTEMPTS.TABLE
     assert entry.isolation == protections.describe(allowed)
+
+
+def assert_no_damage_by_refused(outcomes: Outcomes, targets: Path, *, has_own_root: bool) -> None:
+    """Assert that attempts to do damage that were refused have done none.
+
+    `targets` holds a folder to damage for each attempt, named by its number.
+    """
+    for number, attempt in enumerate(ATTEMPTS.DAMAGE):
+        outcome = outcomes.get(attempt.expression, "succeeded")
+        if outcome == "succeeded":
+            continue
+        # An entry with a file system root of its own does not see the target. In the system's root,
+        # "No such file" would mean that the test has not made the target.
+        if not has_own_root:
+            assert "No such file" not in outcome, attempt
+        assert_undamaged(targets / str(number), attempt.expression)
 
 
 def assert_undamaged(target: Path, expression: str) -> None:

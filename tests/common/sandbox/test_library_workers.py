@@ -8,6 +8,7 @@ import json
 import os
 import runpy
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -88,23 +89,31 @@ for name in os.listdir("/proc"):
             texts[name] = file.read()
 print(json.dumps([os.getpid(), os.getppid(), texts]))
 """
-# Links into the folder of the process that looks, which the entry could always read.
+# Links in /proc that lead into the folder of the process that follows them. Every process may read
+# its own folder.
 LINKS = {"self", "thread-self", "mounts", "net"}
 # Files and folders about the machine that an entry may read. The last three are for GPUs.
 MACHINE = {"cpuinfo", "filesystems", "meminfo", "stat", "sys", "version"}
 MACHINE |= {"devices", "driver", "modules"}
 
 
-def look_at_proc(folder: Path) -> tuple[set[int], dict[str, str]]:
-    """Let a child process of an isolated entry look at /proc.
+@dataclass(frozen=True)
+class Proc:
+    """What a child process of an isolated entry finds in /proc."""
 
-    Returns the ids of the entry and of the child, and by name what a file or folder in /proc holds.
-    """
+    # The ids of the entry's process and of the child.
+    own_processes: set[int]
+    # The text of each file, and the names in each folder, by name.
+    texts: dict[str, str]
+
+
+def look_at_proc(folder: Path) -> Proc:
+    """Let a child process of an isolated entry look at /proc."""
     (folder / "print_proc.py").write_text(PRINT_PROC)
     body = "import subprocess, sys; subprocess.run([sys.executable, 'print_proc.py'], check=True)"
     printed: list[Any] = json.loads(run_entry(folder, body))
     child, entry, texts = printed
-    return {child, entry}, texts
+    return Proc({child, entry}, texts)
 
 
 @linux
@@ -115,9 +124,11 @@ def test_a_child_finds_the_processes_of_the_entry_and_no_other(
     """The first process of the namespace, which the entry has not started, is hidden as well."""
     limit_protections(monkeypatch, ALL_PROTECTIONS, landlock_version)
     require_new_proc()
-    own_processes, texts = look_at_proc(tmp_path)
-    assert {int(name) for name in texts if name.isdecimal()} == own_processes
-    assert 1 not in own_processes
+    proc = look_at_proc(tmp_path)
+    # A folder whose name is a number is that of a process.
+    seen_processes = {int(name) for name in proc.texts if name.isdecimal()}
+    assert seen_processes == proc.own_processes
+    assert 1 not in proc.own_processes
 
 
 @linux
@@ -128,8 +139,9 @@ def test_proc_tells_constant_facts_of_the_machine_only(
     """An entry could change a counter in one game and read it in the next."""
     limit_protections(monkeypatch, ALL_PROTECTIONS, landlock_version)
     require_new_proc()
-    _, texts = look_at_proc(tmp_path)
-    readable = {name for name, text in texts.items() if text and not name.isdecimal()}
+    texts = look_at_proc(tmp_path).texts
+    about_machine = {name: text for name, text in texts.items() if not name.isdecimal()}
+    readable = {name for name, text in about_machine.items() if text}
     assert readable - LINKS <= MACHINE
     assert {*texts["sys"].split()} == {"kernel", "vm"}
 
@@ -141,7 +153,7 @@ def test_proc_tells_when_the_machine_has_started_and_no_times_of_its_processors(
     """The counters `intr`, `ctxt` and `processes` are missing in /proc/stat."""
     limit_protections(monkeypatch, ALL_PROTECTIONS, LANDLOCK)
     require_new_proc()
-    _, texts = look_at_proc(tmp_path)
+    texts = look_at_proc(tmp_path).texts
     for line in texts["stat"].splitlines():
         name, *values = line.split()
         if name == "btime":
