@@ -49,7 +49,9 @@ def test_a_page_about_simulated_data_says_so_and_explains_every_chart(
     assert "Nothing on this page is about real students" in page.text
     assert sections(page) == ["Tasks 1/2", *SECTIONS, "Tasks 3/4", *SECTIONS]
     # Every chart has a sentence on how to read it.
-    assert len(page.charts) > 25 and all(len(chart.caption) > 40 for chart in page.charts)
+    assert len(page.charts) > 25
+    for chart in page.charts:
+        assert len(chart.caption) > 40
 
 
 # ---- Planted answers, whose figures can be counted by hand --------------------------------------
@@ -72,18 +74,39 @@ TREE = """SubjectId,Name,ParentId,Level
 # The lists of subjects of questions 0 to 27. Question 28 has no list. The list of question 29 holds
 # only its lowest subject, not the subjects above that.
 SUBJECTS = ["[1, 3, 4]"] * 10 + ["[1, 2]"] * 9 + ["[1, 2, 3]"] + ["[1, 3]"] * 8
+
+
+def sparsity_titles() -> list[str]:
+    """Return the tooltips of the chart of sparsity: a cell is a tenth of students and of questions.
+
+    Students and questions with most answers come first. The strong students, five tenths, have
+    answered everything. The weak ones have answered two thirds of the questions: all of the first
+    six tenths, two thirds of the next tenth, and nothing of the last three.
+    """
+    titles = []
+    for row in range(10):
+        is_strong = row < 5
+        for column in range(10):
+            if is_strong or column < 6:
+                share = "100.00%"
+            elif column == 6:
+                share = "66.67%"
+            else:
+                # Tooltips of empty cells are left out.
+                continue
+            students = f"students {10 * row}–{10 * row + 10}%"
+            questions = f"questions {10 * column}–{10 * column + 10}%"
+            titles.append(f"{students}, {questions}: {share} answered")
+    return titles
+
+
 # The tooltips that each chart must have, by the chart's heading. Those of empty columns and cells
 # are left out.
 WEEK = ["Mon 10:00 to 10:59: 600 answers, 77% right", "Tue 9:00 to 9:59: 400 answers, 75% right"]
 PLANTED = {
     "Answers per student": ["20: 20 students", "30: 20 students"],
     "Answers per question": ["20: 10 questions", "40: 20 questions"],
-    "How sparse it is": [
-        f"students {10 * row}–{10 * row + 10}%, questions {10 * column}–{10 * column + 10}%: "
-        f"{'100.00%' if row < 5 or column < 6 else '66.67%'} answered"
-        for row in range(10)
-        for column in range(10 if row < 5 else 7)
-    ],
+    "How sparse it is": sparsity_titles(),
     "How difficult the questions are": [
         "50% to 55%: 10 questions", "80% to 85%: 10 questions", "95% to 100%: 10 questions",
     ],
@@ -152,47 +175,63 @@ Confidence95.0% · 950 of 1,000 answers GroupId0.0% · 0 of 1,000 answers QuizId
 QuizId4.0% · 40 of 1,000 answers"""
 
 
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the HTML of the page about the planted answers, which are files of tasks 3/4."""
-    folder = tmp_path_factory.mktemp("planted")
+def planted_answers() -> pd.DataFrame:
+    """Return the planted answers."""
     pairs = []
     for student_id in range(40):
         n_answered = 20 if student_id < 20 else 30
         pairs += [(student_id, question_id) for question_id in range(n_answered)]
     student, question = np.array(pairs).T
-    is_weak = student < 20
     chosen = np.array(CHOSEN)[question // 10, (student + question) % 10]
-    key = np.where(question < 20, 1, 3)
+    right_option = np.where(question < 20, 1, 3)
     # Option 2 of question 0 was right when the first student answered and chose it. For all other
     # students, option 1 is right.
-    key[0] = chosen[0] = 2
-    answers = pd.DataFrame(
+    right_option[0] = 2
+    chosen[0] = 2
+    return pd.DataFrame(
         {
             "QuestionId": question,
             "UserId": student,
             "AnswerId": range(1000),
             "AnswerValue": chosen,
-            "CorrectAnswer": key,
-            "IsCorrect": 1 * (chosen == key),
+            "CorrectAnswer": right_option,
+            "IsCorrect": (chosen == right_option).astype(int),
         }
     )
+
+
+def planted_answer_metadata(answers: pd.DataFrame) -> pd.DataFrame:
+    """Return the metadata of the planted answers, in reverse order."""
+    student = answers["UserId"]
+    question = answers["QuestionId"]
+    is_weak = student < 20
+    confidence = pd.Series("", answers.index)
     # Ten answers have a confidence of 100. The chart of confidence leaves them out, because they
     # are too few.
-    is_sure = [(question == 0) & (student < 10), (question == 10) & is_weak, question == 20]
-    answer_metadata = pd.DataFrame(
+    confidence[(question == 0) & (student < 10)] = "100"
+    confidence[(question == 10) & is_weak] = "25"
+    confidence[question == 20] = "75"
+    metadata = pd.DataFrame(
         {
             "AnswerId": answers["AnswerId"],
             "GroupId": np.where(student == 0, 7, 8),
             "DateAnswered": np.where(is_weak, "2020-03-03 09:59", "2019-12-02 10:00"),
+            # Questions 28 and 29 belong to no quiz.
             "QuizId": np.select([question < 10, question < 28], ["1", "2"], ""),
-            "Confidence": np.select(is_sure, ["100", "25", "75"], ""),
+            "Confidence": confidence,
         }
     )
-    # The last student has no metadata. The columns DateOfBirth and PremiumPupil are shorter than
-    # the table: the values of the other students are missing.
+    return metadata[::-1]
+
+
+def planted_student_metadata() -> pd.DataFrame:
+    """Return the metadata of all students but the last one.
+
+    The columns DateOfBirth and PremiumPupil are shorter than the table: the values of the other
+    students are missing.
+    """
     births = ["2008-09-01"] * 5 + ["2010-05-01"] * 3 + ["1900-01-01"] * 2
-    student_metadata = pd.DataFrame(
+    return pd.DataFrame(
         {
             "UserId": pd.Series(range(39)),
             "Gender": pd.Series([0] + [1] * 19 + [2] * 19),
@@ -200,16 +239,22 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
             "PremiumPupil": pd.Series([1] * 5 + [0] * 15, dtype="Int8"),
         }
     )
-    question_metadata = pd.DataFrame(
-        {"QuestionId": [*range(28), 29], "SubjectId": [*SUBJECTS, "[6]"]}
-    )
-    for name, table in (
-        (TRAIN, answers),
-        ("metadata/answer_metadata_task_{}.csv", answer_metadata[::-1]),
-        ("metadata/student_metadata_task_{}.csv", student_metadata),
-        ("metadata/question_metadata_task_{}.csv", question_metadata),
-    ):
-        path = folder / name.format("3_4")
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the HTML of the page about the planted answers, which are files of tasks 3/4."""
+    folder = tmp_path_factory.mktemp("planted")
+    answers = planted_answers()
+    questions = pd.DataFrame({"QuestionId": [*range(28), 29], "SubjectId": [*SUBJECTS, "[6]"]})
+    tables = {
+        "train_data/train_task_3_4.csv": answers,
+        "metadata/answer_metadata_task_3_4.csv": planted_answer_metadata(answers),
+        "metadata/student_metadata_task_3_4.csv": planted_student_metadata(),
+        "metadata/question_metadata_task_3_4.csv": questions,
+    }
+    for name, table in tables.items():
+        path = folder / name
         path.parent.mkdir(exist_ok=True)
         table.to_csv(path, index=False)
     (folder / "metadata/subject_metadata.csv").write_text(TREE)
@@ -273,25 +318,44 @@ def test_a_training_file_that_is_missing_is_named(planted_page: Page) -> None:
 # ---- Other folders -----------------------------------------------------------------------------
 
 
-def test_simulated_answers_share_no_page_with_other_answers(tiny_kit: Path, tmp_path: Path) -> None:
-    train = tiny_kit / "data/train_data/train_task_1_2.csv"
+@pytest.fixture(scope="module")
+def mixed_pages(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
+    """Return the pages about simulated answers of tasks 3/4 and other answers of tasks 1/2."""
+    folder = tmp_path_factory.mktemp("mixed")
+    data = Path(shutil.copytree(simulated_kit / "data", folder / "data"))
+    train = data / "train_data/train_task_1_2.csv"
     answers = pd.read_csv(train)
     answers.assign(UserId=answers["UserId"] + 1_000_000).to_csv(train, index=False)
     # Metadata are known by their bytes alone: other line ends make them another file.
-    path = tiny_kit / "data/metadata/subject_metadata.csv"
+    path = data / "metadata/subject_metadata.csv"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    pages = explore(tiny_kit / "data", tmp_path / "out")
-    assert [*pages] == ["explore.html", "explore_simulated.html"]
-    other, simulated = pages.values()
-    assert "not simulated by the kit" in other.text and "Answers of unknown origin." in other.text
+    return explore(data, folder / "out")
+
+
+def test_simulated_answers_share_no_page_with_other_answers(mixed_pages: dict[str, Page]) -> None:
+    assert [*mixed_pages] == ["explore.html", "explore_simulated.html"]
+    other, simulated = mixed_pages.values()
+    assert "not simulated by the kit" in other.text
+    assert "Answers of unknown origin." in other.text
     assert sections(other) == ["Tasks 1/2", "Answers", "Difficulty", "Options"]
-    assert sections(simulated)[0] == "Tasks 3/4" and "Subjects" not in sections(simulated)
+    assert sections(simulated)[0] == "Tasks 3/4"
+
+
+def test_a_page_says_which_tasks_are_on_the_other_page(mixed_pages: dict[str, Page]) -> None:
+    other, simulated = mixed_pages.values()
     assert "Tasks 3/4 are not on this page, being simulated: see explore_simulated." in other.text
     assert "Tasks 1/2 are not on this page, being not simulated: see explore." in simulated.text
-    # A page about other answers reads no simulated metadata, nor the other way round.
+
+
+def test_answers_are_not_described_by_metadata_of_another_origin(
+    mixed_pages: dict[str, Page],
+) -> None:
+    """Other answers have no simulated metadata, and simulated answers no other metadata."""
+    other, simulated = mixed_pages.values()
     left_out = "student_metadata_task_1_2.csv, answer_metadata_task_1_2.csv."
     assert f"than the answers: question_metadata_task_1_2.csv, {left_out}" in other.text
     assert "than the answers: subject_metadata.csv." in simulated.text
+    assert "Subjects" not in sections(simulated)
 
 
 def test_metadata_of_another_simulation_are_left_out(tiny_kit: Path, tmp_path: Path) -> None:
