@@ -71,7 +71,7 @@ def require_own_code(script: Path) -> None:
         if kit is not None and kit != layout.ROOT:
             raise InputError(
                 f"{script}: Python uses another copy of the kit than that in {kit}, and would read "
-                f"and write the files in {layout.ROOT}: leave out -P, or uninstall the other copy; "
+                f"and write the files in {layout.ROOT}: leave out -P, or use another environment; "
                 "in a notebook, restart the kernel"
             )
     for name, path in _modules_beside(script.parent).items():

@@ -14,7 +14,7 @@ import pytest
 from conftest import ROOT, copy_kit, keep_only, run, succeeds
 from platforms import on_unix
 from recorded import recorded_doubts
-from run_scripts import LIBRARIES, PATIENCE, ends_within, run_process, wait_for
+from run_scripts import LIBRARIES, PATIENCE, Done, ends_within, run_process, wait_for
 from sample_blocks import needs_blocks
 from terminal import run_on_terminal
 
@@ -350,7 +350,42 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert done.stdout == "installing requirements.txt into .venv (once; a few minutes)\n"
         assert done.stderr.startswith("error: `python -m pip install ")
+        # The environment finds the kit already.
+        assert list(kit.glob(".venv/[Ll]ib/**/education_kit.pth"))
         assert left_over.exists() != is_made_again
+
+
+def test_the_environment_finds_the_kit_in_every_way_also_after_a_move(tmp_path: Path) -> None:
+    """A user's own modules come first, though they have the names of the kit's folders."""
+    kit = copy_kit(tmp_path / "kit")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
+    python = ".venv/Scripts/python.exe" if os.name == "nt" else ".venv/bin/python"
+    code = f"from tools.quickstart import environment; environment.add_kit({python!r})"
+    assert run_process(["-c", code], kit=kit, cwd=kit).returncode == 0
+    (packages,) = kit.glob(".venv/[Ll]ib/**/site-packages")
+    (packages / "libraries.pth").write_text("\n".join(LIBRARIES))
+
+    kit = kit.rename(tmp_path / "moved")
+    script = kit / "task_1/sample_model_majority.py"
+
+    def run_there(*words: str | Path, safe_path: str = "") -> Done:
+        environment = {**os.environ, "PYTHONPATH": "", "PYTHONSAFEPATH": safe_path}
+        return subprocess.run(
+            [kit / python, *words], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+
+    for done in (
+        run_there("-P", script, "--help"),
+        run_there("-I", script, "--help"),
+        run_there(script, "--help", safe_path="1"),
+    ):
+        assert (done.returncode, done.stderr) == (0, "")
+
+    names = ("common", "data", "tools")
+    for name in names:
+        (tmp_path / f"{name}.py").touch()
+    (tmp_path / "own.py").write_text(f"import {', '.join(names)}; print(tools.__file__)")
+    assert Path(run_there(tmp_path / "own.py").stdout.strip()) == tmp_path / "tools.py"
 
 
 def test_the_test_command_runs_all_checks_and_fails_if_one_fails(tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common.layout import ROOT
-from tools.quickstart.processes import CommandError, run_python, succeeds
+from tools.quickstart.processes import Children, CommandError, run_python, succeeds
 
 VENV = ROOT / ".venv"
 CHECK_SCRIPT = Path(__file__).with_name("check_environment.py")
+# Python searches the folders that a .pth file names after all others.
+PATH_FILE = "education_kit.pth"
 
 
 def set_up(*, for_tests: bool) -> str:
@@ -41,18 +43,32 @@ def has_everything(python: str, pin_files: Sequence[str]) -> bool:
 
 
 def install(python: str, *, for_tests: bool) -> None:
-    """Install the kit and the packages it needs into .venv, whose Python is `python`."""
+    """Let the Python of .venv find the kit, and install the packages that the kit needs."""
     # Without pip, there is no environment, or making it was interrupted: make it anew.
     if not succeeds([python, "-m", "pip", "--version"]):
         run_python(sys.executable, "-m", "venv", "--clear", str(VENV))
+    add_kit(python)
     words = ["-m", "pip", "install"]
     # pip would compile all modules, which takes half a minute for PyTorch alone. Python compiles
     # each module at its first import anyway, and keeps the result unless `dont_write_bytecode`.
     if not sys.dont_write_bytecode:
         words.append("--no-compile")
-    words += ["--editable", ".[dev]" if for_tests else "."]
+    words += ["-r", "requirements.txt"]
+    if for_tests:
+        words += ["-r", "requirements-dev.txt"]
     run_python(python, *words, shown=sys.stdout.isatty())
     if for_tests:
         # The tests start many processes, which do not write compiled modules: compile them now,
         # also those that an earlier run installed.
         succeeds([python, "-m", "compileall", "-q", "-j", "0", str(VENV)])
+
+
+def add_kit(python: str) -> None:
+    """Let the Python of .venv find the kit wherever it is started, and with -P.
+
+    The kit's folder is named from the environment's folder, so that both may be moved together.
+    """
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    packages = Children().run([python, "-I", "-c", code]).printed.strip()
+    line = os.path.relpath(ROOT, packages) + "\n"
+    Path(packages, PATH_FILE).write_text(line, encoding="utf-8")
