@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import ROOT, succeeds
+from conftest import ROOT, run, succeeds
 from platforms import on_unix, with_links
 from run_scripts import LIBRARIES, Done
 
@@ -62,12 +62,22 @@ def test_every_command_of_the_table_is_read() -> None:
 
 @pytest.mark.slow
 def test_the_challenges_texts_work_word_for_word(tiny_kit: Path, bare: Path) -> None:
-    """Every command of FROM_THE_GUIDE.md runs, in its folder and in its order."""
+    """Every command of FROM_THE_GUIDE.md runs, in its folder and in its order.
+
+    The first command of each folder runs in a process of its own, as for a user. The others run in
+    this process, which is quicker.
+    """
     # The environment has another copy of the kit installed, which the scripts must not use.
     (packages,) = bare.glob("[Ll]ib/**/site-packages")
     (packages / "installed.pth").write_text("\n".join(map(str, [ROOT, *LIBRARIES])))
+    seen_folders = set()
     for folder, command in guide_commands():
-        done = run_in(tiny_kit / folder, command, bare)
+        if folder not in seen_folders:
+            done = run_in(tiny_kit / folder, command, bare)
+        else:
+            script = Path(folder, command[0])
+            done = run([script, *command[1:]], kit=tiny_kit, cwd=tiny_kit / folder)
+        seen_folders.add(folder)
         assert (done.returncode, done.stderr) == (0, ""), (folder, command, done)
         is_evaluation = command[0] == "local_evaluation.py"
         assert ("score 0." in done.stdout) == is_evaluation, done

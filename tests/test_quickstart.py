@@ -49,6 +49,12 @@ def steps(output: str) -> dict[tuple[str, str], str]:
     return {(task, name): re.sub(r"[\d.]+ s", "run", end) for task, name, end in matches}
 
 
+def without_scoreboard(kit: Path) -> Path:
+    """Replace the script that shows the table, to save time in a test that does not read it."""
+    (kit / "tools/scoreboard.py").write_text("")
+    return kit
+
+
 def table(output: str) -> str:
     """Return the scoreboard in the output."""
     return output[output.index("\n\n") : output.index("written: ")]
@@ -119,6 +125,7 @@ def test_a_terminal_shows_what_runs_and_at_last_what_to_do_next(quick_kit: Path)
 
 def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -> None:
     """Each change to the kit is followed by a run of the quickstart."""
+    without_scoreboard(quick_kit)
     split, model_1, model_2 = QUICK
     all_run = dict.fromkeys(QUICK, "run")
 
@@ -128,15 +135,13 @@ def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -
     assert run_quickstart() == all_run
 
     # A model's code changes, and the file that marks the split as finished is only half written.
+    # Files that the other model does not import are new or changed.
     script = quick_kit / "task_2/sample_model_majority.py"
     script.write_text(script.read_text() + "# Changed.\n")
     (quick_kit / "data/test_input/quickstart_task_1.txt").write_text("half")
-    assert run_quickstart() == {split: "run", model_1: "done already", model_2: "run"}
-
-    # Files that no step imports are new or changed.
     (quick_kit / "task_1/my_notes.py").write_text("x = 1\n")
     (quick_kit / "common/adaptive/game.py").write_text("y = 1\n")
-    assert run_quickstart() == dict.fromkeys(QUICK, "done already")
+    assert run_quickstart() == {split: "run", model_1: "done already", model_2: "run"}
 
     # A module changes that all steps import.
     layout = quick_kit / "common/layout.py"
@@ -242,6 +247,7 @@ sys.exit(3)
 @on_unix("Control-C for a single process")
 def test_control_c_ends_all_models_and_the_next_run_resumes(quick_kit: Path) -> None:
     """One model sleeps when Control-C comes, another has failed before."""
+    without_scoreboard(quick_kit)
     add_broken_model(quick_kit)
     # This model writes the number of its process into a file, then sleeps.
     slow = quick_kit / "task_2/sample_model_slow.py"
@@ -290,6 +296,7 @@ def test_a_model_that_fails_stops_no_other_and_its_last_lines_are_shown(quick_ki
 
 def test_an_evaluation_that_fails_is_named_with_only_its_own_output(quick_kit: Path) -> None:
     """The output of the model, which ran before, is not shown."""
+    without_scoreboard(quick_kit)
     model = quick_kit / "task_1/sample_model_majority.py"
     model.write_text("print('trained')\n")
     evaluation = quick_kit / "task_1/local_evaluation.py"
@@ -302,7 +309,7 @@ def test_an_evaluation_that_fails_is_named_with_only_its_own_output(quick_kit: P
 
 
 def test_another_size_replaces_simulated_data(tiny_kit: Path) -> None:
-    keep_only(tiny_kit, "random")
+    keep_only(without_scoreboard(tiny_kit), "random")
     marker = tiny_kit / "data/SIMULATED.json"
     marker.write_text(json.dumps({**json.loads(marker.read_text()), "size": "small"}))
 
@@ -328,7 +335,7 @@ def test_another_size_never_replaces_official_data(tiny_kit: Path) -> None:
 
 
 def test_templates_are_built_again_if_the_data_have_changed(tiny_kit: Path) -> None:
-    keep_only(tiny_kit, "random")
+    keep_only(without_scoreboard(tiny_kit), "random")
     (tiny_kit / "data/SIMULATED.json").unlink()
     questions = tiny_kit / "data/metadata/question_metadata_task_3_4.csv"
     # A further question, with subject 3.
