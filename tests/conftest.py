@@ -101,9 +101,14 @@ def fails(arguments: Sequence[object], **options: Any) -> str:
     return lines[0].removeprefix("error: ")
 
 
-def copy_kit(destination: Path) -> Path:
-    """Copy the kit's own files and their bytecode, but nothing that a user has added."""
+def copy_kit(destination: Path, *, with_tests: bool = False) -> Path:
+    """Copy the kit's own files and their bytecode, but nothing that a user has added.
+
+    Without the tests, which hardly any test needs, further copies of the copy are quicker.
+    """
     for path in find_kit_files():
+        if path.is_relative_to(ROOT / "tests") and not with_tests:
+            continue
         for source in (path, Path(cache_from_source(str(path)))):
             if source.is_file():
                 target = destination / source.relative_to(ROOT)
@@ -252,18 +257,28 @@ PAGES = [
 ]
 
 
+def script_of(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the words after `python` that name a script, or a module with `-m`, without flags."""
+    return tuple(arguments[: 2 if arguments[0] == "-m" else 1])
+
+
+def first_commands() -> dict[tuple[str, ...], tuple[Path, list[str]]]:
+    """Return for each script the page that shows the script first, and the first command there."""
+    first: dict[tuple[str, ...], tuple[Path, list[str]]] = {}
+    for page in PAGES:
+        for _, *arguments in commands(ROOT / page):
+            first.setdefault(script_of(arguments), (page, arguments))
+    return first
+
+
 def run_page_command(page: Path, arguments: Sequence[str], kit: Path) -> Done:
     """Run a command that a Markdown page shows.
 
-    If several pages show the command, it runs in a new process for the first one, as for a user.
-    For the other pages it runs in this process, which is quicker.
+    The first command of each script runs in a new process, as for a user: the script cannot rely on
+    something that an earlier one has imported. Further commands, and those of other pages, run in
+    this process, which is quicker.
     """
-
-    def holds_command(path: Path) -> bool:
-        return [*arguments] in [words[1:] for words in commands(ROOT / path)]
-
-    first_page = next((path for path in PAGES if holds_command(path)), None)
-    if page == first_page:
+    if first_commands().get(script_of(arguments)) == (page, [*arguments]):
         return run_process(arguments, kit=kit, cwd=kit)
     return run(arguments, kit=kit, cwd=kit)
 

@@ -15,7 +15,7 @@ from common.metadata import read_circumstances
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT, blocks, commands, run_page_command, succeeds
+from conftest import ROOT, blocks, commands, copy_kit, run_page_command, succeeds
 from recorded import recorded_doubts
 from run_scripts import run_process
 from sample_blocks import needs_blocks
@@ -89,6 +89,8 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
     # added files, and the user has edited a sample model.
     add_own_files(kit)
     edit_majority_model(kit)
+    copy_kit(tmp_path / "with tests", with_tests=True)
+    shutil.move(tmp_path / "with tests/tests", kit)
     command = ["-m", "pytest", "-q", "-m", "files", *TESTS_OF_FILES]
     # Switch off a test of the published kit: it requires that no sample model is edited.
     not_as_published = {"KIT_AS_PUBLISHED": ""}
