@@ -50,6 +50,17 @@ sys.path += [str(ROOT / name) for name in ("data", "hosting", "task_3", "task_4"
 Write = Callable[[str, str | bytes], Path]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the kit's code once, instead of in each process and each copy of the kit."""
+    is_worker = hasattr(config, "workerinput")
+    if is_worker:
+        return
+    for path in find_kit_files():
+        if path.suffix == ".py" and not path.is_relative_to(ROOT / "tests"):
+            # A file or folder that cannot be written is left as it is.
+            compileall.compile_file(path, quiet=2)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the files with slow tests first, so that no slow test runs alone at the end."""
     slow_files = {item.path for item in items if item.get_closest_marker("slow")}
@@ -114,9 +125,6 @@ def copy_kit(destination: Path, *, with_tests: bool = False) -> Path:
                 target = destination / source.relative_to(ROOT)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
-    # Compile modules that have no bytecode yet: otherwise every process in the copy does it anew.
-    for package in ("common", "tools"):
-        compileall.compile_dir(destination / package, quiet=1)
     return destination
 
 
