@@ -13,6 +13,7 @@ import misconceptions
 import numpy as np
 import pandas as pd
 import pytest
+from browser import needs_browser, open_browser
 from conftest import fails, succeeds
 from misconception_groups import N_OPTIONS, Pairs, Ratio, WrongAnswers
 from page_reading import read_page
@@ -307,14 +308,22 @@ def arguments(data: Path, output: Path) -> list[str | Path]:
     return [script, *folders, "--output_dir", output]
 
 
-def test_the_page_and_the_table_show_the_planted_misconceptions(
-    planted_data: Path, tmp_path: Path
-) -> None:
-    report = tmp_path / "question_report" / "question_5.html"
+@pytest.fixture(scope="module")
+def planted_map(planted_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the map of the planted data, and with a page of question 5."""
+    folder = tmp_path_factory.mktemp("map")
+    report = folder / "question_report" / "question_5.html"
     report.parent.mkdir()
     report.touch()
-    succeeds(arguments(planted_data, tmp_path))
-    table = pd.read_csv(tmp_path / misconceptions.TABLE)
+    succeeds(arguments(planted_data, folder))
+    return folder
+
+
+def test_the_page_and_the_table_show_the_planted_misconceptions(
+    planted_data: Path, planted_map: Path
+) -> None:
+    report = planted_map / "question_report" / "question_5.html"
+    table = pd.read_csv(planted_map / misconceptions.TABLE)
     keys = ["QuestionId", "AnswerValue"]
     planted_file = planted_data / "test_data" / "planted_misconceptions_task_3_4.csv"
     both = table.merge(pd.read_csv(planted_file), on=keys, how="outer")
@@ -327,7 +336,7 @@ def test_the_page_and_the_table_show_the_planted_misconceptions(
     assert not table.duplicated(["Group", "QuestionId"]).any()
     assert table["Students"].is_monotonic_decreasing
 
-    html = (tmp_path / misconceptions.PAGE).read_text(encoding="utf-8")
+    html = (planted_map / misconceptions.PAGE).read_text(encoding="utf-8")
     links = re.findall(r'href="(file:[^"]*)"', html)
     images = [(planted_data / "images" / f"{q}.jpg").as_uri() for q in table["QuestionId"]]
     page = read_page(re.sub(r"<script>.*</script>", "", html, flags=re.DOTALL), links)
@@ -338,6 +347,41 @@ def test_the_page_and_the_table_show_the_planted_misconceptions(
     shown = page.table("Group 1:")
     assert shown.column("wrong option") == first["AnswerValue"].astype(str).tolist()
     assert shown.column("subjects") == first["Subjects"].tolist()
+
+
+@needs_browser
+def test_the_search_shows_the_groups_with_all_words(planted_map: Path, tmp_path: Path) -> None:
+    """A number finds the question of that number alone; other words may be parts of words."""
+    table = pd.read_csv(planted_map / misconceptions.TABLE, keep_default_na=False)
+    n_groups = table["Group"].max()
+    first = table.iloc[0]
+    has_subject = table["Subjects"].str.contains(first["Subjects"], regex=False)
+    by_subject = table["Group"][has_subject].unique().tolist()
+    by_question = table["Group"][table["QuestionId"] == first["QuestionId"]].unique().tolist()
+    searches = {
+        str(first["QuestionId"]): by_question,
+        f"Question {first['QuestionId']}": by_question,
+        # Capitals and a cut word.
+        first["Subjects"].upper()[:-1]: by_subject,
+        f"{first['Subjects']} no-such-word": [],
+        "": list(range(1, n_groups + 1)),
+    }
+    assert 0 < len(by_question) < n_groups and 0 < len(by_subject) < n_groups
+    with open_browser(tmp_path / "profile", tmp_path) as tab:
+        tab.open(planted_map / misconceptions.PAGE)
+        assert f"{n_groups} groups" in tab.text()
+        tab.click("search")
+        for words, expected in searches.items():
+            tab.run("document.getElementById('search').select()")
+            if words:
+                tab.type(words)
+            else:
+                tab.press("Backspace")
+            text = tab.text()
+            shown = [int(number) for number in re.findall(r"Group (\d+):", text)]
+            assert shown == expected, words
+            assert f"{len(expected)} of {n_groups} groups" in text
+        assert not tab.complaints
 
 
 def test_data_without_groups_give_a_page_that_says_so(planted_data: Path, tmp_path: Path) -> None:
