@@ -7,8 +7,9 @@ options belong together if more students choose both than this model expects.
 
 The evidence for a pair of options is a score test of independence: the sum of the products of the
 residuals of both choices, over the students who got both questions wrong, divided by its standard
-deviation. The evidence for two groups adds up the sums and the variances of all pairs between them.
-The two groups with the strongest evidence are merged until none exceeds a threshold (agglomerative
+deviation. A constant is added to the variance, so that a few rare choices are no strong evidence.
+The evidence for two groups adds up the sums and the variances of all pairs between them. The two
+groups with the strongest evidence are merged until none exceeds a threshold (agglomerative
 clustering). Students who took no part in the search choose the threshold.
 """
 
@@ -28,10 +29,13 @@ N_OPTIONS = len(OPTIONS)
 SPREAD = 0.5
 # How many standard deviations the evidence for merging two groups must exceed. `choose_groups`
 # tries each.
-THRESHOLDS = (4.0, 4.5, 5.0, 6.0, 7.0)
+THRESHOLDS = (3.5, 3.75, 4.0, 4.5, 5.0, 6.0)
+# Added to the variance of each pair. Otherwise, two students who both chose two rare options would
+# be strong evidence, and there are many such pairs.
+EXTRA_VARIANCE = 1.0
 # Only options that form a pair with at least this evidence take part, at most MOST_ITEMS: the
 # matrices of their pairs are dense.
-MIN_EVIDENCE = 3.0
+MIN_EVIDENCE = 2.5
 MOST_ITEMS = 4000
 # Pairs of questions are compared if at least so many students got both wrong.
 MIN_COMMON = 3
@@ -107,7 +111,7 @@ class Pairs:
     # Sum, over the students who got both questions wrong, of the product of the residuals of the
     # two options. A residual is 1 if the option was chosen and 0 if not, minus its probability.
     covariance: sparse.csr_array
-    # The variance of that sum if the two choices are independent.
+    # The variance of that sum if the two choices are independent, plus EXTRA_VARIANCE.
     variance: sparse.csr_array
 
 
@@ -136,6 +140,7 @@ def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) ->
         first = product.row[is_kept]
         second = product.col[is_kept]
         variance = n_students[is_kept] * mean_variance[items][first] * mean_variance[second]
+        variance += np.float32(EXTRA_VARIANCE)
         shape = (items.stop - items.start, wrong.n_items)
         covariances.append(sparse.csr_array((product.data[is_kept], (first, second)), shape))
         variances.append(sparse.csr_array((variance, (first, second)), shape))
@@ -211,8 +216,7 @@ def find_groups(pairs: Pairs, threshold: float) -> IntArray:
 
 def _promising_items(pairs: Pairs) -> IntArray:
     """Return the items with the strongest pairs, in increasing order."""
-    variance = np.maximum(pairs.variance.data, 1e-9)
-    evidence = pairs.covariance.data / np.sqrt(variance)
+    evidence = pairs.covariance.data / np.sqrt(pairs.variance.data)
     strongest = np.zeros(pairs.covariance.shape[0], np.float32)
     # The matrices are symmetric: the columns of an item's pairs are as good as the rows.
     np.maximum.at(strongest, pairs.covariance.indices, evidence)
@@ -279,6 +283,7 @@ def merge_groups(
 
 def _evidence(covariance: FloatArray, variance: FloatArray, is_excluded: Array) -> FloatArray:
     """Return the evidence for merging groups, in standard deviations; −∞ where excluded."""
+    # Groups without any pair that was compared have variance 0.
     evidence: FloatArray = covariance / np.sqrt(np.maximum(variance, 1e-9))
     evidence[is_excluded] = -np.inf
     return evidence
@@ -322,41 +327,67 @@ def predict_with_groups(
     array of float64, shape (n, 4)
         Probabilities given that the answer is wrong. Rows sum to 1.
     """
-    n_groups = int(group.max(initial=-1)) + 1
-    n_cells = known.n_students * n_groups
-    residual = np.zeros(n_cells)
-    variance = np.zeros(n_cells)
-    for option in range(N_OPTIONS):
-        rows, cells = _cells_of_option(known, group, option)
-        p = known.probability[rows, option].astype(float)
-        residual += np.bincount(cells, (known.option[rows] == option) - p, n_cells)
-        variance += np.bincount(cells, p * (1 - p), n_cells)
+    chances = _list_chances(known, group)
+    # The cells with known answers, in increasing order, and the position of each chance's cell.
+    cells, position = np.unique(chances.cell, return_inverse=True)
+    residual = np.bincount(position, chances.is_chosen - chances.p, len(cells))
+    variance = np.bincount(position, chances.p * (1 - chances.p), len(cells))
     probability: FloatArray = asked.probability.astype(float)
-    for option in range(N_OPTIONS):
-        rows, cells = _cells_of_option(asked, group, option)
-        p = asked.probability[rows, option].astype(float)
-        known_residual = residual[cells]
-        known_variance = variance[cells]
-        if asked is known:
-            known_residual -= (asked.option[rows] == option) - p
-            known_variance -= p * (1 - p)
-        tendency = known_residual / (known_variance + 1 / spread)
-        probability[rows, option] *= np.exp(tendency)
+    if len(cells) == 0:
+        return probability
+    if asked is not known:
+        chances = _list_chances(asked, group)
+        position = np.minimum(np.searchsorted(cells, chances.cell), len(cells) - 1)
+    is_known = cells[position] == chances.cell
+    known_residual = np.where(is_known, residual[position], 0)
+    known_variance = np.where(is_known, variance[position], 0)
+    if asked is known:
+        known_residual -= chances.is_chosen - chances.p
+        known_variance -= chances.p * (1 - chances.p)
+    tendency = known_residual / (known_variance + 1 / spread)
+    # Each option of an answer occurs once among the chances.
+    probability[chances.row, chances.option] *= np.exp(tendency)
     probability /= probability.sum(axis=1, keepdims=True)
     return probability
 
 
-def _cells_of_option(
-    wrong: WrongAnswers, group: IntArray, option: int
-) -> tuple[IntArray, IntArray]:
-    """Return the answers whose question has this option in a group, and the cell of each.
+@dataclass(frozen=True)
+class Chances:
+    """The chances to choose an option of a group: an answer and an option of its question.
 
-    A cell is a student and a group; its number is student · n_groups + group.
+    Each array has the shape (n_chances,).
     """
-    n_groups = int(group.max(initial=-1)) + 1
-    group_of_answer = group[wrong.question * N_OPTIONS + option]
-    rows = np.flatnonzero(group_of_answer >= 0)
-    return rows, wrong.student[rows].astype(np.int64) * n_groups + group_of_answer[rows]
+
+    # The row of the answer in `WrongAnswers`.
+    row: IntArray
+    # The option, 0 to 3.
+    option: IntArray
+    group: IntArray
+    # The student and the group as one number: student · n_groups + group, int64.
+    cell: IntArray
+    # The probability of the option, float64, and whether the student chose it.
+    p: FloatArray
+    is_chosen: BoolArray
+
+
+def _list_chances(wrong: WrongAnswers, group: IntArray) -> Chances:
+    """Return the chances of students to choose the options of groups."""
+    group_of_option = group.reshape(-1, N_OPTIONS)[wrong.question]
+    row, option = np.nonzero(group_of_option >= 0)
+    group_of_chance = group_of_option[row, option]
+    return Chances(
+        row=row,
+        option=option,
+        group=group_of_chance,
+        cell=wrong.student[row].astype(np.int64) * count_groups(group) + group_of_chance,
+        p=wrong.probability[row, option].astype(float),
+        is_chosen=wrong.option[row] == option,
+    )
+
+
+def count_groups(group: IntArray) -> int:
+    """Return the number of groups; see `find_groups` for `group`."""
+    return int(group.max(initial=-1)) + 1
 
 
 def log_loss(probability: FloatArray, option: IntArray) -> FloatArray:
@@ -430,6 +461,48 @@ def choose_groups(
     return best
 
 
+@dataclass(frozen=True)
+class Choices:
+    """How often students who chose an option of a group chose its options in other answers.
+
+    Both matrices have the shape (n_students, n_groups).
+    """
+
+    # Pairs of a choice of the group's option and another choice of its option.
+    n_pairs: sparse.csr_array
+    # The number of these pairs that the model of answers expects, given the first choice.
+    n_expected: sparse.csr_array
+
+
+def pair_choices(known: WrongAnswers, asked: WrongAnswers, group: IntArray) -> Choices:
+    """Count the pairs of a choice in `known` and a choice in `asked` of the same group.
+
+    `known` and `asked` are as in `predict_with_groups`. If both are the same object, a choice makes
+    no pair with itself.
+    """
+    chances = _list_chances(known, group)
+    shape = (known.n_students, count_groups(group))
+    chosen = _sum_by_student(chances, chances.is_chosen, known, shape)
+    if asked is not known:
+        asked_chances = _list_chances(asked, group)
+        asked_chosen = _sum_by_student(asked_chances, asked_chances.is_chosen, asked, shape)
+        asked_expected = _sum_by_student(asked_chances, asked_chances.p, asked, shape)
+        return Choices(chosen * asked_chosen, chosen * asked_expected)
+    expected = _sum_by_student(chances, chances.p, known, shape)
+    expected_of_chosen = _sum_by_student(chances, chances.p * chances.is_chosen, known, shape)
+    # A student who chose k options of a group has k · (k − 1) ordered pairs of choices. For each of
+    # the k choices, the expected number of the others is `expected` without the choice itself.
+    return Choices(chosen * chosen - chosen, chosen * expected - expected_of_chosen)
+
+
+def _sum_by_student(
+    chances: Chances, values: Array, wrong: WrongAnswers, shape: tuple[int, int]
+) -> sparse.csr_array:
+    """Return the sum of a value of the chances, by student and group."""
+    positions = (wrong.student[chances.row], chances.group)
+    return sparse.csr_array((values.astype(float), positions), shape)
+
+
 def measure_lift(wrong: WrongAnswers, group: IntArray) -> list[Ratio]:
     """Return how much more often than expected students stay with a group, for each group.
 
@@ -437,31 +510,21 @@ def measure_lift(wrong: WrongAnswers, group: IntArray) -> list[Ratio]:
     in the other questions of the group that the student got wrong? The result is this number
     divided by the number that the model of answers expects.
     """
-    n_groups = int(group.max(initial=-1)) + 1
-    n_cells = wrong.n_students * n_groups
-    chosen = np.zeros(n_cells)
-    expected = np.zeros(n_cells)
-    expected_of_chosen = np.zeros(n_cells)
-    for option in range(N_OPTIONS):
-        rows, cells = _cells_of_option(wrong, group, option)
-        p = wrong.probability[rows, option].astype(float)
-        is_chosen = wrong.option[rows] == option
-        chosen += np.bincount(cells, is_chosen, n_cells)
-        expected += np.bincount(cells, p, n_cells)
-        expected_of_chosen += np.bincount(cells, p * is_chosen, n_cells)
-    # A student who chose k options of a group has k · (k − 1) ordered pairs of choices. For each of
-    # the k choices, the expected number of the others is `expected` without the choice itself.
-    n_pairs = (chosen * (chosen - 1)).reshape(wrong.n_students, n_groups)
-    n_expected = (chosen * expected - expected_of_chosen).reshape(wrong.n_students, n_groups)
-    return [ratio_by_student(n_pairs[:, k], n_expected[:, k]) for k in range(n_groups)]
+    choices = pair_choices(wrong, wrong, group)
+    n_pairs = choices.n_pairs.tocsc()
+    n_expected = choices.n_expected.tocsc()
+    return [
+        ratio_by_student(n_pairs[:, [k]].toarray()[:, 0], n_expected[:, [k]].toarray()[:, 0])
+        for k in range(count_groups(group))
+    ]
 
 
 def count_students(wrong: WrongAnswers, group: IntArray) -> IntArray:
     """Return how many students chose at least two options of each group."""
-    n_groups = int(group.max(initial=-1)) + 1
+    n_groups = count_groups(group)
     chosen_group = group[wrong.question * N_OPTIONS + wrong.option]
     rows = np.flatnonzero(chosen_group >= 0)
     cells = wrong.student[rows].astype(np.int64) * n_groups + chosen_group[rows]
-    chosen = np.bincount(cells, minlength=wrong.n_students * n_groups)
-    counts: IntArray = (chosen.reshape(wrong.n_students, n_groups) >= 2).sum(axis=0)
+    cells, n_chosen = np.unique(cells, return_counts=True)
+    counts: IntArray = np.bincount(cells[n_chosen >= 2] % max(n_groups, 1), minlength=n_groups)
     return counts

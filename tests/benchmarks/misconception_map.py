@@ -1,8 +1,9 @@
 """Measure the map of misconceptions on real and on simulated answers; `misconceptions.md` shows it.
 
 Some students find groups, and others choose how alike options must be. Half the answers of the
-remaining students are held out. The option of a held-out wrong answer is predicted by the item
-response model of options, with and without the student's other choices in the same group.
+remaining students are held out. The option of a wrong answer is predicted by the item response
+model of options, with and without the student's other choices in the same group: for held-out
+answers from the answers that are known, and for known answers from the other known ones.
 
 Run:     KIT_REAL_DATA=FOLDER python tests/benchmarks/misconception_map.py real
          python tests/benchmarks/misconception_map.py simulated
@@ -33,6 +34,8 @@ SEEDS = range(3)
 SHARE_FINDING = 0.5
 SHARE_CHOOSING = 0.2
 N_PLANTED = 60
+# A threshold at which groups are measured that the choosing students do not support.
+FORCED_THRESHOLD = 3.5
 # Shares of the students of the official size of tasks 3/4.
 SHARES = (0.25, 0.5, 1.0)
 
@@ -51,19 +54,33 @@ class NumberedAnswers:
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """Wrong answers of four kinds, each a `WrongAnswers` of task_2/misconception_groups.py."""
+
+    # Of the students who find groups and who choose among them, with the product's model.
+    finding: Any
+    choosing: Any
+    # Known and held-out answers of the students who measure, with a model of more dimensions.
+    known: Any
+    asked: Any
+
+
+@dataclass(frozen=True)
 class Measured:
-    """The results of a run."""
+    """How well groups predict the options of wrong answers; each ratio is a `Ratio`."""
 
-    # The group of each item.
-    group: IntArray
-    # Mean log loss of the held-out wrong answers without groups, and by how much groups lower it.
+    # Mean log loss of the held-out wrong answers without groups.
     loss: float
-    # A `Ratio` of task_2/misconception_groups.py.
+    # By how much groups lower the log loss of held-out answers, and of the known answers.
     gain: Any
+    gain_known: Any
+    # How many times as often as expected students stay with a group, in the same answers.
+    lift: Any
+    lift_known: Any
 
 
-def measure(answers: pd.DataFrame, seed: int) -> Measured:
-    """Find groups with some students, and measure them on held-out answers of others."""
+def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
+    """Draw who finds, chooses and measures, and fit the models of answers."""
     rng = np.random.default_rng(seed)
     student_id, student = number_ids(answers["UserId"])
     question = number_ids(answers["QuestionId"])[1]
@@ -79,13 +96,43 @@ def measure(answers: pd.DataFrame, seed: int) -> Measured:
         context=number_contexts(student, question, 0, None),
         is_held_out=is_measuring[student] & (rng.random(len(answers)) < 0.5),
     )
-    known, _ = split_wrong_answers(numbered, misconceptions.N_DIMENSIONS)
-    pairs = groups.compare_pairs(known.of_students(is_finding))
-    group = groups.choose_groups(pairs, known.of_students(is_choosing))
+    of_product, _ = split_wrong_answers(numbered, misconceptions.N_DIMENSIONS)
     known, asked = split_wrong_answers(numbered, DEFAULT_DIMENSIONS)
-    loss = groups.log_loss(asked.probability, asked.option).mean()
-    gain = groups.ratio_by_student(*groups.gain_by_student(known, asked, group))
-    return Measured(group, float(loss), gain)
+    return Prepared(
+        of_product.of_students(is_finding),
+        of_product.of_students(is_choosing),
+        known.of_students(is_measuring),
+        asked,
+    )
+
+
+def find_groups(prepared: Prepared) -> IntArray:
+    """Return the groups that the product finds; see `groups.find_groups`."""
+    group: IntArray = groups.choose_groups(
+        groups.compare_pairs(prepared.finding), prepared.choosing
+    )
+    return group
+
+
+def measure(prepared: Prepared, group: IntArray) -> Measured:
+    """Measure groups on students who took no part in the search."""
+    known = prepared.known
+    asked = prepared.asked
+    return Measured(
+        float(groups.log_loss(asked.probability, asked.option).mean()),
+        gain=groups.ratio_by_student(*groups.gain_by_student(known, asked, group)),
+        gain_known=groups.ratio_by_student(*groups.gain_by_student(known, known, group)),
+        lift=measure_lift(known, asked, group),
+        lift_known=measure_lift(known, known, group),
+    )
+
+
+def measure_lift(known: Any, asked: Any, group: IntArray) -> Any:
+    """Return how many times as often as expected students stay with a group, over all groups."""
+    choices = groups.pair_choices(known, asked, group)
+    n_pairs = np.asarray(choices.n_pairs.sum(axis=1))
+    n_expected = np.asarray(choices.n_expected.sum(axis=1))
+    return groups.ratio_by_student(n_pairs, n_expected)
 
 
 def split_wrong_answers(answers: NumberedAnswers, n_dimensions: int) -> tuple[Any, Any]:
@@ -132,63 +179,102 @@ def permute_options(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
     return answers.assign(AnswerValue=option)
 
 
-def simulate_planted() -> tuple[pd.DataFrame, pd.DataFrame]:
+def simulate_planted(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Simulate the answers of tasks 3/4 at official size; return them and what is planted."""
     setting = generate_sample.settings("full").tasks_3_4
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     school = generate_sample.simulate(rng, setting, generate_sample.make_subjects(), N_PLANTED)
     assert school.misconceptions is not None
     return school.answers, generate_sample.list_misconceptions(school, school.misconceptions)
 
 
-def score_groups(group: IntArray, question_id: IntArray, planted: pd.DataFrame) -> float:
+def number_planted(question_id: IntArray, planted: pd.DataFrame) -> IntArray:
+    """Return the planted misconception of each item, -1 for none; see `groups.find_groups`."""
+    row = np.searchsorted(question_id, planted["QuestionId"].to_numpy())
+    group = np.full(len(question_id) * N_OPTIONS, -1, np.int32)
+    group[row * N_OPTIONS + planted["AnswerValue"].to_numpy() - 1] = planted["Misconception"]
+    return group
+
+
+def score_groups(group: IntArray, truth: IntArray) -> float:
     """Return the adjusted Rand index of groups beside planted ones.
 
     It is taken over the options that are in a group of either kind. An option in no group is a
     group of its own.
     """
-    row = np.searchsorted(question_id, planted["QuestionId"].to_numpy())
-    item = row * N_OPTIONS + planted["AnswerValue"].to_numpy() - 1
     alone = -1 - np.arange(len(group))
-    truth = alone.copy()
-    truth[item] = planted["Misconception"].to_numpy()
-    found = np.where(group < 0, alone, group)
     is_in_any = (truth >= 0) | (group >= 0)
-    return float(adjusted_rand_score(truth[is_in_any], found[is_in_any]))
+    found = np.where(group < 0, alone, group)[is_in_any]
+    planted = np.where(truth < 0, alone, truth)[is_in_any]
+    return float(adjusted_rand_score(planted, found))
 
 
-def row(name: str, n_answers: int, measured: Measured, index: str = "") -> str:
+def row(name: str, group: IntArray, measured: Measured, index: str = "") -> str:
     """Return a row of the table."""
-    n_options = int((measured.group >= 0).sum())
-    n_groups = int(measured.group.max()) + 1
-    gain = measured.gain
-    cells = [name, f"{n_answers:,}", f"{n_groups}", f"{n_options}", f"{measured.loss:.4f}"]
-    cells += [f"{gain.value:z.4f} ({gain.low:z.4f} to {gain.high:z.4f})", index]
-    return "| " + " | ".join(cells) + " |"
+    cells = [name, f"{groups.count_groups(group)}", f"{(group >= 0).sum()}"]
+    for ratio, digits in (
+        (measured.gain, 4),
+        (measured.gain_known, 4),
+        (measured.lift, 2),
+        (measured.lift_known, 2),
+    ):
+        cells.append(show_ratio(ratio, digits))
+    return "| " + " | ".join([*cells, index]) + " |"
+
+
+def show_ratio(ratio: Any, digits: int) -> str:
+    """Return a ratio with its interval; "none" if there is no group to measure."""
+    if not ratio.low < ratio.high:
+        return "none"
+    value, low, high = (f"{x:z.{digits}f}" for x in (ratio.value, ratio.low, ratio.high))
+    return f"{value} ({low} to {high})"
+
+
+def print_real() -> None:
+    """Print the table of the pool."""
+    pool = real_answers.read_pool()
+    print(f"{len(pool):,} answers")
+    for seed in SEEDS:
+        for name, answers in (
+            (f"real, split {seed}", pool),
+            ("the same, permuted", permute_options(pool, seed)),
+        ):
+            prepared = prepare(answers, seed)
+            group = find_groups(prepared)
+            measured = measure(prepared, group)
+            print(row(name, group, measured), f"log loss {measured.loss:.4f}", flush=True)
+            forced = groups.find_groups(groups.compare_pairs(prepared.finding), FORCED_THRESHOLD)
+            print(row(f"{name}, forced", forced, measure(prepared, forced)), flush=True)
+
+
+def print_simulated() -> None:
+    """Print the table of simulated answers."""
+    answers, planted = simulate_planted()
+    student_id = np.random.default_rng(0).permutation(answers["UserId"].unique())
+    for share in SHARES:
+        chosen = student_id[: int(share * len(student_id))]
+        part = answers[answers["UserId"].isin(chosen)].reset_index(drop=True)
+        truth = number_planted(np.unique(part["QuestionId"]), planted)
+        prepared = prepare(part, 0)
+        group = find_groups(prepared)
+        measured = measure(prepared, group)
+        name = f"{share:.0%} of the students, {len(part):,} answers"
+        index = f"{score_groups(group, truth):.3f}"
+        print(row(name, group, measured, index), f"log loss {measured.loss:.4f}", flush=True)
+    prepared = prepare(permute_options(answers, 0), 0)
+    print(row("all, permuted", group, measure(prepared, group)), flush=True)
+    found = find_groups(prepared)
+    print(row("found in permuted answers", found, measure(prepared, found)), flush=True)
 
 
 def main() -> None:
     """Print the rows of the tables."""
     parser = cli.parser(__doc__)
     parser.add_argument("answers", choices=("real", "simulated"))
-    options = parser.parse_args()
-    if options.answers == "real":
-        pool = real_answers.read_pool()
-        for seed in SEEDS:
-            print(row(f"real, split {seed}", len(pool), measure(pool, seed)), flush=True)
-            permuted = permute_options(pool, seed)
-            print(row("the same, permuted", len(pool), measure(permuted, seed)), flush=True)
-        return
-    answers, planted = simulate_planted()
-    student_id = np.random.default_rng(0).permutation(answers["UserId"].unique())
-    for share in SHARES:
-        chosen = student_id[: int(share * len(student_id))]
-        part = answers[answers["UserId"].isin(chosen)].reset_index(drop=True)
-        measured = measure(part, 0)
-        index = score_groups(measured.group, np.unique(part["QuestionId"]), planted)
-        print(row(f"{share:.0%} of the students", len(part), measured, f"{index:.3f}"), flush=True)
-    permuted = permute_options(answers, 0)
-    print(row("all, permuted", len(answers), measure(permuted, 0)), flush=True)
+    if parser.parse_args().answers == "real":
+        print_real()
+    else:
+        print_simulated()
 
 
 if __name__ == "__main__":

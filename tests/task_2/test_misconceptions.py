@@ -152,7 +152,7 @@ def test_pairs_are_sums_over_the_students_who_got_both_questions_wrong() -> None
     pairs = groups.compare_pairs(wrong)
     # Items 1 and 5 are option 1 of both questions. Residuals: 0.5 if chosen, −0.5 if not.
     assert pairs.covariance[1, 5] == pytest.approx(0.25 - 0.25 - 0.25)
-    assert pairs.variance[1, 5] == pytest.approx(3 * 0.25 * 0.25)
+    assert pairs.variance[1, 5] == pytest.approx(3 * 0.25 * 0.25 + groups.EXTRA_VARIANCE)
     assert pairs.covariance[1, 2] == 0
     assert (pairs.covariance != pairs.covariance.T).nnz == 0
 
@@ -231,6 +231,45 @@ def test_the_subjects_of_a_group_are_those_of_most_questions_and_may_hold_a_comm
     options = [option("Area, volume"), option("Area, volume", "Angles"), option("Angles"), option()]
     group = misconceptions.Group(5, Ratio(1.0, 1.0, 1.0), [*options, option("Area, volume")])
     assert group.common_subjects == ["Area, volume"]
+
+
+def test_a_few_rare_choices_are_no_evidence() -> None:
+    """Three students get two questions wrong, and all choose an option with probability 0.05."""
+    wrong = WrongAnswers(
+        student=np.array([0, 0, 1, 1, 2, 2], np.int32),
+        question=np.array([0, 1, 0, 1, 0, 1], np.int32),
+        option=np.full(6, 1, np.int8),
+        probability=np.array([[0, 0.05, 0.5, 0.45]] * 6, np.float32),
+        n_students=3,
+        n_questions=2,
+    )
+    pairs = groups.compare_pairs(wrong)
+    # 3 · 0.95² = 2.7; without EXTRA_VARIANCE, the evidence would be 2.7 / (√3 · 0.0475) = 33.
+    assert pairs.covariance[1, 5] == pytest.approx(2.7, abs=0.01)
+    assert (groups.find_groups(pairs, 3.5) == -1).all()
+
+
+def test_choices_in_other_answers_are_counted_for_each_group() -> None:
+    """A student chose the group's option once in known answers, and in one of two asked ones."""
+    group = np.array([-1, 0, -1, -1] * 3)
+
+    def answers(question: list[int], option: list[int]) -> WrongAnswers:
+        probability = np.array([[0, 0.5, 0.3, 0.2]] * len(question), np.float32)
+        return WrongAnswers(
+            student=np.zeros(len(question), np.int32),
+            question=np.array(question, np.int32),
+            option=np.array(option, np.int8),
+            probability=probability,
+            n_students=1,
+            n_questions=3,
+        )
+
+    choices = groups.pair_choices(answers([0], [1]), answers([1, 2], [1, 2]), group)
+    assert (choices.n_pairs[0, 0], choices.n_expected[0, 0]) == (1, 1)
+    # Among three answers, two choices make two ordered pairs; each expects 0.5 + 0.5 others.
+    wrong = answers([0, 1, 2], [1, 1, 2])
+    choices = groups.pair_choices(wrong, wrong, group)
+    assert (choices.n_pairs[0, 0], choices.n_expected[0, 0]) == (2, 2)
 
 
 def test_no_groups_are_found_without_pairs() -> None:

@@ -1,0 +1,198 @@
+"""Measure what the official panel's judgements say, and whether the figures of an own panel hold.
+
+The five public experts are compared with one another and with rankings. Then it is computed how
+often intervals of kappa hold the true kappa, and how often the number of further pairs that the
+evaluation names tells two rankings apart. `task_3_experts.md` shows the tables.
+
+Run:     KIT_REAL_DATA=FOLDER python tests/benchmarks/task_3_experts.py
+"""
+
+import tempfile
+from itertools import combinations
+from pathlib import Path
+
+from common import cli, layout, submission
+from common.evaluation import expert_agreement, ranking
+from common.evaluation.expert_agreement import ExpertPair
+from common.tasks import TASK_3
+
+import numpy as np
+import pandas as pd
+import real_answers
+import scipy.stats
+from running import run_script
+
+MODELS = ("random", "entropy", "rank_average")
+# Simulated panels for each figure: a share of 0.95 has a standard error of 0.005.
+N_PANELS = 2000
+KAPPAS = (0.0, 0.3, 0.6, 0.9)
+PANEL_SIZES = (25, 100)
+# The true shares of pairs that speak for the better ranking, and how many pairs are judged first.
+TRUE_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)
+N_FIRST_JUDGED = (10, 25)
+
+
+def main() -> None:
+    """Print all tables."""
+    cli.parser(__doc__).parse_args()
+    panel = real_answers.real_data_dir() / "eedi_tasks_3_4" / "test_data"
+    judgements = ranking.read_judgements(panel / TASK_3.answers_name("public"))
+    print_experts(judgements)
+    ranks = rank_questions()
+    print_rankings(judgements, ranks)
+    print_contests(judgements, ranks)
+    print_coverage()
+    print_further_pairs()
+
+
+# ---- The public panel ----------------------------------------------------------------------------
+
+
+def print_experts(judgements: pd.DataFrame) -> None:
+    """Print how far every two experts agree."""
+    print("| experts | pairs | agreement | kappa |\n|---|---|---|---|")
+    pairs = expert_agreement.compare_experts(judgements)
+    for two in pairs:
+        print(f"| {two.first} and {two.second} | {two.n_pairs} | {show(two)} |")
+    agreement = np.mean([two.agreement for two in pairs])
+    kappa = np.mean([two.kappa for two in pairs])
+    print(f"| mean | | {agreement:.2f} | {kappa:.2f} |\n")
+
+
+def show(two: ExpertPair) -> str:
+    """Return agreement and kappa of two experts with their intervals, in two cells."""
+    return (
+        f"{two.agreement:.2f} ({two.agreement_low:.2f} to {two.agreement_high:.2f}) | "
+        f"{two.kappa:z.2f} ({two.kappa_low:z.2f} to {two.kappa_high:z.2f})"
+    )
+
+
+def rank_questions() -> dict[str, pd.Series]:
+    """Return the rank of each question by ranking, from the answers of the pool."""
+    folder = real_answers.real_data_dir() / "eedi_tasks_3_4"
+    questions = pd.read_csv(folder / "metadata" / layout.QUESTION_METADATA_TASK_3_4)
+    ranks = {}
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        template = work / layout.TEMPLATE_TASK_3
+        ids = questions[["QuestionId"]].sort_values("QuestionId")
+        ids.assign(ranking="").to_csv(template, index=False)
+        real_answers.read_pool().to_csv(work / layout.TRAIN_TASK_3_4, index=False)
+        for model in MODELS:
+            flags = ["--submission_template_dir", work, "--output_dir", work / model]
+            if model != "random":
+                flags += ["--input_dir", work]
+            run_script([layout.ROOT / f"task_3/sample_model_{model}.py", *flags])
+            ranks[model] = submission.read_ranking(work / model / TASK_3.submission, template)
+    # The exact counts of all students, as in task_3.md.
+    stats = pd.read_csv(folder / "train_task_3_4_question_stats.csv", index_col="QuestionId")
+    rate = (stats["NumCorrect"] / stats["NumAnswers"]).reindex(ranks[MODELS[0]].index)
+    distance = (rate - 0.5).abs()
+    ranks["correct_entropy"] = distance.rank(method="first", na_option="bottom").astype(int)
+    return ranks
+
+
+def print_rankings(judgements: pd.DataFrame, ranks: dict[str, pd.Series]) -> None:
+    """Print how far each ranking agrees with each expert."""
+    print("| ranking | expert | pairs | agreement | kappa |\n|---|---|---|---|---|")
+    for name, rank in ranks.items():
+        left, right = (judgements.index.get_level_values(side) for side in (0, 1))
+        prefers_left = rank[left].to_numpy() < rank[right].to_numpy()
+        preferred = pd.Series(np.where(prefers_left, 1, 2), judgements.index)
+        for expert in judgements:
+            two = expert_agreement.compare_two(name, expert, preferred, judgements[expert])
+            print(f"| {name} | {expert} | {two.n_pairs} | {show(two)} |")
+    print()
+
+
+def print_contests(judgements: pd.DataFrame, ranks: dict[str, pd.Series]) -> None:
+    """Print what the panel says of every two rankings."""
+    agrees = {name: ranking.agreement(judgements, rank) for name, rank in ranks.items()}
+    print("| rankings | pairs | for the first | for the second | verdict |\n|---|---|---|---|---|")
+    for first, second in combinations(ranks, 2):
+        contest = expert_agreement.contest(agrees[first], agrees[second])
+        counts = f"{contest.n_pairs} | {contest.n_first} | {contest.n_second}"
+        print(f"| {first} and {second} | {counts} | {contest.verdict} |")
+    print()
+
+
+# ---- Whether the figures hold --------------------------------------------------------------------
+
+
+def print_coverage() -> None:
+    """Print how often the interval of kappa holds the true kappa, over simulated panels."""
+    print("| true kappa |", " | ".join(f"{n} pairs" for n in PANEL_SIZES), "|")
+    print("|---|" + "---|" * len(PANEL_SIZES))
+    rng = np.random.default_rng(0)
+    for kappa in KAPPAS:
+        shares = [f"{cover(rng, kappa, n):.3f}" for n in PANEL_SIZES]
+        print(f"| {kappa} |", " | ".join(shares), "|")
+    print()
+
+
+def cover(rng: np.random.Generator, kappa: float, n_pairs: int) -> float:
+    """Return the share of simulated panels whose interval holds the true kappa.
+
+    The first expert prefers either side with probability 1/2. The second copies the first with
+    probability kappa, and otherwise judges alone: their kappa is then this probability.
+    """
+    n_holding = 0
+    for _ in range(N_PANELS):
+        by_first = pd.Series(rng.integers(1, 3, n_pairs))
+        by_second = by_first.where(rng.random(n_pairs) < kappa, rng.integers(1, 3, n_pairs))
+        two = expert_agreement.compare_two("first", "second", by_first, by_second)
+        n_holding += two.kappa_low <= kappa <= two.kappa_high
+    return n_holding / N_PANELS
+
+
+def print_further_pairs() -> None:
+    """Print how often further pairs tell rankings apart, if as many are judged as is advised."""
+    header = "true share | judged first | told apart | median of further pairs | told apart then"
+    print(f"| {header} | the worse one preferred |\n|---|---|---|---|---|---|")
+    for n in N_FIRST_JUDGED:
+        for share in TRUE_SHARES:
+            print(further_pairs_row(n, share))
+
+
+def further_pairs_row(n: int, share: float) -> str:
+    """Return a row of the table, by the exact probabilities of all outcomes.
+
+    `n` pairs are judged first. Each speaks for the better ranking with probability `share`.
+    """
+    p_count = scipy.stats.binom.pmf(np.arange(n + 1), n, share)
+    n_further = [expert_agreement.count_further(count, n) for count in range(n + 1)]
+    p_at_once = 0.0
+    p_better = 0.0
+    p_worse = 0.0
+    for count in range(n + 1):
+        # With a share of one half, no number is advised.
+        further = n_further[count] or 0
+        better, worse = tell_apart(count, n, further, share)
+        p_better += p_count[count] * better
+        p_worse += p_count[count] * worse
+        if n_further[count] == 0:
+            p_at_once += p_count[count]
+    advised = sorted((number, p) for number, p in zip(n_further, p_count, strict=True) if number)
+    weights = np.cumsum([p for _, p in advised])
+    median, _ = advised[int(np.searchsorted(weights, weights[-1] / 2))]
+    told = f"{p_at_once:.2f} | {median} | {p_better + p_worse:.2f} | {p_worse:.3f}"
+    return f"| {share} | {n} | {told} |"
+
+
+def tell_apart(count: int, n: int, further: int, share: float) -> tuple[float, float]:
+    """Return the probabilities that the sign test prefers the better and the worse ranking.
+
+    `count` of the first `n` pairs speak for the better one, and `further` more pairs are judged.
+    """
+    new = np.arange(further + 1)
+    p_new = scipy.stats.binom.pmf(new, further, share)
+    n_all = n + further
+    smaller = np.minimum(count + new, n_all - count - new)
+    p_value = 2 * scipy.stats.binom.cdf(smaller, n_all, 0.5)
+    is_apart = p_value <= 0.05
+    is_better = 2 * (count + new) > n_all
+    return float(p_new[is_apart & is_better].sum()), float(p_new[is_apart & ~is_better].sum())
+
+
+if __name__ == "__main__":
+    cli.run(main)
