@@ -168,7 +168,9 @@ def main() -> None:
     answers, planted = misconception_map.simulate_planted(parser.parse_args().seed)
     truth = misconception_map.number_planted(np.unique(answers["QuestionId"]), planted)
     prepared = misconception_map.prepare(answers, 0)
-    print(misconception_map.row("what is planted", truth, misconception_map.measure(prepared, truth)))
+    print(
+        misconception_map.row("what is planted", truth, misconception_map.measure(prepared, truth))
+    )
     for name, method in METHODS.items():
         start = time.process_time()
         group = choose(method(prepared.finding), prepared.choosing)

@@ -100,7 +100,7 @@ def print_rankings(judgements: pd.DataFrame, ranks: dict[str, pd.Series]) -> Non
         prefers_left = rank[left].to_numpy() < rank[right].to_numpy()
         preferred = pd.Series(np.where(prefers_left, 1, 2), judgements.index)
         for expert in judgements:
-            two = expert_agreement.compare_two(name, expert, preferred, judgements[expert])
+            two = expert_agreement.compare_two(name, str(expert), preferred, judgements[expert])
             print(f"| {name} | {expert} | {two.n_pairs} | {show(two)} |")
     print()
 

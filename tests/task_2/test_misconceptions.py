@@ -393,16 +393,18 @@ def test_the_search_shows_the_groups_with_all_words(planted_map: Path, tmp_path:
     """A number finds the question of that number alone; other words may be parts of words."""
     table = pd.read_csv(planted_map / misconceptions.TABLE, keep_default_na=False)
     n_groups = table["Group"].max()
-    first = table.iloc[0]
-    has_subject = table["Subjects"].str.contains(first["Subjects"], regex=False)
+    # The shortest number of a question, which is a part of others.
+    number = table["QuestionId"].min()
+    by_question = table["Group"][table["QuestionId"] == number].unique().tolist()
+    subject = table["Subjects"].iloc[0]
+    has_subject = table["Subjects"].str.contains(subject, regex=False)
     by_subject = table["Group"][has_subject].unique().tolist()
-    by_question = table["Group"][table["QuestionId"] == first["QuestionId"]].unique().tolist()
     searches = {
-        str(first["QuestionId"]): by_question,
-        f"Question {first['QuestionId']}": by_question,
+        str(number): by_question,
+        f"Question {number}": by_question,
         # Capitals and a cut word.
-        first["Subjects"].upper()[:-1]: by_subject,
-        f"{first['Subjects']} no-such-word": [],
+        subject.upper()[:-1]: by_subject,
+        f"{subject} no-such-word": [],
         "": list(range(1, n_groups + 1)),
     }
     assert 0 < len(by_question) < n_groups and 0 < len(by_subject) < n_groups
