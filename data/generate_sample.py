@@ -709,6 +709,9 @@ def write_tree(
     subjects = make_subjects()
     write_subjects(subjects, folder / METADATA_FOLDER / layout.SUBJECT_METADATA)
     chosen = settings(size, n_questions)
+    # At full size, the second simulation begins after minutes: check both now.
+    for setting in (chosen.tasks_1_2, chosen.tasks_3_4):
+        simulation.require_room(setting.n_questions, n_misconceptions)
     # For each group of tasks, the expected accuracies that no model exceeds.
     limits = {}
     with tqdm(total=N_STEPS, unit="file", disable=None, desc="simulate") as bar:

@@ -690,6 +690,16 @@ class Misconceptions:
     has: Array
 
 
+def require_room(n_questions: int, n_misconceptions: int) -> None:
+    """Raise `InputError` if there are too few questions for so many misconceptions."""
+    most = n_questions // MISCONCEPTION_LENGTH
+    if n_misconceptions > most:
+        raise InputError(
+            f"--misconceptions {n_misconceptions}: the {n_questions:,} questions have room for "
+            f"{most} misconceptions; choose fewer, or a larger --size"
+        )
+
+
 def draw_misconceptions(rng: Rng, questions: Questions, n_students: int, n: int) -> Misconceptions:
     """Draw n misconceptions; each leads to one wrong option of MISCONCEPTION_LENGTH questions.
 
@@ -697,12 +707,8 @@ def draw_misconceptions(rng: Rng, questions: Questions, n_students: int, n: int)
     to two misconceptions. Raises `InputError` if there are too few questions.
     """
     n_questions = len(questions.key)
+    require_room(n_questions, n)
     n_blocks = n_questions // MISCONCEPTION_LENGTH
-    if n > n_blocks:
-        raise InputError(
-            f"--misconceptions {n}: the {n_questions:,} questions have room for "
-            f"{n_blocks} misconceptions; choose fewer, or a larger --size"
-        )
     # Cut the questions, in order of topic, into blocks.
     order = np.lexsort((rng.random(n_questions), questions.topic))
     blocks = order[: n_blocks * MISCONCEPTION_LENGTH].reshape(n_blocks, MISCONCEPTION_LENGTH)

@@ -328,6 +328,16 @@ def test_more_misconceptions_than_the_questions_have_room_for_are_refused() -> N
         simulate(13)
 
 
+def test_misconceptions_without_room_are_refused_before_anything_is_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tasks 1/2 of the size small have 1,000 questions, but tasks 3/4 only 300."""
+    monkeypatch.delattr(generate_sample, "simulate")
+    with pytest.raises(InputError, match="the 300 questions have room for 37 misconceptions"):
+        generate_sample.generate(tmp_path / "data", "small", 0, n_misconceptions=38)
+    assert not list(tmp_path.rglob("*.csv"))
+
+
 # ---- The script ----------------------------------------------------------------------------------
 
 
