@@ -11,7 +11,12 @@ from common.errors import InputError
 from common.item_response import checks, model, prediction, saved
 from common.item_response.base import DEFAULT_DIMENSIONS, BaseItemResponse, as_answers
 from common.item_response.fitting import Answers
-from common.item_response.further_answers import Abilities, find_students, learn_answers
+from common.item_response.further_answers import (
+    Abilities,
+    find_ability,
+    find_students,
+    learn_answers,
+)
 from common.item_response.mastery import find_mastery
 from common.item_response.prediction import LogitParts, predict_stages
 from common.item_response.steps import Posterior
@@ -321,13 +326,17 @@ class ItemResponse(BaseItemResponse):
         The result has one student, with the id 0. Without any answers, the student is average, as
         uncertain as abilities vary among all students.
         """
+        posterior = self._check_fitted()
         n_answers = len(np.atleast_1d(question))
         student = np.zeros(n_answers, np.int32)
         if n_answers == 0 and len(np.atleast_1d(is_correct)) == 0:
-            self._check_fitted()
             average = model.standard_normal(1, self.n_dimensions)
             return Abilities(np.zeros(1, np.int32), average.mean, average.covariance)
-        return self.transform(student, question, is_correct, context=context)
+        if posterior.levels:
+            return self.transform(student, question, is_correct, context=context)
+        answers = self._as_further_answers(student, question, is_correct, context)
+        ability = find_ability(posterior, answers.question, answers.outcome == 0)
+        return Abilities(np.zeros(1, np.int32), ability.mean, ability.covariance)
 
     def abilities(self) -> Abilities:
         """Return the abilities of all students of the fit."""

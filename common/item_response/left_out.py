@@ -123,7 +123,7 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
         guessing=posterior.guessing[item_position],
     )
     for _ in range(_MAX_PASSES):
-        updated, _ = pass_over_answers(observations, state)
+        updated, _ = pass_over_answers(observations, state, sums_items=False)
         change = updated.students.mean - state.students.mean
         state = updated
         if np.sqrt(np.square(change).mean()) <= _MAX_CHANGE:

@@ -39,6 +39,7 @@ Both kinds of least squares have d = k + 1 dimensions, since the logit is the sc
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from common.arrays import BoolArray, FloatArray, IntArray
@@ -169,7 +170,9 @@ def student_vector_moments(students: Gaussians) -> FloatArray:
     one = np.ones((len(students.mean), 1), np.float32)
     mean = np.concatenate([students.mean, one], axis=1)
     # The number 1 does not vary: it adds a row and a column of zeros to each covariance.
-    covariance = np.pad(students.covariance, [(0, 0), (0, 1), (0, 1)])
+    n, d = mean.shape
+    covariance = np.zeros((n, d, d), students.covariance.dtype)
+    covariance[:, :-1, :-1] = students.covariance
     return moments(Gaussians(mean, covariance))
 
 
@@ -210,6 +213,7 @@ def store_outer_products(left: FloatArray, right: FloatArray) -> FloatArray:
     return np.take(left, row, axis=1) * np.take(right, column, axis=1) * factor
 
 
+@cache
 def _stored_triangle(d: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Return row, column and factor of each stored element of a symmetric d × d matrix.
 
@@ -218,7 +222,11 @@ def _stored_triangle(d: int) -> tuple[IntArray, IntArray, FloatArray]:
     count twice in a scalar product of two stored triangles.
     """
     row, column = np.tril_indices(d)
-    return row, column, np.where(row == column, 1, math.sqrt(2)).astype(np.float32)
+    factor = np.where(row == column, 1, math.sqrt(2)).astype(np.float32)
+    # All callers share these arrays.
+    for array in (row, column, factor):
+        array.flags.writeable = False
+    return row, column, factor
 
 
 def unpack_sums(sums: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -101,6 +101,17 @@ def test_a_students_ability_depends_on_nothing_but_the_students_answers() -> Non
     assert_array_equal(ability.student_ids, [0])
 
 
+@pytest.mark.parametrize("guessing", [0.0, 0.2])
+def test_one_student_gets_the_ability_that_many_students_at_once_get(guessing: float) -> None:
+    model = ItemResponse(3, guessing=guessing, n_steps=5).fit(*columns(_FIRST))
+    own = _LATER[_LATER.student == _COMES_LATER[0]]
+    alone = model.ability_of(own.question, own.is_right)
+    among_many = model.transform(*columns(own))
+    # Both take the same steps, with sums in another order.
+    assert_allclose(alone.mean, among_many.mean, atol=1e-4)
+    assert_allclose(alone.covariance, among_many.covariance, atol=1e-4)
+
+
 def test_a_student_without_answers_is_average_and_each_answer_narrows_the_ability() -> None:
     model = fit(_FIRST)
     none = model.ability_of([], [])
