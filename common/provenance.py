@@ -42,6 +42,7 @@ PLACES = (
     "output_dir",
     "output_file",
     "probabilities",
+    "save_model",
     "log",
 )
 

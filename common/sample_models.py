@@ -129,19 +129,22 @@ def paths(options: argparse.Namespace, task: int) -> Paths:
         reading.require_file(model_paths.train)
         provenance.require_current([model_paths.train])
     reading.require_file(model_paths.template)
-    _require_outputs(model_paths, log=vars(options).get("log"))
+    # Only some of the models have these flags.
+    further_outputs = [vars(options).get("log"), vars(options).get("save_model")]
+    _require_outputs(model_paths, further_outputs)
     return model_paths
 
 
-def _require_outputs(paths: Paths, log: Path | None) -> None:
+def _require_outputs(paths: Paths, further_outputs: list[Path | None]) -> None:
     """Raise `InputError` unless all files that a sample model writes can be written.
 
-    None of them may be a file that the model reads. `log` is the log file, if there is one.
+    None of them may be a file that the model reads. `further_outputs` are files such as the log;
+    None stands for a file that is not asked for.
     """
     inputs = [paths.train, paths.template]
     if paths.metadata is not None:
         inputs += paths.metadata.glob("*_metadata*.csv")
-    outputs = [*submission.files_of(paths.output), paths.probabilities, log]
+    outputs = [*submission.files_of(paths.output), paths.probabilities, *further_outputs]
     cli.require_outputs(outputs, inputs)
 
 

@@ -23,6 +23,7 @@ from common import cli, run_log, sample_models, submission
 from common.answer_context import find_contexts
 from common.answers import read_answers
 from common.item_response import DEFAULT_DIMENSIONS, ItemResponse
+from common.model_files import add_save_flag, write_model
 from common.probabilities import write_probabilities
 
 import numpy as np
@@ -36,6 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
     # The effects of quizzes need the metadata of the answers, which name the quiz of each answer.
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
+    add_save_flag(parser)
     help_text = "number of abilities; the time grows with the square of K"
     cli.add_number(parser, "--dimensions", DEFAULT_DIMENSIONS, help_text, parse=int, metavar="K")
     help_text = "probability of being right without knowing the answer"
@@ -68,6 +70,7 @@ def main() -> None:
     # The columns are P(wrong) and P(right).
     p_right = probability[:, 1]
     prediction = (p_right > 0.5).astype(np.int8)
+    write_model(model, options.save_model)
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(template, TASK, prediction, paths.output)

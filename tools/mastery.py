@@ -10,6 +10,10 @@ and each subject in which the student has answers, and mastery.html, a page on a
 the share of a subject's questions that a student is expected to answer correctly. A share that
 rests on few answers lies close to that of the subject above, and its interval is wide.
 
+`--model FILE` names a model that an item response sample of task 1 or 2 has written with
+--save_model. Then nothing is fitted, and the mastery of all subjects follows from the abilities
+alone: a subject has no effect of its own.
+
 `--concepts FILE` names a table with the columns QuestionId and Concept, which takes the place of
 the subjects.
 """
@@ -18,7 +22,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import cli, layout, metadata, pages, provenance, reading, schema, writing
+from common import cli, layout, metadata, model_files, pages, provenance, reading, schema, writing
 from common.answers import find_ids, find_rows, read_answers
 from common.arrays import IntArray
 from common.errors import InputError
@@ -62,7 +66,10 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--students", type=int, nargs="+", metavar="ID", help="UserIds of the class on the page"
     )
-    cli.add_number(parser, "--dimensions", DEFAULT_DIMENSIONS, "abilities of a student")
+    model_files.add_model_flag(parser)
+    cli.add_number(
+        parser, "--dimensions", DEFAULT_DIMENSIONS, "abilities of a student, without --model"
+    )
     cli.add_number(parser, "--seed", 0)
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
     return parser
@@ -73,7 +80,7 @@ def main() -> None:
     options = build_parser().parse_args()
     train = cli.answers_path(options)
     outputs = [options.output_dir / name for name in ("mastery.csv", "mastery.html")]
-    cli.require_outputs(outputs, [train, options.concepts])
+    cli.require_outputs(outputs, [train, options.concepts, options.model])
     answers = read_answers(train, options=False)
     question_ids = np.unique(answers["QuestionId"])
     if options.concepts is None:
@@ -83,10 +90,16 @@ def main() -> None:
     students = find_class(answers, options.students, train)
 
     context = subjects.path[find_ids(question_ids, answers["QuestionId"])]
-    model = ItemResponse(options.dimensions, seed=options.seed)
-    model.fit(answers["UserId"], answers["QuestionId"], answers["IsCorrect"], context=context)
+    source = cli.show(train)
+    if options.model is None:
+        model = ItemResponse(options.dimensions, seed=options.seed)
+        model.fit(answers["UserId"], answers["QuestionId"], answers["IsCorrect"], context=context)
+    else:
+        read = model_files.read_model(options.model, train)
+        model = read.model.with_subjects(answers["UserId"], context)
+        source += f", with the model {model_files.describe(options.model, read)}"
     mastery = name_subjects(model.mastery(subjects.path), subjects)
-    page = class_page(mastery, students, provenance.origin_of(train), cli.show(train))
+    page = class_page(mastery, students, provenance.origin_of(train), source)
 
     table, html = outputs
     with writing.atomic_write(table, html) as (table_file, html_file):

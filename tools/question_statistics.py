@@ -11,6 +11,10 @@ Fits item response theory to the training answers of tasks 3 and 4, or of other 
     question_pairs.csv       pairs of questions whose answers agree more than abilities explain
     question_groups.csv      how much easier a question is for one group of students than another
 
+`--save_model FILE` keeps the fitted model, and `--model FILE` takes it in place of a fit. FILE may
+also be what an item response sample of task 1 or 2 has written with --save_model: then a few steps
+of the fit follow, without the effects of quizzes.
+
 The groups are those of a column of the student metadata, or of a table with the columns UserId and
 Group (`--groups`); `--group none` does without.
 """
@@ -20,7 +24,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import charts, cli, layout, metadata, pages, provenance, reading, schema, writing
+from common import (
+    charts,
+    cli,
+    layout,
+    metadata,
+    model_files,
+    pages,
+    provenance,
+    reading,
+    schema,
+    writing,
+)
 from common.answers import read_answers
 from common.errors import InputError
 from common.item_response import DEFAULT_DIMENSIONS, ItemResponse
@@ -71,7 +86,11 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--group", choices=[*_GROUPS, "none"], default="Gender", help=help_text)
     help_text = "a table with the columns UserId and Group in place of the metadata"
     parser.add_argument("--groups", type=Path, metavar="FILE", help=help_text)
-    cli.add_number(parser, "--dimensions", DEFAULT_DIMENSIONS, "abilities of a student")
+    model_files.add_save_flag(parser)
+    model_files.add_model_flag(parser)
+    cli.add_number(
+        parser, "--dimensions", DEFAULT_DIMENSIONS, "abilities of a student, without --model"
+    )
     cli.add_number(parser, "--seed", 0)
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
     return parser
@@ -82,14 +101,15 @@ def main() -> None:
     options = build_parser().parse_args()
     train = cli.answers_path(options)
     outputs = [options.output_dir / name for name in _NAMES]
-    cli.require_outputs(outputs, [train, options.groups])
+    cli.require_outputs([*outputs, options.save_model], [train, options.groups, options.model])
     answers = read_answers(train, options=False)
     group = read_groups(options, answers)
 
     columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
-    model = ItemResponse(options.dimensions, seed=options.seed).fit(*columns)
+    model, source = find_model(options, train, answers)
+    model_files.write_model(model, options.save_model)
     tables = make_tables(QuestionStatistics(model, *columns), group)
-    page = make_page(tables, provenance.origin_of(train), cli.show(train))
+    page = make_page(tables, provenance.origin_of(train), source)
 
     if tables.groups is None:
         outputs.remove(options.output_dir / "question_groups.csv")
@@ -101,6 +121,26 @@ def main() -> None:
                 _write(_table_of_file(tables, path.name), file)
     print(f"{len(tables.questions):,} questions, {len(tables.pairs):,} pairs of questions")
     print(f"written: {', '.join(map(cli.show, outputs))}")
+
+
+def find_model(
+    options: argparse.Namespace, train: Path, answers: pd.DataFrame
+) -> tuple[ItemResponse, str]:
+    """Return a model of the answers without contexts, and what it was learned from."""
+    columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
+    source = cli.show(train)
+    if options.model is None:
+        return ItemResponse(options.dimensions, seed=options.seed).fit(*columns), source
+    read = model_files.read_model(options.model, train)
+    source += f", with the model {model_files.describe(options.model, read)}"
+    if not read.had_contexts:
+        return read.model, source
+    # Effects of contexts explain a part of the answers that the abilities now have to explain, so
+    # the fit goes on without contexts.
+    model = ItemResponse(
+        read.model.n_dimensions, guessing=read.model.guessing, seed=read.model.seed
+    )
+    return model.fit(*columns, start=read.model), source
 
 
 def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series | None:

@@ -1,11 +1,13 @@
 """The base class of both estimators, of right and wrong answers and of options."""
 
+from pathlib import Path
 from typing import Self
 
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
-from common.item_response import checks
+from common.item_response import checks, saved
 from common.item_response.fitting import Answers, HeldOutScore, Settings, fit_posterior
+from common.item_response.saved import Arrays, SavedEstimator
 from common.item_response.steps import Posterior
 from common.run_log import LogEvent, ignore_event
 
@@ -97,6 +99,63 @@ class BaseItemResponse:
         n_levels = len(self._check_fitted().levels)
         context_ids = checks.as_context(context, len(student_ids), n_levels)
         return student_ids, question_ids, context_ids
+
+    # ---- Save and load -------------------------------------------------------------------------
+
+    def save(self, path: str | Path, *, record: str = "") -> None:
+        """Write the fitted estimator to a file of NumPy arrays (.npz), whole or not at all.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        record
+            A text that the file keeps, such as one that says how the estimator was fitted.
+        """
+        content = SavedEstimator(
+            estimator=type(self).__name__,
+            posterior=self._check_fitted(),
+            history=self.history_,
+            settings=self._check_settings(),
+            further=self._further_arrays(),
+            record=record,
+        )
+        saved.write(Path(path), content)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Return the estimator that `save` wrote; it predicts exactly as before.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, damaged, or not written by `save` of this class.
+        """
+        content = saved.read(Path(path))
+        if content.estimator != cls.__name__:
+            raise InputError(f"{path}: holds an {content.estimator}, expected an {cls.__name__}")
+        return cls.from_saved(content)
+
+    @classmethod
+    def from_saved(cls, content: SavedEstimator) -> Self:
+        """Return the estimator that the content of a file describes."""
+        estimator = cls(
+            content.settings.n_dimensions,
+            guessing=content.settings.guessing,
+            seed=content.settings.seed,
+            n_steps=content.settings.n_steps,
+        )
+        estimator.history_ = content.history
+        estimator._set_attributes(content.posterior)
+        estimator._set_further_arrays(content.further)
+        return estimator
+
+    def _further_arrays(self) -> Arrays:
+        """Return the fitted arrays beside the posterior, to be saved."""
+        return {}
+
+    def _set_further_arrays(self, arrays: Arrays) -> None:
+        """Set what `_further_arrays` has returned."""
 
 
 def as_answers(student: npt.ArrayLike, question: npt.ArrayLike) -> tuple[IntArray, IntArray]:

@@ -2,13 +2,12 @@
 
 from copy import copy
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, Self
 
 from common.answers import find_ids
 from common.arrays import FloatArray
 from common.errors import InputError
-from common.item_response import checks, model, prediction, saved
+from common.item_response import checks, model, prediction
 from common.item_response.base import DEFAULT_DIMENSIONS, BaseItemResponse, as_answers
 from common.item_response.fitting import Answers
 from common.item_response.further_answers import (
@@ -21,6 +20,7 @@ from common.item_response.mastery import find_mastery
 from common.item_response.prediction import LogitParts, predict_stages
 from common.item_response.steps import Posterior
 from common.item_response.table import FittedTable, fit_table
+from common.item_response.unknown_contexts import add_subjects, without_contexts
 
 import numpy as np
 import numpy.typing as npt
@@ -296,6 +296,53 @@ class ItemResponse(BaseItemResponse):
         model = cls(n_dimensions, guessing=guessing, seed=seed)
         return fit_table(model, table, student, question, correct)
 
+    # ---- Without the contexts of the fit -------------------------------------------------------
+
+    def without_contexts(self) -> "ItemResponse":
+        """Return an estimator that predicts answers whose contexts are not known.
+
+        It predicts as this estimator does for unknown contexts. If the fit had no contexts, the
+        result equals this estimator.
+        """
+        return self._with_posterior(without_contexts(self._check_fitted()))
+
+    def with_subjects(self, student: npt.ArrayLike, subject: npt.ArrayLike) -> "ItemResponse":
+        """Return an estimator whose `mastery` rests on the abilities alone.
+
+        So an estimator that was fitted without contexts, or with other ones than subjects, tells
+        the mastery of subjects too. The subjects themselves have no effects.
+
+        Parameters
+        ----------
+        student
+            The student of each answer that `mastery` counts, shape (answers,).
+        subject
+            The subjects of the question of each answer, shape (answers, levels), the widest
+            subjects first.
+
+        Raises
+        ------
+        InputError
+            If the estimator is not fitted, a student is unknown, or an argument has a wrong shape,
+            dtype or value.
+        """
+        posterior = without_contexts(self._check_fitted())
+        student_ids = checks.as_ids("student", student)
+        subjects = checks.as_context(subject, len(student_ids), name="subject")
+        is_unknown = find_ids(posterior.student_ids, student_ids) == len(posterior.student_ids)
+        if is_unknown.any():
+            raise InputError(
+                f"student holds {student_ids[is_unknown][0]}, whom the fit does not know, expected "
+                "students of the fit"
+            )
+        return self._with_posterior(add_subjects(posterior, student_ids, subjects))
+
+    def _with_posterior(self, posterior: Posterior) -> "ItemResponse":
+        """Return an estimator with the settings of this one and another posterior."""
+        estimator = copy(self)
+        estimator._set_attributes(posterior)
+        return estimator
+
     # ---- Answers that come after the fit ------------------------------------------------------
 
     def transform(
@@ -370,9 +417,7 @@ class ItemResponse(BaseItemResponse):
         """
         posterior = self._check_fitted()
         answers = self._as_further_answers(student, question, is_correct, context)
-        estimator = copy(self)
-        estimator._set_attributes(find_students(posterior, answers))
-        return estimator
+        return self._with_posterior(find_students(posterior, answers))
 
     def partial_fit(
         self,
@@ -432,32 +477,6 @@ class ItemResponse(BaseItemResponse):
         n_levels = len(self._check_fitted().levels)
         context = checks.as_context(context, len(student), n_levels)
         return Answers(student, question, 1 - is_right, context, n_stages=1)
-
-    # ---- Save and load -------------------------------------------------------------------------
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted estimator to a file of NumPy arrays (.npz), whole or not at all."""
-        saved.write(Path(path), self._check_fitted(), self.history_, self._check_settings())
-
-    @classmethod
-    def load(cls, path: str | Path) -> "ItemResponse":
-        """Return the estimator that `save` wrote; it predicts exactly as before.
-
-        Raises
-        ------
-        InputError
-            If the file is missing, damaged, or not written by `save`.
-        """
-        posterior, history, settings = saved.read(Path(path))
-        estimator = cls(
-            settings.n_dimensions,
-            guessing=settings.guessing,
-            seed=settings.seed,
-            n_steps=settings.n_steps,
-        )
-        estimator.history_ = history
-        estimator._set_attributes(posterior)
-        return estimator
 
     def _check_start(self, start: "ItemResponse", n_levels: int) -> Posterior:
         """Return the posterior of `start`, the fitted estimator from which this fit continues.

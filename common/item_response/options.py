@@ -15,9 +15,12 @@ from common.answers import find_ids, number_ids
 from common.arrays import FloatArray, IntArray
 from common.item_response import checks
 from common.item_response.base import BaseItemResponse, as_answers
+from common.item_response.estimator import ItemResponse
 from common.item_response.fitting import Answers
 from common.item_response.habits import Habits, add_habits, fit_habits
 from common.item_response.prediction import outcome_probability, predict_stages
+from common.item_response.saved import Arrays, from_levels, to_levels
+from common.item_response.unknown_contexts import without_contexts
 
 import numpy as np
 import numpy.typing as npt
@@ -150,6 +153,48 @@ class ItemResponseOptions(BaseItemResponse):
         if self.habits_ is None:
             return probability
         return add_habits(self.habits_, student, _context_of_habits(context), probability)
+
+    def right_or_wrong(self) -> ItemResponse:
+        """Return an estimator of right and wrong answers whose contexts are not known.
+
+        Its abilities and questions are those of this estimator: of each question, the first stage.
+        Habits do not count.
+        """
+        estimator = ItemResponse(
+            self.n_dimensions, guessing=self.guessing, seed=self.seed, n_steps=self.n_steps
+        )
+        estimator.history_ = []
+        estimator._set_attributes(without_contexts(self._check_fitted()))
+        return estimator
+
+    def _further_arrays(self) -> Arrays:
+        arrays = {
+            "outcome_of_option": self.outcome_of_option_,
+            "option_share": self.option_share_,
+        }
+        habits = self.habits_
+        if habits is not None:
+            arrays["habit_variance"] = habits.variance
+            arrays["habit_student_ids"] = habits.student_ids
+            arrays["habit_context_ids"] = habits.context_ids
+            arrays |= from_levels("habit_level", habits.levels)
+            for number, total in enumerate(habits.total):
+                arrays[f"habit_total_{number}"] = total
+        return arrays
+
+    def _set_further_arrays(self, arrays: Arrays) -> None:
+        self.outcome_of_option_ = arrays["outcome_of_option"]
+        self.option_share_ = arrays["option_share"]
+        self.habits_ = None
+        if "habit_variance" in arrays:
+            n_levels = len(arrays["habit_variance"])
+            self.habits_ = Habits(
+                student_ids=arrays["habit_student_ids"],
+                context_ids=arrays["habit_context_ids"],
+                levels=to_levels("habit_level", arrays, n_levels),
+                total=tuple(arrays[f"habit_total_{number}"] for number in range(n_levels)),
+                variance=arrays["habit_variance"],
+            )
 
     def _predict_without_habits(
         self, student: IntArray, question: IntArray, context: IntArray

@@ -1,6 +1,7 @@
 """Save a fitted estimator to a file of NumPy arrays, and load it; no pickle is involved."""
 
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +18,46 @@ import numpy.typing as npt
 
 _FORMAT = "item response estimator"
 # A file of another version is refused. Whoever changes the arrays of a file raises the number.
-_VERSION = 1
+_VERSION = 2
+
+# Begins the names of the arrays that only estimators of one class have.
+_FURTHER = "further_"
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def write(
-    path: Path, posterior: Posterior, history: list[HeldOutScore], settings: Settings
-) -> None:
+@dataclass(frozen=True)
+class SavedEstimator:
+    """The content of a file."""
+
+    # Name of the estimator's class: ItemResponse or ItemResponseOptions.
+    estimator: str
+    posterior: Posterior
+    history: list[HeldOutScore]
+    settings: Settings
+    # Arrays that only estimators of this class have, by name.
+    further: Arrays
+    # How the file was made, in the words of whoever saved the estimator; "" if nobody says.
+    record: str
+
+
+def write(path: Path, saved: SavedEstimator) -> None:
     """Write a fitted estimator to `path`, whole or not at all."""
+    posterior = saved.posterior
+    settings = saved.settings
     arrays: Arrays = {
         "format": np.array(_FORMAT),
         "version": np.array(_VERSION),
+        "estimator": np.array(saved.estimator),
+        "record": np.array(saved.record),
         "n_dimensions": np.array(settings.n_dimensions),
         "guessing_setting": np.array(settings.guessing),
         "seed": np.array(settings.seed),
         # -1 stands for None: the fit chose the number of steps.
         "n_steps": np.array(-1 if settings.n_steps is None else settings.n_steps),
-        "history": np.array([(score.loss, score.accuracy) for score in history]).reshape(-1, 2),
+        "history": np.array([(score.loss, score.accuracy) for score in saved.history]).reshape(
+            -1, 2
+        ),
         "guessing": posterior.guessing,
         "variance": posterior.variance,
         "shared_mean": posterior.shared.mean,
@@ -45,21 +68,31 @@ def write(
         **_from_gaussians("students", posterior.students),
         **_from_gaussians("items", posterior.items),
         **_from_gaussians("prior", posterior.prior),
+        **from_levels("level", posterior.levels),
     }
-    for number, level in enumerate(posterior.levels):
+    for number in range(len(posterior.levels)):
         arrays[f"effects_{number}"] = posterior.effects[number]
         arrays[f"context_ids_{number}"] = posterior.context_ids[number]
-        arrays[f"level_{number}_start"] = level.start
-        arrays[f"level_{number}_parent"] = level.parent
-        arrays[f"level_{number}_label"] = level.label
+    for name, array in saved.further.items():
+        arrays[f"{_FURTHER}{name}"] = array
     require_writable(path)
     with atomic_write(path) as (file,):
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
-def read(path: Path) -> tuple[Posterior, list[HeldOutScore], Settings]:
+def read(path: Path) -> SavedEstimator:
     """Read what `write` wrote, or raise `InputError`."""
     arrays = _read_arrays(path)
+    try:
+        return _from_arrays(arrays)
+    except KeyError as error:
+        raise InputError(
+            f"{path}: lacks the array {error}, expected a file that ItemResponse.save wrote"
+        ) from None
+
+
+def _from_arrays(arrays: Arrays) -> SavedEstimator:
+    """Return the estimator that the arrays of a file describe."""
     n_steps = int(arrays["n_steps"])
     settings = Settings(
         int(arrays["n_dimensions"]),
@@ -69,13 +102,13 @@ def read(path: Path) -> tuple[Posterior, list[HeldOutScore], Settings]:
         ignore_event,
     )
     history = [HeldOutScore(*score) for score in arrays["history"].tolist()]
-    levels = range(len(arrays["variance"]))
+    n_levels = len(arrays["variance"])
     posterior = Posterior(
         students=_to_gaussians("students", arrays),
         items=_to_gaussians("items", arrays),
         prior=_to_gaussians("prior", arrays),
         guessing=arrays["guessing"],
-        effects=tuple(arrays[f"effects_{number}"] for number in levels),
+        effects=tuple(arrays[f"effects_{number}"] for number in range(n_levels)),
         variance=arrays["variance"],
         shared=SharedEffects(
             mean=arrays["shared_mean"],
@@ -84,17 +117,17 @@ def read(path: Path) -> tuple[Posterior, list[HeldOutScore], Settings]:
         ),
         student_ids=arrays["student_ids"],
         question_ids=arrays["question_ids"],
-        context_ids=tuple(arrays[f"context_ids_{number}"] for number in levels),
-        levels=tuple(
-            Level(
-                start=arrays[f"level_{number}_start"],
-                parent=arrays[f"level_{number}_parent"],
-                label=arrays[f"level_{number}_label"],
-            )
-            for number in levels
-        ),
+        context_ids=tuple(arrays[f"context_ids_{number}"] for number in range(n_levels)),
+        levels=to_levels("level", arrays, n_levels),
     )
-    return posterior, history, settings
+    further = {
+        name.removeprefix(_FURTHER): array
+        for name, array in arrays.items()
+        if name.startswith(_FURTHER)
+    }
+    return SavedEstimator(
+        str(arrays["estimator"]), posterior, history, settings, further, str(arrays["record"])
+    )
 
 
 def _read_arrays(path: Path) -> Arrays:
@@ -123,3 +156,23 @@ def _from_gaussians(name: str, vectors: Gaussians) -> Arrays:
 
 def _to_gaussians(name: str, arrays: Arrays) -> Gaussians:
     return Gaussians(arrays[f"{name}_mean"], arrays[f"{name}_covariance"])
+
+
+def from_levels(name: str, levels: tuple[Level, ...]) -> Arrays:
+    """Return the arrays of levels of contexts, under names that begin with `name`."""
+    arrays: Arrays = {}
+    for number, level in enumerate(levels):
+        arrays[f"{name}_{number}_start"] = level.start
+        arrays[f"{name}_{number}_parent"] = level.parent
+        arrays[f"{name}_{number}_label"] = level.label
+    return arrays
+
+
+def to_levels(name: str, arrays: Arrays, n_levels: int) -> tuple[Level, ...]:
+    """Return the levels that `from_levels` has turned into arrays."""
+    levels = []
+    for number in range(n_levels):
+        start = arrays[f"{name}_{number}_start"]
+        parent = arrays[f"{name}_{number}_parent"]
+        levels.append(Level(start, parent, arrays[f"{name}_{number}_label"]))
+    return tuple(levels)

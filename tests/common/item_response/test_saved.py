@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import InputError
-from common.item_response import ItemResponse
+from common.item_response import ItemResponse, ItemResponseOptions
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from planted_contexts import TEST, TRAIN, fit, groups, predict
+from planted_contexts import TEST, TRAIN, fit, fit_options, groups, predict
 
 
 @pytest.mark.parametrize("context_of", [lambda rows: None, groups], ids=["none", "two levels"])
@@ -38,6 +38,27 @@ def test_a_loaded_estimator_can_be_fitted_again_and_knows_new_students(tmp_path:
     assert fit(TRAIN, start=loaded, n_steps=1).posterior_ is not None
 
 
+@pytest.mark.parametrize("context_of", [lambda rows: None, groups], ids=["none", "two levels"])
+def test_a_loaded_estimator_of_options_predicts_the_same(context_of: Any, tmp_path: Path) -> None:
+    model = fit_options(TRAIN, context_of(TRAIN))
+    model.save(tmp_path / "model.npz")
+    loaded = ItemResponseOptions.load(tmp_path / "model.npz")
+    # Habits exist with contexts only.
+    assert (loaded.habits_ is None) == (context_of(TRAIN) is None)
+    pairs = TEST.student, TEST.question
+    assert_array_equal(
+        loaded.predict_proba(*pairs, context=context_of(TEST)),
+        model.predict_proba(*pairs, context=context_of(TEST)),
+    )
+
+
+def test_an_estimator_of_options_is_not_one_of_right_and_wrong_answers(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    fit_options(TRAIN).save(path)
+    with pytest.raises(InputError, match=r"expected an ItemResponse$"):
+        ItemResponse.load(path)
+
+
 def test_nothing_is_written_without_a_fit(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not fitted, call fit first"):
         ItemResponse().save(tmp_path / "model.npz")
@@ -54,6 +75,15 @@ def _write_later_version(path: Path) -> None:
     with np.load(path) as file:
         arrays = dict(file)
     arrays["version"] = np.array(99)
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+def _leave_out_an_array(path: Path) -> None:
+    fit(TRAIN, n_steps=1).save(path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    del arrays["guessing"]
     with path.open("wb") as file:
         np.savez(file, **arrays)
 
@@ -78,7 +108,8 @@ def _cut_short(path: Path) -> None:
         (_write_objects, r"cannot be read \("),
         (_cut_short, r"cannot be read \("),
         (_write_other_arrays, "holds other arrays"),
-        (_write_later_version, "has version 99, expected 1; fit the model again"),
+        (_write_later_version, "has version 99, expected 2; fit the model again"),
+        (_leave_out_an_array, "lacks the array 'guessing'"),
     ],
 )
 def test_other_files_are_refused(write: Any, message: str, tmp_path: Path) -> None:

@@ -1,0 +1,85 @@
+"""Files of fitted item response models, which one script writes and others read.
+
+A file holds the record of how the model was fitted. So a script that reads it can tell whether the
+model was fitted to the same answers.
+"""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import cli, provenance, reading
+from common.errors import InputError
+from common.fingerprints import matches
+from common.item_response import ItemResponse, ItemResponseOptions, saved
+from common.item_response.base import BaseItemResponse
+from common.provenance import Provenance
+
+
+@dataclass(frozen=True)
+class ReadModel:
+    """A model from a file."""
+
+    # An estimator of right and wrong answers without contexts.
+    model: ItemResponse
+    # Whether the model was fitted with contexts, such as quizzes.
+    had_contexts: bool
+    # How the model was fitted.
+    record: Provenance
+
+
+def add_save_flag(parser: argparse.ArgumentParser) -> None:
+    """Add the flag that names the file to which the fitted model is written."""
+    help_text = "write the fitted model to FILE (.npz) as well"
+    parser.add_argument("--save_model", type=Path, metavar="FILE", help=help_text)
+
+
+def add_model_flag(parser: argparse.ArgumentParser) -> None:
+    """Add the flag that names the file of a model that takes the place of a fit."""
+    help_text = "a model of these answers that a script wrote with --save_model"
+    parser.add_argument("--model", type=Path, metavar="FILE", help=help_text)
+
+
+def write_model(model: BaseItemResponse, path: Path | None) -> None:
+    """Write a fitted model and the record of this run; if `path` is None, do nothing."""
+    if path is not None:
+        model.save(path, record=provenance.this_process(path.parent).as_json().decode())
+
+
+def read_model(path: Path, train: Path) -> ReadModel:
+    """Read a model that was fitted to the answers in the file `train`.
+
+    The model and what it was made from become sources of what this process writes.
+
+    Raises
+    ------
+    InputError
+        If the file is no model, is of another version, or was not fitted to these answers.
+    """
+    reading.require_file(path)
+    provenance.note_source(path)
+    content = saved.read(path)
+    record = provenance.parse(content.record)
+    if record is None:
+        raise InputError(
+            f"{path}: does not say to which answers it was fitted, expected a file that a script "
+            "has written with --save_model"
+        )
+    if not any(matches(train, known) for known in record.made_from.values()):
+        raise InputError(
+            f"{path}: was not fitted to {train}, or that has changed since; it was written by "
+            f"`{record.command}`"
+        )
+    provenance.note_part(record, path.parent)
+    had_contexts = bool(content.posterior.levels)
+    if content.estimator == ItemResponseOptions.__name__:
+        model = ItemResponseOptions.from_saved(content).right_or_wrong()
+    else:
+        model = ItemResponse.from_saved(content).without_contexts()
+    return ReadModel(model, had_contexts, record)
+
+
+def describe(path: Path, model: ReadModel) -> str:
+    """Return a sentence on a model that was read, for a page."""
+    early = ", which was stopped early" if model.record.interrupted else ""
+    return f"{cli.show(path)}, written by {model.record.command}{early}"

@@ -1,0 +1,60 @@
+"""An estimator without the contexts of its fit predicts as the fit does in unknown contexts."""
+
+from common.errors import InputError
+from common.item_response import ItemResponse
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from planted_contexts import TEST, TRAIN, UNKNOWN, fit, fit_options, groups, options, predict
+
+# Contexts that no student has met, a level for groups of quizzes and one for quizzes.
+_UNKNOWN = np.full((len(TEST), 2), UNKNOWN)
+
+
+def test_contexts_become_chance() -> None:
+    model = fit(TRAIN, groups(TRAIN), n_steps=4)
+    expected = predict(model, TEST, _UNKNOWN)
+    without = model.without_contexts()
+    assert_allclose(without.predict_proba(TEST.student, TEST.question)[:, 1], expected, atol=1e-5)
+    # The first estimator stays as it is.
+    assert_array_equal(predict(model, TEST, _UNKNOWN), expected)
+
+
+def test_an_estimator_without_contexts_stays_as_it_is() -> None:
+    model = fit(TRAIN, n_steps=3)
+    assert_array_equal(predict(model.without_contexts(), TEST), predict(model, TEST))
+
+
+def test_an_estimator_of_options_tells_which_answers_are_right() -> None:
+    model = fit_options(TRAIN)
+    p_option = model.predict_proba(TEST.student, TEST.question)
+    _, correct = options(TEST)
+    expected = p_option[np.arange(len(TEST)), correct - 1]
+    p_right = model.right_or_wrong().predict_proba(TEST.student, TEST.question)[:, 1]
+    assert_allclose(p_right, expected, atol=1e-5)
+
+
+def test_mastery_by_abilities_alone_is_the_mean_of_the_predictions() -> None:
+    model = fit(TRAIN, groups(TRAIN), n_steps=4)
+    questions = model.question_ids_
+    subject_of = dict(zip(questions.tolist(), (questions % 5).tolist(), strict=True))
+    subject = TRAIN.question.map(subject_of)
+    table = model.with_subjects(TRAIN.student, subject).mastery(questions % 5)
+    n_answers = TRAIN.groupby([TRAIN.student, subject]).size()
+    assert_array_equal(table.n_answers, n_answers)
+    row = table.iloc[7]
+    of_subject = questions[questions % 5 == row.subject]
+    student = np.full(len(of_subject), int(row.student))
+    p = model.without_contexts().predict_proba(student, of_subject)
+    # Twenty questions stand for all questions of the subject.
+    assert row.share == pytest.approx(p[:, 1].mean(), abs=0.02)
+    assert row.low < row.share < row.high
+
+
+def test_mastery_needs_students_of_the_fit() -> None:
+    model = fit(TRAIN, n_steps=1)
+    with pytest.raises(InputError, match="student holds 1000000, whom the fit does not know"):
+        model.with_subjects([UNKNOWN], [0])
+    with pytest.raises(InputError, match="not fitted"):
+        ItemResponse().with_subjects([1], [0])

@@ -1,0 +1,102 @@
+"""Tools take a model that a sample has written, if it was fitted to the same answers."""
+
+import re
+from pathlib import Path
+
+from common.item_response import ItemResponse
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import fails, succeeds
+from page_reading import read_page
+
+SAMPLE = "task_{}/sample_model_item_response.py"
+MASTERY = ["-m", "tools.mastery", "--tasks", "1/2", "--model", "model.npz"]
+STATISTICS = ["-m", "tools.question_statistics", "--tasks", "1/2", "--group", "none"]
+OUTPUT = "data/test_output"
+
+
+@pytest.mark.parametrize("task", [1, 2])
+def test_mastery_follows_from_the_model_of_a_sample(task: int, tiny_kit: Path) -> None:
+    succeeds([SAMPLE.format(task), "--save_model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
+    succeeds(MASTERY, kit=tiny_kit, cwd=tiny_kit)
+    table = pd.read_csv(tiny_kit / OUTPUT / "mastery.csv")
+    assert table["Share"].between(table["Low"], table["High"]).all()
+    answers = pd.read_csv(tiny_kit / "data/train_data/train_task_1_2.csv")
+    able = answers.groupby("UserId")["IsCorrect"].mean()
+    shares = table[table["Level"] == 1].groupby("UserId")["Share"].mean()
+    assert able.loc[shares.index].corr(shares) > 0.7
+    page = (tiny_kit / OUTPUT / "mastery.html").read_text(encoding="utf-8")
+    assert f"model.npz, written by python {SAMPLE.format(task)} --save_model model.npz" in page
+    assert "From simulated answers." in page
+    assert read_page(page) is not None
+
+
+def test_statistics_of_a_saved_model_are_those_of_the_fit(tiny_kit: Path) -> None:
+    succeeds([*STATISTICS, "--save_model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
+    first = (tiny_kit / OUTPUT / "questions.csv").read_bytes()
+    (tiny_kit / OUTPUT / "questions.csv").unlink()
+    succeeds([*STATISTICS, "--model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
+    assert (tiny_kit / OUTPUT / "questions.csv").read_bytes() == first
+
+
+def test_statistics_do_not_keep_the_effects_of_quizzes(tiny_kit: Path) -> None:
+    succeeds(STATISTICS, kit=tiny_kit, cwd=tiny_kit)
+    first = pd.read_csv(tiny_kit / OUTPUT / "questions.csv")
+    succeeds([SAMPLE.format(1), "--save_model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
+    succeeds([*STATISTICS, "--model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
+    second = pd.read_csv(tiny_kit / OUTPUT / "questions.csv")
+    is_estimated = first["difficulty"].notna()
+    assert first.loc[is_estimated, "difficulty"].corr(second["difficulty"]) > 0.98
+
+
+def test_a_saved_model_predicts_new_students(tiny_kit: Path) -> None:
+    succeeds([SAMPLE.format(1), "--save_model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
+    model = ItemResponse.load(tiny_kit / "model.npz").without_contexts()
+    questions = model.question_ids_[:20]
+    able = model.ability_of(questions, np.ones(20, int))
+    weak = model.ability_of(questions, np.zeros(20, int))
+    # The mean slopes say in which direction abilities raise P(right).
+    direction = model.discrimination_.mean(axis=0)
+    assert able.mean[0] @ direction > weak.mean[0] @ direction
+
+
+def change_an_answer(kit: Path) -> None:
+    path = kit / "data/train_data/train_task_1_2.csv"
+    answers = pd.read_csv(path)
+    answers.loc[0, "IsCorrect"] = 1 - answers.loc[0, "IsCorrect"]
+    answers.to_csv(path, index=False)
+
+
+def leave_out_the_record(kit: Path) -> None:
+    path = kit / "model.npz"
+    ItemResponse.load(path).save(path)
+
+
+def test_models_of_other_answers_are_refused(tiny_kit: Path) -> None:
+    succeeds([SAMPLE.format(1), "--save_model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
+    model = (tiny_kit / "model.npz").read_bytes()
+
+    message = fails([*MASTERY, "--tasks", "3/4"], kit=tiny_kit, cwd=tiny_kit)
+    assert re.search(r"model.npz: was not fitted to .*train_task_3_4.csv, or that has", message)
+    leave_out_the_record(tiny_kit)
+    message = fails(MASTERY, kit=tiny_kit, cwd=tiny_kit)
+    assert "model.npz: does not say to which answers it was fitted" in message
+    (tiny_kit / "model.npz").write_bytes(model[:-100])
+    assert "model.npz: cannot be read" in fails(MASTERY, kit=tiny_kit, cwd=tiny_kit)
+    (tiny_kit / "model.npz").write_bytes(model)
+    change_an_answer(tiny_kit)
+    message = fails(MASTERY, kit=tiny_kit, cwd=tiny_kit)
+    assert re.search(
+        r"model.npz: was not fitted to .*train_task_1_2.csv, or that has changed since; it was "
+        r"written by `python task_1/sample_model_item_response.py --save_model model.npz`",
+        message,
+    )
+    assert not (tiny_kit / OUTPUT / "mastery.csv").exists()
+
+
+def test_a_model_is_not_written_over_an_input(tiny_kit: Path) -> None:
+    train = "data/train_data/train_task_1_2.csv"
+    message = fails([SAMPLE.format(1), "--save_model", train], kit=tiny_kit, cwd=tiny_kit)
+    assert "is an input data file and would be overwritten" in message
