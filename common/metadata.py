@@ -262,7 +262,7 @@ def find_subjects(folder: Path | None, question_id: IntArray, tasks: str = "3/4"
     questions = find(folder, f"question_metadata_{layout.ending_of(tasks)}")
     subjects = find(folder, layout.SUBJECT_METADATA)
     if not (questions and subjects):
-        return pd.DataFrame(columns=["row", "subject", "Level", "Name"], dtype=object)
+        return pd.DataFrame(columns=["row", "subject", "SubjectId", "Level", "Name"], dtype=object)
     tree = read_subject_tree(subjects)
     return read_question_subjects(questions, question_id, tree).join(tree, on="subject")
 

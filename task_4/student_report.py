@@ -9,6 +9,7 @@ Run:     python task_4/item_response/train_model.py --local
          python task_4/student_report.py --student 21 --phase public   of the public phase
          python task_4/student_report.py --student 21 --stop_at_error 0.35
 Writes:  data/test_output/student_report/student_21.html …
+         data/test_output/student_report/mastery.csv, the shares of all these students
 """
 
 import argparse
@@ -30,6 +31,7 @@ from common.origin import Origin
 from common.pages import Html
 
 import numpy as np
+import pandas as pd
 from ability import Bank, Session, ask, load_bank, parse_fraction
 
 # All intervals hold the truth with this probability, if the model is right.
@@ -43,6 +45,17 @@ _AREA_LEVEL = 1
 _TOPIC_LEVEL = 2
 # Topics with fewer questions in the bank are not shown.
 _MIN_QUESTIONS = 5
+# The columns of mastery.csv, as tools/mastery.py writes them.
+_MASTERY_COLUMNS = (
+    "UserId",
+    "Level",
+    "SubjectId",
+    "Name",
+    "Answers",
+    "Share",
+    "Low",
+    "High",
+)
 # The words for an answer of 0 and an answer of 1.
 _OUTCOMES = ("wrong", "right")
 
@@ -51,6 +64,9 @@ _OUTCOMES = ("wrong", "right")
 class Subject:
     """A subject of questions of the bank."""
 
+    subject_id: int
+    # In the tree of subjects.
+    level: int
     name: str
     # QuestionIds.
     questions: IntArray
@@ -109,16 +125,23 @@ def main() -> None:
         facts=facts,
         origin=provenance.origin_of(setting.reference),
     )
-    page_by_path = {}
+    contents: dict[Path, str | pd.DataFrame] = {}
     lines = []
+    tables = []
+    subjects = [*context.subjects.areas, *context.subjects.topics]
     for row, session in sessions.items():
         student = int(reference.student[row])
         path = options.output_dir / f"student_{student}.html"
-        page_by_path[path] = student_page(student, session, context)
+        contents[path] = student_page(student, session, context)
         lines.append(describe(student, session))
-    writing.write_files(page_by_path)
+        tables.append(expected_shares(session, subjects).assign(UserId=student))
+    # Without metadata there are no subjects.
+    if subjects:
+        table = pd.concat(tables)[list(_MASTERY_COLUMNS)].round(4)
+        contents[options.output_dir / "mastery.csv"] = table
+    writing.write_files(contents)
     lines += [f"note: {doubt.sentence}" for doubt in doubts]
-    lines.append(f"written: {', '.join(map(cli.show, page_by_path))}")
+    lines.append(f"written: {', '.join(map(cli.show, contents))}")
     print("\n".join(lines))
 
 
@@ -178,11 +201,17 @@ def find_subjects(metadata_dir: Path, n_questions: int) -> Subjects:
     # Each row is a question and one of its subjects; `row` is the question's index in the argument.
     listed = listed.rename(columns={"row": "QuestionId"})
     subjects = Subjects(areas=[], topics=[])
-    for (_, level, name), ids in listed.groupby(["subject", "Level", "Name"])["QuestionId"]:
-        subject = Subject(f"{name}", ids.unique())
-        if level == _AREA_LEVEL:
+    for _, rows in listed.groupby("subject"):
+        first = rows.iloc[0]
+        subject = Subject(
+            subject_id=int(first["SubjectId"]),
+            level=int(first["Level"]),
+            name=str(first["Name"]),
+            questions=rows["QuestionId"].unique(),
+        )
+        if subject.level == _AREA_LEVEL:
             subjects.areas.append(subject)
-        elif level == _TOPIC_LEVEL and len(subject.questions) >= _MIN_QUESTIONS:
+        elif subject.level == _TOPIC_LEVEL and len(subject.questions) >= _MIN_QUESTIONS:
             subjects.topics.append(subject)
     return subjects
 
@@ -354,17 +383,37 @@ def subject_dots(bank: Bank, session: Session, subjects: Sequence[Subject]) -> l
     correctly. The diamond is the share that is expected of a student of whom nothing is known.
     """
     dots = []
+    shares = expected_shares(session, subjects)
+    for subject, row in zip(subjects, shares.to_dict("records"), strict=True):
+        ends = row["Low"], row["High"]
+        mark = float(bank.share[subject.questions].mean())
+        dots.append(charts.Dot(subject.name, row["Share"], interval=ends, mark=mark))
+    return sorted(dots, key=lambda dot: dot.value)
+
+
+def expected_shares(session: Session, subjects: Sequence[Subject]) -> pd.DataFrame:
+    """Return the share of each subject's questions that is expected right, with its range.
+
+    Answers counts the questions on the subject that the student was asked.
+    """
+    # The first row of the steps is before any question.
+    asked = session.steps["QuestionId"][1:]
+    rows = []
     for subject in subjects:
         questions = subject.questions
-        dots.append(
-            charts.Dot(
-                subject.name,
-                float(session.probability[questions].mean()),
-                interval=interval(session.draws[:, questions].mean(axis=1)),
-                mark=float(bank.share[questions].mean()),
-            )
+        low, high = interval(session.draws[:, questions].mean(axis=1))
+        rows.append(
+            {
+                "Level": subject.level,
+                "SubjectId": subject.subject_id,
+                "Name": subject.name,
+                "Answers": int(np.isin(questions, asked).sum()),
+                "Share": float(session.probability[questions].mean()),
+                "Low": low,
+                "High": high,
+            }
         )
-    return sorted(dots, key=lambda dot: dot.value)
+    return pd.DataFrame(rows, columns=_MASTERY_COLUMNS[1:])
 
 
 def _width_of_interval(dot: charts.Dot) -> float:

@@ -247,6 +247,8 @@ class Report:
     page: Page
     session: Session
     bank: Bank
+    # The table that the report on two students has written.
+    mastery: pd.DataFrame
 
     @property
     def asked(self) -> pd.DataFrame:
@@ -275,12 +277,13 @@ def report(kit: Path, played: Played, tmp_path_factory: pytest.TempPathFactory) 
 
     printed = succeeds([*command, other, student], kit=kit)
     content = path.read_bytes()
+    mastery = pd.read_csv(folder / "mastery.csv")
     succeeds([*command, student], kit=kit)
     assert path.read_bytes() == content
 
     _, line, *_ = printed.splitlines()
     page = read_page(content.decode())
-    return Report(student, line, page, sessions[student], played.bank)
+    return Report(student, line, page, sessions[student], played.bank, mastery)
 
 
 def test_the_report_tells_the_data_the_test_and_the_weights(report: Report) -> None:
@@ -457,6 +460,26 @@ def test_the_page_names_the_topics_that_least_is_known_about(kit: Path, report: 
     widest = sorted(draws, key=width, reverse=True)[:3]
     least = "; ".join(f"{name}, {shown_range(draws[name])}" for name in widest)
     assert f"Least is known about: {least}." in report.page.text
+
+
+def test_a_table_has_the_shares_of_all_students(kit: Path, report: Report) -> None:
+    """A row for each student and each subject of the pages."""
+    table = report.mastery
+    assert table.UserId.nunique() == 2
+    rows = table[table.UserId == report.student]
+    subjects = expected_subjects(kit, report, level=1, fewest=1)
+    subjects += expected_subjects(kit, report, level=2, fewest=5)
+    subject_by_name = {subject.name: subject for subject in subjects}
+    assert sorted(rows.Name) == sorted(subject_by_name)
+    for row in rows.itertuples():
+        subject = subject_by_name[row.Name]
+        assert row.Share == pytest.approx(subject.share_of_student, abs=1e-4)
+        draws = report.session.draws[:, subject.questions].mean(axis=1)
+        assert (row.Low, row.High) == pytest.approx(tuple(np.quantile(draws, ENDS)), abs=1e-4)
+        assert row.Answers == np.isin(subject.questions, report.asked.QuestionId).sum()
+    tree = pd.read_csv(kit / "data/metadata/subject_metadata.csv").set_index("SubjectId")
+    assert (tree.loc[rows.SubjectId, "Name"].to_numpy() == rows.Name).all()
+    assert (tree.loc[rows.SubjectId, "Level"].to_numpy() == rows.Level).all()
 
 
 @dataclass(frozen=True)
