@@ -11,7 +11,8 @@ mathematics, the words of the code, the numerics and the speed. Read the modules
 - `fitting`: the course of a fit; `start` has its beginning, `steps` a single step.
 - `observations`: how answers are sorted; `prediction`: from a posterior to probabilities.
 - `further_answers`: new students, and answers that come after a fit; `saved`: files of a fit.
-- `mastery`: what students are expected to know of each subject.
+- `mastery`: what students are expected to know of each subject; `unknown_contexts`: a fit without
+  its contexts, or with subjects in their place.
 - `question_statistics`: parameters and fit of questions; `left_out`, `dependence`, `differential`
   and `significance` are its parts.
 - `table`: the estimator for a DataFrame with ids of any type.

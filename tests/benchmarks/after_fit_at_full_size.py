@@ -1,0 +1,93 @@
+"""Measure statistics of questions and mastery of students at official size: time and memory.
+
+Run:     python data/generate_sample.py --size full --output_dir FULL
+         python tests/benchmarks/after_fit_at_full_size.py --data_dir FULL statistics
+         python tests/benchmarks/after_fit_at_full_size.py --data_dir FULL mastery
+Writes:  a table to the terminal
+
+The answers are those of tasks 1 and 2. Each of the two is a process of its own, so that its peak
+memory can be told. The table has wall time and processor time of every part.
+"""
+
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from common import cli, layout, metadata
+from common.answers import find_ids, read_answers
+from common.item_response import ItemResponse
+from common.item_response.question_statistics import QuestionStatistics
+from tools.mastery import read_subjects
+
+import numpy as np
+import pandas as pd
+
+_TASKS = "1/2"
+
+
+def measure(name: str, function: Callable[[], Any]) -> Any:
+    """Call a function, print a row with its time, return what it returns."""
+    wall = time.perf_counter()
+    processor = time.process_time()
+    result = function()
+    wall = time.perf_counter() - wall
+    processor = time.process_time() - processor
+    print(f"| {name} | {wall:.1f} s | {processor:.1f} s |", flush=True)
+    return result
+
+
+def measure_statistics(answers: pd.DataFrame, metadata_dir: Path) -> None:
+    """Fit without contexts, then compute every statistic of the questions."""
+    columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
+    path = metadata_dir / f"student_metadata_{layout.ending_of(_TASKS)}"
+    students = answers["UserId"].unique()
+    group = metadata.read_student_metadata(path, students)["Gender"]
+    group = group.where(group.isin([1, 2])).set_axis(students)
+    model = measure("fit", lambda: ItemResponse().fit(*columns))
+    statistics = measure("abilities, predictions", lambda: QuestionStatistics(model, *columns))
+    measure("parameters", statistics.parameters)
+    measure("item fit", statistics.item_fit)
+    measure("groups of item fit", statistics.fit_groups)
+    measure("local dependence", statistics.local_dependence)
+    measure("differential functioning", lambda: statistics.differential_functioning(group))
+    measure("reliability", statistics.reliability)
+    measure("information", statistics.information)
+
+
+def measure_mastery(answers: pd.DataFrame, metadata_dir: Path) -> None:
+    """Fit with subjects as contexts, then compute the mastery of all students, in two ways."""
+    question_ids = np.unique(answers["QuestionId"])
+    subjects = read_subjects(metadata_dir, _TASKS, question_ids)
+    context = subjects.path[find_ids(question_ids, answers["QuestionId"])]
+    columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
+    model = measure("fit with subjects", lambda: ItemResponse().fit(*columns, context=context))
+    table = measure("mastery", lambda: model.mastery(subjects.path))
+    print(f"{len(table):,} shares")
+    del table
+    by_ability = measure(
+        "subjects of a model without them", lambda: model.with_subjects(answers["UserId"], context)
+    )
+    measure("mastery by abilities alone", lambda: by_ability.mastery(subjects.path))
+
+
+def main() -> None:
+    """Measure what the command names."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("what", choices=["statistics", "mastery"])
+    parser.add_argument("--data_dir", type=Path, required=True, help="where the full data lie")
+    options = parser.parse_args()
+    answers = read_answers(options.data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2)
+    metadata_dir = options.data_dir / layout.METADATA_DIR.name
+    print(f"{len(answers):,} answers")
+    print("| what | wall | processor |\n|---|---|---|")
+    if options.what == "statistics":
+        measure_statistics(answers, metadata_dir)
+    else:
+        measure_mastery(answers, metadata_dir)
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.1f} GB")
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,155 @@
+"""Compare difficulty and discrimination of questions with those of girth, and with true ones.
+
+Run:     KIT_REAL_DATA=… python tests/benchmarks/questions_beside_girth.py GIRTH/bin/python
+Writes:  tables to the terminal
+
+GIRTH is an environment with girth, which fits the two-parameter model by marginal maximum
+likelihood (see peer_girth.py). The kit's estimator has one ability and no guessing. Its attributes
+are posterior means; `QuestionStatistics.parameters` are estimates without a prior.
+
+LSAT7 is a public table of five questions and 1,000 students (Bock and Lieberman 1970), for which
+the tests of the R package mirt state the parameters. SAT12 has 32 questions and 600 students.
+"""
+
+import json
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common import cli
+from common.arrays import FloatArray, IntArray
+from common.item_response import ItemResponse
+from common.item_response.question_statistics import QuestionStatistics
+
+import numpy as np
+import pandas as pd
+from real_answers import real_data_dir
+
+# Numbers of students with each pattern of answers, from 00000 to 11111.
+_LSAT7_COUNTS = (
+    *(12, 19, 1, 7, 3, 19, 3, 17, 10, 5, 3, 7, 7, 23, 8, 28),
+    *(7, 39, 11, 34, 14, 51, 15, 90, 6, 25, 7, 35, 18, 136, 32, 308),
+)
+# Slopes and intercepts by mirt, from the file tests/testthat/test-01-mirtOne.R of its repository.
+_MIRT_SLOPES = (0.988, 1.081, 1.706, 0.7651, 0.7358)
+_MIRT_INTERCEPTS = (1.8561, 0.808, 1.8043, 0.486, 1.8545)
+# Simulated students and questions.
+_N_STUDENTS = 5000
+_N_QUESTIONS = 40
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters of questions by one method; logit = discrimination · ability − difficulty."""
+
+    # Shape (questions,).
+    discrimination: FloatArray
+    difficulty: FloatArray
+    # Processor time of the estimation.
+    seconds: float = 0.0
+
+
+def fit_girth(python: Path, answers: IntArray) -> Parameters:
+    """Return the parameters by girth."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "answers.npy"
+        np.save(path, answers)
+        script = Path(__file__).with_name("peer_girth.py")
+        done = subprocess.run(
+            [python, script, path], check=True, capture_output=True, text=True, cwd=folder
+        )
+    result: dict[str, Any] = json.loads(done.stdout)
+    return Parameters(
+        np.array(result["discrimination"]), np.array(result["difficulty"]), result["seconds"]
+    )
+
+
+def fit_kit(answers: IntArray) -> dict[str, Parameters]:
+    """Return the parameters by the kit: posterior means, and estimates without a prior."""
+    student, question = np.indices(answers.shape).reshape(2, -1)
+    begin = time.process_time()
+    model = ItemResponse(1, guessing=0.0).fit(student, question, answers.ravel())
+    seconds = time.process_time() - begin
+    # The sign of an ability is arbitrary.
+    slopes = model.discrimination_[:, 0]
+    attributes = Parameters(slopes * np.sign(slopes.mean()), model.difficulty_, seconds)
+    table = QuestionStatistics(model, student, question, answers.ravel()).parameters()
+    estimates = Parameters(
+        table["discrimination"].to_numpy(),
+        table["difficulty"].to_numpy(),
+        time.process_time() - begin,
+    )
+    return {"the kit, attributes": attributes, "the kit, `parameters`": estimates}
+
+
+def print_comparison(name: str, reference: str, fits: dict[str, Parameters]) -> None:
+    """Print how the other fits agree with the one that is the reference."""
+    truth = fits[reference]
+    for method, fit in fits.items():
+        if method == reference:
+            continue
+        cells = []
+        for estimate, true in (
+            (fit.discrimination, truth.discrimination),
+            (fit.difficulty, truth.difficulty),
+        ):
+            difference = estimate - true
+            cells += [
+                f"{np.corrcoef(estimate, true)[0, 1]:.4f}",
+                f"{difference.mean():+.3f}",
+                f"{np.abs(difference).mean():.3f}",
+            ]
+        print(f"| {name} | {method} | {reference} | {' | '.join(cells)} | {fit.seconds:.2f} s |")
+
+
+def read_sat12() -> IntArray:
+    """Return the answers of SAT12, a row for each student; a missing one counts as wrong."""
+    table = pd.read_csv(real_data_dir() / "sat12" / "sat12_600x32.csv")
+    matrix = table.pivot_table(index="UserId", columns="QuestionId", values="IsCorrect")
+    return matrix.fillna(0).to_numpy().astype(np.int64)
+
+
+def lsat7() -> IntArray:
+    """Return the answers of LSAT7, a row for each student."""
+    patterns = np.indices((2, 2, 2, 2, 2)).reshape(5, -1).T
+    return np.repeat(patterns, _LSAT7_COUNTS, axis=0)
+
+
+def simulate() -> tuple[IntArray, Parameters]:
+    """Return answers that follow the two-parameter model, and its parameters."""
+    rng = np.random.default_rng(0)
+    discrimination = rng.lognormal(0, 0.4, _N_QUESTIONS)
+    difficulty = rng.normal(0, 1, _N_QUESTIONS)
+    ability = rng.normal(size=(_N_STUDENTS, 1))
+    is_right = rng.logistic(size=(_N_STUDENTS, _N_QUESTIONS)) < (
+        discrimination * ability - difficulty
+    )
+    return is_right.astype(np.int64), Parameters(discrimination, difficulty)
+
+
+def main() -> None:
+    """Fit all answers with both, and print the tables."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("girth", type=Path, help="Python of an environment with girth")
+    options = parser.parse_args()
+    print(
+        "| answers | method | compared with | discrimination: correlation | bias | "
+        "mean difference | difficulty: correlation | bias | mean difference | processor |\n"
+        "|---|---|---|---|---|---|---|---|---|---|"
+    )
+    simulated, truth = simulate()
+    girth = fit_girth(options.girth, simulated)
+    print_comparison("simulated", "truth", {"truth": truth, "girth": girth, **fit_kit(simulated)})
+    print_comparison("simulated", "girth", {"girth": girth, **fit_kit(simulated)})
+    for name, answers in (("SAT12", read_sat12()), ("LSAT7", lsat7())):
+        girth = fit_girth(options.girth, answers)
+        print_comparison(name, "girth", {"girth": girth, **fit_kit(answers)})
+    mirt = Parameters(np.array(_MIRT_SLOPES), -np.array(_MIRT_INTERCEPTS))
+    print_comparison("LSAT7", "mirt", {"mirt": mirt, "girth": girth})
+
+
+if __name__ == "__main__":
+    cli.run(main)
