@@ -129,6 +129,8 @@ CLICKING_USER = Column("user_id", high=9_999_999)
 CLICKED_ITEM = Column("item_id", high=9_999_999)
 CLICK_TIME = Column("time", "float64", 0, 1, whole=False)
 CLICK = required(CLICKING_USER, CLICKED_ITEM, CLICK_TIME)
+# The file of a fitted model.
+SAVED_MODEL = "data/test_output/model.npz"
 FIFTY_ITEMS = [Column(f"item_{rank}", high=9_999_999) for rank in range(1, 51)]
 FOLD_OF_ID = ids_or_labels("id") + required(Column("fold", high=9_999))
 EXAM_QUESTION = any_text("id", "prompt", *"ABCDE")
@@ -151,6 +153,7 @@ def find_inputs() -> list[InputFile]:
         *files_of_task_3(),
         *files_of_task_4(),
         private_answers,
+        InputFile("-m tools.mastery", SAVED_MODEL, flags=f"--tasks 1/2 --model {SAVED_MODEL}"),
         *files_of_cloze(),
         *files_of_science_exam(),
         *files_of_student_response(),
@@ -463,6 +466,7 @@ def prepare(kit: Path) -> None:
         run_or_fail(majority, kit)
         run_or_fail(f"{majority} --local --probabilities data/test_output/p_{task}.parquet", kit)
     for command in (
+        f"task_1/sample_model_item_response.py --save_model {SAVED_MODEL}",
         "task_3/sample_model_entropy.py",
         "task_4/local_data_split.py",
         "task_4/numpy/train_model.py --local",

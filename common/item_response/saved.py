@@ -1,6 +1,5 @@
 """Save a fitted estimator to a file of NumPy arrays, and load it; no pickle is involved."""
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -137,7 +136,8 @@ def _read_arrays(path: Path) -> Arrays:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+    except Exception as error:
+        # For a damaged file, zipfile and NumPy raise any of many exceptions.
         raise InputError(
             f"{path}: cannot be read ({error}), expected a file that ItemResponse.save wrote"
         ) from error
