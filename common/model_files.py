@@ -13,7 +13,7 @@ from common.errors import InputError
 from common.fingerprints import matches
 from common.item_response import ItemResponse, ItemResponseOptions, saved
 from common.item_response.base import BaseItemResponse
-from common.provenance import Provenance
+from common.origin import Origin, combine
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,10 @@ class ReadModel:
     model: ItemResponse
     # Whether the model was fitted with contexts, such as quizzes.
     had_contexts: bool
-    # How the model was fitted.
-    record: Provenance
+    # The answers and the file, in words for a page.
+    source: str
+    # Where the answers come from, and the other files from which the model was made.
+    origin: Origin
 
 
 def add_save_flag(parser: argparse.ArgumentParser) -> None:
@@ -76,10 +78,9 @@ def read_model(path: Path, train: Path) -> ReadModel:
         model = ItemResponseOptions.from_saved(content).right_or_wrong()
     else:
         model = ItemResponse.from_saved(content).without_contexts()
-    return ReadModel(model, had_contexts, record)
-
-
-def describe(path: Path, model: ReadModel) -> str:
-    """Return a sentence on a model that was read, for a page."""
-    early = ", which was stopped early" if model.record.interrupted else ""
-    return f"{cli.show(path)}, written by {model.record.command}{early}"
+    early = ", which was stopped early" if record.interrupted else ""
+    source = (
+        f"{cli.show(train)}, with the model {cli.show(path)}, written by {record.command}{early}"
+    )
+    origin = combine([provenance.origin_of(train), record.origin])
+    return ReadModel(model, had_contexts, source, origin)

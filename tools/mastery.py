@@ -90,16 +90,18 @@ def main() -> None:
     students = find_class(answers, options.students, train)
 
     context = subjects.path[find_ids(question_ids, answers["QuestionId"])]
-    source = cli.show(train)
     if options.model is None:
+        source = cli.show(train)
+        origin = provenance.origin_of(train)
         model = ItemResponse(options.dimensions, seed=options.seed)
         model.fit(answers["UserId"], answers["QuestionId"], answers["IsCorrect"], context=context)
     else:
         read = model_files.read_model(options.model, train)
         model = read.model.with_subjects(answers["UserId"], context)
-        source += f", with the model {model_files.describe(options.model, read)}"
+        source = read.source
+        origin = read.origin
     mastery = name_subjects(model.mastery(subjects.path), subjects)
-    page = class_page(mastery, students, provenance.origin_of(train), source)
+    page = class_page(mastery, students, origin, source)
 
     table, html = outputs
     with writing.atomic_write(table, html) as (table_file, html_file):

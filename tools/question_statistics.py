@@ -66,6 +66,17 @@ _TEST_LENGTH = 20
 
 
 @dataclass(frozen=True)
+class FoundModel:
+    """A model of the answers without contexts."""
+
+    model: ItemResponse
+    # What it was learned from, in words for the page.
+    source: str
+    # Where that comes from.
+    origin: Origin
+
+
+@dataclass(frozen=True)
 class Tables:
     """What the statistics say; `QuestionStatistics` explains the columns."""
 
@@ -106,10 +117,10 @@ def main() -> None:
     group = read_groups(options, answers)
 
     columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
-    model, source = find_model(options, train, answers)
-    model_files.write_model(model, options.save_model)
-    tables = make_tables(QuestionStatistics(model, *columns), group)
-    page = make_page(tables, provenance.origin_of(train), source)
+    found = find_model(options, train, answers)
+    model_files.write_model(found.model, options.save_model)
+    tables = make_tables(QuestionStatistics(found.model, *columns), group)
+    page = make_page(tables, found.origin, found.source)
 
     if tables.groups is None:
         outputs.remove(options.output_dir / "question_groups.csv")
@@ -123,24 +134,20 @@ def main() -> None:
     print(f"written: {', '.join(map(cli.show, outputs))}")
 
 
-def find_model(
-    options: argparse.Namespace, train: Path, answers: pd.DataFrame
-) -> tuple[ItemResponse, str]:
-    """Return a model of the answers without contexts, and what it was learned from."""
+def find_model(options: argparse.Namespace, train: Path, answers: pd.DataFrame) -> FoundModel:
+    """Fit a model without contexts to the answers, or read it from the file of a model."""
     columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
-    source = cli.show(train)
     if options.model is None:
-        return ItemResponse(options.dimensions, seed=options.seed).fit(*columns), source
+        model = ItemResponse(options.dimensions, seed=options.seed).fit(*columns)
+        return FoundModel(model, cli.show(train), provenance.origin_of(train))
     read = model_files.read_model(options.model, train)
-    source += f", with the model {model_files.describe(options.model, read)}"
-    if not read.had_contexts:
-        return read.model, source
-    # Effects of contexts explain a part of the answers that the abilities now have to explain, so
-    # the fit goes on without contexts.
-    model = ItemResponse(
-        read.model.n_dimensions, guessing=read.model.guessing, seed=read.model.seed
-    )
-    return model.fit(*columns, start=read.model), source
+    model = read.model
+    if read.had_contexts:
+        # Effects of contexts have explained a part of the answers that the abilities now have to
+        # explain, so the fit goes on without contexts.
+        model = ItemResponse(model.n_dimensions, guessing=model.guessing, seed=model.seed)
+        model.fit(*columns, start=read.model)
+    return FoundModel(model, read.source, read.origin)
 
 
 def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series | None:
