@@ -101,7 +101,8 @@ def main() -> None:
         source = read.source
         origin = read.origin
     mastery = name_subjects(model.mastery(subjects.path), subjects)
-    page = class_page(mastery, students, origin, source)
+    by_abilities = options.model is not None
+    page = class_page(mastery, students, origin, source, by_abilities=by_abilities)
 
     table, html = outputs
     with writing.atomic_write(table, html) as (table_file, html_file):
@@ -197,8 +198,13 @@ def find_class(answers: pd.DataFrame, wanted: list[int] | None, path: Path) -> I
     return np.unique(wanted)
 
 
-def class_page(mastery: pd.DataFrame, students: IntArray, origin: Origin, source: str) -> str:
-    """Return the page on a class: students by areas, and the topics that need help most."""
+def class_page(
+    mastery: pd.DataFrame, students: IntArray, origin: Origin, source: str, *, by_abilities: bool
+) -> str:
+    """Return the page on a class: students by areas, and the topics that need help most.
+
+    `by_abilities` says whether the shares follow from the abilities alone.
+    """
     shown = mastery[mastery["UserId"].isin(students)]
     widest = shown[shown["Level"] == shown["Level"].min()]
     narrowest = shown[shown["Level"] == shown["Level"].max()]
@@ -219,6 +225,7 @@ def class_page(mastery: pd.DataFrame, students: IntArray, origin: Origin, source
         title="What the class is expected to know",
         origin=origin,
         source=source,
+        by_abilities=by_abilities,
         areas=[name for _, name in areas.index],
         rows=rows,
         topics=list(topics.head(_N_TOPICS).itertuples(index=False)),

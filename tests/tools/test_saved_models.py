@@ -30,6 +30,7 @@ def test_mastery_follows_from_the_model_of_a_sample(task: int, tiny_kit: Path) -
     page = (tiny_kit / OUTPUT / "mastery.html").read_text(encoding="utf-8")
     assert f"model.npz, written by python {SAMPLE.format(task)} --save_model model.npz" in page
     assert "From simulated answers." in page
+    assert "The model has no effects of subjects" in page
     assert read_page(page) is not None
 
 
