@@ -505,11 +505,13 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
         names.append("length")
         # Two columns for each score would not fit into 80 characters.
         shown = [last]
-    tables[title] = _use_table(means, names, shown)
+    tables[title] = _format_scores(means, names, shown)
     return tables
 
 
-def _use_table(means: pd.DataFrame, names: Sequence[str], numbers: Sequence[int]) -> pd.DataFrame:
+def _format_scores(
+    means: pd.DataFrame, names: Sequence[str], numbers: Sequence[int]
+) -> pd.DataFrame:
     """Return a table of text that shows some scores after some numbers of questions.
 
     `means` has a row for each strategy, and a column for each score and number of questions.

@@ -165,9 +165,10 @@ def play(
 
 
 def _predict_targets(known: Any, targets: BoolArray) -> FloatArray:
-    """Return P(right) of the targets, shape (T,), by the posterior that `start_posterior` began.
+    """Return P(right) of the targets, shape (T,).
 
-    `targets` says which answers are targets, shape (students, questions).
+    `known` is a posterior that `start_posterior` returned, after answers. `targets` says which
+    answers are targets, shape (students, questions).
     """
     n_questions = targets.shape[1]
     prediction: FloatArray = known.predict()[:, :n_questions]
@@ -285,7 +286,7 @@ def score(games: Games) -> pd.DataFrame:
 
 
 def _score_game(game: PlayedGame, n: int) -> dict[str, float]:
-    """Score a game after n questions: the columns of `score` that hold scores."""
+    """Return the scores of a game after n questions, by their columns in the table of `score`."""
     right = game.probability[n]
     beliefs = np.stack([1 - right, right], axis=1)
     scores = metrics.score_probabilities(game.truth, beliefs)

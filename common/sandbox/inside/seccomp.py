@@ -54,7 +54,7 @@ _FIRST_X32_NUMBER = 0x40000000
 class Architecture:
     """A processor architecture whose numbers of system calls are known."""
 
-    # The kernel's number of the architecture: AUDIT_ARCH_… in linux/audit.h. A 32-bit call on the
+    # The kernel's number of the architecture, a constant of linux/audit.h. A 32-bit call on the
     # same machine has another number.
     audit_number: int
     # Whether system calls have the numbers that are the same on most architectures
@@ -68,9 +68,12 @@ class Architecture:
 
 # The known architectures, by the machine's name in uname(2).
 ARCHITECTURES = {
-    "x86_64": Architecture(0xC000003E, has_generic_numbers=False),
-    "aarch64": Architecture(0xC00000B7, has_generic_numbers=True),
-    "riscv64": Architecture(0xC00000F3, has_generic_numbers=True),
+    # AUDIT_ARCH_X86_64
+    "x86_64": Architecture(audit_number=0xC000003E, has_generic_numbers=False),
+    # AUDIT_ARCH_AARCH64
+    "aarch64": Architecture(audit_number=0xC00000B7, has_generic_numbers=True),
+    # AUDIT_ARCH_RISCV64
+    "riscv64": Architecture(audit_number=0xC00000F3, has_generic_numbers=True),
 }
 
 
