@@ -76,7 +76,8 @@ def test_utf_16_and_gzip_are_read_as_text(write: Write, convert: Callable[[str],
 def test_a_large_file_is_converted_piece_by_piece(write: Write) -> None:
     """Two bytes of a character, or the two halves of 𝟙, may lie in two pieces."""
     n = 200_000
-    text = "QuestionId,Text\n" + "".join(f"{k},{'𝟙' * (k % 7)}\n" for k in range(n))
+    rows = "".join(f"{k},{'𝟙' * (k % 7)}\n" for k in range(n))
+    text = f"QuestionId,Text\n{rows}"
     for content in (text.encode("utf-16"), gzip.compress(text.encode(), 1)):
         data = read_table(write("a.csv", content), (schema.QUESTION_ID,), keep_others=True)
         assert data["QuestionId"].tolist() == [*range(n)]
@@ -99,6 +100,7 @@ def test_simulated_answers_are_recognised_in_utf_16_and_gzip(write: Write) -> No
     known = {"train.csv": row_sketches.sketch(write("train.csv", text))}
     for name in ("UTF-16 with a mark", "gzip"):
         assert row_sketches.is_known(write("copy.csv", CONVERSIONS[name](text)), [known])
+    # Answers of which every outcome is the opposite one are others.
     other = text.replace(",0\n", ",2\n").replace(",1\n", ",0\n").replace(",2\n", ",1\n")
     assert not row_sketches.is_known(write("copy.csv", other.encode("utf-16")), [known])
 

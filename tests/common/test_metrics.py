@@ -96,7 +96,8 @@ def test_without_students_accuracy_has_no_standard_error() -> None:
 def test_the_standard_error_of_accuracy_treats_a_student_s_answers_as_one_cluster() -> None:
     student = np.array([0, 1, 1])
     score = metrics.accuracy(TRUTH, PREDICTION, student)
-    assert (score.value, score.n) == (2 / 3, 3)
+    assert score.value == 2 / 3
+    assert score.n == 3
     # The mean is 2/3. Student 0 is predicted right once; student 1 is predicted right and wrong.
     deviation_of_0 = 1 - 2 / 3
     deviation_of_1 = (1 - 2 / 3) + (0 - 2 / 3)

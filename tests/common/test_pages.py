@@ -27,7 +27,8 @@ def test_a_table_can_be_read_on_a_phone(stacks: bool) -> None:
     page = read_page(html)
     assert page.headings == ["<title>"]
     table = page.table("<what>")
-    assert (table.columns, table.rows) == (HEADER, ROWS)
+    assert table.columns == HEADER
+    assert table.rows == ROWS
     labels = ["score &amp; more", "seeds"] * len(ROWS) if stacks else []
     assert re.findall(r'data-label="(.*?)"', html) == labels
     # A table that is too wide scrolls inside this element.

@@ -62,11 +62,12 @@ def test_a_file_may_be_written_in_many_forms(write: Write, content: str) -> None
 def test_a_number_with_an_exponent_is_read_if_no_digit_is_lost(
     write: Write, number: str, is_read: bool
 ) -> None:
-    """A column that may be empty is read as a float first."""
+    """QuizId may be empty. A column that may be empty is read as floats first."""
     for column in (schema.QUESTION_ID, schema.QUIZ_ID):
         path = write("a.csv", f"{column.name}\n3\n{number}\n")
         if is_read:
-            assert read_table(path, (column,))[column.name].tolist() == [3, int(float(number))]
+            values = read_table(path, (column,))[column.name].tolist()
+            assert values == [3, int(float(number))]
         else:
             with pytest.raises(InputError, match="shortened the numbers"):
                 read_table(path, (column,))

@@ -23,10 +23,14 @@ def test_a_log_holds_the_starts_of_all_runs_and_every_event(tmp_path: Path) -> N
     # A second run appends.
     run_log.open_log(path)
     start, first, second, again = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    assert start["event"] == again["event"] == "start"
+    assert start["event"] == "start"
+    assert again["event"] == "start"
     assert start["command"] == sys.argv
-    assert (first["epoch"], first["loss"]) == (1, 0.5)
-    assert (second["epoch"], second["loss"], second["shares"]) == (2, 0.25, [0.5, None])
+    assert first["epoch"] == 1
+    assert first["loss"] == 0.5
+    assert second["epoch"] == 2
+    assert second["loss"] == 0.25
+    assert second["shares"] == [0.5, None]
     assert 0 <= first["seconds"] <= second["seconds"]
 
 
@@ -50,9 +54,10 @@ def test_writers_at_once_leave_whole_lines(tmp_path: Path) -> None:
     writers = [subprocess.Popen([*command, name], cwd=ROOT) for name in "ab"]
     assert [writer.wait(PATIENCE) for writer in writers] == [0, 0]
 
-    cut_off, *written = filter(None, path.read_text(encoding="utf-8").split("\n"))
-    assert cut_off == '{"sco'
-    lines = [json.loads(line) for line in written]
+    lines = path.read_text(encoding="utf-8").split("\n")
+    written = [line for line in lines if line]
+    assert written[0] == '{"sco'
+    records = [json.loads(line) for line in written[1:]]
     for name in "ab":
-        numbers = [line["number"] for line in lines if line["writer"] == name]
+        numbers = [record["number"] for record in records if record["writer"] == name]
         assert numbers == [*range(300)]

@@ -58,7 +58,11 @@ WANTED = [
 def test_names_of_stray_files_are_known() -> None:
     assert [name for name in STRAY if not is_stray(name)] == []
     assert [name for name in WANTED if is_stray(name)] == []
-    assert is_stray_path("__MACOSX/train.csv") and is_stray_path("a/.git/b")
+
+
+def test_a_path_is_stray_if_one_of_its_folders_is() -> None:
+    assert is_stray_path("__MACOSX/train.csv")
+    assert is_stray_path("a/.git/b")
     assert not is_stray_path("a/b/train.csv")
 
 
@@ -165,22 +169,42 @@ def describe(submission: Path, tmp_path: Path) -> list[object]:
     ]
 
 
+# The entry with stray files beside its own files and in folders.
+LITTERED_ENTRY = {
+    **ENTRY,
+    **dict.fromkeys(STRAY, b"stray"),
+    **{f"model_task_4_b/{name}/deep": b"stray" for name in STRAY},
+    "inside/model.pkl.bak": b"stray",
+}
+# The entry as in a zip of Windows: backslashes separate folders, whoever has unpacked the zip.
+ENTRY_OF_WINDOWS = {name.replace("/", "\\"): content for name, content in ENTRY.items()}
+in_two_forms = pytest.mark.parametrize(
+    "files", [LITTERED_ENTRY, ENTRY_OF_WINDOWS], ids=["stray files", "backslashes"]
+)
+
+
 @UNIX_NAMES
-def test_an_entry_is_the_same_in_a_folder_and_in_zips_of_all_systems(tmp_path: Path) -> None:
-    """Backslashes in a zip of Windows separate folders, whoever has unpacked it."""
+@in_two_forms
+def test_an_entry_in_a_folder_is_the_same_on_all_systems(
+    tmp_path: Path, files: dict[str, bytes]
+) -> None:
     expected = describe(write_all(tmp_path / "plain", ENTRY), tmp_path)
     assert expected[0] == ENTRY
-    with_backslashes = {name.replace("/", "\\"): content for name, content in ENTRY.items()}
-    littered = ENTRY | dict.fromkeys(STRAY, b"stray")
-    littered |= {f"model_task_4_b/{name}/deep": b"stray" for name in STRAY}
-    littered["inside/model.pkl.bak"] = b"stray"
-    for k, files in enumerate((littered, with_backslashes)):
-        folder = write_all(tmp_path / f"folder {k}", {"inside\\": b"", **files})
-        archive = write_zip(tmp_path / f"{k}.zip", {"inside\\": b"", "./": b"", **files})
-        assert describe(folder, tmp_path) == expected
-        left_out = entry_files.list_left_out(folder, entry_files.collect(folder))
-        assert not any("helper" in name or "model_task_4_a.npy" in name for name in left_out)
-        assert describe(archive, tmp_path) == expected
+    folder = write_all(tmp_path / "folder", {"inside\\": b"", **files})
+    assert describe(folder, tmp_path) == expected
+    for name in entry_files.list_left_out(folder, entry_files.collect(folder)):
+        assert "helper" not in name
+        assert "model_task_4_a.npy" not in name
+
+
+@UNIX_NAMES
+@in_two_forms
+def test_an_entry_in_a_zip_is_the_same_on_all_systems(
+    tmp_path: Path, files: dict[str, bytes]
+) -> None:
+    expected = describe(write_all(tmp_path / "plain", ENTRY), tmp_path)
+    archive = write_zip(tmp_path / "entry.zip", {"inside\\": b"", "./": b"", **files})
+    assert describe(archive, tmp_path) == expected
 
 
 @UNIX_NAMES

@@ -98,7 +98,8 @@ def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, end: str)
 
     assert path.read_text() == "previous"
     if exceeds_limit:
-        assert (process.returncode, error) == (2, f"error: {path}: File too large\n")
+        assert process.returncode == 2
+        assert error == f"error: {path}: File too large\n"
     if end == "SIGKILL":
         # The next write removes the half-written file.
         write_files({path: "next"})

@@ -16,27 +16,27 @@ def test_the_interval_of_independent_answers_is_wilson_s() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "expected"),
+    ("share_right", "expected"),
     [
         # Students are right in all their n answers or in none. The answers of a student then count
         # for less: the effective number of answers is (Σ n)² / Σ n² · (G − 1) / G = 38.9, where G =
         # 50 is the number of students.
-        pytest.param("all or none", (0.3466, 0.6534), id="all or none"),
+        pytest.param(np.arange(50) % 2, (0.3466, 0.6534), id="all or none"),
         # Every student is right in half of the answers. Without a difference between students, the
         # effective number would be infinite; it is limited to the number of answers, 980.
-        pytest.param("half", (0.4680, 0.5320), id="half"),
+        pytest.param(np.full(50, 0.5), (0.4680, 0.5320), id="half"),
     ],
 )
 def test_intervals_are_wider_if_answers_of_a_student_are_alike(
-    pattern: str, expected: tuple[float, float]
+    share_right: np.ndarray, expected: tuple[float, float]
 ) -> None:
     """The intervals are Wilson's for the effective number of answers.
 
     The quantile is 2.0096, that of a t distribution with one degree of freedom less than there are
-    students, 49.
+    students, 49. `share_right` holds the share of right answers of each of the 50 students.
     """
     n_answers = np.repeat([10, 30], [26, 24])
-    n_right = {"all or none": n_answers * (np.arange(50) % 2), "half": n_answers // 2}[pattern]
+    n_right = share_right * n_answers
     low, high = clustered_intervals(n_right[None], n_answers[None])
     assert (low[0], high[0]) == pytest.approx(expected, abs=1e-4)
 
@@ -77,8 +77,10 @@ def test_a_group_of_few_answers_shows_only_their_number(n: int) -> None:
     (part,) = break_down(make_pairs(n), None)
     many = part.groups.loc["many"]
     few = part.groups.loc["few"]
-    assert (few["n_answers"], many["n_answers"]) == (n, 1000)
-    assert (many["accuracy"], many["majority"]) == (1, 0)
+    assert few["n_answers"] == n
+    assert many["n_answers"] == 1000
+    assert many["accuracy"] == 1
+    assert many["majority"] == 0
     assert few["share"] == n / (n + 1000)
     for figure in ("accuracy", "low", "high", "majority"):
         assert np.isnan(few[figure]) == (n < FEW), figure

@@ -63,12 +63,14 @@ def test_metadata_are_of_other_data_if_one_simulation_made_only_one_of_both(
         table = pd.read_csv(reference)
         reference = kit / "data/test_input/again.csv"
         table.to_csv(reference, index=False, lineterminator="\r\n")
-    folder = other_data if metadata == "of another simulation" else kit / "data"
-    path = folder / "metadata" / QUESTIONS
-    if metadata == "of unknown origin":
+    path = kit / "data/metadata" / QUESTIONS
+    if metadata == "of another simulation":
+        path = other_data / "metadata" / QUESTIONS
+    elif metadata == "of unknown origin":
         path = tmp_path / QUESTIONS
         path.write_text("QuestionId,SubjectId\n0,[3]\n")
-    assert joined_metadata.find_foreign(reference, [path]) == ([path] if is_foreign else [])
+    expected = [path] if is_foreign else []
+    assert joined_metadata.find_foreign(reference, [path]) == expected
 
 
 def test_a_model_that_read_metadata_of_other_data_is_marked(
@@ -80,7 +82,7 @@ def test_a_model_that_read_metadata_of_other_data_is_marked(
     assert "note:" not in succeeds(evaluation, kit=kit)
     succeeds([*model, "--metadata_dir", other_data / "metadata"], kit=kit)
     printed = succeeds(evaluation, kit=kit)
-    (note,) = (line for line in printed.splitlines() if line.startswith("note: "))
+    (note,) = [line for line in printed.splitlines() if line.startswith("note: ")]
     assert note.startswith(f"note: {MARK} than the answers: ")
     assert note.endswith("; what the entry has learned from them may mean nothing")
     honest, marked = read_results(tmp_path / "results.jsonl")
@@ -101,7 +103,8 @@ def test_metadata_of_a_ranking_are_compared_with_what_it_was_made_from(
     panel = pd.DataFrame({"left": [left], "right": [right], "me": [1]})
     panel.to_csv(tmp_path / "mine.csv", index=False)
     flags = ["--input_dir", tmp_path, "--ref_data", "mine.csv", "--output_dir", tmp_path]
-    assert (MARK in succeeds(["task_3/local_evaluation.py", *flags], kit=kit)) == is_foreign
+    printed = succeeds(["task_3/local_evaluation.py", *flags], kit=kit)
+    assert (MARK in printed) == is_foreign
 
 
 def test_a_page_with_groups_by_metadata_of_other_data_says_so(
@@ -112,8 +115,9 @@ def test_a_page_with_groups_by_metadata_of_other_data_says_so(
     shutil.copyfile(other_data / "metadata" / name, kit / "data/metadata" / name)
     # The marker, not the folder, says which files belong to the kit's simulation.
     marker = kit / "data" / layout.SIMULATED_MARKER_NAME
-    assert name in json.dumps([*json.loads(marker.read_text())["files"]])
+    assert any(name in file for file in json.loads(marker.read_text())["files"])
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]
     printed = succeeds(evaluation, kit=kit)
-    (note,) = (line for line in printed.splitlines() if line.startswith("note: "))
-    assert name in note and note.endswith("; the page's groups by them may mean nothing")
+    (note,) = [line for line in printed.splitlines() if line.startswith("note: ")]
+    assert name in note
+    assert note.endswith("; the page's groups by them may mean nothing")

@@ -1,5 +1,6 @@
 """Stored outcomes: equal for the same answers, small, and refused if they are damaged."""
 
+from dataclasses import fields
 from pathlib import Path
 
 from common.errors import InputError
@@ -15,14 +16,21 @@ def draw_answers(seed: int, n: int = 200) -> pd.DataFrame:
     """Draw answers of students to questions, each pair once, with predictions."""
     rng = np.random.default_rng(seed)
     pair = rng.choice(40 * 50, n, replace=False).astype(np.int32)
-    truth, predicted = rng.integers(2, size=(2, n)).astype(np.int8)
+    draws = rng.integers(2, size=(2, n)).astype(np.int8)
     return pd.DataFrame(
-        {"UserId": pair // 50 + 7, "QuestionId": pair % 50, "truth": truth, "predicted": predicted}
+        {
+            "UserId": pair // 50 + 7,
+            "QuestionId": pair % 50,
+            "truth": draws[0],
+            "predicted": draws[1],
+        }
     )
 
 
 def is_same(left: Outcomes, right: Outcomes) -> bool:
-    return all(map(np.array_equal, vars(left).values(), vars(right).values()))
+    """Return whether all fields of two outcomes are equal."""
+    names = [field.name for field in fields(Outcomes)]
+    return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in names)
 
 
 # ---- Counts ------------------------------------------------------------------------------------

@@ -227,7 +227,8 @@ def test_with_wrong_probabilities_there_is_no_score_not_even_of_an_earlier_run(
         (tmp_path / f"scores_task_{task}.{end}").write_text("of an earlier run")
     flags = ["--probabilities", path, "--output_dir", tmp_path]
     line = fails([f"task_{task}/local_evaluation.py", *flags], kit=predicted)
-    assert line.startswith(f"{path}: ") and " pairs are missing, first UserId" in line
+    assert line.startswith(f"{path}: ")
+    assert " pairs are missing, first UserId" in line
     assert [*tmp_path.iterdir()] == [path]
 
 
@@ -276,11 +277,16 @@ def test_a_score_needs_nothing_but_the_answers(tmp_path: Path, task: int) -> Non
 def test_below_ten_students_neither_terminal_nor_page_shows_a_standard_error_beside_the_score(
     tmp_path: Path, task: int, n_students: int
 ) -> None:
-    pairs = [(question, user) for user in range(n_students) for question in (1, 2)]
-    # Students with an odd number are right on one of two questions, the others on both.
-    truth = [f"{question},{user},1,2\n" for question, user in pairs]
-    mine = [f"{q},{u},{1 - u % 2 * (q - 1)},{2 + u % 2 * (q - 1)}\n" for q, u in pairs]
-    lines, page = evaluate_given(tmp_path, task, "".join(truth), "".join(mine))
+    truth = ""
+    predicted = ""
+    for user in range(n_students):
+        truth += f"1,{user},1,2\n2,{user},1,2\n"
+        # The predictions for students with an odd number are right on one of two questions. All
+        # other predictions are right.
+        is_odd = user % 2 == 1
+        second_prediction = "0,3" if is_odd else "1,2"
+        predicted += f"1,{user},1,2\n2,{user},{second_prediction}\n"
+    lines, page = evaluate_given(tmp_path, task, truth, predicted)
     has_error = n_students == 10
     assert ("±" in lines[1]) == has_error
     assert ("± " in page.text) == has_error
@@ -290,7 +296,10 @@ def test_below_ten_students_neither_terminal_nor_page_shows_a_standard_error_bes
 def test_the_score_is_the_same_without_valid_metadata_and_training_answers(
     predicted: Path, tmp_path: Path
 ) -> None:
-    """The page explains a score by these files. What needs a faulty file is left out, and said."""
+    """The page explains a score by these files. Tables that need a faulty file are left out.
+
+    The page and the terminal name what is left out.
+    """
     kit = Path(shutil.copytree(predicted, tmp_path / "kit"))
     # The submission would be refused if its record named other training answers than there are.
     (kit / "data/test_output/test_submission_task_1.json").unlink()
@@ -304,8 +313,9 @@ def test_the_score_is_the_same_without_valid_metadata_and_training_answers(
     train.write_bytes(train.read_bytes()[:-1])
     scored, score, *others = succeeds(evaluation, kit=kit).splitlines()
 
-    assert (scored, score) == (scored_before, score_before)
-    majority, students = (line for line in others if line.startswith("left out: "))
+    assert scored == scored_before
+    assert score == score_before
+    majority, students = [line for line in others if line.startswith("left out: ")]
     assert f"{train}: is not the file that" in majority
     assert f"{metadata}: column 'Gender': row 2 is 'x'" in students
     page = page_in(tmp_path, "task_1")

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +62,11 @@ def append(submission: Path, task: int | str = 1, **changes: Any) -> Result:
 
 def test_a_line_says_what_was_scored_and_what_made_it(scored_kit: Path) -> None:
     first, *_ = read(scored_kit / "data/test_output")
-    assert (first.task, first.phase, first.model) == (1, "local", "majority")
-    assert (first.seed, first.origin) == (None, "simulated")
+    assert first.task == 1
+    assert first.phase == "local"
+    assert first.model == "majority"
+    assert first.seed is None
+    assert first.origin == "simulated"
     assert {*first.parts} == {"wrong", "right"}
     assert made_by(first) == "python task_1/sample_model_majority.py --local"
     assert first.command == "python task_1/local_evaluation.py"
@@ -73,30 +76,49 @@ def test_a_line_says_what_was_scored_and_what_made_it(scored_kit: Path) -> None:
 
 def test_scores_on_the_same_true_answers_have_the_same_data(scored_kit: Path) -> None:
     local_task_1, _, local_task_2, public_task_1, *_ = read(scored_kit / "data/test_output")
-    assert local_task_1.data == local_task_2.data != public_task_1.data
+    assert local_task_1.data == local_task_2.data
+    assert local_task_1.data != public_task_1.data
 
 
 def test_every_task_and_phase_has_lines(scored_kit: Path) -> None:
-    random = read(scored_kit / "data/test_output")[4]
-    assert (random.task, random.phase, random.model) == (3, "public", "random")
+    """The lines are those that `scored_kit` lists."""
+    lines = [(line.task, line.phase, line.model) for line in read(scored_kit / "data/test_output")]
+    assert lines == [
+        (1, "local", "majority"),
+        (1, "local", "matrix_factorization"),
+        (2, "local", "majority"),
+        (1, "public", "majority"),
+        (3, "public", "random"),
+        (3, "public", "entropy"),
+        (4, "local", "numpy"),
+    ]
 
 
 def test_a_zip_has_a_line_in_the_folder_of_the_output(scored_kit: Path, tmp_path: Path) -> None:
     flags = ["--phase", "private", "--submit_data", "submission_task_1.zip"]
     succeeds(["task_1/local_evaluation.py", *flags, "--output_dir", tmp_path], kit=scored_kit)
     (line,) = read(tmp_path)
-    assert (line.task, line.phase, line.model) == (1, "private", "majority")
+    assert line.task == 1
+    assert line.phase == "private"
+    assert line.model == "majority"
 
 
-def test_a_line_names_the_code_and_the_revision_that_made_the_submission(
-    split_kit: Path, tmp_path: Path
-) -> None:
-    """`code` is a fingerprint of a script and of what it imports; `revision` is its git commit.
+@dataclass(frozen=True)
+class LinesOfCode:
+    """The lines of scores of a script in a kit under version control."""
 
-    The revision ends in "-dirty" if the script or an import was edited since the commit. A script
-    that is not under version control has no revision.
-    """
-    kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
+    # The script and what it imports are as in the commit.
+    committed: Result
+    # A module that the script imports was edited.
+    edited: Result
+    # The script is a copy that is not under version control.
+    untracked: Result
+
+
+@pytest.fixture(scope="module")
+def lines_of_code(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> LinesOfCode:
+    """Score a script after a commit, then with an edited import, and then as an untracked copy."""
+    kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("versions") / "kit"))
     git = ["git", "-C", str(kit), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     for words in ("init -q", "add task_1 common/submission.py", "commit -q -m first"):
         subprocess.run([*git, *words.split()], check=True)
@@ -113,24 +135,47 @@ def test_a_line_names_the_code_and_the_revision_that_made_the_submission(
     committed = predict_and_evaluate(script)
     imported.write_text(imported.read_text() + "# Edited.\n")
     edited = predict_and_evaluate(script)
-    not_tracked = predict_and_evaluate(untracked)
-
-    assert re.fullmatch("[0-9a-f]{12}", committed.code)
-    assert committed.code != edited.code
-    assert re.fullmatch("[0-9a-f]{7,}", committed.revision or "")
-    assert edited.revision == f"{committed.revision}-dirty"
-    assert not_tracked.revision is None
+    return LinesOfCode(committed, edited, predict_and_evaluate(untracked))
 
 
-def test_a_line_of_task_4_says_how_the_entry_was_trained(split_kit: Path, tmp_path: Path) -> None:
-    """A line is written for each evaluation of an entry: as a folder, as a zip, and after an edit.
+def test_a_line_has_a_fingerprint_of_a_script_and_what_it_imports(
+    lines_of_code: LinesOfCode,
+) -> None:
+    assert re.fullmatch("[0-9a-f]{12}", lines_of_code.committed.code)
+    assert lines_of_code.committed.code != lines_of_code.edited.code
 
-    The fingerprint `code` is the same for a folder and its zip. An edited file changes it.
-    """
-    kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
+
+def test_a_line_names_the_commit_of_the_code(lines_of_code: LinesOfCode) -> None:
+    """The revision ends in "-dirty" if the script or an import was edited since the commit."""
+    revision = lines_of_code.committed.revision
+    assert revision is not None
+    assert re.fullmatch("[0-9a-f]{7,}", revision)
+    assert lines_of_code.edited.revision == f"{revision}-dirty"
+
+
+def test_a_script_that_is_not_under_version_control_has_no_revision(
+    lines_of_code: LinesOfCode,
+) -> None:
+    assert lines_of_code.untracked.revision is None
+
+
+@dataclass(frozen=True)
+class LinesOfEntry:
+    """The lines of scores of an entry of task 4."""
+
+    as_folder: Result
+    as_zip: Result
+    # As a folder, after a file was edited.
+    edited: Result
+
+
+@pytest.fixture(scope="module")
+def lines_of_entry(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> LinesOfEntry:
+    """Score an entry that was trained with the seed 5."""
+    kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("entry") / "kit"))
     trainer = kit / "task_4/numpy/train_model.py"
     model = kit / "task_4/numpy/model.py"
-    # The trainer has no --seed. The test adds one.
+    # The trainer has no flag --seed. Add one.
     returned = "    return training.training_parser(__doc__)\n"
     with_seed = """
     parser = training.training_parser(__doc__)
@@ -140,21 +185,32 @@ def test_a_line_of_task_4_says_how_the_entry_was_trained(split_kit: Path, tmp_pa
     assert returned in trainer.read_text()
     trainer.write_text(trainer.read_text().replace(returned, with_seed))
 
-    # Train the entry, make a zip of it, and evaluate both.
     succeeds([trainer, "--local", "--seed", 5], kit=kit)
     assert run(["task_4/package.py", kit / "task_4/numpy"], kit=kit).returncode == 0
     evaluate = ["task_4/numpy/local_evaluation.py", "--skip_curve"]
     succeeds(evaluate, kit=kit)
     succeeds([*evaluate, "--submission", kit / "submissions/submission_task_4.zip"], kit=kit)
-    # Edit the entry, and evaluate it once more.
     model.write_text(model.read_text() + "# Edited.\n")
     succeeds(evaluate, kit=kit)
+    return LinesOfEntry(*read(kit / "data/test_output"))
 
-    as_folder, as_zip, edited = read(kit / "data/test_output")
-    assert (as_folder.model, as_folder.seed) == ("numpy", 5)
-    assert made_by(as_folder) == "python task_4/numpy/train_model.py --local --seed 5"
-    assert (as_zip.code, made_by(as_zip)) == (as_folder.code, made_by(as_folder))
-    assert as_folder.code != edited.code
+
+def test_a_line_of_task_4_says_how_the_entry_was_trained(lines_of_entry: LinesOfEntry) -> None:
+    line = lines_of_entry.as_folder
+    assert line.model == "numpy"
+    assert line.seed == 5
+    assert made_by(line) == "python task_4/numpy/train_model.py --local --seed 5"
+
+
+def test_a_zip_of_an_entry_has_the_code_and_the_training_of_its_folder(
+    lines_of_entry: LinesOfEntry,
+) -> None:
+    assert lines_of_entry.as_zip.code == lines_of_entry.as_folder.code
+    assert made_by(lines_of_entry.as_zip) == made_by(lines_of_entry.as_folder)
+
+
+def test_an_edited_file_of_an_entry_changes_its_code(lines_of_entry: LinesOfEntry) -> None:
+    assert lines_of_entry.edited.code != lines_of_entry.as_folder.code
 
 
 def append_related(submission: Path, true_answers: Path) -> Result:
@@ -185,7 +241,9 @@ def test_the_result_of_a_related_challenge_says_how_the_data_were_split(
     origin = describe_origin(submission, split="5 folds")
     submission.with_suffix(".json").write_bytes(origin)
     line = append_related(submission, true_answers)
-    assert (line.task, line.score, line.rules) == ("x", 2.5, "3 labels, 5 folds")
+    assert line.task == "x"
+    assert line.score == 2.5
+    assert line.rules == "3 labels, 5 folds"
 
 
 def test_the_fingerprint_of_the_data_changes_with_a_file_of_true_answers(
@@ -209,7 +267,9 @@ def test_a_line_names_the_model_and_its_seed(
     origin = re.sub(rb'"seconds": [^,]*', b'"seconds": 1e999', describe_origin(submission))
     submission.with_suffix(".json").write_bytes(origin)
     line = append(submission)
-    assert (line.model, line.seed, line.seconds) == ("my_idea", seed, None)
+    assert line.model == "my_idea"
+    assert line.seed == seed
+    assert line.seconds is None
     assert made_by(line) == f"python task_1/my_idea.py {flags.replace('=', ' ')}"
 
 
@@ -232,8 +292,11 @@ def test_a_submission_of_unknown_origin_has_the_name_of_its_file(
     assert n_changed == 1
     submission.with_suffix(".json").write_text(text)
     line = append(submission)
-    assert line.model == line.submission == submission.as_posix()
-    assert (line.seed, line.seconds, made_by(line)) == (None, None, "")
+    assert line.model == submission.as_posix()
+    assert line.submission == submission.as_posix()
+    assert line.seed is None
+    assert line.seconds is None
+    assert made_by(line) == ""
     assert line.parts == {"right": None}
 
 
@@ -242,7 +305,8 @@ def test_a_submission_that_a_notebook_makes_is_called_notebook(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     origin = provenance.this_process(tmp_path)
-    assert (origin.script, origin.model) == ("notebook", "notebook")
+    assert origin.script == "notebook"
+    assert origin.model == "notebook"
     assert origin.command == "python notebook"
     assert origin.code == ""
 
@@ -315,6 +379,8 @@ def test_a_line_with_the_right_fields_and_types_is_read(
     assert capsys.readouterr().err == ""
 
 
+# Damaged lines by the name of the damage: those that malformed.py makes of a valid line, and the
+# line of a related challenge with these changes.
 DAMAGED = dict(malformed.damage_record(json.dumps(OF_TASK).encode()))
 CHANGES: list[dict[str, Any]] = [
     {"task": ""},

@@ -74,7 +74,8 @@ def test_values_of_missing_columns_are_unknown(write: Write) -> None:
     found = metadata.read_circumstances(path, ids(6, 5))
     assert found["QuizId"].tolist() == [-1, 8]
     assert found[["DateAnswered", "Confidence"]].isna().all(axis=None)
-    assert found["GroupId"].tolist() == found["SchemeOfWorkId"].tolist() == [-1, -1]
+    assert found["GroupId"].tolist() == [-1, -1]
+    assert found["SchemeOfWorkId"].tolist() == [-1, -1]
 
 
 @READERS
@@ -88,7 +89,8 @@ def test_columns_that_are_asked_for_must_be_there(write: Write) -> None:
 def test_columns_that_are_not_asked_for_may_hold_anything(write: Write) -> None:
     path = write("metadata.csv", "AnswerId,QuizId,GroupId\n5,8,none\n")
     found = metadata.read_circumstances(path, ids(5), columns=[schema.QUIZ_ID])
-    assert (found["QuizId"].tolist(), found["GroupId"].tolist()) == ([8], [-1])
+    assert found["QuizId"].tolist() == [8]
+    assert found["GroupId"].tolist() == [-1]
 
 
 @with_links
@@ -149,11 +151,15 @@ def test_dates_of_birth_are_read_and_impossible_ones_are_unknown(
 
 @READERS
 def test_dates_of_birth_in_different_forms_are_read_from_one_column(write: Write) -> None:
-    rows = "".join(f"{n},{n % 4},{date},1.0\n" for n, (date, _) in enumerate(DATES))
+    rows = ""
+    for student, (date, _) in enumerate(DATES):
+        gender = student % 4
+        rows += f"{student},{gender},{date},1.0\n"
     path = write("students.csv", STUDENTS + rows)
     unlisted_student = len(DATES)
     found = metadata.read_student_metadata(path, np.arange(unlisted_student + 1))
-    assert is_dates(found["DateOfBirth"], [*(expected for _, expected in DATES), "NaT"])
+    expected_dates = [expected for _, expected in DATES]
+    assert is_dates(found["DateOfBirth"], [*expected_dates, "NaT"])
     assert found["Gender"].tolist() == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, -1]
 
 
@@ -238,10 +244,12 @@ FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("header", "rows", "message"),
-    [(header, *fault) for header, faults in FAULTS.items() for fault in faults],
-)
+FAULT_CASES = []
+for file_header, faults in FAULTS.items():
+    FAULT_CASES += [(file_header, rows, message) for rows, message in faults]
+
+
+@pytest.mark.parametrize(("header", "rows", "message"), FAULT_CASES)
 @READERS
 def test_a_fault_is_told_with_its_row_and_value(
     write: Write, header: str, rows: str, message: str
@@ -291,8 +299,8 @@ def test_official_questions_that_have_a_subject_have_its_parents_in_the_tree_too
     # Every listed subject is found.
     n_found = found["row"].value_counts(sort=False).tolist()
     assert n_found == [len(text.split(",")) for text in frame.SubjectId]
-    # If a question has a subject, it also has the subject's parent, unless that is the root.
-    pairs = {*found[["row", "subject"]].itertuples(index=False, name=None)}
-    found["parent"] = found["subject"].map(tree["parent"])
-    pairs_of_parents = found[["row", "parent"]].itertuples(index=False, name=None)
-    assert {(row, parent) for row, parent in pairs_of_parents if parent >= 0} <= pairs
+    # If a question has a subject, it also has the subject's parent. The root has no parent (-1).
+    parents = found.assign(subject=found["subject"].map(tree["parent"]))
+    parents = parents[parents["subject"] >= 0]
+    subjects_by_question = {*found.itertuples(index=False, name=None)}
+    assert {*parents.itertuples(index=False, name=None)} <= subjects_by_question

@@ -94,16 +94,18 @@ def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Forge:
     return replace_program
 
 
-@pytest.mark.parametrize("name", FORGED)
-def test_a_message_that_is_no_reply_ends_the_game_at_once(forge: Forge, name: str) -> None:
-    reply, message = FORGED[name]
+@pytest.mark.parametrize(("reply", "message"), FORGED.values(), ids=FORGED)
+def test_a_message_that_is_no_reply_ends_the_game_at_once(
+    forge: Forge, reply: bytes, message: str
+) -> None:
     setting = forge(reply)
     started = time.monotonic()
     with pytest.raises(EntryError, match=message) as caught, isolate(setting) as entry:
         entry.call("predict", ())
     assert time.monotonic() - started < ENDS_WITHIN
-    assert len(f"{caught.value}") < 1500
-    assert f"{caught.value}".isprintable()
+    fault = str(caught.value)
+    assert len(fault) < 1500
+    assert fault.isprintable()
 
 
 def message_with(dtype: str, shape: Sequence[int], content: bytes) -> bytes:
@@ -117,7 +119,8 @@ def as_reply(values: object, dtype: str) -> bytes:
     return message_with(dtype, array.shape, array.tobytes())
 
 
-# There are 4 students and 20 questions. The last three questions are targets.
+# Replies with the message of the error that they cause. There are 4 students and 20 questions. The
+# last three questions are targets.
 SELECTIONS = {
     "nothing": (DONE, "returned nothing, expected one column index for each of the 4 students"),
     "one number": (as_reply(0, "<i8"), r"returned shape \(\), expected one column index"),
@@ -146,9 +149,10 @@ PREDICTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", SELECTIONS)
-def test_a_forged_selection_is_checked_like_any_other(forge: Forge, name: str) -> None:
-    reply, message = SELECTIONS[name]
+@pytest.mark.parametrize(("reply", "message"), SELECTIONS.values(), ids=SELECTIONS)
+def test_a_forged_selection_is_checked_like_any_other(
+    forge: Forge, reply: bytes, message: str
+) -> None:
     with pytest.raises(InputError, match=f"mask, round 1, select_questions: .*{message}"):
         play_all(forge(reply), STUDENTS)
 
@@ -161,9 +165,10 @@ def reply_to_rounds() -> list[bytes]:
     return replies
 
 
-@pytest.mark.parametrize("name", PREDICTIONS)
-def test_a_forged_prediction_is_checked_like_any_other(forge: Forge, name: str) -> None:
-    reply, message = PREDICTIONS[name]
+@pytest.mark.parametrize(("reply", "message"), PREDICTIONS.values(), ids=PREDICTIONS)
+def test_a_forged_prediction_is_checked_like_any_other(
+    forge: Forge, reply: bytes, message: str
+) -> None:
     with pytest.raises(InputError, match=f"mask, after round 10, predict: .*{message}"):
         play_all(forge(*reply_to_rounds(), reply), STUDENTS)
 

@@ -58,9 +58,13 @@ def run_filter(call: Call, *, has_root: bool, machine: str = "x86_64") -> int:
             return int(value)
         if code == LOAD:
             (word,) = struct.unpack_from("<I", call.packed(), value)
+            continue
+        if code == JUMP_IF_EQUAL:
+            is_true = word == value
         else:
-            is_true = {JUMP_IF_EQUAL: word == value, JUMP_IF_AT_LEAST: word >= value}[code]
-            position += skip_if_true if is_true else skip_if_false
+            assert code == JUMP_IF_AT_LEAST
+            is_true = word >= value
+        position += skip_if_true if is_true else skip_if_false
 
 
 @pytest.mark.parametrize("has_root", [False, True])

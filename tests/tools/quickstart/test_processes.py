@@ -18,7 +18,8 @@ END_WELL = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exi
 def test_exit_code_and_both_outputs_are_returned() -> None:
     code = "import sys; print('out', flush=True); print('err', file=sys.stderr); sys.exit(3)"
     ended = Children().run([sys.executable, "-c", code])
-    assert (ended.code, ended.printed.split()) == (3, ["out", "err"])
+    assert ended.code == 3
+    assert ended.printed.split() == ["out", "err"]
 
 
 def test_children_have_the_environment_given() -> None:
@@ -27,7 +28,8 @@ def test_children_have_the_environment_given() -> None:
 
 
 def test_stop_ends_a_child_of_another_thread_and_refuses_new_ones(tmp_path: Path) -> None:
-    children, begun = Children(), tmp_path / "begun"
+    children = Children()
+    begun = tmp_path / "begun"
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(children.run, [sys.executable, "-c", SLEEP, str(begun)])
         assert wait_for(begun.exists)
@@ -40,7 +42,8 @@ def test_stop_ends_a_child_of_another_thread_and_refuses_new_ones(tmp_path: Path
 
 @on_unix("way to tell a program to end")
 def test_a_stopped_child_that_exits_with_0_does_not_count_as_finished(tmp_path: Path) -> None:
-    children, begun = Children(), tmp_path / "begun"
+    children = Children()
+    begun = tmp_path / "begun"
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(children.run, [sys.executable, "-c", END_WELL + SLEEP, str(begun)])
         assert wait_for(begun.exists)
