@@ -316,10 +316,10 @@ def damage_json_lines(content: bytes) -> Cases:
     lines = content.splitlines()
     position = len(lines) // 2
     query = json.loads(lines[position])
-    # The keys `domain` and `NeedReasoning` only classify the query: text, a whole number, a boolean
-    # or nothing will do.
-    of_class = {"missing", "null", "a number", "negative", "a huge number", "true", *TEXTS}
-    allowed = {"qid": TEXTS, "domain": of_class, "NeedReasoning": of_class}
+    # The keys `domain` and `NeedReasoning` only classify the query. Their values may be text, a
+    # whole number, a boolean or nothing.
+    classes = {"missing", "null", "a number", "negative", "a huge number", "true", *TEXTS}
+    allowed = {"qid": TEXTS, "domain": classes, "NeedReasoning": classes}
     for name, line in damage_object(query, allowed):
         yield name, b"\n".join([*lines[:position], line, *lines[position + 1 :]])
     yield "a line twice", b"\n".join([*lines, lines[0]])
@@ -405,8 +405,8 @@ def damage_xml(content: bytes) -> Cases:
         yield f"encoding {encoding!r}", (declaration + body).encode()
     # The id that was there stays as the value of another attribute, `name`.
     yield "empty id", body.replace(" id=", ' id="" name=', 1).encode()
-    # The entity e0 is "ha", and every other entity is ten times the one before it. So e11 is 10¹¹
-    # times "ha".
+    # The entity e0 stands for "ha", e1 for ten times e0, e2 for ten times e1, and so on. So e11
+    # stands for 10¹¹ times "ha".
     entities = ['<!ENTITY e0 "ha">']
     for number in range(1, 12):
         tenfold = f"&e{number - 1};" * 10
@@ -462,7 +462,9 @@ def find_fault(input_file: InputFile, put_file: PutFile, kit: Path) -> str:
         done = input_file.run(kit)
         if not is_refused(input_file, done):
             return f"{done.returncode} {done.stdout[-300:]!r} {done.stderr[-900:]!r}"
-        return "" if before == snapshot(kit) else "was refused, but files were written"
+        if snapshot(kit) != before:
+            return "was refused, but files were written"
+        return ""
     finally:
         if hasattr(signal, "alarm"):
             signal.alarm(0)

@@ -3,6 +3,7 @@
 The models run as scripts, as a user runs them.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +74,19 @@ ANSWERS, BEST = plant_abilities()
 TRAIN, TEST = split(ANSWERS, 8_500)
 
 
+@dataclass(frozen=True)
+class Places:
+    """The student, the question and the quiz of each answer."""
+
+    student: np.ndarray
+    question: np.ndarray
+    quiz: np.ndarray
+
+
 def take_quizzes(
     rng: np.random.Generator, n_students: int, n_quizzes: int, share: float, *, is_shuffled: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the students, questions and quizzes of the answers; a quiz has ten questions.
+) -> Places:
+    """Return where there are answers; a quiz has ten questions.
 
     The questions of a quiz are a block of ten, or if `is_shuffled` random ones that differ between
     students. `share` is the probability that a student takes a quiz.
@@ -90,7 +100,7 @@ def take_quizzes(
     question = questions_by_student.ravel()
     quiz = np.tile(np.repeat(np.arange(n_quizzes), 10), n_students)
     is_taken = np.repeat(rng.random(n_students * n_quizzes) < share, 10)
-    return student[is_taken], question[is_taken], quiz[is_taken]
+    return Places(student[is_taken], question[is_taken], quiz[is_taken])
 
 
 def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -> pd.DataFrame:
@@ -104,7 +114,10 @@ def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -
     n_students = 300
     n_classes = 6
     rng = np.random.default_rng(0)
-    student, question, quiz = take_quizzes(rng, n_students, n_quizzes, share, is_shuffled=by_class)
+    places = take_quizzes(rng, n_students, n_quizzes, share, is_shuffled=by_class)
+    student = places.student
+    question = places.question
+    quiz = places.quiz
     n_answers = len(student)
 
     n_questions = n_quizzes * 10

@@ -154,9 +154,10 @@ def standard_error_of_variance(variance: float, n_effects: int, answers_each: fl
     """
     # An effect that is estimated from n answers has an error with this variance.
     error_variance = 1 / (answers_each * INFORMATION)
-    # So the estimated effects vary by the sum of the two variances. The variance of n normal
-    # numbers has the standard error √(2 / n) times the true variance.
-    return math.sqrt(2 / n_effects) * (variance + error_variance)
+    # An estimated effect is the true effect plus its error, so that their variances add up.
+    variance_of_estimates = variance + error_variance
+    # The variance of n normal numbers has the standard error √(2 / n) times the true variance.
+    return math.sqrt(2 / n_effects) * variance_of_estimates
 
 
 # The standard error of the mean of predictions in a bin of `assert_calibrated`. True probabilities
@@ -169,9 +170,19 @@ def assert_calibrated(p: Any, truth: Any, *, errors: float = 4, n_bins: int = 9)
     """Check that predictions are right on average: bin by bin, their mean is that of the truth.
 
     A bin holds the answers whose prediction lies in the same tenth. Only bins with at least 200
-    answers count, and there are at least `n_bins` of them. `truth` holds true probabilities. The
-    means may differ by this number of standard errors; tests with fewer answers of each student
-    allow up to seven.
+    answers count.
+
+    Parameters
+    ----------
+    p
+        Predicted probabilities.
+    truth
+        True probabilities.
+    errors
+        By how many standard errors the means of a bin may differ. Tests with fewer answers of each
+        student allow up to seven.
+    n_bins
+        The least number of bins that must count.
     """
     rows = pd.DataFrame({"p": p, "truth": np.asarray(truth)})
     bins = rows.groupby(np.minimum((p * 10).astype(int), 9))

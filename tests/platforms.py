@@ -8,12 +8,12 @@ import pytest
 
 
 def on_linux(needs: str) -> pytest.MarkDecorator:
-    """Skip a test on every system but Linux; `needs` completes "only Linux has …"."""
+    """Skip a test on every system but Linux, for the reason "only Linux has" and `needs`."""
     return pytest.mark.skipif(sys.platform != "linux", reason=f"only Linux has {needs}")
 
 
 def on_unix(needs: str) -> pytest.MarkDecorator:
-    """Skip a test on Windows; `needs` completes "Windows has no …"."""
+    """Skip a test on Windows, for the reason "Windows has no" and `needs`."""
     return pytest.mark.skipif(sys.platform == "win32", reason=f"Windows has no {needs}")
 
 

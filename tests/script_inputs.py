@@ -47,7 +47,7 @@ class InputColumn:
     may_hold_any_text: bool = False
     # Whether the column may have any name.
     may_have_any_name: bool = False
-    # Whether a valid cell is whatever Python's `int` reads, such as -1 or 1_0.
+    # Whether every cell is valid that Python's `int` reads, such as -1 or 1_0.
     is_read_by_int: bool = False
 
 
@@ -164,7 +164,7 @@ def find_inputs() -> list[InputFile]:
 def checked_submission(
     checker: str, path: str, columns: tuple[InputColumn, ...], *, has_header: bool = True
 ) -> InputFile:
-    """Return the input of a checker of submissions: a submission. The checker writes nothing."""
+    """Return a submission as the input of the script that checks it. The script writes nothing."""
     return InputFile(
         f"{checker} {path}", path, columns, has_output_dir=False, has_header=has_header
     )
@@ -382,6 +382,7 @@ def files_of_student_response() -> list[InputFile]:
     folder = "related_challenges/student_response"
     submission = f"{folder}/data/test_output/submission.csv"
     labels = ids_or_labels("id", "label")
+    facet = InputColumn(Column("facet", TEXT, may_be_empty=True), may_hold_any_text=True)
     return [
         InputFile(
             f"{folder}/local_data_split.py",
@@ -398,9 +399,7 @@ def files_of_student_response() -> list[InputFile]:
         InputFile(
             f"{folder}/prepare.py",
             f"{folder}/data/annotated_data/annotations.csv",
-            ids_or_labels("id", "label")
-            + any_text("annotator")
-            + (InputColumn(Column("facet", TEXT, may_be_empty=True), may_hold_any_text=True),),
+            ids_or_labels("id", "label") + any_text("annotator") + (facet,),
         ),
     ]
 
@@ -415,7 +414,8 @@ def files_of_debiasing() -> list[InputFile]:
     recommended = tuple(
         InputColumn(column, is_read_by_int=True) for column in (CLICKING_USER, *FIFTY_ITEMS)
     )
-    phase, degree = Column("phase_id", high=9), Column("item_degree")
+    phase = Column("phase_id", high=9)
+    degree = Column("item_degree")
     return [
         InputFile(
             f"{folder}/local_data_split.py",
@@ -456,7 +456,20 @@ def files_of_debiasing() -> list[InputFile]:
 
 
 def prepare(kit: Path) -> None:
-    """Make all files of `find_inputs` in a kit that has tiny data; they are well formed."""
+    """Make all files of `find_inputs`, well formed, in a kit that has tiny data."""
+    run_scripts_that_make_inputs(kit)
+    # Make the copy of task_4/numpy whose training `files_of_task_4` runs, without weights.
+    ignored = shutil.ignore_patterns("__pycache__", "model_task_4*")
+    shutil.copytree(kit / "task_4/numpy", kit / "task_4/trainer", ignore=ignored)
+    # Remove the records of checksums. Otherwise the scripts would refuse a file that a test changes
+    # for its checksum, before they read its content.
+    for pattern in ("split_*.json", "template_*.json", "folds.json"):
+        for record in kit.rglob(pattern):
+            record.unlink()
+
+
+def run_scripts_that_make_inputs(kit: Path) -> None:
+    """Run the scripts that write submissions, splits and weights."""
     for name in ("generate_sample.py", "local_data_split.py"):
         for script in kit.glob(f"related_challenges/*/{name}"):
             run_or_fail(str(script.relative_to(kit)), kit)
@@ -476,14 +489,6 @@ def prepare(kit: Path) -> None:
         "related_challenges/debiasing/sample_model_popularity.py --local",
     ):
         run_or_fail(command, kit)
-    # Make the copy of task_4/numpy whose training `files_of_task_4` runs, without weights.
-    ignored = shutil.ignore_patterns("__pycache__", "model_task_4*")
-    shutil.copytree(kit / "task_4/numpy", kit / "task_4/trainer", ignore=ignored)
-    # Remove the records of checksums. Otherwise the scripts would refuse a file that a test changes
-    # for its checksum, before they read its content.
-    for pattern in ("split_*.json", "template_*.json", "folds.json"):
-        for record in kit.rglob(pattern):
-            record.unlink()
 
 
 def run_or_fail(command: str, kit: Path) -> None:

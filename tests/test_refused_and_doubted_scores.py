@@ -62,18 +62,17 @@ def test_a_model_that_has_learned_from_all_answers_gets_no_score_on_the_local_sp
     succeeds([f"task_{task}/sample_model_majority.py", *train_on_all], kit=kit)
     assert SEEN in fails([f"task_{task}/local_evaluation.py"], kit=kit)
     assert not (kit / f"data/test_output/scores_task_{task}.txt").exists()
-    compared = [
-        "-m",
-        "tools.compare",
-        *[kit / f"data/test_output/test_submission_task_{task}.csv"] * 2,
-    ]
-    assert SEEN in fails(compared, kit=kit)
+    submission = kit / f"data/test_output/test_submission_task_{task}.csv"
+    assert SEEN in fails(["-m", "tools.compare", submission, submission], kit=kit)
 
 
 def test_an_entry_that_reads_a_copy_of_all_answers_cannot_be_cross_validated(
     kit: Path, tmp_path: Path
 ) -> None:
-    """The copy lies outside of the kit and is saved anew, so that no fingerprint tells it."""
+    """The copy lies outside of the kit, and its rows are in another order.
+
+    Therefore it is not recognised by its path or its fingerprint.
+    """
     copy = tmp_path / "copy.csv"
     pd.read_csv(kit / "data/train_data/train_task_1_2.csv").sort_values("UserId").to_csv(copy)
     read_copy = f"    import pandas as pd\n    pd.read_csv({str(copy)!r})\n"
@@ -89,13 +88,13 @@ def test_a_submission_without_a_record_is_scored_and_marked(kit: Path) -> None:
 
     without_record = succeeds(SCORE, kit=kit)
 
-    assert UNKNOWN not in with_record and UNKNOWN in without_record
-    assert read_last_doubts(kit) == ["may have seen these answers"]
-    assert (
-        "may have seen these answers" in (kit / "data/test_output/scores_task_1.html").read_text()
-    )
+    assert UNKNOWN not in with_record
+    assert UNKNOWN in without_record
+    doubt = "may have seen these answers"
+    assert read_last_doubts(kit) == [doubt]
+    assert doubt in (kit / "data/test_output/scores_task_1.html").read_text()
     scoreboard = succeeds(["-m", "tools.scoreboard"], kit=kit)
-    assert "(may have seen these answers)" in " ".join(scoreboard.split())
+    assert f"({doubt})" in " ".join(scoreboard.split())
 
 
 def test_an_entry_that_has_learned_from_a_part_of_all_answers_gets_no_score(kit: Path) -> None:
@@ -121,7 +120,7 @@ def test_one_faulty_line_does_not_hide_answers_that_an_entry_has_seen(
 
 
 def test_an_entry_may_learn_from_other_answers_that_are_not_scored(kit: Path) -> None:
-    """These are the answers of the students of tasks 3 and 4, to other questions."""
+    """The other answers are those of tasks 3 and 4, of other students to other questions."""
     others = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
     others.assign(UserId=others["UserId"] + 10_000_000).to_csv(kit / "others.csv", index=False)
     succeeds([MAJORITY, "--local", "--input_dir", kit, "--train_data", "others.csv"], kit=kit)
@@ -129,20 +128,19 @@ def test_an_entry_may_learn_from_other_answers_that_are_not_scored(kit: Path) ->
 
 
 def test_answers_that_an_entry_reads_with_pandas_are_noticed(kit: Path) -> None:
-    """It reads its training answers with the kit, and all answers with pandas."""
+    """The entry reads its training answers with the kit, and all answers with pandas."""
     path = kit / "data/train_data/train_task_1_2.csv"
-    script = add_to_model(
-        kit, "peeks", f"    import pandas as pd\n    pd.read_csv({str(path)!r})\n"
-    )
+    read_all = f"    import pandas as pd\n    pd.read_csv({str(path)!r})\n"
+    script = add_to_model(kit, "peeks", read_all)
     succeeds([script, "--local"], kit=kit)
     assert SEEN in fails(SCORE, kit=kit)
 
 
 @pytest.mark.parametrize("is_saved_anew", [False, True])
-def test_a_copy_of_the_true_answers_elsewhere_changes_nothing(
+def test_an_entry_that_has_seen_the_answers_gets_no_score_by_a_copy_of_them_either(
     kit: Path, tmp_path: Path, is_saved_anew: bool
 ) -> None:
-    """No record of the split lies beside the copy, and no training answers."""
+    """The folder of the copy holds neither the record of the split nor training answers."""
     valid = kit / "data/test_input/valid_task_1_2.csv"
     copy = tmp_path / "mine" / valid.name
     copy.parent.mkdir()
@@ -311,7 +309,8 @@ def test_a_score_is_marked_if_a_helper_outside_the_kit_has_changed(
     # Contents count, not times: a file may be restored or synchronised with an old time.
     record = kit / f"{SUBMISSION}.json"
     fields = json.loads(record.read_text())
-    record.write_text(json.dumps({**fields, "time": "2100-01-01T00:00:00+00:00"}))
+    fields["time"] = "2100-01-01T00:00:00+00:00"
+    record.write_text(json.dumps(fields))
     if change == "edited":
         helper.write_text("# An edit.\n")
     else:
@@ -323,14 +322,13 @@ def test_a_score_of_code_that_changed_while_it_ran_is_marked(kit: Path) -> None:
     edit = "    from pathlib import Path\n    Path(__file__).open('a').write('# An edit.\\n')\n"
     script = add_to_model(kit, "edited", edit)
     succeeds([script, "--local"], kit=kit)
-    assert f"note: {script} or a file that it imports changed while it ran" in succeeds(
-        SCORE, kit=kit
-    )
+    printed = succeeds(SCORE, kit=kit)
+    assert f"note: {script} or a file that it imports changed while it ran" in printed
     assert read_last_doubts(kit) == ["its code changed while it ran"]
 
 
 def test_the_first_line_says_what_is_scored_and_who_made_it_when(kit: Path) -> None:
-    """Whoever forgets --local scores an earlier entry of the local split, and can see that here."""
+    """A user who forgets --local scores an earlier entry, and can see that in this line."""
     succeeds([MAJORITY, "--local"], kit=kit)
     succeeds(["task_1/sample_model_item_response.py"], kit=kit)
     first, *_ = succeeds(SCORE, kit=kit).splitlines()
@@ -356,9 +354,8 @@ def test_an_upload_that_has_learned_from_the_local_split_alone_is_named(kit: Pat
     succeeds([MAJORITY], kit=kit)
     assert "note: " not in succeeds(check, kit=kit)
     succeeds([MAJORITY, "--input_dir", kit / "data/test_input"], kit=kit)
-    assert "it has learned from the training part of the local split alone" in succeeds(
-        check, kit=kit
-    )
+    note = "it has learned from the training part of the local split alone"
+    assert note in succeeds(check, kit=kit)
 
 
 # ---- Interrupted fits ----------------------------------------------------------------------------
