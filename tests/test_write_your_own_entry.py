@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -37,21 +38,51 @@ def apply(diff: str, text: str) -> str:
     """Return a text changed by a diff; each part of the diff removes lines and then adds some."""
     parts = re.findall(r"((?:^-.*\n)+)((?:^\+.*\n)+)", diff, re.MULTILINE)
     assert "".join(removed + added for removed, added in parts) == diff
-    for part in parts:
-        old, new = (re.sub("^.", "", lines, flags=re.MULTILINE) for lines in part)
+    for removed, added in parts:
+        old = without_first_characters(removed)
+        new = without_first_characters(added)
         assert text.count(old) == 1
         text = text.replace(old, new)
     return text
 
 
-@pytest.mark.slow
-@needs_blocks("task_1/sample_model_majority.py")
-def test_the_guide_leads_from_scored_samples_to_checked_zips(
-    scored_kit: Path, tmp_path: Path
-) -> None:
-    """All commands of the guide run in its order, because they build on each other."""
-    # The guide begins where the quickstart ends: the kit has scores.
-    kit = Path(shutil.copytree(scored_kit, tmp_path / "Käthes kit"))
+def without_first_characters(lines: str) -> str:
+    """Return a text without the first character of each line, in a diff - or +."""
+    return re.sub("^.", "", lines, flags=re.MULTILINE)
+
+
+def apply_first_diff(path: Path) -> None:
+    """Change a sample model, or a copy of it, by the first diff of the guide."""
+    text = apply(blocks(GUIDE, "diff")[0], path.read_text(encoding="utf-8"))
+    path.write_text(text, encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class AfterGuide:
+    """A kit in which all commands of the guide were run in its order."""
+
+    kit: Path
+    # What each command has printed. The keys are the words after `python`.
+    printed: dict[str, str]
+
+    def score(self, task: int, phase: str, model: str) -> float:
+        """Return the score of a model in the record."""
+        lines = (self.kit / "data/test_output/results.jsonl").read_text().splitlines()
+        results = [json.loads(line) for line in lines]
+        scores = {
+            (result["task"], result["phase"], result["model"]): float(result["score"])
+            for result in results
+        }
+        return scores[task, phase, model]
+
+
+@pytest.fixture(scope="module")
+def after_guide(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> AfterGuide:
+    """Run the commands of the guide, and edit my_idea.py as it says.
+
+    The guide begins where the quickstart ends: the kit has scores.
+    """
+    kit = Path(shutil.copytree(scored_kit, tmp_path_factory.mktemp("guide") / "Käthes kit"))
     printed = {}
     for command, *arguments in commands(GUIDE):
         assert command == "python"
@@ -59,36 +90,67 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
         assert (done.returncode, done.stderr) == (0, ""), f"{arguments}\n{done.stdout}{done.stderr}"
         printed[" ".join(arguments)] = done.stdout
         if arguments[-2:] == ["task_1", "my_idea"]:
-            entry = kit / "task_1" / "my_idea.py"
-            text = apply(blocks(GUIDE, "diff")[0], entry.read_text(encoding="utf-8"))
-            entry.write_text(text, encoding="utf-8")
+            apply_first_diff(kit / "task_1/my_idea.py")
+    return AfterGuide(kit, printed)
 
-    # `my_idea` was edited by the guide's diff, which makes it better. `my_ranking` and
-    # `my_questions` were not edited, and score as the samples that they are copies of.
-    assert recorded_doubts(kit) == []
-    lines = (kit / "data/test_output/results.jsonl").read_text().splitlines()
-    results = [json.loads(line) for line in lines]
-    scores = {
-        (result["task"], result["phase"], result["model"]): result["score"] for result in results
-    }
-    assert scores[1, "local", "my_idea"] > scores[1, "local", "majority"] + 0.03
-    assert scores[3, "public", "my_ranking"] == scores[3, "public", "entropy"]
-    assert scores[4, "local", "my_questions"] == scores[4, "local", "numpy"]
-    for task in (1, 3, 4):
-        path = f"submissions/submission_task_{task}.zip"
-        assert f"valid for task {task}" in printed[f"-m tools.check_submission {path}"]
 
-    # new_entry prints the commands that the guide gives.
-    for command, output in printed.items():
+follows_guide = needs_blocks("task_1/sample_model_majority.py")
+
+
+@pytest.mark.slow
+@follows_guide
+def test_scores_of_the_guide_have_no_doubts(after_guide: AfterGuide) -> None:
+    assert recorded_doubts(after_guide.kit) == []
+
+
+@pytest.mark.slow
+@follows_guide
+def test_the_change_of_the_guide_improves_its_model(after_guide: AfterGuide) -> None:
+    score_of_sample = after_guide.score(1, "local", "majority")
+    assert after_guide.score(1, "local", "my_idea") > score_of_sample + 0.03
+
+
+@pytest.mark.slow
+@follows_guide
+@pytest.mark.parametrize(
+    ("task", "phase", "copy", "sample"),
+    [(3, "public", "my_ranking", "entropy"), (4, "local", "my_questions", "numpy")],
+)
+def test_copies_that_are_not_edited_score_as_their_samples(
+    after_guide: AfterGuide, task: int, phase: str, copy: str, sample: str
+) -> None:
+    assert after_guide.score(task, phase, copy) == after_guide.score(task, phase, sample)
+
+
+@pytest.mark.slow
+@follows_guide
+@pytest.mark.parametrize("task", [1, 3, 4])
+def test_the_guide_leads_to_zips_that_the_checker_accepts(
+    after_guide: AfterGuide, task: int
+) -> None:
+    check = f"-m tools.check_submission submissions/submission_task_{task}.zip"
+    assert f"valid for task {task}" in after_guide.printed[check]
+
+
+@pytest.mark.slow
+@follows_guide
+def test_new_entry_prints_the_commands_that_the_guide_gives(after_guide: AfterGuide) -> None:
+    for command, output in after_guide.printed.items():
         if "tools.new_entry" in command:
             named = re.findall(r"^  python (.*?)(?:  |$)", output, re.MULTILINE)
             assert len(named) >= 3
-            assert set(named) <= set(printed), command
+            assert set(named) <= set(after_guide.printed), command
 
-    # The tests that check the kit's files pass, although the guide's commands and the user have
-    # added files, and the user has edited a sample model.
+
+@pytest.mark.slow
+@follows_guide
+def test_the_kits_files_pass_their_tests_beside_those_of_a_user(
+    after_guide: AfterGuide, tmp_path: Path
+) -> None:
+    """The guide's commands and the user have added files. The user has edited a sample model."""
+    kit = Path(shutil.copytree(after_guide.kit, tmp_path / "Käthes kit"))
     add_own_files(kit)
-    edit_majority_model(kit)
+    apply_first_diff(kit / "task_1/sample_model_majority.py")
     copy_kit(tmp_path / "with tests", with_tests=True)
     shutil.move(tmp_path / "with tests/tests", kit)
     command = ["-m", "pytest", "-q", "-m", "files", *TESTS_OF_FILES]
@@ -110,32 +172,25 @@ def add_own_files(kit: Path) -> None:
     (kit / "submissions/old.csv").write_text("a,b\n")
 
 
-def edit_majority_model(kit: Path) -> None:
-    """Apply the guide's first diff to the sample model itself, not to a copy."""
-    sample = kit / "task_1/sample_model_majority.py"
-    text = apply(blocks(GUIDE, "diff")[0], sample.read_text(encoding="utf-8"))
-    sample.write_text(text, encoding="utf-8")
+# ---- The feature of the guide --------------------------------------------------------------------
+#
+# The guide's feature of an answer is a rate: the share of right answers of the same student in the
+# same quiz. The training answers are dealt into five folds, and the rate comes from the answers in
+# the other four folds. Otherwise, the model would learn from the answer itself.
 
 
-@needs_blocks("task_1/sample_model_majority.py")
-def test_the_feature_of_the_guide_helps_and_does_not_leak(tiny_kit: Path) -> None:
-    """The feature of an answer is the student's rate of right answers in the same quiz.
-
-    The training answers are dealt into five folds. The rate for an answer comes from the other
-    folds only: otherwise, the model would learn from the answer itself.
-    """
+@follows_guide
+def test_the_feature_of_the_guide_improves_the_score(tiny_kit: Path) -> None:
     add_model_with_quiz_feature(tiny_kit)
     succeeds(["task_1/local_data_split.py"], kit=tiny_kit)
 
-    scores = []
-    for script in ("sample_model_majority", "my_quiz"):
+    def score(script: str) -> float:
         succeeds([f"task_1/{script}.py", "--local"], kit=tiny_kit)
         succeeds(["task_1/local_evaluation.py"], kit=tiny_kit)
-        score = (tiny_kit / "data/test_output/scores_task_1.txt").read_text()
-        scores.append(float(score.removeprefix("score:")))
+        text = (tiny_kit / "data/test_output/scores_task_1.txt").read_text()
+        return float(text.removeprefix("score:"))
 
-    assert scores[1] > scores[0] + 0.02
-    check_that_the_rates_do_not_leak(tiny_kit)
+    assert score("my_quiz") > score("sample_model_majority") + 0.02
 
 
 def add_model_with_quiz_feature(kit: Path) -> None:
@@ -150,40 +205,59 @@ def add_model_with_quiz_feature(kit: Path) -> None:
     (kit / "task_1/my_quiz.py").write_text(text, encoding="utf-8")
 
 
-def check_that_the_rates_do_not_leak(kit: Path) -> None:
-    """Check that no answer has a rate that was computed from its own outcome.
+@dataclass(frozen=True)
+class Rates:
+    """The feature on the local split. The rows are the training answers, then the template."""
 
-    A rate is the share of right answers of a student in a quiz, computed for an answer from the
-    answers in other folds. So if the outcome of a training answer changes, the rates of the same
-    student in the same quiz must change, except in the answer's own fold; no other rate may change.
-    """
-    split_dir = kit / "data/test_input"
+    answers: pd.DataFrame
+    template: pd.DataFrame
+    # The rate and the fold of each row.
+    rate: FloatArray
+    fold: IntArray
+    # The number of each row's pair of a student and a quiz.
+    student_quiz: IntArray
+
+
+@pytest.fixture(scope="module")
+def rates(split_kit: Path) -> Rates:
+    """Run the guide's code for the feature on the local split."""
+    split_dir = split_kit / "data/test_input"
     answers = pd.read_csv(split_dir / layout.TRAIN_TASK_1_2)
     template = pd.read_csv(split_dir / layout.LOCAL_TEMPLATE_TASK_1_2)
-    before, fold = run_feature_code(kit, answers, template)
-    metadata = pd.read_csv(kit / "data/metadata" / layout.ANSWER_METADATA_TASK_1_2)
+    rate, fold = run_feature_code(split_kit, answers, template)
+    metadata = pd.read_csv(split_kit / "data/metadata" / layout.ANSWER_METADATA_TASK_1_2)
     quiz = metadata.set_index("AnswerId")["QuizId"]
     rows = pd.concat([answers, template]).join(quiz, on="AnswerId")
-    # Each pair of a student and a quiz has a number.
-    sitting = rows.groupby(["UserId", "QuizId"]).ngroup().to_numpy()
+    student_quiz = rows.groupby(["UserId", "QuizId"]).ngroup().to_numpy()
+    return Rates(answers, template, rate, fold, student_quiz)
 
+
+def test_no_rate_depends_on_the_outcome_of_its_own_answer(split_kit: Path, rates: Rates) -> None:
+    """Changing the outcome of an answer changes the rates of the same student in the same quiz.
+
+    The rates in the fold of the answer, and all other rates, stay the same.
+    """
     for row in range(20):
-        changed = answers.copy()
+        changed = rates.answers.copy()
         changed.loc[row, "IsCorrect"] ^= 1
-        rate, _ = run_feature_code(kit, changed, template)
-        may_depend_on_row = (sitting == sitting[row]) & (fold != fold[row])
-        assert np.array_equal(rate != before, may_depend_on_row)
+        rate, _ = run_feature_code(split_kit, changed, rates.template)
+        is_same_student_and_quiz = rates.student_quiz == rates.student_quiz[row]
+        may_change = is_same_student_and_quiz & (rates.fold != rates.fold[row])
+        assert np.array_equal(rate != rates.rate, may_change)
 
-    # A rate in a row of the template comes from all training answers of the student in the quiz:
-    # (right answers + 1) / (answers + 2). The last row stands for all.
-    outcomes = answers["IsCorrect"][sitting[: len(answers)] == sitting[-1]]
-    assert before[-1] == (outcomes.sum() + 1) / (len(outcomes) + 2)
+
+def test_the_rate_of_an_answer_to_predict_comes_from_all_training_answers(rates: Rates) -> None:
+    """The rate is (right answers + 1) / (answers + 2). The last row of the template is tested."""
+    is_train = np.arange(len(rates.rate)) < len(rates.answers)
+    is_same_student_and_quiz = rates.student_quiz == rates.student_quiz[-1]
+    outcomes = rates.answers["IsCorrect"][is_same_student_and_quiz[is_train]]
+    assert rates.rate[-1] == (outcomes.sum() + 1) / (len(outcomes) + 2)
 
 
 def run_feature_code(
     kit: Path, answers: pd.DataFrame, template: pd.DataFrame
 ) -> tuple[FloatArray, IntArray]:
-    """Run the guide's code for the feature; return rate and fold of every row.
+    """Run the guide's code for the feature; return the rate and the fold of every row.
 
     The rows are those of `answers`, then those of `template`.
     """
