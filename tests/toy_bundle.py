@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import date
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 from common import layout
 from common.adaptive.entry_files import ENTRY_FILE
@@ -65,6 +66,35 @@ words.
 
 def write_folder(folder: Path) -> Path:
     """Write the toy bundle into a folder, not as a zip."""
+    score = "python3 /app/program/score.py /app/input /app/output"
+    ingest = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
+    texts = {
+        "pages/overview.md": OVERVIEW,
+        "pages/terms.md": "Terms",
+        "scoring_program/metadata.yaml": f"command: {score}",
+        "scoring_program/score.py": SCORE,
+        "input_data/task_4/students.csv": "UserId",
+        "public_data.zip": "",
+        "starting_kit.zip": "",
+        "competition.yaml": yaml.safe_dump(_describe_toy()),
+    }
+    for phase in layout.PHASES:
+        texts[f"ingestion_program/{phase}/metadata.yaml"] = f"command: {ingest}"
+        texts[f"ingestion_program/{phase}/ingest.py"] = INGEST
+        for task, name in SCORED.items():
+            texts[f"reference_data/task_{task}_{phase}/file.txt"] = name
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def _describe_toy() -> dict[str, Any]:
+    """Return the contents of the toy bundle's competition.yaml.
+
+    They are those of a real bundle, but with a single page, two submissions a phase, and two more
+    columns in the table of scores.
+    """
     days = {
         "public": Days(date(2026, 10, 1), date(2026, 10, 31)),
         "private": Days(date(2026, 11, 1), date(2026, 12, 1)),
@@ -77,7 +107,7 @@ def write_folder(folder: Path) -> Path:
         contact="",
         private_on_server=False,
     )
-    competition = yaml.safe_load(describe(plan))
+    competition: dict[str, Any] = yaml.safe_load(describe(plan))
     competition["pages"] = competition["pages"][:1]
     for phase in competition["phases"]:
         phase["max_submissions"] = 2
@@ -89,27 +119,7 @@ def write_folder(folder: Path) -> Path:
             "precision": 3,
         }
         competition["leaderboards"][0]["columns"].append(column)
-    score = "python3 /app/program/score.py /app/input /app/output"
-    ingest = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
-    texts = {
-        "pages/overview.md": OVERVIEW,
-        "pages/terms.md": "Terms",
-        "scoring_program/metadata.yaml": f"command: {score}",
-        "scoring_program/score.py": SCORE,
-        "input_data/task_4/students.csv": "UserId",
-        "public_data.zip": "",
-        "starting_kit.zip": "",
-        "competition.yaml": yaml.safe_dump(competition),
-    }
-    for phase in layout.PHASES:
-        texts[f"ingestion_program/{phase}/metadata.yaml"] = f"command: {ingest}"
-        texts[f"ingestion_program/{phase}/ingest.py"] = INGEST
-        for task, name in SCORED.items():
-            texts[f"reference_data/task_{task}_{phase}/file.txt"] = name
-    for name, text in texts.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
+    return competition
 
 
 def write_zip(

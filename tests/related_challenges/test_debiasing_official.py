@@ -38,6 +38,26 @@ N_USERS_OF_PHASE = 8
 # Number of submissions that the kit and the official script judge.
 N_CASES = 200
 
+
+@dataclass(frozen=True)
+class Answer:
+    """The click of a test user that the user's recommendations should hold."""
+
+    phase: int
+    user: int
+    item: int
+    degree: int
+    """How many clicks the item has in the training data."""
+
+
+@dataclass(frozen=True)
+class Gains:
+    """What a user adds to both metrics."""
+
+    ndcg: float
+    hit_rate: float
+
+
 # ---- The organisers' script ----------------------------------------------------------------------
 
 
@@ -71,37 +91,50 @@ def official_rows(content: bytes) -> dict[int, list[int]] | None:
     return rows
 
 
-def official_sums(content: bytes, answers: list[list[int]], time: int) -> list[float] | None:
+def official_sums(content: bytes, answers: list[Answer], time: int) -> list[float] | None:
     """Return the four sums of a submission, or None if the script refuses it.
 
-    `answers` holds the phase, the user, the item and its degree. The script adds up in single
-    precision. From phase 7 on it adds 7, and only the phases from 7 on count.
+    The script adds up in single precision. From phase 7 on it adds 7, and only the phases from 7 on
+    count.
     """
     rows = official_rows(content)
     if rows is None:
         return None
     now = official_phase(time)
-    sums = np.full(4, 7 if now >= 7 else 0, np.float32)
-    for phase in range(7 if now >= 7 else 0, now + 1):
-        cases = [(user, item, degree) for each, user, item, degree in answers if each == phase]
-        if any(user not in rows for user, _, _ in cases):
+    first_phase = 7 if now >= 7 else 0
+    sums = np.full(4, first_phase, np.float32)
+    for phase in range(first_phase, now + 1):
+        of_phase = [answer for answer in answers if answer.phase == phase]
+        if any(answer.user not in rows for answer in of_phase):
             return None
-        degrees = sorted(degree for _, _, degree in cases)
-        median = degrees[len(degrees) // 2]
-        full = [official_gains(rows[user], item) for user, item, _ in cases]
-        half = [
-            official_gains(rows[user], item) for user, item, degree in cases if degree <= median
-        ]
-        (ndcg_full, hit_full), (ndcg_half, hit_half) = np.mean(full, axis=0), np.mean(half, axis=0)
-        sums += np.array([ndcg_full, ndcg_half, hit_full, hit_half], np.float32)
+        sums += official_metrics(rows, of_phase)
     return [float(value) for value in sums]
 
 
-def official_gains(items: list[int], answer: int) -> tuple[float, float]:
-    """Return what a user adds to NDCG and to the hit rate."""
+def official_metrics(rows: dict[int, list[int]], answers: list[Answer]) -> np.ndarray:
+    """Return NDCG full, NDCG half, hit rate full and hit rate half of one phase.
+
+    The metrics named half count the answers whose items have at most the median degree.
+    """
+    degrees = sorted(answer.degree for answer in answers)
+    median = degrees[len(degrees) // 2]
+    full = [official_gains(rows[answer.user], answer.item) for answer in answers]
+    rare = [answer for answer in answers if answer.degree <= median]
+    half = [official_gains(rows[answer.user], answer.item) for answer in rare]
+    metrics = [
+        np.mean([gains.ndcg for gains in full]),
+        np.mean([gains.ndcg for gains in half]),
+        np.mean([gains.hit_rate for gains in full]),
+        np.mean([gains.hit_rate for gains in half]),
+    ]
+    return np.array(metrics, np.float32)
+
+
+def official_gains(items: list[int], answer: int) -> Gains:
+    """Return what the recommendations for a user gain, given the item that the user has clicked."""
     if answer not in items:
-        return 0.0, 0.0
-    return 1 / np.log2(items.index(answer) + 2), 1.0
+        return Gains(0.0, 0.0)
+    return Gains(ndcg=1 / np.log2(items.index(answer) + 2), hit_rate=1.0)
 
 
 # ---- Submissions ---------------------------------------------------------------------------------
@@ -182,14 +215,15 @@ class Case:
     time: int
 
 
-def make_answers() -> list[list[int]]:
-    """Return the phase, the user, the item and the item's degree of some test users."""
+def make_answers() -> list[Answer]:
+    """Return the answers of some test users of each phase."""
     rng = random.Random(0)
-    return [
-        [phase, phase + 11 * number, rng.randint(1, N_ITEMS), rng.randint(1, 9)]
-        for phase in range(10)
-        for number in range(N_USERS_OF_PHASE)
-    ]
+    answers = []
+    for phase in range(10):
+        for number in range(N_USERS_OF_PHASE):
+            user = phase + 11 * number
+            answers.append(Answer(phase, user, rng.randint(1, N_ITEMS), rng.randint(1, 9)))
+    return answers
 
 
 ANSWERS = make_answers()
@@ -200,9 +234,9 @@ def make_case(number: int) -> Case:
     changes_of_rows = [*map(change_cell, CELLS), *CHANGES_OF_ROWS]
     rng = random.Random(number)
     rows = []
-    for _, user, _, _ in ANSWERS:
+    for answer in ANSWERS:
         items = rng.sample(range(1, N_ITEMS + 1), 50)
-        rows.append([str(user), *map(str, items)])
+        rows.append([str(answer.user), *map(str, items)])
     change = number % (len(changes_of_rows) + len(CHANGES_OF_TEXT))
     if change < len(changes_of_rows):
         changes_of_rows[change](rows, rng)
@@ -226,11 +260,11 @@ def folder(write: Write) -> Path:
     """Return a folder with the answers and the test users of all phases."""
     for phase in range(10):
         write(f"underexpose_train_click-{phase}.csv", "10,1,0.5\n")
-        users = [user for each, user, _, _ in ANSWERS if each == phase]
-        queries = "".join(f"{user},0.5\n" for user in users)
+        of_phase = [answer for answer in ANSWERS if answer.phase == phase]
+        queries = "".join(f"{answer.user},0.5\n" for answer in of_phase)
         write(f"underexpose_test_qtime-{phase}.csv", queries)
-    lines = "".join(",".join(map(str, row)) + "\n" for row in ANSWERS)
-    return write("debias_track_answer.csv", lines).parent
+    lines = [f"{each.phase},{each.user},{each.item},{each.degree}\n" for each in ANSWERS]
+    return write("debias_track_answer.csv", "".join(lines)).parent
 
 
 def test_many_of_the_submissions_are_accepted_and_many_refused() -> None:
@@ -295,14 +329,14 @@ def test_the_schedule_is_the_official_one(time: int) -> None:
     assert clicks.phase_at(time) == official_phase(time)
 
 
-def test_a_time_stands_for_its_phase(folder: Path, write: Write) -> None:
+@pytest.mark.parametrize(("time", "phase"), [(1_586_534_400, 1), (FINAL_STAGE, 9)])
+def test_a_time_stands_for_its_phase(time: int, phase: int, folder: Path, write: Write) -> None:
     items = ",".join(map(str, range(1, 51)))
-    write("submission.csv", "".join(f"{user},{items}\n" for _, user, _, _ in ANSWERS))
-    for time, phase in ((1_586_534_400, 1), (FINAL_STAGE, 9)):
-        succeeds(evaluation("debiasing", folder, "--time", time))
-        by_time = scores_in(folder)
-        succeeds(evaluation("debiasing", folder, "--phase", phase))
-        assert scores_in(folder) == by_time
+    write("submission.csv", "".join(f"{answer.user},{items}\n" for answer in ANSWERS))
+    succeeds(evaluation("debiasing", folder, "--time", time))
+    by_time = scores_in(folder)
+    succeeds(evaluation("debiasing", folder, "--phase", phase))
+    assert scores_in(folder) == by_time
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,22 @@ EARLY = 1_586_444_400
 HOUR = 3600
 # In the final stage, on 6 June 2020 at 08:00 in Beijing.
 LATE = 1_591_401_600
-# Each phase has three test users. Two of them clicked item 1, which is rare, the third one item 2.
-USERS = [user for phase in range(10) for user in (phase, phase + 11, phase + 22)]
-ANSWERS = "".join(
-    f"{user % 11},{user},2,9\n" if user >= 22 else f"{user % 11},{user},1,3\n" for user in USERS
-)
+PHASES = range(10)
+# Each phase has three test users: those of phase 0 have the numbers 0, 11 and 22, those of phase 1
+# the numbers 1, 12 and 23, and so on.
+USERS = [phase + first for phase in PHASES for first in (0, 11, 22)]
 OTHERS = list(range(100, 150))
+
+
+def answer_lines(phase: int) -> str:
+    """Return the phase, user, item and degree of the answers of a phase.
+
+    Two of the users clicked item 1, which is rare; the third one clicked item 2.
+    """
+    return f"{phase},{phase},1,3\n{phase},{phase + 11},1,3\n{phase},{phase + 22},2,9\n"
+
+
+ANSWERS = "".join(answer_lines(phase) for phase in PHASES)
 
 
 def recommend(rare: int | None, popular: int | None) -> str:
@@ -156,11 +166,18 @@ def test_ten_teams_or_the_top_tenth_qualify(n_teams: int, expected: int) -> None
     assert replay.qualify(leaderboard) == leaderboard[:expected]
 
 
-def test_teams_with_the_score_of_the_last_qualified_team_qualify() -> None:
-    leaderboard = [scored(f"team {n}", full=-min(n, 8), half=0) for n in range(20)]
-    assert len(replay.qualify(leaderboard)) == 20
-    leaderboard = [scored(f"team {n}", full=-(n // 4), half=0) for n in range(20)]
-    assert len(replay.qualify(leaderboard)) == 12
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        pytest.param([-min(n, 8) for n in range(20)], 20, id="all from the ninth on are equal"),
+        pytest.param([-(n // 4) for n in range(20)], 12, id="four and four are equal"),
+    ],
+)
+def test_teams_with_the_score_of_the_last_qualified_team_qualify(
+    scores: list[int], expected: int
+) -> None:
+    leaderboard = [scored(f"team {n}", full=score, half=0) for n, score in enumerate(scores)]
+    assert len(replay.qualify(leaderboard)) == expected
 
 
 def scored(team: str, full: float, half: float) -> object:
