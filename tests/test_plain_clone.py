@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import pytest
@@ -48,11 +49,20 @@ def run_in(folder: Path, command: Sequence[str], environment: Path) -> Done:
     return subprocess.run([python, *command], cwd=folder, env=env, capture_output=True, text=True)
 
 
-def guide_commands() -> list[tuple[str, list[str]]]:
-    """Return the commands of FROM_THE_GUIDE.md: folder, and words after `python`."""
+class GuideCommand(NamedTuple):
+    """A command of FROM_THE_GUIDE.md."""
+
+    # The folder in which it runs.
+    folder: str
+    # The words after `python`.
+    words: list[str]
+
+
+def guide_commands() -> list[GuideCommand]:
+    """Return the commands of FROM_THE_GUIDE.md in their order."""
     page = (ROOT / "FROM_THE_GUIDE.md").read_text(encoding="utf-8")
     found = re.findall(r"\| in `([^`]+)`: `python ([^`]+)` \|$", page, re.MULTILINE)
-    return [(folder, shlex.split(command)) for folder, command in found]
+    return [GuideCommand(folder, shlex.split(command)) for folder, command in found]
 
 
 def test_every_command_of_the_table_is_read() -> None:
@@ -71,53 +81,66 @@ def test_the_challenges_texts_work_word_for_word(tiny_kit: Path, bare: Path) -> 
     (packages,) = bare.glob("[Ll]ib/**/site-packages")
     (packages / "installed.pth").write_text("\n".join(map(str, [ROOT, *LIBRARIES])))
     seen_folders = set()
-    for folder, command in guide_commands():
-        if folder not in seen_folders:
-            done = run_in(tiny_kit / folder, command, bare)
+    for command in guide_commands():
+        folder = tiny_kit / command.folder
+        if command.folder not in seen_folders:
+            done = run_in(folder, command.words, bare)
         else:
-            script = Path(folder, command[0])
-            done = run([script, *command[1:]], kit=tiny_kit, cwd=tiny_kit / folder)
-        seen_folders.add(folder)
-        assert (done.returncode, done.stderr) == (0, ""), (folder, command, done)
-        is_evaluation = command[0] == "local_evaluation.py"
+            script, *flags = command.words
+            done = run([Path(command.folder, script), *flags], kit=tiny_kit, cwd=folder)
+        seen_folders.add(command.folder)
+        assert (done.returncode, done.stderr) == (0, ""), (command, done)
+        is_evaluation = command.words[0] == "local_evaluation.py"
         assert ("score 0." in done.stdout) == is_evaluation, done
     assert [name for name in WRITTEN_FILES if not (tiny_kit / name).is_file()] == []
 
 
-def test_predictions_beside_the_local_split_are_scored_if_they_are_the_newer_ones(
-    tiny_kit: Path,
-) -> None:
-    """Predictions of the local split may lie in two places: the newer file is scored.
+# Predictions of the local split may lie in two folders. The kit writes them to data/test_output.
+# The guide that came with the challenge lets users write them to data/test_input, beside the
+# local split.
+PREDICTIONS = "test_submission_task_1.csv"
+EVALUATE = ["task_1/local_evaluation.py"]
 
-    The kit writes them to data/test_output. The guide that came with the challenge lets users write
-    them to data/test_input, beside the local split.
+
+@pytest.fixture
+def kit_with_two_predictions(split_kit: Path, tmp_path: Path) -> Path:
+    """Return a kit with predictions in both folders.
+
+    Those beside the local split are the newer ones, and are the true outcomes.
     """
-    succeeds(["task_1/local_data_split.py"], kit=tiny_kit)
-    valid = pd.read_csv(tiny_kit / "data/test_input/valid_task_1_2.csv")
-    name = "test_submission_task_1.csv"
-    beside_split = tiny_kit / "data/test_input" / name
-    in_output = tiny_kit / "data/test_output" / name
-    in_output.parent.mkdir(exist_ok=True)
-    evaluate = ["task_1/local_evaluation.py"]
+    kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
+    valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
+    (kit / "data/test_output").mkdir(exist_ok=True)
+    valid.assign(IsCorrect=1).to_csv(kit / "data/test_output" / PREDICTIONS, index=False)
+    valid.to_csv(kit / "data/test_input" / PREDICTIONS, index=False)
+    return kit
 
-    # The file that is written last is the newer one. It holds the true outcomes.
-    valid.assign(IsCorrect=1).to_csv(in_output, index=False)
-    valid.to_csv(beside_split, index=False)
-    printed = succeeds(evaluate, kit=tiny_kit)
-    assert printed.startswith(f"scored: data/test_input/{name}\nscore 1.0000 ")
-    assert f"\nnot scored, because it is older: data/test_output/{name}\n" in printed
-    assert in_output.with_name("scores_task_1.txt").read_text() == "score:1.0\n"
 
-    # Now the other file is the newer one.
-    in_output.touch()
-    printed = succeeds(evaluate, kit=tiny_kit)
-    assert printed.startswith(f"scored: data/test_output/{name}\n")
+def test_predictions_beside_the_local_split_are_scored_if_they_are_the_newer_ones(
+    kit_with_two_predictions: Path,
+) -> None:
+    printed = succeeds(EVALUATE, kit=kit_with_two_predictions)
+    assert printed.startswith(f"scored: data/test_input/{PREDICTIONS}\nscore 1.0000 ")
+    assert f"\nnot scored, because it is older: data/test_output/{PREDICTIONS}\n" in printed
+    scores = kit_with_two_predictions / "data/test_output/scores_task_1.txt"
+    assert scores.read_text() == "score:1.0\n"
+
+
+def test_predictions_in_the_folder_of_the_output_are_scored_if_they_are_the_newer_ones(
+    kit_with_two_predictions: Path,
+) -> None:
+    (kit_with_two_predictions / "data/test_output" / PREDICTIONS).touch()
+    printed = succeeds(EVALUATE, kit=kit_with_two_predictions)
+    assert printed.startswith(f"scored: data/test_output/{PREDICTIONS}\n")
     assert "\nscore 1.0000" not in printed
-    assert f"\nnot scored, because it is older: data/test_input/{name}\n" in printed
+    assert f"\nnot scored, because it is older: data/test_input/{PREDICTIONS}\n" in printed
 
-    # A flag names the file.
-    named = [*evaluate, "--submission_dir", tiny_kit / "data/test_input"]
-    assert "older" not in succeeds(named, kit=tiny_kit)
+
+def test_predictions_in_a_folder_that_a_flag_names_are_scored(
+    kit_with_two_predictions: Path,
+) -> None:
+    named = [*EVALUATE, "--submission_dir", kit_with_two_predictions / "data/test_input"]
+    assert "older" not in succeeds(named, kit=kit_with_two_predictions)
 
 
 # By task: a file of true answers, and further flags of the evaluation.

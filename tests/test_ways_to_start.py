@@ -127,7 +127,8 @@ def test_code_and_data_of_another_kit_are_never_used_silently(
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert "Python uses another copy of the kit than that in " in line
-    assert str(ROOT) in line and str(other_kit) in line
+    assert str(ROOT) in line
+    assert str(other_kit) in line
     assert list_files(other_kit) == files
 
 
