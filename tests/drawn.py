@@ -59,8 +59,10 @@ class Drawing:
         assert [text for text in expected if text.replace(" ", "") not in said] == []
         width, height = self.size
         for text in self.texts:
-            assert text.left >= -0.5 and text.right <= width + 0.5, text
-            assert text.top >= -0.5 and text.bottom <= height + 0.5, text
+            assert text.left >= -0.5, text
+            assert text.right <= width + 0.5, text
+            assert text.top >= -0.5, text
+            assert text.bottom <= height + 0.5, text
         for one, other in combinations(self.texts, 2):
             shared_width = min(one.right, other.right) - max(one.left, other.left)
             shared_height = min(one.bottom, other.bottom) - max(one.top, other.top)

@@ -61,23 +61,31 @@ class Page:
     """
 
     def __init__(self, html: str) -> None:
-        # Parse the page as XML, because an XML parser refuses elements that stay open. To make it
-        # XML, drop the doctype and the attribute without a value, and close empty elements.
-        html = html.removeprefix("<!doctype html>").replace("<details open>", "<details>")
-        root = fromstring(_EMPTY.sub(r"<\1/>", html))
+        root = _parse(html)
         self.text = _line(root)
         self.folded = " ".join(map(_line, root.iter("details")))
-        attributes = [pair for element in root.iter() for pair in element.attrib.items()]
-        self.ids = [value for name, value in attributes if name == "id"]
-        self.references = [value for name, value in attributes if name in ("src", "href")]
-        values = " ".join(value for _, value in attributes)
-        self.references += re.findall(r"url\(([^)]*)\)", values)
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        for element in root.iter():
+            self._read_attributes(element)
         self.headings: list[str] = []
         self.tables: list[Table] = []
         self.charts: list[Chart] = []
+        self._read_elements(root)
+
+    def _read_attributes(self, element: Element) -> None:
+        """Collect the id of an element and what it refers to."""
+        for name, value in element.attrib.items():
+            if name == "id":
+                self.ids.append(value)
+            if name in ("src", "href"):
+                self.references.append(value)
+            self.references += re.findall(r"url\(([^)]*)\)", value)
+
+    def _read_elements(self, root: Element) -> None:
+        """Collect headings, tables and charts, each under the last heading above it."""
         for element in root.iter():
             assert element.tag != "script"
-            # The last heading above the element.
             heading = self.headings[-1] if self.headings else ""
             if element.tag in _HEADINGS:
                 self.headings.append(_line(element))
@@ -109,6 +117,13 @@ def read_page(html: str, links: Collection[str] = ()) -> Page:
     for reference in page.references:
         assert reference in ("data:,", *links) or reference[1:] in page.ids, reference
     return page
+
+
+def _parse(html: str) -> Element:
+    """Parse a page as XML, because an XML parser refuses elements that stay open."""
+    # To make it XML, drop the doctype and the attribute without a value, and close empty elements.
+    html = html.removeprefix("<!doctype html>").replace("<details open>", "<details>")
+    return fromstring(_EMPTY.sub(r"<\1/>", html))
 
 
 def _read_table(table: Element, heading: str) -> Table:

@@ -111,51 +111,76 @@ def run_script(
     process is put back: arguments, folder, environment, search path, modules, signal handlers,
     warnings.
     """
-    words = [str(argument) for argument in arguments]
-    first, *rest = words
     kit = kit.resolve()
-    if first == "-m":
-        module, *rest = rest
-        script = kit / f"{module.replace('.', '/')}.py"
-        module_folder = Path(cwd or kit.parent)
+    cwd = cwd or kit.parent
+    words = [str(argument) for argument in arguments]
+    if words[0] == "-m":
+        script = kit / f"{words[1].replace('.', '/')}.py"
+        flags = words[2:]
+        module_folder = cwd
     else:
-        script = kit / first
+        script = kit / words[0]
+        flags = words[1:]
         module_folder = script.parent
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    code: object = 0
     with (
         _captured(1, "stdout", errors="strict") as out,
         _captured(2, "stderr", errors="backslashreplace") as err,
         _redirect_paths(kit),
         without_modules_of(kit, module_folder),
-        warnings.catch_warnings(),
         mock.patch.dict(os.environ, {"PYTHONPATH": str(kit), **(environment or {})}),
-        mock.patch.object(sys, "argv", [str(script), *rest]),
+        mock.patch.object(sys, "argv", [str(script), *flags]),
         mock.patch.object(sys, "path", [str(module_folder), str(kit), *LIBRARIES]),
-        chdir(cwd or kit.parent),
+        chdir(cwd),
+        _signal_handlers_put_back(),
+        _warnings_on_stderr(),
     ):
+        # A new process would know nothing of what happened before.
+        provenance.RUN = provenance.ThisRun()
+        exit_code = _run_to_exit(script)
+    (stdout,) = out
+    (stderr,) = err
+    return Done(words, exit_code, stdout, stderr)
+
+
+def _run_to_exit(script: Path) -> int:
+    """Run a script in this process, write to stderr why it fails, and return its exit code."""
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except SystemExit as error:
+        if error.code is None:
+            return 0
+        if isinstance(error.code, int):
+            return error.code
+        print(error.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+@contextmanager
+def _signal_handlers_put_back() -> Iterator[None]:
+    """Put back at the end the handlers of the signals that end a script."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _warnings_on_stderr() -> Iterator[None]:
+    """Write warnings to stderr, as in a process of the script's own; pytest records them."""
+    with warnings.catch_warnings():
         warnings.resetwarnings()
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         warnings.filterwarnings("ignore", category=ResourceWarning)
-        # pytest records warnings; here they go to stderr, as in a process of the script's own.
         warnings.showwarning = lambda *warning: sys.stderr.write(
             warnings.formatwarning(*warning[:4])
         )
-        # A new process would know nothing of what happened before.
-        provenance.RUN = provenance.ThisRun()
-        try:
-            runpy.run_path(str(script), run_name="__main__")
-        except SystemExit as error:
-            code = error.code
-        except BaseException:
-            traceback.print_exc()
-            code = 1
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
-        if isinstance(code, str):
-            print(code, file=sys.stderr)
-    return Done(words, code if isinstance(code, int) else int(code is not None), *out, *err)
+        yield
 
 
 @contextmanager

@@ -42,8 +42,9 @@ def format_record() -> str:
 
 def read_blocks() -> dict[str, str]:
     """Return a fingerprint of each sample model's marked block; the keys are the scripts' paths."""
+    paths = [path for pattern in PATTERNS for path in glob_kit(pattern)]
     blocks = {}
-    for path in (path for pattern in PATTERNS for path in glob_kit(pattern)):
+    for path in paths:
         block = path.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
         script = path.relative_to(ROOT).as_posix()
         blocks[script] = hashlib.sha256(block.encode()).hexdigest()[:16]
