@@ -6,24 +6,26 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 COLUMNS = 80
 
 
-def run_on_terminal(
-    command: Sequence[object], cwd: Path, environment: Mapping[str, str]
-) -> tuple[int, list[str], list[str]]:
-    """Run Python with a terminal as its output.
+@dataclass(frozen=True)
+class Shown:
+    """What a program has shown on a terminal."""
 
-    Returns
-    -------
-    exit code
-    lines that stay on the screen
-        A progress bar is written over itself: only its last text stays.
-    texts of all lines
-        Every text in the order of writing, also those that a later text has replaced.
-    """
+    exit_code: int
+    # The lines that stay on the screen. A progress bar is written over itself: only its last text
+    # stays.
+    lines: list[str]
+    # Every text in the order of writing, also those that a later text has replaced.
+    texts: list[str]
+
+
+def run_on_terminal(command: Sequence[object], cwd: Path, environment: Mapping[str, str]) -> Shown:
+    """Run Python with a terminal as its output."""
     import pty
     import termios
 
@@ -40,7 +42,8 @@ def run_on_terminal(
                 written += part
         code = process.wait()
     os.close(our_end)
-    return code, *_show(written.decode())
+    lines, texts = _show(written.decode())
+    return Shown(code, lines, texts)
 
 
 def _show(written: str) -> tuple[list[str], list[str]]:

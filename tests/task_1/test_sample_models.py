@@ -385,14 +385,15 @@ def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -
     first, *rest = map(str, [*planted.command(script, tmp_path), "--log", log])
     step = 120 if "partial_vae" in script else 4
     code = INTERRUPTED.format(step=step, argv=[str(ROOT / first), *rest])
-    status, lines, _ = run_on_terminal(["-c", code], tmp_path, {"PYTHONPATH": str(ROOT)})
+    shown = run_on_terminal(["-c", code], tmp_path, {"PYTHONPATH": str(ROOT)})
 
-    assert status == 0, lines
+    assert shown.exit_code == 0, shown.lines
     consequence = "predicting with what has been learned so far"
     if "item_response" in script:
         consequence = f"going on with the model after step {step}"
-    assert [line for line in lines if "interrupted: " in line] == [f"interrupted: {consequence}"]
-    assert any("stopped early" in line and "100%" not in line for line in lines)
+    told = [line for line in shown.lines if "interrupted: " in line]
+    assert told == [f"interrupted: {consequence}"]
+    assert any("stopped early" in line and "100%" not in line for line in shown.lines)
     assert json.loads(log.read_text().splitlines()[-1])["step"] == step
 
     task = task_number(script)
