@@ -48,7 +48,7 @@ class Tab:
     number: int = 0
     # Bytes of a message that is not complete yet.
     received: bytes = b""
-    # Errors and warnings of the page's scripts, which tests expect to be none.
+    # Errors and warnings of the page's scripts. Tests check that this list is empty.
     complaints: list[str] = field(default_factory=list)
 
     def send(self, method: str, **parameters: Any) -> Any:
@@ -154,34 +154,14 @@ def open_browser(profile: Path, downloads: Path) -> Iterator[Tab]:
     `profile` is the folder in which the browser keeps what pages store. Files that a page saves go
     to the folder `downloads`.
     """
-    assert CHROMIUM is not None
     browser_reads, to_browser = _high_pipe()
     from_browser, browser_writes = _high_pipe()
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"]
-    # Without these, Chromium looks for updates and other news on the network.
-    command += ["--disable-background-networking", "--no-first-run", "--disable-dev-shm-usage"]
-    command += ["--hide-scrollbars"]
-    command += ["--disable-component-update", f"--user-data-dir={profile}", "about:blank"]
-    silent = os.open(os.devnull, os.O_RDWR)
-    actions = [
-        (os.POSIX_SPAWN_DUP2, browser_reads, _CHROMIUM_READS),
-        (os.POSIX_SPAWN_DUP2, browser_writes, _CHROMIUM_WRITES),
-        (os.POSIX_SPAWN_DUP2, silent, 1),
-        (os.POSIX_SPAWN_DUP2, silent, 2),
-    ]
-    # In a group of its own, so that all its processes can be ended.
-    process = os.posix_spawn(CHROMIUM, command, os.environ, file_actions=actions, setpgroup=0)
-    for descriptor in (browser_reads, browser_writes, silent):
-        os.close(descriptor)
+    process = _start(profile, browser_reads, browser_writes)
+    os.close(browser_reads)
+    os.close(browser_writes)
     tab = Tab(to_browser, from_browser)
     try:
-        behaviour = {"behavior": "allow", "downloadPath": str(downloads)}
-        tab.send("Browser.setDownloadBehavior", **behaviour)
-        target = tab.send("Target.createTarget", url="about:blank")["targetId"]
-        attached = tab.send("Target.attachToTarget", targetId=target, flatten=True)
-        tab.session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
-            tab.send(f"{domain}.enable")
+        _attach(tab, downloads)
         yield tab
         tab.session = ""
         # Closed in this way, the browser writes what pages have stored to the profile.
@@ -191,6 +171,37 @@ def open_browser(profile: Path, downloads: Path) -> Iterator[Tab]:
         _kill(process)
         os.close(to_browser)
         os.close(from_browser)
+
+
+def _start(profile: Path, reads: int, writes: int) -> int:
+    """Start Chromium with the ends of two pipes; return the number of its process."""
+    assert CHROMIUM is not None
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"]
+    command += ["--no-first-run", "--disable-dev-shm-usage", "--hide-scrollbars"]
+    # Without these flags, Chromium looks for updates and other news on the network.
+    command += ["--disable-background-networking", "--disable-component-update"]
+    command += [f"--user-data-dir={profile}", "about:blank"]
+    silent = os.open(os.devnull, os.O_RDWR)
+    actions = [
+        (os.POSIX_SPAWN_DUP2, reads, _CHROMIUM_READS),
+        (os.POSIX_SPAWN_DUP2, writes, _CHROMIUM_WRITES),
+        (os.POSIX_SPAWN_DUP2, silent, 1),
+        (os.POSIX_SPAWN_DUP2, silent, 2),
+    ]
+    # The process gets a group of its own, so that all its child processes can be ended.
+    process = os.posix_spawn(CHROMIUM, command, os.environ, file_actions=actions, setpgroup=0)
+    os.close(silent)
+    return process
+
+
+def _attach(tab: Tab, downloads: Path) -> None:
+    """Open a tab in the browser, and let pages save files to the folder `downloads`."""
+    tab.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(downloads))
+    target = tab.send("Target.createTarget", url="about:blank")["targetId"]
+    attached = tab.send("Target.attachToTarget", targetId=target, flatten=True)
+    tab.session = attached["sessionId"]
+    for domain in ("Page", "Runtime", "Log"):
+        tab.send(f"{domain}.enable")
 
 
 def _high_pipe() -> tuple[int, int]:

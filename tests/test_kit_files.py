@@ -18,7 +18,8 @@ ENTRIES_OF_THE_GUIDE = ("my_idea", "my_ranking", "my_questions")
 def test_modules_that_the_kit_imports_belong_to_it() -> None:
     """They lie beside the importing file, or in one of the kit's packages."""
     files = {*find_kit_files()}
-    for path in (path for path in files if path.suffix == ".py"):
+    programs = [path for path in files if path.suffix == ".py"]
+    for path in programs:
         for name in imported(path):
             for folder in (path.parent, ROOT):
                 module = folder / f"{name.replace('.', '/')}.py"
