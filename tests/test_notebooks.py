@@ -123,11 +123,12 @@ def test_a_script_reads_no_arguments_of_the_kernel_and_is_recorded_by_its_own_na
     read = "print(open('submissions/submission_task_1.json', encoding='utf-8').read())"
     # Another script runs first, whose sources and flags are not those of the calls.
     before = "%run task_3/sample_model_entropy.py --output_file first.csv"
-    cells = [cell for call in CALLS for cell in (before, call, read)]
+    cells = []
+    for call in CALLS:
+        cells += [before, call, read]
     printed = run_cells(kit, *cells)
-    for start in range(0, len(cells), 3):
-        _, call, record = printed[start : start + 3]
-        assert call.startswith("written: submissions/submission_task_1.csv"), call
+    for by_call, record in zip(printed[1::3], printed[2::3], strict=True):
+        assert by_call.startswith("written: submissions/submission_task_1.csv"), by_call
         fields = json.loads(record)
         assert fields["script"] == "task_1/sample_model_majority.py"
         assert fields["options"] == {}
@@ -156,7 +157,9 @@ def test_a_cell_that_writes_predictions_itself_is_recorded_as_a_notebook(kit: Pa
     _, printed = run_cells(kit, CALLS[0], write)
     assert printed == ""
     record = read_record(kit, "submissions/mine.json")
-    assert (record["script"], record["options"], record["made_from"]) == ("notebook", {}, {})
+    assert record["script"] == "notebook"
+    assert record["options"] == {}
+    assert record["made_from"] == {}
 
 
 def test_a_script_leaves_the_kernel_as_it_was(kit: Path) -> None:
