@@ -698,8 +698,8 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
     all_steps: list[float] = []
     all_values: list[float] = []
     for curve in curves:
-        all_steps += curve.steps
-        all_values += curve.values
+        all_steps.extend(curve.steps)
+        all_values.extend(curve.values)
     x_limits = _limits_of(all_steps, margin=0)
     y_limits = _limits_of(all_values, margin=0.05)
     axes = axes_with_y_labels(
