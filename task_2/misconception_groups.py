@@ -103,9 +103,9 @@ def given_wrong(p_option: FloatArray, correct: IntArray) -> FloatArray:
 class Pairs:
     """How much more often than expected students choose both options of a pair.
 
-    Both matrices are symmetric, with a row and a column for each item, and have entries at the same
-    positions. Items of questions that few students get wrong together have none, and neither have
-    two options of one question.
+    Both matrices have a row and a column for each item, and entries at the same positions. A pair
+    has one entry, in the row of the item with the smaller number. Items of questions that few
+    students get wrong together have none, and neither have two options of one question.
     """
 
     # Sum, over the students who got both questions wrong, of the product of the residuals of the
@@ -120,33 +120,40 @@ def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) ->
 
     At most `most_pairs` pairs of questions are compared: those that most students got wrong.
     """
-    residual = _residual_matrix(wrong)
     is_wrong = _wrong_matrix(wrong)
-    least = _least_common(is_wrong, most_pairs)
-    mean_variance = _mean_variance(wrong)
-    residual_columns = residual.tocsc()
-    wrong_columns = is_wrong.tocsc()
-    covariances = []
-    variances = []
-    for start in range(0, wrong.n_questions, BLOCK):
-        questions = np.arange(start, min(start + BLOCK, wrong.n_questions))
-        items = slice(N_OPTIONS * start, N_OPTIONS * (start + len(questions)))
-        n_common = (wrong_columns[:, questions].T @ is_wrong).toarray()
-        # Two options of one question are no pair.
-        n_common[questions - start, questions] = 0
-        product = (residual_columns[:, items].T @ residual).tocoo()
+    least, questions = _frequent_questions(is_wrong, most_pairs)
+    wrong_columns = is_wrong.tocsc()[:, questions]
+    items = (questions[:, None] * N_OPTIONS + np.arange(N_OPTIONS, dtype=np.int32)).ravel()
+    residual_columns = _residual_matrix(wrong).tocsc()[:, items]
+    mean_variance = _mean_variance(wrong)[items]
+    # For each block of questions: the items of the pairs, the covariances and the variances.
+    parts: list[tuple[IntArray, IntArray, FloatArray, FloatArray]] = []
+    for start in range(0, len(questions), BLOCK):
+        # The pairs with questions before this block are in the blocks of those.
+        of_block = slice(N_OPTIONS * start, N_OPTIONS * (start + BLOCK))
+        others = residual_columns[:, N_OPTIONS * start :].tocsr()
+        product = (residual_columns[:, of_block].T @ others).tocoo()
+        of_block_wrong = wrong_columns[:, start : start + BLOCK]
+        n_common = (of_block_wrong.T @ wrong_columns[:, start:]).toarray()
+        # Two options of one question are no pair, and each pair is counted once.
+        n_common[np.tril_indices(n_common.shape[0], m=n_common.shape[1])] = 0
         n_students = n_common[product.row // N_OPTIONS, product.col // N_OPTIONS]
         is_kept = n_students >= least
-        first = product.row[is_kept]
-        second = product.col[is_kept]
-        variance = n_students[is_kept] * mean_variance[items][first] * mean_variance[second]
+        first = product.row[is_kept] + N_OPTIONS * start
+        second = product.col[is_kept] + N_OPTIONS * start
+        variance = n_students[is_kept] * mean_variance[first] * mean_variance[second]
         variance += np.float32(EXTRA_VARIANCE)
-        shape = (items.stop - items.start, wrong.n_items)
-        covariances.append(sparse.csr_array((product.data[is_kept], (first, second)), shape))
-        variances.append(sparse.csr_array((variance, (first, second)), shape))
+        parts.append((items[first], items[second], product.data[is_kept], variance))
+    if not parts:
+        nothing = sparse.csr_array((wrong.n_items, wrong.n_items), dtype=np.float32)
+        return Pairs(nothing, nothing)
+    first, second, covariance, variance = (
+        np.concatenate(arrays) for arrays in zip(*parts, strict=True)
+    )
+    shape = (wrong.n_items, wrong.n_items)
     return Pairs(
-        sparse.csr_array(sparse.vstack(covariances, format="csr")),
-        sparse.csr_array(sparse.vstack(variances, format="csr")),
+        sparse.csr_array((covariance, (first, second)), shape),
+        sparse.csr_array((variance, (first, second)), shape),
     )
 
 
@@ -179,21 +186,29 @@ def _mean_variance(wrong: WrongAnswers) -> FloatArray:
     return mean
 
 
-def _least_common(is_wrong: sparse.csr_array, most_pairs: int) -> int:
-    """Return how many students must get both questions of a pair wrong for it to be compared.
+def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[int, IntArray]:
+    """Return which pairs of questions are compared.
 
-    At least MIN_COMMON students, and so many that at most `most_pairs` pairs are left.
+    The first result says how many students must get both questions of a pair wrong: at least
+    MIN_COMMON, and so many that at most `most_pairs` pairs are left. The second one lists the
+    questions of these pairs, in increasing order.
     """
     columns = is_wrong.tocsc()
     n_students, n_questions = is_wrong.shape
-    n_pairs_with = np.zeros(n_students + 1, np.int64)
+    n_pairs_with = np.zeros(n_students + 2, np.int64)
+    # For each question, the largest number of students who got it and another question wrong.
+    most_common = np.zeros(n_questions, np.int64)
     for start in range(0, n_questions, BLOCK):
-        product = columns[:, start : start + BLOCK].T @ is_wrong
-        n_pairs_with += np.bincount(product.data.astype(np.int64), minlength=n_students + 1)
+        product = (columns[:, start : start + BLOCK].T @ is_wrong).tocoo()
+        is_pair = product.row + start != product.col
+        n_common = product.data[is_pair].astype(np.int64)
+        n_pairs_with += np.bincount(n_common, minlength=n_students + 2)
+        np.maximum.at(most_common, product.col[is_pair], n_common)
     # Each pair is counted twice. n_pairs[m] is the number of pairs with at least m students.
     n_pairs = np.cumsum(n_pairs_with[::-1])[::-1] // 2
     enough = np.flatnonzero(n_pairs <= most_pairs)
-    return max(MIN_COMMON, int(enough[0]) if len(enough) else n_students + 1)
+    least = max(MIN_COMMON, int(enough[0]))
+    return least, np.flatnonzero(most_common >= least).astype(np.int32)
 
 
 # ---- Groups --------------------------------------------------------------------------------------
@@ -210,16 +225,21 @@ def find_groups(pairs: Pairs, threshold: float) -> IntArray:
     if len(items):
         covariance = pairs.covariance[items][:, items].toarray()
         variance = pairs.variance[items][:, items].toarray()
+        # Each pair has one entry in `pairs`, and two in symmetric matrices.
+        covariance = covariance + covariance.T
+        variance = variance + variance.T
         group[items] = merge_groups(covariance, variance, items // N_OPTIONS, threshold)
     return group
 
 
 def _promising_items(pairs: Pairs) -> IntArray:
     """Return the items with the strongest pairs, in increasing order."""
-    evidence = pairs.covariance.data / np.sqrt(pairs.variance.data)
-    strongest = np.zeros(pairs.covariance.shape[0], np.float32)
-    # The matrices are symmetric: the columns of an item's pairs are as good as the rows.
-    np.maximum.at(strongest, pairs.covariance.indices, evidence)
+    evidence = pairs.covariance.copy()
+    evidence.data /= np.sqrt(pairs.variance.data)
+    # A pair has its entry in the row of one item and in the column of the other.
+    by_row = evidence.max(axis=1).toarray().ravel()
+    by_column = evidence.max(axis=0).toarray().ravel()
+    strongest = np.maximum(by_row, by_column)
     order = np.argsort(-strongest, kind="stable")[:MOST_ITEMS]
     return np.sort(order[strongest[order] > MIN_EVIDENCE])
 
@@ -232,7 +252,7 @@ def merge_groups(
     Parameters
     ----------
     covariance, variance
-        As in `Pairs`, shape (n, n).
+        As in `Pairs`, but symmetric, shape (n, n).
     question
         The question of each item, shape (n,). No two items of a group share their question.
     threshold

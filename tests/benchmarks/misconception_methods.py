@@ -60,10 +60,12 @@ def merge_without_extra_variance(finding: Any) -> Iterator[IntArray]:
 def link_shrunk_covariances(finding: Any) -> Iterator[IntArray]:
     """Cluster the options by average linkage of the shrunk covariances of their residuals."""
     pairs = groups.compare_pairs(finding)
-    items = np.unique(pairs.variance.indices)
+    items = np.unique([*pairs.variance.nonzero()])
     covariance = pairs.covariance[items][:, items].toarray()
     variance = pairs.variance[items][:, items].toarray() - np.float32(groups.EXTRA_VARIANCE)
     similarity = covariance / (np.maximum(variance, 0) + SHRINKAGE)
+    # Each pair has one entry in `pairs`.
+    similarity = similarity + similarity.T
     yield from link(similarity, items, COVARIANCES, finding.n_items)
 
 

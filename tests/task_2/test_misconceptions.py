@@ -154,19 +154,23 @@ def test_pairs_are_sums_over_the_students_who_got_both_questions_wrong() -> None
     assert pairs.covariance[1, 5] == pytest.approx(0.25 - 0.25 - 0.25)
     assert pairs.variance[1, 5] == pytest.approx(3 * 0.25 * 0.25 + groups.EXTRA_VARIANCE)
     assert pairs.covariance[1, 2] == 0
-    assert (pairs.covariance != pairs.covariance.T).nnz == 0
+    # Each pair has one entry.
+    assert pairs.covariance[5, 1] == 0
 
 
 def test_pairs_that_few_students_got_wrong_are_left_out_first() -> None:
     """Of 780 pairs of questions, at most 400 are compared."""
     wrong = draw(share=0.25)
-    least = groups._least_common(groups._wrong_matrix(wrong), most_pairs=400)
+    least, questions = groups._frequent_questions(groups._wrong_matrix(wrong), most_pairs=400)
     n_common = (groups._wrong_matrix(wrong).T @ groups._wrong_matrix(wrong)).toarray()
     counts = n_common[np.triu_indices(N_QUESTIONS, 1)]
-    # A question with itself is counted as half a pair.
-    assert (counts >= least).sum() <= 400 < (counts >= least - 1).sum() + N_QUESTIONS
+    assert (counts >= least).sum() <= 400 < (counts >= least - 1).sum()
+    first, second = np.triu_indices(N_QUESTIONS, 1)
+    in_pair = np.union1d(first[counts >= least], second[counts >= least])
+    assert questions.tolist() == in_pair.tolist()
     pairs = groups.compare_pairs(wrong, most_pairs=400)
-    assert pairs.covariance.nnz <= 2 * 400 * 9
+    # Each pair of questions has 3 · 3 pairs of wrong options.
+    assert pairs.covariance.nnz == 9 * (counts >= least).sum()
 
 
 # ---- How sure groups are -------------------------------------------------------------------------
