@@ -35,7 +35,7 @@ SHARE_FINDING = 0.5
 SHARE_CHOOSING = 0.2
 N_PLANTED = 60
 # A threshold at which groups are measured that the choosing students do not support.
-FORCED_THRESHOLD = 3.5
+FORCED_THRESHOLD = 2.5
 # Shares of the students of the official size of tasks 3/4.
 SHARES = (0.25, 0.5, 1.0)
 
