@@ -158,6 +158,18 @@ def test_pairs_are_sums_over_the_students_who_got_both_questions_wrong() -> None
     assert pairs.covariance[5, 1] == 0
 
 
+def test_pairs_are_the_same_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = draw(share=0.25).of_students(first_students(300))
+    whole = groups.compare_pairs(wrong)
+    monkeypatch.setattr(groups, "BLOCK", 7)
+    parts = groups.compare_pairs(wrong)
+    assert whole.covariance.nnz == 9 * N_QUESTIONS * (N_QUESTIONS - 1) / 2
+    for one, other in ((whole.covariance, parts.covariance), (whole.variance, parts.variance)):
+        assert one.nnz == other.nnz
+        # Sums of float32 in another order.
+        assert abs(one - other).max() < 1e-3
+
+
 def test_pairs_that_few_students_got_wrong_are_left_out_first() -> None:
     """Of 780 pairs of questions, at most 400 are compared."""
     wrong = draw(share=0.25)
