@@ -49,6 +49,11 @@ _HELD_OUT = 0.2
 _SMALLEST_PROBABILITY = 1e-6
 # Larger weights are refused: with a weight such as 1e308, a weighted logarithm could be infinite.
 _LARGEST_WEIGHT = 1_000_000
+# The name of a temporary file.
+_PROBABILITIES = "probabilities.parquet"
+
+# A script, and its flags except those for paths.
+Command = tuple[Path, list[str]]
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -64,8 +69,8 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="blend predictions of the local split, and write beside its files",
     )
-    # `sample_models.paths` reads `options.probabilities`, a flag that this script does not have.
-    parser.set_defaults(probabilities=None)
+    # `sample_models.paths` reads these options, whose flags this script does not have.
+    parser.set_defaults(probabilities=None, metadata_dir=None)
     cli.add_optional_folder(parser, "--input_dir", "data/train_data")
     cli.add_file_name(parser, "--train_data", layout.TRAIN_TASK_1_2)
     cli.add_template_flags(parser, layout.TEMPLATE_TASK_1_2)
@@ -98,9 +103,10 @@ def main() -> None:
     logs = np.stack([logarithms(file.at(template, paths.template)) for file in files])
     if options.weights is None:
         commands = [command_to_repeat(file, paths.train) for file in files]
-        held_out = run_again(commands, paths.train, task)
+        held_out = predict_held_out(commands, paths, task)
         weights = learn_weights(held_out.logs, held_out.truth)
-        print(describe_weights(options.files, weights, held_out.logs, held_out.truth))
+        names = [cli.show(path) for path in options.files]
+        print(describe_weights(names, weights, held_out.logs, held_out.truth))
     else:
         weights = check_weights(options.weights, len(files))
     blended = np.exp(log_blend(logs, weights))
@@ -158,7 +164,7 @@ def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
     return checked
 
 
-def command_to_repeat(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
+def command_to_repeat(file: Probabilities, train: Path) -> Command:
     """Return the script that made a file of probabilities, and its flags except those for paths.
 
     `train` is the file of the training answers of this blend. Raises `InputError` if the command is
@@ -199,11 +205,14 @@ class HeldOut:
     logs: FloatArray
 
 
-def run_again(commands: Sequence[tuple[Path, list[str]]], train: Path, task: int) -> HeldOut:
+def predict_held_out(
+    commands: Sequence[Command], paths: sample_models.Paths, task: int
+) -> HeldOut:
     """Let every command learn from 80 % of the training answers and predict the others.
 
     Raises `InputError` if there are too few answers.
     """
+    train = paths.train
     # True: the columns of answer options are required. None: they are read if they are present.
     reads_options = True if TASKS[task].needs_options else None
     answers = read_answers(train, options=reads_options, ids=True)
@@ -213,22 +222,58 @@ def run_again(commands: Sequence[tuple[Path, list[str]]], train: Path, task: int
     column = TASKS[task].column
     truth = answers.loc[is_held_out, column.name].to_numpy(np.int64) - column.low
     logs = []
-    for script, flags in tqdm(commands, "Scripts", unit="script", disable=None):
+    for script, flags in tqdm(commands, "Finding weights", unit="script", disable=None):
         with tempfile.TemporaryDirectory(prefix="blend_") as temporary:
             fold = script_runs.Fold(
                 title="80 % of the training answers",
                 answers=answers,
                 is_held_out=is_held_out,
-                metadata_dir=script_runs.metadata_of(train),
+                metadata_dir=existing_metadata(paths),
                 folder=Path(temporary),
             )
-            path = fold.folder / "probabilities.parquet"
+            path = fold.folder / _PROBABILITIES
             template = script_runs.run_on_fold(script, [*flags, "--probabilities", str(path)], fold)
             probabilities = read_probabilities(path, task)
             # The template holds the held-out pairs in the order of `truth`.
             pairs = submission.read_template(template)
             logs.append(logarithms(probabilities.at(pairs, template)))
     return HeldOut(truth, np.stack(logs))
+
+
+def predict_template(
+    commands: Sequence[Command], paths: sample_models.Paths, task: int
+) -> FloatArray:
+    """Let every command learn from all training answers and predict the template.
+
+    What this process writes later counts as made from the files that the commands have read, by the
+    code that they have run.
+
+    Returns
+    -------
+    array of float32, shape (n_commands, n_pairs, n_categories)
+        The logarithms of the probabilities.
+    """
+    metadata_dir = existing_metadata(paths)
+    logs = []
+    for script, flags in tqdm(commands, "Predicting", unit="script", disable=None):
+        with tempfile.TemporaryDirectory(prefix="blend_") as temporary:
+            path = Path(temporary) / _PROBABILITIES
+            path_flags = script_runs.flags_for_paths(paths.train, paths.template, path.parent)
+            path_flags += ["--probabilities", path]
+            if metadata_dir is not None and script_runs.reads_metadata(script):
+                path_flags += ["--metadata_dir", metadata_dir]
+            script_runs.run_script([script, *path_flags, *flags], "all training answers")
+            # The rows are those of the template, in its order.
+            predicted = read_probabilities(path, task)
+            provenance.note_part(predicted.record, path.parent)
+        logs.append(logarithms(predicted.value))
+    return np.stack(logs)
+
+
+def existing_metadata(paths: sample_models.Paths) -> Path | None:
+    """Return the folder of the metadata of the training answers; None if there is none."""
+    is_there = paths.metadata is not None and paths.metadata.is_dir()
+    return paths.metadata if is_there else None
 
 
 def logarithms(probability: FloatArray) -> FloatArray:
@@ -307,11 +352,11 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
 
 
 def describe_weights(
-    paths: Sequence[Path], weights: FloatArray, logs: FloatArray, truth: IntArray
+    names: Sequence[str], weights: FloatArray, logs: FloatArray, truth: IntArray
 ) -> str:
     """Return a table of weight, log loss and accuracy on the held-out answers for each file.
 
-    `logs` are the logarithms of the probabilities, shape (n_files, n_answers, n_categories).
+    `names` are those of the files. `logs` are the logarithms of the probabilities, shape (n_files, n_answers, n_categories).
     `truth` is the index of the right category of each answer.
 
     The last row is the blend. Each half of the answers is blended with weights that were learned
@@ -325,15 +370,15 @@ def describe_weights(
         is_learned_from = ~is_blended
         half_weights = learn_weights(logs[:, is_learned_from], truth[is_learned_from])
         blended[is_blended] = np.exp(log_blend(logs[:, is_blended], half_weights))
-    names = [*(cli.show(path) for path in paths), "the blend"]
+    row_names = [*names, "the blend"]
     shown_weights = [*(f"{weight:6.3f}" for weight in weights), ""]
     probabilities = [*np.exp(logs), blended]
-    width = max(len(name) for name in names)
+    width = max(len(name) for name in row_names)
     lines = [
         f"{len(truth):,} training answers held out:",
         f"{'':{width}}  weight  log loss  accuracy",
     ]
-    for name, weight, probability in zip(names, shown_weights, probabilities, strict=True):
+    for name, weight, probability in zip(row_names, shown_weights, probabilities, strict=True):
         log_of_truth = np.log(probability[np.arange(len(truth)), truth], dtype=np.float64)
         loss = -log_of_truth.mean()
         accuracy = metrics.accuracy(truth, probability.argmax(axis=1)).value

@@ -273,18 +273,26 @@ def run_on_fold(
     The predictions are written to the fold's folder. Returns the template of the submission.
     `kit_copy` is a temporary copy of the kit that the script lies in, if any.
     """
-    folder = fold.folder
-    template = folder / TEMPLATE
+    train = fold.folder / TRAIN
+    template = fold.folder / TEMPLATE
     pair_columns = [name for name in splits.PAIR_COLUMNS if name in fold.answers]
-    writing.write_files({folder / TRAIN: fold.answers[~fold.is_held_out]})
+    writing.write_files({train: fold.answers[~fold.is_held_out]})
     writing.write_files({template: fold.answers.loc[fold.is_held_out, pair_columns]})
-    path_flags: list[object] = ["--input_dir", folder, "--train_data", TRAIN]
-    path_flags += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
-    path_flags += ["--output_dir", folder]
+    path_flags = flags_for_paths(train, template, fold.folder)
     if fold.metadata_dir is not None and reads_metadata(script, kit_copy):
         path_flags += ["--metadata_dir", fold.metadata_dir]
     run_script([script, *path_flags, *flags], fold.title, kit_copy=kit_copy)
     return template
+
+
+def flags_for_paths(train: Path, template: Path, output_dir: Path) -> list[object]:
+    """Return the flags with which a script of task 1 or 2 reads and writes these files."""
+    return [
+        *("--input_dir", train.parent, "--train_data", train.name),
+        *("--submission_template_dir", template.parent),
+        *("--submission_template_file", template.name),
+        *("--output_dir", output_dir),
+    ]
 
 
 @cache

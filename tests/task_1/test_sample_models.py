@@ -1,4 +1,4 @@
-"""Rules that every sample model of tasks 1 to 3 keeps, each tested on all scripts."""
+"""Rules that every sample model of tasks 1 to 3 keeps, each tested on all scripts but blends."""
 
 import json
 import re
@@ -22,9 +22,12 @@ from terminal import run_on_terminal
 
 
 def find_scripts(*tasks: int) -> list[str]:
-    """Return the sample models of these tasks, as paths from the kit's folder."""
+    """Return the sample models of these tasks except the blends, as paths from the kit's folder.
+
+    A blend runs the others. `test_blend_sample.py` tests what is its own.
+    """
     paths = [path for task in tasks for path in glob_kit(f"task_{task}/sample_model_*.py")]
-    return [str(path.relative_to(ROOT)) for path in paths]
+    return [str(path.relative_to(ROOT)) for path in paths if "blend" not in path.stem]
 
 
 def task_number(script: str) -> int:

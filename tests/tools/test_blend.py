@@ -392,9 +392,9 @@ def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -
     # The first file gives a probability of 0 to some true answers; the loss must stay finite.
     p[0, :9] = [1, 0]
     logs = logarithms(p)
-    paths = [Path(f"{number}.parquet") for number in range(n_files)]
+    names = [f"file {number}" for number in range(n_files)]
 
-    text = describe_weights(paths, learn_weights(logs, truth), logs, truth)
+    text = describe_weights(names, learn_weights(logs, truth), logs, truth)
 
     line_of_blend = text.splitlines()[-1]
     # The last two columns are log loss and accuracy.

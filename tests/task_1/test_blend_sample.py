@@ -1,0 +1,75 @@
+"""The sample models that blend others, run as a user runs them on planted answers."""
+
+from pathlib import Path
+
+from common import provenance
+from common.probabilities import read_probabilities
+
+import numpy as np
+import planted_answers as planted
+import pytest
+from ability import load_module
+from conftest import fails
+from planted_answers import TASKS, TRAIN
+from run_scripts import ROOT, run_script
+from sample_blocks import needs_blocks
+
+SCRIPTS = ["task_1/sample_model_blend.py", "task_2/sample_model_blend.py"]
+ITEM_RESPONSE = "item_response --seed 0"
+
+
+@TASKS
+@needs_blocks(*SCRIPTS)
+def test_a_blend_of_one_model_is_the_model_to_the_power_of_its_weight(
+    task: int, tmp_path: Path
+) -> None:
+    """So the model of the blend has learned from all training answers, and its weight is used."""
+    blend = SCRIPTS[task - 1]
+    model = blend.replace("blend", "item_response")
+    folders = [tmp_path / "model", tmp_path / "blend"]
+    for folder in folders:
+        folder.mkdir()
+    files = [folder / "p.parquet" for folder in folders]
+
+    predicted = planted.predict(model, folders[0], "--probabilities", files[0])
+    arguments = planted.command(blend, folders[1])
+    arguments += ["--models", "item_response", "--probabilities", files[1]]
+    done = run_script(arguments)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert np.array_equal(planted.read_prediction(blend, folders[1]), predicted)
+    # A line of the table that is printed: name, weight, log loss and accuracy.
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith(ITEM_RESPONSE)]
+    weight = float(row.removeprefix(ITEM_RESPONSE).split()[0])
+    power = read_probabilities(files[0], task).value ** weight
+    expected = power / power.sum(axis=1, keepdims=True)
+    # The weight is printed with three decimals, and a logarithm is about -5 at most.
+    assert read_probabilities(files[1], task).value == pytest.approx(expected, abs=0.003)
+
+    record = provenance.read(folders[1] / f"submission_task_{task}.csv")
+    assert record is not None
+    assert set(record.code_of_parts) == {model}
+    assert set(record.made_from) == {"train.csv", "template.csv"}
+
+
+@TASKS
+@needs_blocks(*SCRIPTS)
+def test_a_model_that_fails_is_named_and_nothing_is_written(task: int, tmp_path: Path) -> None:
+    """Gradient boosting refuses 150 answers."""
+    arguments = planted.command(SCRIPTS[task - 1], tmp_path, TRAIN[:150])
+    line = fails([*arguments, "--models", "gradient_boosting"])
+    assert f"task_{task}/sample_model_gradient_boosting.py: ended with exit code 2 on 80 %" in line
+    assert "expected at least 100 of each" in line
+    assert not list(tmp_path.glob("submission_*"))
+
+
+@TASKS
+@needs_blocks(*SCRIPTS)
+def test_each_fit_of_the_trees_has_another_seed(task: int) -> None:
+    """Blends with two seeds have no fit in common."""
+    blend = load_module(ROOT / SCRIPTS[task - 1], f"blend_of_task_{task}")
+    seeds = []
+    for seed in (0, 1):
+        commands = blend.list_commands(["gradient_boosting"], seed)
+        seeds += [flags[flags.index("--seed") + 1] for _, flags in commands]
+    assert len(set(seeds)) == len(seeds) == 2 * blend.N_FITS["gradient_boosting"] > 2
