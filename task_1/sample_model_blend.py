@@ -7,10 +7,10 @@ Guide:   "Default arguments for local evaluation" with --local, "… for Codalab
 Writes:  submission_task_1.csv and the zip to upload
 Scores:  accuracy 0.0000 on real answers (SD over ten splits: 0.0000), majority model 0.6301
 
-First the models learn from 80 % of the training answers and predict the others: the weights minimise
-the log loss of the blend on these held-out answers. Then the models learn from all training answers
-and predict the template. Trees depend on their seed, so gradient boosting is fitted with three
-seeds. The time is about that of seven runs of gradient boosting.
+First the models learn from 80 % of the training answers and predict the others: the weights
+minimise the log loss of the blend on these held-out answers. Then the models learn from all
+training answers and predict the template. Trees depend on their seed, so gradient boosting is
+fitted with three seeds. In all, a blend takes about seven times as long as gradient boosting.
 
 The blend is the logarithmic opinion pool of Genest and Zidek (1986, "Combining probability
 distributions", Statistical Science 1). `python -m tools.blend` blends files of probabilities, such

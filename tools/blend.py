@@ -205,9 +205,7 @@ class HeldOut:
     logs: FloatArray
 
 
-def predict_held_out(
-    commands: Sequence[Command], paths: sample_models.Paths, task: int
-) -> HeldOut:
+def predict_held_out(commands: Sequence[Command], paths: sample_models.Paths, task: int) -> HeldOut:
     """Let every command learn from 80 % of the training answers and predict the others.
 
     Raises `InputError` if there are too few answers.
@@ -356,8 +354,8 @@ def describe_weights(
 ) -> str:
     """Return a table of weight, log loss and accuracy on the held-out answers for each file.
 
-    `names` are those of the files. `logs` are the logarithms of the probabilities, shape (n_files, n_answers, n_categories).
-    `truth` is the index of the right category of each answer.
+    `names` are those of the files. `logs` are the logarithms of the probabilities, shape (n_files,
+    n_answers, n_categories). `truth` is the index of the right category of each answer.
 
     The last row is the blend. Each half of the answers is blended with weights that were learned
     from the other half, so that no answer is scored with weights learned from it.

@@ -161,8 +161,8 @@ def frozen_copy(script: Path) -> Iterator[EntryCode]:
     with tempfile.TemporaryDirectory(prefix="frozen_") as temporary:
         copy = Path(temporary).resolve() / layout.ROOT.name
         files = set(source_code.files_of(script))
-        # Files beside the script, of any kind, may be needed too. A script that runs others, such as
-        # the blend of task 1, needs the programs in tools/.
+        # Files beside the script, of any kind, may be needed too. A blend runs scripts beside it
+        # and programs in tools/.
         for folder in (script.parent, layout.ROOT / "common", layout.ROOT / "tools"):
             files |= {path for path in folder.rglob("*") if is_copied(path, folder)}
         for file in files:

@@ -8,29 +8,40 @@ import json
 import resource
 import sys
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from cmfrec import CMF
 
 
-def main() -> None:
+def predict(arrays: Mapping[str, Any], settings: Mapping[str, Any]) -> np.ndarray:
     """Fit a matrix factorisation (CMF) to right and wrong answers, and predict others.
+
+    `arrays` holds students, questions and outcomes for training, and students and questions of the
+    test. The predictions are about P(right), but may lie outside of 0 to 1.
+    """
+    student, question = arrays["student"], arrays["question"]
+    answers = scipy.sparse.coo_matrix(
+        (arrays["is_correct"].astype(np.float32), (student, question)),
+        shape=(student.max() + 1, question.max() + 1),
+    )
+    model = CMF(use_float=True, verbose=False, nthreads=2, **settings)
+    model.fit(answers)
+    return np.asarray(model.predict(arrays["test_student"], arrays["test_question"]))
+
+
+def main() -> None:
+    """Fit and predict; print time, memory and accuracy.
 
     The arguments are a file of arrays (students, questions and outcomes, for training and for the
     test) and the settings of CMF as JSON. Time, memory and accuracy are printed as JSON.
     """
     arrays_path, settings = sys.argv[1:]
     arrays = dict(np.load(arrays_path))
-    student, question = arrays["student"], arrays["question"]
     wall, processor = time.perf_counter(), time.process_time()
-    answers = scipy.sparse.coo_matrix(
-        (arrays["is_correct"].astype(np.float32), (student, question)),
-        shape=(student.max() + 1, question.max() + 1),
-    )
-    model = CMF(use_float=True, verbose=False, nthreads=2, **json.loads(settings))
-    model.fit(answers)
-    p = model.predict(arrays["test_student"], arrays["test_question"])
+    p = predict(arrays, json.loads(settings))
     result = {
         "seconds": time.perf_counter() - wall,
         "processor_seconds": time.process_time() - processor,

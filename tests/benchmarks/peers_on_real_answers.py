@@ -1,0 +1,230 @@
+"""Score models of other libraries on the same real answers as the kit's models of task 1.
+
+Run:     KIT_REAL_DATA=… python tests/benchmarks/peers_on_real_answers.py Surprise PEER/bin/python
+         … EduCDM PEER/bin/python --models EduCDM_MIRT --splits 3
+         … girth PEER/bin/python --skip_pool
+Writes:  rows of a table to the terminal
+
+PEER is an environment with the library: python -m venv PEER, then PEER/bin/python -m pip install …
+The script says what to install if the library is missing. Nothing of it is a dependency of the kit.
+
+Each model runs twice: with the library's defaults, or if it has none with those of its example;
+and with one setting chosen by log loss on a fifth of the training answers. The time is the
+processor time of fitting and predicting, from arrays in memory. Probabilities are kept within 0.01
+and 0.99, since some of the models predict numbers outside of 0 to 1.
+
+Course subset:  trained on the training part, scored on the validation part.
+Pool:           the first splits of `real_answers`, 80 % for training and 20 % for scoring.
+"""
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from common import cli, layout, metrics
+from common.errors import InputError
+from common.metadata import read_question_subjects
+from common.splits import hold_out_answers
+
+import numpy as np
+import pandas as pd
+from real_answers import (
+    pool_splits,
+    read_course_subset,
+    read_pool,
+    write_course_metadata,
+    write_pool_metadata,
+)
+
+PROGRAM = Path(__file__).with_name("peer_models.py")
+# Probabilities are kept at least this far from 0 and 1.
+MARGIN = 0.01
+# Share of the training answers on which the setting is chosen.
+HELD_OUT = 0.2
+HEADER = ("model", "setting", "accuracy", "AUC", "log loss", "seconds")
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library and how to install it."""
+
+    module: str
+    package: str
+    # The words after `pip install`.
+    install: str
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of a library, with the setting that is chosen for it."""
+
+    library: str
+    setting: str
+    # The values to choose from. The first one is the default.
+    values: tuple[float | str, ...]
+
+
+LIBRARIES = {
+    "cmfrec": Library("cmfrec", "cmfrec", "cmfrec pandas threadpoolctl"),
+    "Surprise": Library("surprise", "scikit-surprise", "scikit-surprise pandas"),
+    "LightFM": Library("lightfm", "lightfm-next", "lightfm-next"),
+    "girth": Library("girth", "girth", "girth"),
+    "py-irt": Library("py_irt", "py-irt", "py-irt torch==2.13.0"),
+    "EduCDM": Library("EduCDM", "EduCDM", "EduCDM torch==2.13.0"),
+}
+# The keys are the names in `peer_models.MODELS`.
+MODELS = {
+    "cmfrec": Model("cmfrec", "lambda_", (10, 3, 30, 100)),
+    "Surprise_SVD": Model("Surprise", "reg_all", (0.02, 0.05, 0.1, 0.2)),
+    "LightFM": Model("LightFM", "epochs", (1, 10, 30, 100)),
+    "girth": Model("girth", "model", ("twopl_mml", "onepl_mml")),
+    "py-irt": Model("py-irt", "priors", ("vague", "hierarchical")),
+    "EduCDM_IRT": Model("EduCDM", "epochs", (2, 20, 60)),
+    "EduCDM_MIRT": Model("EduCDM", "epochs", (2, 10, 20, 40)),
+    "EduCDM_NCDM": Model("EduCDM", "epochs", (3, 6, 12)),
+    "EduCDM_KaNCD": Model("EduCDM", "epochs", (3, 6, 12)),
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """Answers to learn from and to be scored on, with the subjects of their questions."""
+
+    train: pd.DataFrame
+    test: pd.DataFrame
+    write_metadata: Callable[[Path], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The figures of one run."""
+
+    accuracy: float
+    auc: float
+    log_loss: float
+    # Processor time.
+    seconds: float
+
+
+def main() -> None:
+    """Run every model of a library; print a row for each set of answers and setting."""
+    p = cli.parser(__doc__)
+    p.add_argument("library", choices=LIBRARIES)
+    p.add_argument("python", metavar="PEER/bin/python")
+    p.add_argument("--models", nargs="+", choices=MODELS, metavar="MODEL", help="default: all")
+    p.add_argument("--splits", type=int, default=1, help="splits of the pool; default 1")
+    p.add_argument("--skip_pool", action="store_true")
+    p.add_argument("--skip_course", action="store_true")
+    options = p.parse_args()
+    version = find_version(LIBRARIES[options.library], options.python)
+    print(f"{options.library} {version}")
+    print(f"| answers | {' | '.join(HEADER)} |")
+    print("|---" * (1 + len(HEADER)) + "|")
+    tasks = dict(list_tasks(options.splits, options.skip_pool, options.skip_course))
+    for name, model in MODELS.items():
+        if model.library != options.library or name not in (options.models or MODELS):
+            continue
+        for title, task in tasks.items():
+            print_rows(title, name, task, options.python)
+
+
+def list_tasks(n_splits: int, skip_pool: bool, skip_course: bool) -> Iterator[tuple[str, Task]]:
+    """Yield each set of answers with its title."""
+    if not skip_course:
+        parts = [read_course_subset(part) for part in ("train", "valid")]
+        yield "course subset", Task(*parts, write_course_metadata)
+    if not skip_pool:
+        for seed, train, test in islice(pool_splits(read_pool()), n_splits):
+            yield f"pool, split {seed}", Task(train, test, write_pool_metadata)
+
+
+def find_version(library: Library, python: str) -> str:
+    """Return the version of a library in another Python; raise `InputError` if it is missing."""
+    version = f"importlib.metadata.version({library.package!r})"
+    code = f"import importlib.metadata, {library.module}; print({version})"
+    try:
+        done = subprocess.run([python, "-c", code], capture_output=True, text=True)
+    except OSError as error:
+        raise InputError(f"{python}: {error.strerror}, expected a Python") from None
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise InputError(
+            f"{python}: cannot import {library.module} ({reason}); install it: "
+            f"{python} -m pip install {library.install}"
+        )
+    return done.stdout.split()[-1]
+
+
+def print_rows(title: str, name: str, task: Task, python: str) -> None:
+    """Print a row for the default of a model, and one for the chosen value of its setting."""
+    model = MODELS[name]
+    is_held_out = hold_out_answers(len(task.train), HELD_OUT, seed=0)
+    inner = Task(task.train[~is_held_out], task.train[is_held_out], task.write_metadata)
+    losses = {value: run(name, inner, python, value).log_loss for value in model.values}
+    chosen = min(losses, key=losses.__getitem__)
+    for value in dict.fromkeys([model.values[0], chosen]):
+        result = run(name, task, python, value)
+        mark = ", chosen" if value == chosen else ", default"
+        figures = [f"{x:.4f}" for x in (result.accuracy, result.auc, result.log_loss)]
+        cells = [title, name, f"{model.setting} {value}{mark}", *figures, f"{result.seconds:.0f}"]
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def run(name: str, task: Task, python: str, value: float | str) -> Result:
+    """Fit a model in another Python with a value of its setting, and score what it predicts."""
+    model = MODELS[name]
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder = Path(folder_name)
+        arrays = folder / "arrays.npz"
+        output = folder / "p.npy"
+        task.write_metadata(folder)
+        np.savez(arrays, allow_pickle=False, **number_answers(task, folder))
+        settings = json.dumps({model.setting: value})
+        package = LIBRARIES[model.library].package
+        command = [python, PROGRAM, name, package, arrays, settings, output]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            raise InputError(f"{name}, {model.setting} {value}: failed: {reason}")
+        p_right = np.load(output).astype(np.float64)
+    # A model may predict nothing for a question that it has never seen.
+    p_right[np.isnan(p_right)] = task.train["IsCorrect"].mean()
+    p_right = p_right.clip(MARGIN, 1 - MARGIN)
+    is_correct = task.test["IsCorrect"].to_numpy()
+    scores = metrics.score_probabilities(is_correct, np.column_stack([1 - p_right, p_right]))
+    return Result(
+        accuracy=float(np.mean((p_right > 0.5) == is_correct)),
+        auc=scores.auc or float("nan"),
+        log_loss=scores.log_loss,
+        seconds=json.loads(done.stdout.splitlines()[-1])["seconds"],
+    )
+
+
+def number_answers(task: Task, metadata_dir: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of `peer_models.Answers`: ids are numbered from 0."""
+    both = pd.concat([task.train, task.test])
+    student, student_ids = pd.factorize(both["UserId"])
+    question, question_ids = pd.factorize(both["QuestionId"])
+    n_train = len(task.train)
+    path = metadata_dir / layout.QUESTION_METADATA_TASK_1_2
+    subjects = read_question_subjects(path, question_ids.to_numpy())
+    subject, subject_ids = pd.factorize(subjects["subject"])
+    has_subject = np.zeros((len(question_ids), len(subject_ids)), np.float32)
+    has_subject[subjects["row"], subject] = 1
+    return {
+        "student": student[:n_train],
+        "question": question[:n_train],
+        "is_correct": task.train["IsCorrect"].to_numpy(),
+        "test_student": student[n_train:],
+        "test_question": question[n_train:],
+        "has_subject": has_subject,
+        "n_students": np.array(len(student_ids)),
+    }
+
+
+if __name__ == "__main__":
+    cli.run(main)
