@@ -15,7 +15,7 @@ from run_scripts import ROOT, run_script
 from sample_blocks import needs_blocks
 
 SCRIPTS = ["task_1/sample_model_blend.py", "task_2/sample_model_blend.py"]
-ITEM_RESPONSE = "item_response --seed 0"
+ITEM_RESPONSE = "item_response"
 
 
 @TASKS
@@ -70,6 +70,6 @@ def test_each_fit_of_the_trees_has_another_seed(task: int) -> None:
     blend = load_module(ROOT / SCRIPTS[task - 1], f"blend_of_task_{task}")
     seeds = []
     for seed in (0, 1):
-        commands = blend.list_commands(["gradient_boosting"], seed)
+        commands = blend.list_commands("gradient_boosting", seed)
         seeds += [flags[flags.index("--seed") + 1] for _, flags in commands]
     assert len(set(seeds)) == len(seeds) == 2 * blend.N_FITS["gradient_boosting"] > 2
