@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from common import reading, schema
+from common import answer_options, reading, schema
 from common.arrays import Array, IntArray
 from common.errors import InputError, Report, printable, quote, stop
 
@@ -33,6 +33,7 @@ def read_answers(
     ----------
     path
         CSV with UserId, QuestionId, IsCorrect and usually AnswerId, CorrectAnswer, AnswerValue.
+        Without AnswerId, questions may have more or fewer than four options (`answer_options`).
     options
         Whether to read CorrectAnswer and AnswerValue. If True, both columns must be there. If None,
         they are read if the file has them.
@@ -47,8 +48,9 @@ def read_answers(
     -------
     DataFrame
         UserId and QuestionId (int32), IsCorrect (int8). If they are read, also AnswerId (int32),
-        CorrectAnswer, AnswerValue and the masks (int8). Convert an int8 column (`astype`) before
-        summing it by group: `groupby().sum()` may return int8.
+        CorrectAnswer, AnswerValue and the masks (int8). With options, also NumberOfOptions (int8),
+        unless all questions have four. Convert an int8 column (`astype`) before summing it by
+        group: `groupby().sum()` may return int8.
 
     Raises
     ------
@@ -62,9 +64,9 @@ def read_answers(
     if ids and schema.ANSWER_ID.name in header:
         columns.append(schema.ANSWER_ID)
     columns.append(schema.IS_CORRECT)
-    option_columns = [schema.CORRECT_ANSWER, schema.ANSWER_VALUE]
-    if options or (options is None and any(column.name in header for column in option_columns)):
-        columns += option_columns
+    option_names = (schema.CORRECT_ANSWER.name, schema.ANSWER_VALUE.name)
+    if options or (options is None and any(name in header for name in option_names)):
+        columns += answer_options.columns_of_answers(header)
     if masks:
         mask_columns = [column for column in map(schema.target_column, header) if column]
         if not mask_columns:
@@ -75,9 +77,30 @@ def read_answers(
         columns += mask_columns
     answers = reading.read_table(source, columns)
     require_distinct_pairs(source, answers)
-    if "AnswerValue" in answers:
-        _require_agreement(source, answers)
-    return answers
+    if "AnswerValue" not in answers:
+        return answers
+    _require_agreement(source, answers)
+    if schema.NUMBER_OF_OPTIONS.name in answers:
+        answer_options.require_consistent(source, answers)
+    return answer_options.state_number(answers, header)
+
+
+def read_right_or_wrong(path: Path) -> pd.DataFrame:
+    """Read answers for task 1, which can do without options.
+
+    Returns the table of `read_answers`, with AnswerId and options if the file has them. Options are
+    left out, and a note is printed, if they cannot be read, or if IsCorrect contradicts them.
+    Only the challenge's own files must have valid options (`answer_options.is_of_challenge`).
+    """
+    try:
+        return read_answers(path, ids=True)
+    except InputError as fault:
+        if answer_options.is_of_challenge(reading.read_header(reading.file_source(path))):
+            raise
+        # If the fault is not in the options, this raises it again.
+        answers = read_answers(path, options=False, ids=True)
+        print(f"note: {fault}; task 1 goes on without the options")
+        return answers
 
 
 def _require_agreement(source: reading.Source, answers: pd.DataFrame) -> None:

@@ -2,7 +2,7 @@
 
 A file is Parquet, with the columns UserId and QuestionId. Further columns are ProbabilityCorrect in
 task 1, Mask and ProbabilityCorrect in task 4, and ProbabilityOption1 to ProbabilityOption4 in task
-2.
+2, or up to another number if questions have more or fewer options than four.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from common import provenance, reading, schema, writing
+from common import answer_options, provenance, reading, schema, writing
 from common.answers import find_repeats, pair_keys
 from common.arrays import Array, FloatArray
 from common.errors import InputError, quote
 from common.schema import Column
 from common.submission import find_pairs
-from common.tasks import TASKS, Form
+from common.tasks import TASKS, Form, Task
 
 import numpy as np
 import pandas as pd
@@ -40,7 +40,7 @@ class Probabilities:
     task: int
     # UserId and QuestionId.
     pairs: pd.DataFrame
-    # Shape (rows, categories): P(wrong) and P(right), or the probabilities of options 1 to 4.
+    # Shape (rows, categories): P(wrong) and P(right), or the probabilities of options 1 and so on.
     value: FloatArray
     # The record of how the file was made; None if the file does not say.
     record: provenance.Provenance | None
@@ -69,7 +69,7 @@ def write_probabilities(
         1, 2 or 4.
     probability
         In tasks 1 and 4, P(right), shape (rows,). In task 2, the probabilities of options 1 to 4,
-        shape (rows, 4).
+        shape (rows, 4), or of as many options as questions have.
     path
         The file to write, or None.
 
@@ -85,7 +85,7 @@ def write_probabilities(
     if TASKS[task].form is Form.ENTRY:
         keys.insert(0, "Mask", template["Mask"].astype("category"))
     value = np.asarray(probability, np.float32)
-    names = TASKS[task].probability_columns
+    names = TASKS[task].probability_columns(answer_options.count_options(template))
     shape = (len(keys), len(names)) if len(names) > 1 else (len(keys),)
     if value.shape != shape:
         raise InputError(
@@ -125,7 +125,7 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
             number
             for number, candidate in TASKS.items()
             if candidate.form is Form.PREDICTIONS
-            and columns_there.issuperset(candidate.probability_columns)
+            and columns_there.issuperset(_columns_in(table, candidate))
         ]
         # A file of task 4 has the column of task 1 too, and the column Mask besides.
         if not candidates or "Mask" in columns_there:
@@ -134,7 +134,7 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
                 "has written with --probabilities"
             )
         task = candidates[0]
-    names = TASKS[task].probability_columns
+    names = _columns_in(table, TASKS[task])
     columns = [schema.USER_ID, schema.QUESTION_ID, *map(_probability_column, names)]
     expected = ", ".join(column.name for column in columns)
     for column in columns:
@@ -161,6 +161,13 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
     record = provenance.parse(table.attrs.get(_RECORD, ""))
     pairs = pd.DataFrame({"UserId": student, "QuestionId": question})
     return Probabilities(path, task, pairs, value, record)
+
+
+def _columns_in(table: pd.DataFrame, task: Task) -> tuple[str, ...]:
+    """Return the columns of probabilities that a file must have, up to the last option it has."""
+    numbers = schema.NUMBER_OF_OPTIONS.values
+    n_options = [n for n in numbers if f"{task.probability_column}{n}" in table]
+    return task.probability_columns(max(n_options, default=schema.N_OPTIONS))
 
 
 def _read_column(path: Path, cells: pd.Series, column: Column) -> Array:

@@ -57,6 +57,11 @@ class Column:
     is_boolean: bool = False
 
     @property
+    def values(self) -> tuple[int, ...]:
+        """The valid whole numbers, in increasing order."""
+        return tuple(range(self.low, self.high + 1))
+
+    @property
     def expected(self) -> str:
         """The valid values in words, for messages."""
         if self.dtype == TEXT:
@@ -136,11 +141,14 @@ QUESTION_ID = Column("QuestionId", high=9_999_999)
 USER_ID = Column("UserId")
 ANSWER_ID = Column("AnswerId")
 IS_CORRECT = Column("IsCorrect", INT8, 0, 1, is_boolean=True)
-CORRECT_ANSWER = Column("CorrectAnswer", INT8, 1, 4)
-ANSWER_VALUE = Column("AnswerValue", INT8, 1, 4)
+# The number of options of every question of the challenge.
+N_OPTIONS = 4
+CORRECT_ANSWER = Column("CorrectAnswer", INT8, 1, N_OPTIONS)
+ANSWER_VALUE = Column("AnswerValue", INT8, 1, N_OPTIONS)
 ANSWER_COLUMNS = (QUESTION_ID, USER_ID, ANSWER_ID, IS_CORRECT, CORRECT_ANSWER, ANSWER_VALUE)
-
-OPTIONS = (1, 2, 3, 4)
+# Questions of other tests than the challenge have another number of options, as this column says
+# (see `common.answer_options`).
+NUMBER_OF_OPTIONS = Column("NumberOfOptions", INT8, 2, 8)
 
 # Task 3: the rank of a question in a submission; 1 is the best.
 RANKING = Column("ranking", low=1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from common import cli, layout, writing
-from common.answers import read_answers
+from common import answer_options, cli, layout, schema, writing
+from common.answers import read_answers, read_right_or_wrong
 from common.arrays import BoolArray, IntArray
 from common.errors import InputError
 
@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId")
+# Columns of a template. The last two are there if the answers have them.
+PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId", schema.NUMBER_OF_OPTIONS.name)
 # Share of the answers of tasks 1 and 2 that the local split holds out.
 _HELD_OUT = 0.2
 
@@ -53,7 +54,10 @@ def parser(doc: str | None, train_name: str) -> argparse.ArgumentParser:
 
 
 def run(
-    options: argparse.Namespace, split: Callable[[pd.DataFrame, int], dict[str, pd.DataFrame]]
+    options: argparse.Namespace,
+    split: Callable[[pd.DataFrame, int], dict[str, pd.DataFrame]],
+    *,
+    needs_options: bool = True,
 ) -> None:
     """Split the answers that the flags name, write the parts, and record how they were made.
 
@@ -63,6 +67,8 @@ def run(
         The flags, parsed by the parser that `parser` in this module returns.
     split
         Called with the answers and the seed; returns a table for each file to write, by file name.
+    needs_options
+        Whether a file whose options cannot be used is refused. If not, they are left out.
 
     Raises
     ------
@@ -70,7 +76,8 @@ def run(
         If a part is empty, or would overwrite the file that is split.
     """
     train = options.input_dir / options.train_data
-    parts = split(read_answers(train, ids=True), options.seed)
+    answers = read_answers(train, ids=True) if needs_options else read_right_or_wrong(train)
+    parts = split(answers, options.seed)
     if any(part.empty for part in parts.values()):
         raise InputError(
             f"{train}: holds too few answers or students to hold some out, expected more"
@@ -85,6 +92,8 @@ def run(
     any_name = next(iter(parts))
     record = options.output_dir / layout.RECORD_OF_FILE[any_name]
     writing.write_files(tables, record=record, made_from=[train])
+    if schema.NUMBER_OF_OPTIONS.name in answers:
+        print(f"questions have up to {answer_options.count_options(answers)} options")
     print(f"written: {', '.join(map(cli.show, tables))}")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import answers, provenance, reading, schema, writing, zips
+from common import answer_options, answers, provenance, reading, schema, writing, zips
 from common.arrays import Array, BoolArray, IntArray
 from common.errors import InputError, Report, quote, stop
 from common.schema import Column
@@ -36,8 +36,8 @@ def read_template(path: Path) -> pd.DataFrame:
     -------
     DataFrame
         All columns of the file, in its row order. UserId, QuestionId and, if the file has it,
-        AnswerId are int32; AnswerId is -1 where it is empty. Further columns are text, to be passed
-        through unchanged.
+        AnswerId are int32; AnswerId is -1 where it is empty. NumberOfOptions is int8. Further
+        columns are text, to be passed through unchanged.
 
     Raises
     ------
@@ -48,8 +48,11 @@ def read_template(path: Path) -> pd.DataFrame:
     provenance.require_current([path])
     source = reading.file_source(path)
     columns = [schema.USER_ID, schema.QUESTION_ID]
-    if schema.ANSWER_ID.name in reading.read_header(source):
+    header = reading.read_header(source)
+    if schema.ANSWER_ID.name in header:
         columns.append(schema.ANSWER_ID_OR_EMPTY)
+    if schema.NUMBER_OF_OPTIONS.name in header:
+        columns.append(schema.NUMBER_OF_OPTIONS)
     template = reading.read_table(source, columns, keep_others=True)
     answers.require_distinct_pairs(source, template)
     return template
@@ -102,7 +105,8 @@ def write_predictions(
     if answer_id in table:
         # An unknown id becomes an empty cell.
         table[answer_id] = table[answer_id].astype("Int32").mask(table[answer_id] < 0)
-    _write(table, TASKS[task].column, value, path, task, name, made_from)
+    column = answer_options.column_for(template, TASKS[task].column)
+    _write(table, column, value, path, task, name, made_from)
 
 
 def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
@@ -226,7 +230,8 @@ def read_predictions(path: Path, task: int, template: Path, report: Report = sto
     """
     source = submission_source(path, task, template, report)
     wanted = read_template(template)
-    predictions = read_pair_values(source, TASKS[task].column, report)
+    column = answer_options.column_for(wanted, TASKS[task].column)
+    predictions = read_pair_values(source, column, report)
     _, is_extra = find_pairs(source.name, predictions, wanted, template, report)
     if is_extra.any():
         report(f"{source.name}: {describe_extra(source, predictions, is_extra, template)}")

@@ -58,12 +58,14 @@ class Task:
     # ---- What is predicted ----
     # The column that a submission fills in; in task 4 the column that predictions are compared to.
     column: Column
-    # Names of the values of `column`, in increasing order; none for ranks.
+    # Names of the values of `column`, in increasing order. None for ranks, and none for options,
+    # whose number depends on the data; see `name_values`.
     value_names: tuple[str, ...] = ()
     # Whether training answers need CorrectAnswer and AnswerValue.
     needs_options: bool = False
-    # Columns of a file of probabilities; none for a ranking.
-    probability_columns: tuple[str, ...] = ()
+    # Column of a file of probabilities; "" for a ranking. With options, there is a numbered column
+    # for each of them; see `probability_columns`.
+    probability_column: str = ""
     # The event that a probability is for, on charts: "answered correctly".
     event: str = ""
     # A key in SIMULATED.json, a file beside simulated data. Its value is the accuracy that the best
@@ -106,10 +108,20 @@ class Task:
         """The folder of the task's scripts."""
         return layout.ROOT / f"task_{self.number}"
 
-    @property
-    def values(self) -> tuple[int, ...]:
-        """The values of `column`, in increasing order; tasks 1, 2 and 4."""
-        return tuple(range(self.column.low, self.column.high + 1))
+    def name_values(self, column: Column) -> tuple[str, ...]:
+        """Return the names of the values of `column`, in increasing order; tasks 1, 2 and 4.
+
+        `column` is the task's column as it is in the data (`answer_options.column_in`).
+        """
+        if self.needs_options:
+            return tuple(f"option {option}" for option in column.values)
+        return self.value_names
+
+    def probability_columns(self, n_options: int) -> tuple[str, ...]:
+        """Return the columns of a file of probabilities; `n_options` matters in task 2 alone."""
+        if self.needs_options:
+            return tuple(f"{self.probability_column}{k}" for k in range(1, n_options + 1))
+        return (self.probability_column,)
 
     @property
     def template_names(self) -> tuple[str, ...]:
@@ -189,7 +201,7 @@ TASK_1 = Task(
     form=Form.PREDICTIONS,
     column=schema.IS_CORRECT,
     value_names=("wrong", "right"),
-    probability_columns=("ProbabilityCorrect",),
+    probability_column="ProbabilityCorrect",
     event="answered correctly",
     best_possible_key="right_or_wrong",
     metric="accuracy",
@@ -208,9 +220,8 @@ TASK_2 = Task(
     title="Task 2: the option chosen",
     form=Form.PREDICTIONS,
     column=schema.ANSWER_VALUE,
-    value_names=tuple(f"option {option}" for option in schema.OPTIONS),
     needs_options=True,
-    probability_columns=tuple(f"ProbabilityOption{option}" for option in schema.OPTIONS),
+    probability_column="ProbabilityOption",
     event="chosen",
     best_possible_key="option",
     metric="accuracy",
@@ -250,7 +261,7 @@ TASK_4 = Task(
     form=Form.ENTRY,
     column=schema.IS_CORRECT,
     value_names=("wrong", "right"),
-    probability_columns=("ProbabilityCorrect",),
+    probability_column="ProbabilityCorrect",
     event="answered correctly",
     metric="accuracy after ten questions",
     metric_sentence="Accuracy on the targets after 10 questions, mean over the target masks",

@@ -21,13 +21,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import charts, cli, layout, metadata, pages, provenance, reading, schema, writing
+from common import (
+    answer_options,
+    charts,
+    cli,
+    layout,
+    metadata,
+    pages,
+    provenance,
+    reading,
+    schema,
+    writing,
+)
 from common.answers import read_answers
 from common.charts import Dot, Panel
 from common.errors import InputError
 from common.evaluation import joined_metadata
 from common.origin import Origin
-from common.schema import OPTIONS
 
 import numpy as np
 import pandas as pd
@@ -475,10 +485,11 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     # Numbers of answers: a row for each question and right option, a column for each option chosen.
     # A question whose right option was changed has several rows.
     cells = answers.groupby(["QuestionId", "CorrectAnswer", "AnswerValue"]).size()
-    counts = cells.unstack(fill_value=0).reindex(columns=OPTIONS, fill_value=0)
+    options = range(1, answer_options.count_options(answers) + 1)
+    counts = cells.unstack(fill_value=0).reindex(columns=options, fill_value=0)
     # The same numbers over all questions: a row for each right option, a column for each option
     # chosen. On the diagonal, the option chosen is the right one.
-    total = counts.groupby("CorrectAnswer").sum().reindex(OPTIONS, fill_value=0)
+    total = counts.groupby("CorrectAnswer").sum().reindex(options, fill_value=0)
     n_chosen = total.sum()
     n_right = total.sum(axis=1)
     n_chosen_where_right = np.diag(total)
@@ -488,15 +499,18 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
         Panel("is right", (n_right / len(answers)).tolist(), accent=False),
         Panel("chosen where right", chosen_where_right.tolist(), accent=False),
     ]
-    chart: Chart = partial(charts.bar_panels, panels, [*map(str, OPTIONS)], axis="option")
-    yield Figure("options", chart)
-    yield from distractor_figures(counts)
+    chart: Chart = partial(charts.bar_panels, panels, [*map(str, options)], axis="option")
+    yield Figure("options", chart, {"n": len(options)})
+    question_ids = counts.index.get_level_values("QuestionId")
+    n_options = pd.Series(answer_options.number_by_id(answers, question_ids), counts.index)
+    yield from distractor_figures(counts, n_options)
 
 
-def distractor_figures(counts: pd.DataFrame) -> Iterator[Figure]:
+def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[Figure]:
     """Show how often the wrong options (distractors) of a question are chosen.
 
     `counts` has a row for each question and right option, and a column for each option chosen.
+    `n_options` has the number of options of each row's question.
     """
     # The right option of a few questions was changed. For each question, use the right option that
     # most of the question's answers had.
@@ -505,6 +519,7 @@ def distractor_figures(counts: pd.DataFrame) -> Iterator[Figure]:
     usual_counts = counts.loc[usual_rows]
     usual_counts = usual_counts[usual_counts.sum(axis=1) >= FEW_ANSWERS]
     wrong_counts = sorted_wrong_counts(usual_counts)
+    n_distractors = wrong_counts.shape[1]
     if not wrong_counts.any():
         return
     # The shares of the distractors in the wrong answers, for questions with wrong answers.
@@ -514,15 +529,23 @@ def distractor_figures(counts: pd.DataFrame) -> Iterator[Figure]:
     attraction = shares_of_wrong.mean(axis=0).tolist()
     dots = [
         Dot(f"{name} attractive", share)
-        for name, share in zip(("most", "middle", "least"), attraction, strict=True)
+        for name, share in zip(names_of_distractors(n_distractors), attraction, strict=True)
     ]
     axis = "share of the wrong answers"
-    chart: Chart = partial(charts.dot_chart, dots, digits=2, limits=(0, 1), chance=1 / 3, axis=axis)
-    yield Figure("attraction", chart, {"n": len(positive_counts)})
+    # Where questions have different numbers of options, guessing reaches no single share.
+    is_mixed = n_options.nunique() > 1
+    chance = np.nan if is_mixed else 1 / n_distractors
+    chart: Chart = partial(
+        charts.dot_chart, dots, digits=2, limits=(0, 1), chance=chance, axis=axis
+    )
+    number = {"n_distractors": n_distractors, "is_mixed": is_mixed}
+    yield Figure("attraction", chart, {"n": len(positive_counts), **number})
     n_answers = usual_counts.sum(axis=1).to_numpy()
-    shares = pd.Series((wrong_counts / n_answers[:, None]).ravel())
+    # Sorted, the options that a question does not have come last.
+    is_there = np.arange(n_distractors) < n_options[usual_counts.index].to_numpy()[:, None] - 1
+    shares = pd.Series((wrong_counts / n_answers[:, None])[is_there])
     chart = shares_chart(shares, "distractors", "share of the answers to its question")
-    facts = {"weak_below": WEAK_SHARE, "share_weak": (shares < WEAK_SHARE).mean()}
+    facts = {"weak_below": WEAK_SHARE, "share_weak": (shares < WEAK_SHARE).mean(), **number}
     yield Figure("distractors", chart, facts)
 
 
@@ -530,15 +553,24 @@ def sorted_wrong_counts(counts: pd.DataFrame) -> np.ndarray:
     """Return how often each wrong option of a question is chosen, in decreasing order.
 
     `counts` has a row for each question, with the right option in the index, and a column for each
-    option chosen. The result has the shape (n_questions, 3).
+    option chosen. The result has the shape (n_questions, n_options - 1). Options that a question
+    does not have count 0.
     """
     right_option = counts.index.get_level_values("CorrectAnswer").to_numpy()
-    # Each row of `is_wrong` is true for three options. Indexing gives a flat array of their counts,
-    # three for each question.
-    is_wrong = np.array(OPTIONS) != right_option[:, None]
-    wrong_counts = counts.to_numpy()[is_wrong].reshape(-1, len(OPTIONS) - 1)
+    # Each row of `is_wrong` is true for all options but one. Indexing gives a flat array of their
+    # counts, equally many for each question.
+    is_wrong = counts.columns.to_numpy() != right_option[:, None]
+    wrong_counts = counts.to_numpy()[is_wrong].reshape(-1, counts.shape[1] - 1)
     # `np.sort` sorts in increasing order: sort the negative numbers.
     return -np.sort(-wrong_counts, axis=1)
+
+
+def names_of_distractors(n_distractors: int) -> list[str]:
+    """Return the names of a question's distractors, the most attractive first."""
+    if n_distractors == 3:
+        return ["most", "middle", "least"]
+    names = ["most", *(f"no. {rank}" for rank in range(2, n_distractors)), "least"]
+    return names[:n_distractors]
 
 
 def times_figures(

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from common import (
+    answer_options,
     fingerprints,
     layout,
     official_files,
@@ -244,7 +245,8 @@ def _write_pairs(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
     """
     for each_phase in layout.PHASES:
         path = data_dir / _TEST / task.answers_name(each_phase)
-        pairs = read_pair_values(reading.file_source(path), task.column)
+        source = reading.file_source(path)
+        pairs = read_pair_values(source, answer_options.column_in(source, task.column))
         if each_phase != phase:
             # A submission holds the rows of both phases: the scoring program must know all pairs,
             # but not the answers of the other phase.
@@ -421,10 +423,12 @@ def describe_public(data_dir: Path, tasks: Sequence[int]) -> PublicFiles:
     for name in find_public(data_dir, tasks):
         described[name] = None
         if name.startswith(_TRAIN):
-            answers = reading.read_table(data_dir / name, [schema.USER_ID, schema.QUESTION_ID])
+            source = reading.file_source(data_dir / name)
+            answers = reading.read_table(source, [schema.USER_ID, schema.QUESTION_ID])
             described[name] = AnswerCounts(
                 n_answers=len(answers),
                 n_students=answers["UserId"].nunique(),
                 n_questions=answers["QuestionId"].nunique(),
+                n_options=answer_options.column_in(source, schema.ANSWER_VALUE).high,
             )
     return described

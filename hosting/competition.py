@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import pages, writing
+from common import pages, schema, writing
 from common.tasks import TASK_4, TASKS
 
 import yaml
@@ -36,6 +36,8 @@ class AnswerCounts(NamedTuple):
     n_answers: int
     n_students: int
     n_questions: int
+    # Number of options of the question that has most.
+    n_options: int
 
 
 # Maps the name of each public file to its counts; a file of metadata has None.
@@ -85,8 +87,11 @@ def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
         n_per_day = phase["max_submissions_per_day"]
         n_in_all = phase["max_submissions"]
         limits[phase["name"].lower()] = f"{n_per_day} a day, {n_in_all} in all"
+    counted = [counts.n_options for counts in public.values() if counts]
+    n_options = max(counted, default=schema.N_OPTIONS)
+    facts = {"plan": plan, "public": public, "limits": limits, "n_options": n_options}
     for name in PAGES:
-        text = _render(f"{name}.md", plan=plan, public=public, limits=limits)
+        text = _render(f"{name}.md", **facts)
         writing.write_files({bundle / "pages" / f"{name}.md": text})
 
 

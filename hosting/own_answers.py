@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import layout, reading, schema, writing
+from common import answer_options, layout, reading, schema, writing
 from common.adaptive.game import N_ROUNDS
 from common.arrays import BoolArray, IntArray
 from common.errors import InputError, quote
@@ -30,10 +30,7 @@ from competition import N_MASKS, ORGANISER_DIR
 # Files in organiser/ that tell which id each number stands for.
 _ID_LIST_NAMES = {"UserId": "students.csv", "QuestionId": "questions.csv"}
 _IDS = list(_ID_LIST_NAMES)
-# Columns of the file. Ids are read as text.
-_COLUMNS = (
-    *(schema.Column(name, schema.TEXT) for name in _IDS), schema.ANSWER_VALUE, schema.CORRECT_ANSWER
-)  # fmt: skip
+_ID_COLUMNS = [schema.Column(name, schema.TEXT) for name in _IDS]
 # A whole number with zeros as decimals, such as 3.0. A spreadsheet writes whole numbers in this way
 # if a cell of their column is empty.
 _WHOLE_NUMBER = r"^(\d+)\.0+$"
@@ -140,6 +137,9 @@ def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
     is_correct = (answers["AnswerValue"] == answers["CorrectAnswer"]).astype(np.int8)
     _require_right_and_wrong(path, is_correct)
     _note_ambiguous(answers, notes)
+    if schema.NUMBER_OF_OPTIONS.name in answers:
+        n_options = answer_options.count_options(answers)
+        notes.append(f"questions have up to {n_options} options")
     return answers.assign(IsCorrect=is_correct)
 
 
@@ -173,9 +173,12 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
 
     Raises `InputError` if a spreadsheet has damaged ids.
     """
-    columns = list(_COLUMNS)
     source = reading.file_source(path)
-    has_dates = schema.DATE_ANSWERED.name in reading.read_header(source)
+    header = reading.read_header(source)
+    # An organiser's file may have any number of options, even if it has AnswerIds.
+    without_answer_id = [name for name in header if name != schema.ANSWER_ID.name]
+    columns = [*_ID_COLUMNS, *answer_options.columns_of_answers(without_answer_id)]
+    has_dates = schema.DATE_ANSWERED.name in header
     if has_dates:
         columns.append(schema.DATE_ANSWERED)
     attempts = reading.read_table(source, columns)
@@ -186,7 +189,9 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     is_repeated = attempts.duplicated(_IDS, keep=False)
     for name in _IDS:
         damaged_ids.require_unmerged(source, name, attempts[name], is_repeated)
-    return attempts, has_dates
+    if schema.NUMBER_OF_OPTIONS.name in attempts:
+        answer_options.require_consistent(source, attempts)
+    return answer_options.state_number(attempts, without_answer_id), has_dates
 
 
 def _leave_out_rare(
@@ -240,6 +245,8 @@ def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -
         tables[f"{ORGANISER_DIR}/{_ID_LIST_NAMES[name]}"] = listed
     answers["AnswerId"] = rng.permutation(len(answers))
     columns = [column.name for column in schema.ANSWER_COLUMNS]
+    if schema.NUMBER_OF_OPTIONS.name in answers:
+        columns.append(schema.NUMBER_OF_OPTIONS.name)
     # The random order leaves no trace of the order of the file.
     return answers[columns].iloc[rng.permutation(len(answers))]
 
@@ -338,6 +345,8 @@ def _set_answers_aside(
             task = TASKS[number]
             # `task.column` is what the task predicts: IsCorrect or AnswerValue.
             columns = ["QuestionId", "UserId", "AnswerId", task.column.name]
+            if schema.NUMBER_OF_OPTIONS.name in hidden:
+                columns.append(schema.NUMBER_OF_OPTIONS.name)
             tables[f"{layout.TEST_DIR.name}/{task.answers_name(phase)}"] = hidden[columns]
         # The binomial standard error is largest for an accuracy of 0.5. Answers of one student are
         # not independent, which makes the true error larger than the binomial one.

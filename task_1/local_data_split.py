@@ -6,7 +6,8 @@ Writes:  data/test_input/train_task_1_2.csv            80 %: answers to learn fr
          data/test_input/valid_task_1_2.csv            20 %: the true answers, to score with
          data/test_input/test_submission_task_1_2.csv  20 %: the pairs to predict (template)
 
-The scripts of this name in task_1/ and task_2/ write the same files: run one of them, once.
+The scripts of this name in task_1/ and task_2/ write the same files: run one of them, once. If
+the options of a file cannot be used, the script in task_1/ leaves them out.
 """
 
 import argparse
@@ -22,7 +23,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Split the answers."""
     options = build_parser().parse_args()
-    splits.run(options, split=splits.split_answers)
+    splits.run(options, split=splits.split_answers, needs_options=False)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import argparse
 from pathlib import Path
 
 from common import answer_features, cli, progress, run_log, sample_models, submission
-from common.answers import read_answers
+from common.answers import read_right_or_wrong
 from common.errors import InputError
 from common.probabilities import write_probabilities
 
@@ -187,7 +187,7 @@ def main() -> None:
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
-    answers = read_answers(paths.train, ids=True)
+    answers = read_right_or_wrong(paths.train)
     require_right_and_wrong(answers, paths.train)
     progress.announce((len(answers) + len(template)) / ROWS_PER_SECOND)
     # The facts that are known before an answer is given: who is asked which question, and when.

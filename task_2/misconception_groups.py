@@ -19,12 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from common.arrays import Array, BoolArray, FloatArray, IntArray
-from common.schema import OPTIONS
 
 import numpy as np
 from scipy import sparse
 
-N_OPTIONS = len(OPTIONS)
 # The variance of a student's tendency to a group, on the scale of logits.
 SPREAD = 0.5
 # How many standard deviations the evidence for merging two groups must exceed. `choose_groups`
@@ -54,24 +52,30 @@ class WrongAnswers:
     """The wrong answers of students, and how probable each wrong option was.
 
     Students and questions are numbered from 0. An item is an option of a question: its number is
-    4 · question + option.
+    n_options · question + option.
     """
 
     # int32 (n,).
     student: IntArray
     # int32 (n,).
     question: IntArray
-    # The option chosen, 0 to 3, int8 (n,).
+    # The option chosen, from 0, int8 (n,).
     option: IntArray
-    # Probability of each option, given that the answer is wrong, float32 (n, 4). Rows sum to 1.
+    # Probability of each option, given that the answer is wrong. Rows sum to 1; float32
+    # (n, n_options).
     probability: FloatArray
     n_students: int
     n_questions: int
 
     @property
+    def n_options(self) -> int:
+        """Return the number of options of the question that has most."""
+        return int(self.probability.shape[1])
+
+    @property
     def n_items(self) -> int:
         """Return the number of options of all questions."""
-        return self.n_questions * N_OPTIONS
+        return self.n_questions * self.n_options
 
     def of_students(self, is_wanted: BoolArray) -> WrongAnswers:
         """Return the answers of some students; `is_wanted` has the shape (n_students,)."""
@@ -86,9 +90,10 @@ class WrongAnswers:
 
 
 def given_wrong(p_option: FloatArray, correct: IntArray) -> FloatArray:
-    """Return the probabilities of options given that the answer is wrong, float32 (n, 4).
+    """Return the probabilities of options given that the answer is wrong, float32.
 
-    `p_option` holds the probabilities of all options, `correct` the right option, 0 to 3.
+    `p_option` holds the probabilities of all options, shape (n, n_options), `correct` the right
+    option, from 0.
     """
     probability = p_option.astype(np.float32)
     probability[np.arange(len(correct)), correct] = 0
@@ -113,6 +118,8 @@ class Pairs:
     covariance: sparse.csr_array
     # The variance of that sum if the two choices are independent, plus EXTRA_VARIANCE.
     variance: sparse.csr_array
+    # Number of options of the question that has most; see `WrongAnswers`.
+    n_options: int
 
 
 def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) -> Pairs:
@@ -120,33 +127,34 @@ def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) ->
 
     At most `most_pairs` pairs of questions are compared: those that most students got wrong.
     """
+    n_options = wrong.n_options
     is_wrong = _wrong_matrix(wrong)
     least, questions = _frequent_questions(is_wrong, most_pairs)
     wrong_columns = is_wrong.tocsc()[:, questions]
-    items = (questions[:, None] * N_OPTIONS + np.arange(N_OPTIONS, dtype=np.int32)).ravel()
+    items = (questions[:, None] * n_options + np.arange(n_options, dtype=np.int32)).ravel()
     residual_columns = _residual_matrix(wrong).tocsc()[:, items]
     mean_variance = _mean_variance(wrong)[items]
     # For each block of questions: the items of the pairs, the covariances and the variances.
     parts: list[tuple[IntArray, IntArray, FloatArray, FloatArray]] = []
     for start in range(0, len(questions), BLOCK):
         # The pairs with questions before this block are in the blocks of those.
-        of_block = slice(N_OPTIONS * start, N_OPTIONS * (start + BLOCK))
-        others = residual_columns[:, N_OPTIONS * start :].tocsr()
+        of_block = slice(n_options * start, n_options * (start + BLOCK))
+        others = residual_columns[:, n_options * start :].tocsr()
         product = (residual_columns[:, of_block].T @ others).tocoo()
         of_block_wrong = wrong_columns[:, start : start + BLOCK]
         n_common = (of_block_wrong.T @ wrong_columns[:, start:]).toarray()
         # Two options of one question are no pair, and each pair is counted once.
         n_common[np.tril_indices(n_common.shape[0], m=n_common.shape[1])] = 0
-        n_students = n_common[product.row // N_OPTIONS, product.col // N_OPTIONS]
+        n_students = n_common[product.row // n_options, product.col // n_options]
         is_kept = n_students >= least
-        first = product.row[is_kept] + N_OPTIONS * start
-        second = product.col[is_kept] + N_OPTIONS * start
+        first = product.row[is_kept] + n_options * start
+        second = product.col[is_kept] + n_options * start
         variance = n_students[is_kept] * mean_variance[first] * mean_variance[second]
         variance += np.float32(EXTRA_VARIANCE)
         parts.append((items[first], items[second], product.data[is_kept], variance))
     if not parts:
         nothing = sparse.csr_array((wrong.n_items, wrong.n_items), dtype=np.float32)
-        return Pairs(nothing, nothing)
+        return Pairs(nothing, nothing, n_options)
     first, second, covariance, variance = (
         np.concatenate(arrays) for arrays in zip(*parts, strict=True)
     )
@@ -154,6 +162,7 @@ def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) ->
     return Pairs(
         sparse.csr_array((covariance, (first, second)), shape),
         sparse.csr_array((variance, (first, second)), shape),
+        n_options,
     )
 
 
@@ -163,7 +172,7 @@ def _residual_matrix(wrong: WrongAnswers) -> sparse.csr_array:
     residual[np.arange(len(wrong.option)), wrong.option] += 1
     # The right option has probability 0. It cannot be chosen here, and has no residual.
     row, option = np.nonzero(wrong.probability)
-    item = wrong.question[row] * N_OPTIONS + option.astype(np.int32)
+    item = wrong.question[row] * wrong.n_options + option.astype(np.int32)
     positions = (wrong.student[row], item)
     return sparse.csr_array((residual[row, option], positions), (wrong.n_students, wrong.n_items))
 
@@ -177,8 +186,8 @@ def _wrong_matrix(wrong: WrongAnswers) -> sparse.csr_array:
 
 def _mean_variance(wrong: WrongAnswers) -> FloatArray:
     """Return the mean variance of the residuals of each item, float32 (n_items,)."""
-    total = np.empty((wrong.n_questions, N_OPTIONS))
-    for option in range(N_OPTIONS):
+    total = np.empty((wrong.n_questions, wrong.n_options))
+    for option in range(wrong.n_options):
         p = wrong.probability[:, option]
         total[:, option] = np.bincount(wrong.question, p * (1 - p), wrong.n_questions)
     n_wrong = np.bincount(wrong.question, minlength=wrong.n_questions)
@@ -228,7 +237,7 @@ def find_groups(pairs: Pairs, threshold: float) -> IntArray:
         # Each pair has one entry in `pairs`, and two in symmetric matrices.
         covariance = covariance + covariance.T
         variance = variance + variance.T
-        group[items] = merge_groups(covariance, variance, items // N_OPTIONS, threshold)
+        group[items] = merge_groups(covariance, variance, items // pairs.n_options, threshold)
     return group
 
 
@@ -344,7 +353,7 @@ def predict_with_groups(
 
     Returns
     -------
-    array of float64, shape (n, 4)
+    array of float64, shape (n, n_options)
         Probabilities given that the answer is wrong. Rows sum to 1.
     """
     chances = _list_chances(known, group)
@@ -380,7 +389,7 @@ class Chances:
 
     # The row of the answer in `WrongAnswers`.
     row: IntArray
-    # The option, 0 to 3.
+    # The option, from 0.
     option: IntArray
     group: IntArray
     # The student and the group as one number: student · n_groups + group, int64.
@@ -392,7 +401,7 @@ class Chances:
 
 def _list_chances(wrong: WrongAnswers, group: IntArray) -> Chances:
     """Return the chances of students to choose the options of groups."""
-    group_of_option = group.reshape(-1, N_OPTIONS)[wrong.question]
+    group_of_option = group.reshape(-1, wrong.n_options)[wrong.question]
     row, option = np.nonzero(group_of_option >= 0)
     group_of_chance = group_of_option[row, option]
     return Chances(
@@ -542,7 +551,7 @@ def measure_lift(wrong: WrongAnswers, group: IntArray) -> list[Ratio]:
 def count_students(wrong: WrongAnswers, group: IntArray) -> IntArray:
     """Return how many students chose at least two options of each group."""
     n_groups = count_groups(group)
-    chosen_group = group[wrong.question * N_OPTIONS + wrong.option]
+    chosen_group = group[wrong.question * wrong.n_options + wrong.option]
     rows = np.flatnonzero(chosen_group >= 0)
     cells = wrong.student[rows].astype(np.int64) * n_groups + chosen_group[rows]
     cells, n_chosen = np.unique(cells, return_counts=True)

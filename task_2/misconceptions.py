@@ -15,7 +15,18 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import cli, layout, metadata, pages, provenance, reading, schema, stray_files, writing
+from common import (
+    answer_options,
+    cli,
+    layout,
+    metadata,
+    pages,
+    provenance,
+    reading,
+    schema,
+    stray_files,
+    writing,
+)
 from common.answer_context import number_contexts
 from common.answers import number_ids, read_answers
 from common.arrays import BoolArray, IntArray
@@ -25,7 +36,7 @@ from common.origin import Origin
 import misconception_groups as groups
 import numpy as np
 import pandas as pd
-from misconception_groups import N_OPTIONS, Ratio, WrongAnswers
+from misconception_groups import Ratio, WrongAnswers
 
 PAGE = "misconceptions.html"
 TABLE = "misconceptions.csv"
@@ -41,7 +52,7 @@ class WrongOption:
     """A wrong option of a group, with the facts that the page shows."""
 
     question_id: int
-    # The wrong option and the right one, 1 to 4.
+    # The wrong option and the right one, from 1.
     option: int
     right_option: int
     # Share of all answers to the question that chose the option.
@@ -78,7 +89,7 @@ class Group:
 
     @property
     def common_position(self) -> int | None:
-        """Return the option, 1 to 4, if it is the same in all questions, else None."""
+        """Return the option, from 1, if it is the same in all questions, else None."""
         positions = {option.option for option in self.options}
         return positions.pop() if len(positions) == 1 else None
 
@@ -159,7 +170,8 @@ def find(answers: pd.DataFrame, context: IntArray, seed: int) -> Found:
     option = answers["AnswerValue"].to_numpy()
     right = answers["CorrectAnswer"].to_numpy()
     model = ItemResponseOptions(N_DIMENSIONS, seed=seed)
-    model.fit(student, question, option, right, context=context)
+    n_options = answer_options.number_of_each(answers)
+    model.fit(student, question, option, right, n_options=n_options, context=context)
     rows = np.flatnonzero(option != right)
     p_option = model.predict_proba(student[rows], question[rows], context=context[rows])
     wrong = WrongAnswers(
@@ -202,7 +214,8 @@ def describe(
 ) -> list[Group]:
     """Return the groups as the page shows them: those that concern most students first."""
     question = np.searchsorted(found.question_id, answers["QuestionId"].to_numpy())
-    item = question * N_OPTIONS + answers["AnswerValue"].to_numpy() - 1
+    n_options = found.wrong.n_options
+    item = question * n_options + answers["AnswerValue"].to_numpy() - 1
     n_chosen = np.bincount(item, minlength=found.wrong.n_items)
     n_answers = np.bincount(question, minlength=len(found.question_id))
     is_right: BoolArray = answers["IsCorrect"].to_numpy() == 1
@@ -213,7 +226,7 @@ def describe(
     for number, lift in enumerate(found.lifts):
         options = []
         for member in np.flatnonzero(found.group == number).tolist():
-            row, position = divmod(member, N_OPTIONS)
+            row, position = divmod(member, n_options)
             question_id = int(found.question_id[row])
             options.append(
                 WrongOption(

@@ -21,7 +21,15 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import answer_features, cli, progress, run_log, sample_models, submission
+from common import (
+    answer_features,
+    answer_options,
+    cli,
+    progress,
+    run_log,
+    sample_models,
+    submission,
+)
 from common.answers import read_answers
 from common.errors import InputError
 from common.probabilities import write_probabilities
@@ -47,8 +55,9 @@ SETTINGS = {
     "validation_fraction": 0.03,
     "n_iter_no_change": 30,
 }
-# The largest numbers of trees of the stages 0, 1 and 2.
-N_TREES = (100, 50, 25)
+# The largest numbers of trees of the stages 0 and 1, and of each later one.
+N_TREES = (100, 50)
+N_TREES_OF_LATER_STAGES = 25
 # Each fit draws at random which features a tree may split on and which rows are set aside. The mean
 # of several fits depends less on these draws.
 N_FITS = 2
@@ -107,16 +116,19 @@ def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]
     return np.concatenate(block_means)
 
 
-def start_logits(table: pd.DataFrame) -> npt.NDArray[np.float64]:
+def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]:
     """Return the logit of going on at each stage, as it is known without trees.
 
     At stage 0 it comes from the item response model, at stage 1 from that of the wrong answers, at
-    stage 2 from the shares of the question's options. Shape (rows, 3).
+    later stages from the shares of the question's options. Shape (rows, stages).
     """
-    share_2 = np.maximum(table["share_2"], MIN_SHARE)
-    share_3 = np.maximum(table["share_3"], MIN_SHARE)
-    columns = [-table["model"], -table["distractor"], np.log(share_3 / share_2)]
-    return np.column_stack(columns).astype(np.float64)
+    columns = [-table["model"].to_numpy(), -table["distractor"].to_numpy()]
+    share = table[[f"share_{rank}" for rank in range(n_options)]].to_numpy()
+    for stage in range(2, n_options - 1):
+        share_stopping = np.maximum(share[:, stage], MIN_SHARE)
+        share_going_on = np.maximum(share[:, stage + 1 :].sum(axis=1), MIN_SHARE)
+        columns.append(np.log(share_going_on / share_stopping))
+    return np.column_stack(columns[: n_options - 1]).astype(np.float64)
 
 
 def mix(
@@ -261,24 +273,33 @@ def main() -> None:
     # of the questions are ranked anew for each part, by the answers outside the part.
     question = pairs.numbers["question"]
     option = answers["AnswerValue"].to_numpy()
+    # The number of options of each question, and the highest of these numbers: 4 in the challenge.
+    train_question = question[: len(answers)]
+    n_options = answer_options.number_by_question(answers, train_question, pairs.n_questions)
+    most_options = answer_options.count_options(answers)
     ranks = []
     for part in train_parts:
         rank_of_option = part.outcome_of_option[question[part.rows]]
         option_number = option[part.rows] - 1
         ranks.append(rank_of_option[np.arange(len(part.rows)), option_number])
     rank = np.concatenate(ranks)
+    # A question has a stage less than options.
+    n_stages = n_options[question] - 1
+    train_stages = np.concatenate([n_stages[part.rows] for part in train_parts])
 
     # With these two groups of features, there are logits that trees must improve on.
     has_start = {"model", "distractors"} <= set(groups)
     if has_start:
-        train_start = np.concatenate([start_logits(part.table) for part in train_parts])
-        template_start = start_logits(template_part.table)
+        starts = [start_logits(part.table, most_options) for part in train_parts]
+        train_start = np.concatenate(starts)
+        template_start = start_logits(template_part.table, most_options)
 
     random_state = np.random.RandomState(options.seed)
-    p_rank = np.ones((len(template), 4))
+    p_rank = np.ones((len(template), most_options))
     logged_stages = []
-    for stage, n_trees in enumerate(N_TREES):
-        reaches_stage = rank >= stage
+    for stage in range(most_options - 1):
+        n_trees = N_TREES[stage] if stage < len(N_TREES) else N_TREES_OF_LATER_STAGES
+        reaches_stage = (rank >= stage) & (train_stages > stage)
         goes_on = rank[reaches_stage] > stage
         n_stop, n_go_on = np.bincount(goes_on, minlength=2)
         if min(n_stop, n_go_on) >= MIN_STAGE_ANSWERS:
@@ -298,12 +319,14 @@ def main() -> None:
             # Too few answers for trees: the same probability for all rows. Laplace's rule of
             # succession keeps it above 0 and below 1.
             p_go_on = np.full(len(template), (n_go_on + 1) / (n_stop + n_go_on + 2))
+        # Nobody goes on after the last stage that the question has.
+        p_go_on[n_stages[template_part.rows] <= stage] = 0
         # An answer that stops at a stage has the stage's number as its rank.
         p_rank[:, stage] *= 1 - p_go_on
         p_rank[:, stage + 1 :] *= p_go_on[:, np.newaxis]
     log_losses(log_event, logged_stages)
 
-    # `p_rank` has a column for each rank, `p_option` one for each of the options 1 to 4.
+    # `p_rank` has a column for each rank, `p_option` one for each option, in their order.
     rank_of_option = template_part.outcome_of_option[question[template_part.rows]]
     p_option = np.take_along_axis(p_rank, rank_of_option, axis=1)
     prediction = 1 + p_option.argmax(axis=1)

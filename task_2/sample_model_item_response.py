@@ -19,7 +19,7 @@ Control-C ends the fit early and predicts with what it has learned so far.
 
 import argparse
 
-from common import cli, progress, run_log, sample_models, submission
+from common import answer_options, cli, progress, run_log, sample_models, submission
 from common.answer_context import find_contexts
 from common.answers import read_answers
 from common.item_response import DEFAULT_DIMENSIONS, ItemResponseOptions
@@ -70,6 +70,7 @@ def main() -> None:
         answers["QuestionId"],
         answers["AnswerValue"],
         answers["CorrectAnswer"],
+        n_options=answer_options.number_of_each(answers),
         context=train_context,
     )
     p_option = model.predict_proba(

@@ -9,10 +9,11 @@ Writes:  submission_task_2.csv and the zip to upload
 
 import argparse
 
-from common import cli, sample_models, schema, submission
+from common import answer_options, cli, sample_models, submission
 from common.answers import read_answers
 from common.probabilities import write_probabilities
 
+import numpy as np
 import pandas as pd
 
 TASK = 2
@@ -32,8 +33,10 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_option`.
+    # The options of all questions: 1 to 4 in the challenge.
+    options_of_test = range(1, answer_options.count_options(answers) + 1)
     question_counts = {}
-    for option in schema.OPTIONS:
+    for option in options_of_test:
         is_chosen = answers["AnswerValue"] == option
         question_counts[option] = answers.loc[is_chosen, "QuestionId"].value_counts()
     counts = pd.DataFrame(question_counts).fillna(0)
@@ -41,8 +44,11 @@ def main() -> None:
     overall_counts = counts.sum()
     counts = counts.reindex(template["QuestionId"].unique()).fillna(overall_counts)
 
-    # Laplace's rule of succession: no probability is 0 or 1.
-    p_by_question = (counts + 1).div(counts.sum(axis=1) + len(schema.OPTIONS), axis=0)
+    # Laplace's rule of succession: every option that the question has counts once more.
+    n_options = answer_options.number_by_id(answers, counts.index)
+    is_there = np.array(options_of_test) <= n_options[:, np.newaxis]
+    smoothed_counts = (counts + 1).where(is_there, 0)
+    p_by_question = smoothed_counts.div(smoothed_counts.sum(axis=1), axis=0)
     p_option = p_by_question.loc[template["QuestionId"]].to_numpy()
     # If options are tied, the first of them is predicted.
     prediction = 1 + p_option.argmax(axis=1)

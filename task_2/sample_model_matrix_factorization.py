@@ -9,7 +9,7 @@ Scores:  accuracy 0.5679 on real answers (SD over ten splits: 0.0018), majority 
 
 The model: an answer is a chain of up to three decisions between yes and no. Is the option the
 correct one? If not, is it the most popular wrong one? If not, is it the second most popular one?
-Each question has three decisions. Student s says yes in decision d with probability
+Each question of four options has three decisions. Student s says yes in decision d with probability
     sigmoid(easiness[d] + ability[s] · loading[d])
 where ability and loading are short vectors. Quadratic penalties (Gaussian priors) keep abilities
 near 0, first loadings near 1 (for wrong options near 0.3) and all other loadings near 0, unless
@@ -24,7 +24,7 @@ Control-C ends the fit early and predicts with what it has learned so far.
 import argparse
 from dataclasses import dataclass
 
-from common import cli, progress, run_log, sample_models, submission
+from common import answer_options, cli, progress, run_log, sample_models, submission
 from common.answers import find_ids, number_ids, read_answers
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
@@ -39,8 +39,10 @@ TASK = 2
 # fixes the scale of abilities and loadings.
 EASINESS_PENALTY = 1.0
 # A question has three decisions: is the answer right; if not, is it the most popular wrong option;
-# if not, is it the second most popular one? These are the prior means of their first loadings.
-FIRST_LOADINGS = (1.0, 0.3, 0.3)
+# if not, is it the second most popular one? These are the prior means of the first loadings of the
+# first decision, and of the others.
+FIRST_LOADING = 1.0
+FIRST_LOADING_OF_OTHERS = 0.3
 FIRST_LOADING_PENALTY = 10.0
 LOADING_PENALTY = 30.0
 # Training answers that an iteration handles per second, to estimate the run time. Measured on files
@@ -124,23 +126,30 @@ def ridge_step(
 
 
 def rank_options(
-    question: IntArray, option: IntArray, correct_option: IntArray, n_questions: int
+    question: IntArray,
+    option: IntArray,
+    correct_option: IntArray,
+    n_questions: int,
+    n_options: int,
 ) -> IntArray:
-    """Return the rank of each option of each question, shape (n_questions, 4).
+    """Return the rank of each option of each question, shape (n_questions, n_options).
 
-    Rank 0 is the correct option, 1 the most popular wrong one, 3 the least popular. The last
-    question stands for unknown ids: its options are ranked by all answers together.
+    Rank 0 is the correct option, 1 the most popular wrong one, and so on. Options that a question
+    does not have rank last, since nobody chose them. The last question stands for unknown ids: its
+    options are ranked by all answers together.
 
     Parameters
     ----------
     question, option, correct_option
         For each answer, the number of its question, the option that the student chose, and the
-        correct option. Options are numbered from 0 to 3.
+        correct option. Options are numbered from 0.
     n_questions
         Number of questions, with the last one.
+    n_options
+        Number of options of the question that has most, usually 4.
     """
-    n_chosen = np.bincount(4 * question + option, minlength=4 * n_questions)
-    popularity = n_chosen.reshape(n_questions, 4).astype(float)
+    n_chosen = np.bincount(n_options * question + option, minlength=n_options * n_questions)
+    popularity = n_chosen.reshape(n_questions, n_options).astype(float)
     popularity[-1] = popularity.sum(axis=0)
     # Infinite popularity puts the correct option first.
     popularity[question, correct_option] = np.inf
@@ -150,37 +159,48 @@ def rank_options(
 
 
 def list_decisions(
-    student: IntArray, question: IntArray, rank: IntArray, n_students: int, n_questions: int
+    student: IntArray, question: IntArray, rank: IntArray, n_students: int, n_decisions: IntArray
 ) -> csr_matrix:
-    """Return all decisions of the answers: 1 for yes, 0 for no, shape (n_students, 3 n_questions).
+    """Return all decisions of the answers, 1 for yes and 0 for no, with a row for each student.
 
     An answer of rank 0, the correct option, is a yes in decision 0 of its question. Rank 1 is a no
-    in decision 0 and a yes in decision 1. Rank 2 is a no in decisions 0 and 1 and a yes in decision
-    2. Rank 3 is a no in all three. The decisions of question q are the columns 3 q, 3 q + 1 and
-    3 q + 2.
+    in decision 0 and a yes in decision 1, and so on. The last rank is a no in all decisions.
+    `n_decisions` has the number of decisions of each question. Where the highest is 3, question q
+    has the columns 3 q, 3 q + 1 and 3 q + 2.
     """
+    most = int(n_decisions.max())
     # Decisions after the first yes are not taken.
-    is_taken = rank[:, None] >= np.arange(3)
+    is_taken = rank[:, None] >= np.arange(most)
+    is_taken &= n_decisions[question][:, None] > np.arange(most)
     answer_row, decision = np.nonzero(is_taken)
     is_yes = (rank[answer_row] == decision).astype(np.float32)
-    column = 3 * question[answer_row] + decision
-    return csr_matrix((is_yes, (student[answer_row], column)), (n_students, 3 * n_questions))
+    column = most * question[answer_row] + decision
+    shape = n_students, most * len(n_decisions)
+    return csr_matrix((is_yes, (student[answer_row], column)), shape)
 
 
-def decision_prior(rank: IntArray, n_questions: int, n_dimensions: int) -> Prior:
-    """Return the prior of the vectors of all decisions, three for each question.
+def decision_prior(
+    rank: IntArray, n_decisions_of_answer: IntArray, n_questions: int, n_dimensions: int
+) -> Prior:
+    """Return the prior of the vectors of all decisions, three for each question of four options.
 
     Decision d of a question separates the answers of rank d (yes) from those of higher rank (no).
     Rank 0 is the correct option, rank 1 the most popular wrong option. The vector of a decision
     holds the easiness, which is the logit of a yes for a student whose abilities are all 0, and the
-    loadings, which multiply the student's abilities. `rank` is the rank of each training answer.
+    loadings, which multiply the student's abilities.
+
+    `rank` is the rank of each training answer, `n_decisions_of_answer` the number of decisions of
+    its question.
     """
-    # Adding 1 to all counts keeps the logarithms finite.
-    counts = np.bincount(rank, minlength=4) + 1
-    mean_of_question = np.zeros((3, 1 + n_dimensions))
-    for decision in range(3):
+    most = int(n_decisions_of_answer.max())
+    mean_of_question = np.zeros((most, 1 + n_dimensions))
+    for decision in range(most):
+        has_decision = n_decisions_of_answer > decision
+        # Adding 1 to all counts keeps the logarithms finite.
+        counts = np.bincount(rank[has_decision], minlength=most + 1) + 1
         log_odds_of_yes = np.log(counts[decision] / counts[decision + 1 :].sum())
-        mean_of_question[decision, :2] = log_odds_of_yes, FIRST_LOADINGS[decision]
+        first_loading = FIRST_LOADING if decision == 0 else FIRST_LOADING_OF_OTHERS
+        mean_of_question[decision, :2] = log_odds_of_yes, first_loading
     mean = np.tile(mean_of_question, (n_questions, 1))
     penalty = np.array(
         [EASINESS_PENALTY, FIRST_LOADING_PENALTY] + [LOADING_PENALTY] * (n_dimensions - 1)
@@ -193,10 +213,10 @@ def fit(
 ) -> tuple[FloatArray, FloatArray]:
     """Fit the vectors of students and decisions in turns; return both, a row for each.
 
-    A question has three decisions between yes and no: is the answer the correct option; if not, is
-    it the most popular wrong option; if not, is it the second most popular one? `choices` has a row
-    for each student and a column for each decision: 1 for a yes, 0 for a no. `prior` is the prior
-    of the decisions.
+    A question of four options has three decisions between yes and no: is the answer the correct
+    option; if not, is it the most popular wrong option; if not, is it the second most popular one?
+    `choices` has a row for each student and a column for each decision: 1 for a yes, 0 for a no.
+    `prior` is the prior of the decisions.
     """
     k = options.dimensions
     n_students, n_decisions = choices.shape
@@ -255,28 +275,36 @@ def main() -> None:
     n_questions = len(question_ids) + 1
     option = answers["AnswerValue"].to_numpy() - 1
     correct_option = answers["CorrectAnswer"].to_numpy() - 1
-    rank_of_option = rank_options(question, option, correct_option, n_questions)
+    n_options = answer_options.number_by_question(answers, question, n_questions)
+    most_options = answer_options.count_options(answers)
+    rank_of_option = rank_options(question, option, correct_option, n_questions, most_options)
     rank = rank_of_option[question, option]
-    choices = list_decisions(student, question, rank, n_students, n_questions)
+    # A question has a decision less than options.
+    n_decisions = n_options - 1
+    choices = list_decisions(student, question, rank, n_students, n_decisions)
+    prior = decision_prior(rank, n_decisions[question], n_questions, options.dimensions)
     # Save memory during the fit.
     del student, question, option, correct_option
 
-    prior = decision_prior(rank, n_questions, options.dimensions)
     students, decisions = fit(choices, prior, options)
 
     template_student = find_ids(student_ids, template["UserId"])
     template_question = find_ids(question_ids, template["QuestionId"])
-    p_rank = np.empty((len(template), 4), np.float32)
-    # An answer has rank 0, 1 or 2 if its first yes is in this decision of its question, and rank 3
-    # if all three decisions are no. `p_no` is the probability that all decisions so far are no.
+    p_rank = np.empty((len(template), most_options), np.float32)
+    # With four options, an answer has rank 0, 1 or 2 if its first yes is in this decision of its
+    # question, and rank 3 if all three decisions are no. `p_no` is the probability that all
+    # decisions so far are no.
     p_no = np.ones(len(template), np.float32)
-    for rank_of_yes in range(3):
-        template_decision = 3 * template_question + rank_of_yes
+    most_decisions = most_options - 1
+    for rank_of_yes in range(most_decisions):
+        template_decision = most_decisions * template_question + rank_of_yes
         p_yes = expit(compute_logits(students, decisions, template_student, template_decision))
+        # All that is left goes to the last option that the question has.
+        p_yes[n_decisions[template_question] <= rank_of_yes] = 1
         p_rank[:, rank_of_yes] = p_no * p_yes
         p_no *= 1 - p_yes
-    p_rank[:, 3] = p_no
-    # `p_rank` has a column for each rank, `p_option` one for each of the options 1 to 4.
+    p_rank[:, most_decisions] = p_no
+    # `p_rank` has a column for each rank, `p_option` one for each option, in their order.
     p_option = np.take_along_axis(p_rank, rank_of_option[template_question], axis=1)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------

@@ -19,7 +19,7 @@ import argparse
 import atexit
 import os
 
-from common import cli, progress, run_log, sample_models, submission
+from common import answer_options, cli, progress, run_log, sample_models, submission
 from common.adam import Adam
 from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
@@ -45,23 +45,28 @@ class PartialVAE(nn.Module):
 
     In the papers, one network computes h(question, answer) for each answer, and a second network
     turns the sum of h over the set into mean and variance of q(z). Here h is a table, since an
-    answer is only one of four options: it holds k scores s and k precisions t > 0 for each question
+    answer is only one of few options: it holds k scores s and k precisions t > 0 for each question
     and each option. Bayes' rule for Gaussian evidence replaces the second network:
     variance = 1 / (1 + Σt), mean = variance · Σs. Without answers q(z) is the prior N(0, I).
 
-    An option has the category (option - correct option) modulo 4, so that category 0 is correct. In
-    a batch, `answer` holds the number 4 · question + category of each answer. The answers of the
-    first student come first, then those of the second, and so on. `count` is the number of answers
-    of each student.
+    An option has the category (option - correct option) modulo the number of options, so that
+    category 0 is correct. In a batch, `answer` holds a number for each answer: K · question +
+    category, where K is the number of options of the question that has most, usually 4. The answers
+    of the first student come first, then those of the second, and so on. `count` is the number of
+    answers of each student.
     """
 
-    def __init__(self, counts: Tensor, k: int) -> None:
+    def __init__(self, counts: Tensor, n_options: Tensor, k: int) -> None:
         """Set the initial parameters.
 
-        `counts`, shape (questions, 4), holds how many answers to each question have each of the
-        four categories. `k` is the length of z.
+        `counts`, shape (questions, K), holds how many answers to each question have each category.
+        `n_options` has the number of options of each question. `k` is the length of z.
         """
         super().__init__()
+        self.n_categories = counts.shape[1]
+        # The categories that a question does not have.
+        self.is_missing = torch.arange(self.n_categories) >= n_options[:, None]
+        self.some_are_missing = bool(self.is_missing.any())
         # The logits of a softmax over the categories.
         logit = torch.log((counts + 1) / (counts + 1).sum(dim=1, keepdim=True))
         self.intercept = nn.Parameter(logit.mean(dim=0))
@@ -71,22 +76,23 @@ class PartialVAE(nn.Module):
         # the popularity. At the start only z[0] acts, on category 0, the correct option: it is the
         # ability. Each answer tells little at the start: its precision is
         # softplus(raw_precision) = softplus(-2) = 0.13.
-        loading = torch.zeros(4, k)
+        n = self.n_categories
+        loading = torch.zeros(n, k)
         loading[0, 0] = 1
         self.loading = nn.Parameter(loading)
-        self.loading_slope = nn.Parameter(torch.zeros(4, k))
-        self.own_loading = nn.Parameter(0.1 * torch.randn(len(logit), 4, k))
-        self.score = nn.Parameter(0.1 * torch.randn(4, k))
-        self.own_score = nn.Parameter(torch.zeros(len(logit), 4, k))
-        self.raw_precision = nn.Parameter(torch.full((4, k), -2.0))
-        self.own_raw_precision = nn.Parameter(torch.zeros(len(logit), 4, k))
+        self.loading_slope = nn.Parameter(torch.zeros(n, k))
+        self.own_loading = nn.Parameter(0.1 * torch.randn(len(logit), n, k))
+        self.score = nn.Parameter(0.1 * torch.randn(n, k))
+        self.own_score = nn.Parameter(torch.zeros(len(logit), n, k))
+        self.raw_precision = nn.Parameter(torch.full((n, k), -2.0))
+        self.own_raw_precision = nn.Parameter(torch.zeros(len(logit), n, k))
 
     def encode(self, answer: Tensor, count: Tensor, shown: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and variance of q(z) of each student, a row for each.
 
         `shown` is 1 for an answer to use and 0 for an answer to leave out.
         """
-        # Row 4 · question + category of the table holds k scores and k precisions. softplus makes
+        # Row K · question + category of the table holds k scores and k precisions. softplus makes
         # the precisions positive.
         precision = functional.softplus(self.raw_precision + self.own_raw_precision)
         table = torch.cat([self.score + self.own_score, precision], dim=2).flatten(0, 1)
@@ -105,7 +111,10 @@ class PartialVAE(nn.Module):
         loading = self.loading + self.popularity[:, :, None] * self.loading_slope + self.own_loading
         # index_select sums gradients in a fixed order, unlike z[student]: runs are reproducible.
         product = loading.index_select(0, question) * z.index_select(0, student)[:, None]
-        return self.intercept + self.popularity.index_select(0, question) + product.sum(dim=2)
+        logit = self.intercept + self.popularity.index_select(0, question) + product.sum(dim=2)
+        if self.some_are_missing:
+            logit = logit.masked_fill(self.is_missing.index_select(0, question), -torch.inf)
+        return logit
 
     def forward(self, answer: Tensor, count: Tensor, weight: float) -> Tensor:
         """Return the loss of a batch: -`weight` · ELBO - log prior of the parameters.
@@ -121,9 +130,9 @@ class PartialVAE(nn.Module):
         shown = torch.rand(len(answer)) < shown_share[student]
         mean, variance = self.encode(answer, count, shown.float())
         z = mean + variance.sqrt() * torch.randn_like(mean)
-        # An answer is the number 4 · question + category.
-        question = answer // 4
-        category = (answer % 4).long()
+        # An answer is the number K · question + category.
+        question = answer // self.n_categories
+        category = (answer % self.n_categories).long()
         logits = self.decode(z, student, question)
         # -ELBO is the negative log likelihood plus the divergence of q(z) from the prior of z.
         nll = functional.cross_entropy(logits, category, reduction="sum")
@@ -240,19 +249,24 @@ def main() -> None:
     question_ids, question = number_ids(answers["QuestionId"])
     n_students = len(student_ids) + 1
     n_questions = len(question_ids) + 1
-    # The correct option of each question, 1 to 4. If the rows of a question disagree, the last row
+    # The number of options of each question, 4 in the challenge, and the highest of these numbers.
+    n_options = answer_options.number_by_question(answers, question, n_questions)
+    most_options = answer_options.count_options(answers)
+    # The correct option of each question, from 1. If the rows of a question disagree, the last row
     # counts. For unknown questions, it is the option chosen most often.
     correct_option = np.full(n_questions, answers["AnswerValue"].mode()[0], np.int8)
     correct_option[question] = answers["CorrectAnswer"]
-    # The categories are 0 for the correct option and 1 to 3 for the options after it, cyclically.
-    category = (answers["AnswerValue"].to_numpy() - correct_option[question]) % 4
+    # The categories are 0 for the correct option and 1, 2 and so on for the options after it,
+    # cyclically.
+    option = answers["AnswerValue"].to_numpy()
+    category = (option - correct_option[question]) % n_options[question]
     # `PartialVAE` takes an answer as one number, and the answers of a student one after the other.
     order_by_student = np.argsort(student, kind="stable")
-    answer = torch.as_tensor((4 * question + category)[order_by_student])
+    answer = torch.as_tensor((most_options * question + category)[order_by_student])
     count = torch.as_tensor(np.bincount(student, minlength=n_students))
     # For each question, how many answers have each category.
-    counts_of_question = answer.bincount(minlength=4 * n_questions).view(-1, 4)
-    model = PartialVAE(counts_of_question, options.dimensions)
+    counts = answer.bincount(minlength=most_options * n_questions).view(-1, most_options)
+    model = PartialVAE(counts, torch.as_tensor(n_options), options.dimensions)
     train(model, answer, count, options)
 
     template_student = torch.as_tensor(find_ids(student_ids, template["UserId"]))
@@ -261,8 +275,12 @@ def main() -> None:
         z, _ = model.encode(answer, count, torch.ones(len(answer)))
         logits = model.decode(z, template_student, torch.as_tensor(template_question))
     p_category = logits.softmax(dim=1).cpu().numpy()
-    # `p_category` has a column for each category, `p_option` one for each of the options 1 to 4.
-    category_of_option = (np.arange(1, 5) - correct_option[template_question][:, np.newaxis]) % 4
+    # `p_category` has a column for each category, `p_option` one for each option, in their order.
+    template_options = n_options[template_question][:, np.newaxis]
+    distance = np.arange(1, most_options + 1) - correct_option[template_question][:, np.newaxis]
+    # The options that a question does not have take the categories that it does not have.
+    is_there = np.arange(most_options) < template_options
+    category_of_option = np.where(is_there, distance % template_options, np.arange(most_options))
     p_option = np.take_along_axis(p_category, category_of_option, axis=1)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------

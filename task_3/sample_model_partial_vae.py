@@ -24,7 +24,7 @@ Control-C ends the training and ranks by what has been learned so far.
 
 import argparse
 
-from common import cli, progress, sample_models, schema, submission
+from common import answer_options, cli, progress, sample_models, submission
 from common.adam import Adam
 from common.answers import read_answers
 
@@ -36,7 +36,6 @@ from torch.optim.lr_scheduler import OneCycleLR
 from torch.special import entr
 
 TASK = 3
-N_OPTIONS = len(schema.OPTIONS)
 N_STEPS = 600
 # Number of students in a batch.
 BATCH_SIZE = 128
@@ -78,15 +77,16 @@ class PartialVAE(nn.Module):
         self.intercept = nn.Parameter(share.log())
         # At the start only the first dimension of z acts. It is the ability: it favours the right
         # option, which is option 0 here.
-        start_of_loading = torch.zeros(N_OPTIONS, k)
+        n_options = share.shape[1]
+        start_of_loading = torch.zeros(n_options, k)
         start_of_loading[0, 0] = 1
         self.shared_loading = nn.Parameter(start_of_loading)
         self.own_loading = nn.Parameter(0.1 * torch.randn(*share.shape, k))
         # The evidence of an answer is k scores, followed by k numbers that softplus turns into
         # precisions. Scores start near 0. Precisions start at softplus(-2) = 0.13, so that an
         # answer tells little.
-        start_of_score = 0.1 * torch.randn(N_OPTIONS, k)
-        start_of_precision = torch.full((N_OPTIONS, k), -2.0)
+        start_of_score = 0.1 * torch.randn(n_options, k)
+        start_of_precision = torch.full((n_options, k), -2.0)
         self.shared_evidence = nn.Parameter(torch.cat([start_of_score, start_of_precision], dim=1))
         self.own_evidence = nn.Parameter(torch.zeros(*share.shape, 2 * k))
 
@@ -136,11 +136,14 @@ def main() -> None:
     torch.manual_seed(options.seed)
     student_ids, row = np.unique(answers["UserId"], return_inverse=True)
     question_ids, column = np.unique(answers["QuestionId"], return_inverse=True)
-    # 0 without an answer, 1 for the right option, 2 to 4 for the options after it, cyclically.
+    n_options = answer_options.count_options(answers)
+    # 0 without an answer, 1 for the right option, 2 to 4 for the options after it, cyclically. (If
+    # questions have more or fewer options than four, up to another number.)
     table = np.zeros((len(student_ids), len(question_ids)), np.int64)
-    table[row, column] = 1 + (answers["AnswerValue"] - answers["CorrectAnswer"]) % N_OPTIONS
+    distance = answers["AnswerValue"] - answers["CorrectAnswer"]
+    table[row, column] = 1 + distance % answer_options.number_of_each(answers)
     # Add one answer to each option, so that no share is 0.
-    n_chosen = [(table == option).sum(axis=0) for option in range(1, N_OPTIONS + 1)]
+    n_chosen = [(table == option).sum(axis=0) for option in range(1, n_options + 1)]
     count = 1 + np.stack(n_chosen, axis=1)
     share = torch.tensor(count / count.sum(axis=1, keepdims=True), dtype=torch.float32)
     model = PartialVAE(share, options.dimensions)
@@ -151,7 +154,7 @@ def main() -> None:
         for _ in steps:
             batch = torch.randperm(len(table))[:BATCH_SIZE]
             # Without class 0, "no answer", questions without an answer are all 0.
-            x = functional.one_hot(torch.from_numpy(table)[batch], 1 + N_OPTIONS)[:, :, 1:].float()
+            x = functional.one_hot(torch.from_numpy(table)[batch], 1 + n_options)[:, :, 1:].float()
             # The encoder sees all answers of every second student, and a random share of the
             # answers of the other students.
             shown_share = torch.rand(len(x), 1, 1)

@@ -30,7 +30,7 @@ from common import (
     source_code,
     submission,
 )
-from common.answers import read_answers
+from common.answers import read_answers, read_right_or_wrong
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 from common.evaluation import entry_origin
@@ -114,9 +114,8 @@ def main() -> None:
     most_probable = blended.argmax(axis=1)
     value = most_probable + TASKS[task].column.low
     submission.write_predictions(template, task, value, paths.output)
-    # With two categories, the file holds only the probability of the second one.
-    is_binary = len(TASKS[task].values) == 2
-    probabilities = blended[:, 1] if is_binary else blended
+    # Without options, a file of probabilities holds that of a right answer alone.
+    probabilities = blended if TASKS[task].needs_options else blended[:, 1]
     write_probabilities(template, task, probabilities, probabilities_path)
     print(
         f"written: {cli.show(paths.output)}, the zip and the probabilities beside it "
@@ -133,6 +132,12 @@ def require_one_task(files: Sequence[Probabilities]) -> None:
         if file.task != first.task:
             raise InputError(
                 f"{file.path}: is of task {file.task}, and {first.path} of task {first.task}"
+            )
+        n_categories = file.value.shape[1]
+        if n_categories != first.value.shape[1]:
+            raise InputError(
+                f"{file.path}: holds probabilities of {n_categories} options, and {first.path} of "
+                f"{first.value.shape[1]}, expected files for the same answers"
             )
 
 
@@ -210,10 +215,10 @@ def predict_held_out(commands: Sequence[Command], paths: sample_models.Paths, ta
 
     Raises `InputError` if there are too few answers.
     """
-    train = paths.train
-    # True: the columns of answer options are required. None: they are read if they are present.
-    reads_options = True if TASKS[task].needs_options else None
-    answers = read_answers(train, options=reads_options, ids=True)
+    if TASKS[task].needs_options:
+        answers = read_answers(train, options=True, ids=True)
+    else:
+        answers = read_right_or_wrong(train)
     is_held_out = hold_out_answers(len(answers), _HELD_OUT, seed=0)
     if is_held_out.all() or not is_held_out.any():
         raise InputError(f"{train}: holds too few answers to hold some out, expected more")

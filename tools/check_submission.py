@@ -21,9 +21,10 @@ import sys
 import tempfile
 from codecs import BOM_UTF8
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from common import cli, layout, provenance, reading, source_code, submission
+from common import answer_options, cli, layout, provenance, reading, source_code, submission
 from common.adaptive import entry_files
 from common.adaptive.entry_files import ENTRY_FILE, unpack
 from common.adaptive.playing import N_DRY_RUN_STUDENTS, dry_run
@@ -151,10 +152,14 @@ def describe_shares(task: Task, predicted: Array, train: Path) -> list[str]:
     column = task.column
     values_by_title = {"predicted": predicted}
     if train.is_file():
-        answers = reading.read_table(train, [column])
+        source = reading.file_source(train)
+        column = answer_options.column_in(source, column)
+        answers = reading.read_table(source, [column])
         values_by_title[cli.show(train)] = answers[column.name].to_numpy()
+    # The training answers to a test may lack its highest option.
+    column = replace(column, high=max(column.high, int(predicted.max())))
     lines = [as_line(column.name, list(values_by_title))]
-    for value, name in zip(task.values, task.value_names, strict=True):
+    for value, name in zip(column.values, task.name_values(column), strict=True):
         label = f"{value} {name}" if column.is_boolean else f"{value}"
         shares = [f"{np.mean(values == value):.1%}" for values in values_by_title.values()]
         lines.append(as_line(label, shares))

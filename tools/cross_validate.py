@@ -49,7 +49,7 @@ from common.adaptive.setting import (
 )
 from common.adaptive.weights import TRAINER, WEIGHTS, copy_package
 from common.adaptive.weights_origin import find_weights_origin, judge_weights
-from common.answers import read_answers
+from common.answers import read_answers, read_right_or_wrong
 from common.arrays import BoolArray
 from common.errors import InputError, quote
 from common.evaluation import entry_origin, outcomes, pairs, record
@@ -265,9 +265,10 @@ def run_folds(
     options: argparse.Namespace, task: Task, train: Path, code: EntryCode, flags: Sequence[str]
 ) -> list[FoldRun]:
     """Run an entry on every fold; print each score."""
-    # True: the columns of answer options are required. None: they are read if they are present.
-    reads_options = True if task.needs_options else None
-    answers = read_answers(train, options=reads_options, ids=True)
+    if task.needs_options:
+        answers = read_answers(train, options=True, ids=True)
+    else:
+        answers = read_right_or_wrong(train)
     metadata_dir = script_runs.metadata_of(train, options.metadata_dir)
     runs = []
     n_runs = options.repeats * options.folds

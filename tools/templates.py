@@ -83,6 +83,9 @@ def pair_rows(sources: Sequence[Path]) -> pd.DataFrame:
     The order by AnswerId mixes public and private pairs.
     """
     columns = [schema.QUESTION_ID, schema.USER_ID, schema.ANSWER_ID]
+    headers = [reading.read_header(reading.file_source(source)) for source in sources]
+    if all(schema.NUMBER_OF_OPTIONS.name in header for header in headers):
+        columns.append(schema.NUMBER_OF_OPTIONS)
     rows = pd.concat([reading.read_table(source, columns) for source in sources])
     rows = rows.sort_values("AnswerId", kind="stable")
     # As in the official template, the column of row numbers has no name.

@@ -16,7 +16,6 @@ from common.answer_features.pairs import MINUTES_PER_NUMBER, SUBJECT_LEVELS, Pai
 from common.arrays import Array, BoolArray, FloatArray, IntArray
 from common.errors import InputError
 from common.item_response import ItemResponse, ItemResponseOptions
-from common.item_response.options import N_OPTIONS
 
 import numpy as np
 import pandas as pd
@@ -170,6 +169,7 @@ def options(asked: Asked) -> Columns:
         known.question,
         known.option,
         known.correct_option,
+        n_options=known.n_options_of_question[known.question],
         context=asked.pairs.context[known.rows],
     )
     probability = fitted.predict_proba(asked.student, asked.question, context=asked.context)
@@ -200,15 +200,16 @@ def distractors(asked: Asked) -> Columns:
     The columns share_0, share_1 and so on are the shares of the known answers that chose the right
     option, the most popular wrong option and so on. The column distractor is the logit of a
     probability: that the student, if wrong, chooses the most popular wrong option. An item response
-    model of the known wrong answers estimates this probability. Without wrong answers, the column
-    is 0.
+    model of the known wrong answers estimates this probability, without answers to questions that
+    have only one wrong option. Without wrong answers, the column is 0.
     """
     known = asked.known
     columns = _columns_by_rank("share", known.option_share[asked.question], asked)
     # The rank of the option chosen in each known answer: 0 for the right option, 1 for the most
     # popular wrong one, and so on.
     rank = known.outcome_of_option[known.question, known.option - 1]
-    wrong = np.flatnonzero(rank > 0)
+    has_choice = known.n_options_of_question[known.question] > 2
+    wrong = np.flatnonzero((rank > 0) & has_choice)
     columns["distractor"] = np.zeros(len(asked))
     if len(wrong):
         # Fit the model to "most popular or not" in place of "right or wrong".
@@ -491,7 +492,7 @@ def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
     """
     known = asked.known
     habit_by_position = []
-    for position in range(N_OPTIONS):
+    for position in range(known.n_options):
         is_chosen = known.option == position + 1
         excess = is_chosen - known.option_share[known.question, position]
         habit, _ = _mean_in(key, asked, excess)

@@ -1,5 +1,6 @@
 """The outcomes that features may use, and the statistics of them that several groups share."""
 
+from common import answer_options
 from common.answer_features.pairs import Pairs
 from common.arrays import BoolArray, FloatArray, IntArray
 from common.item_response import ItemResponse
@@ -51,6 +52,10 @@ class Known:
         `is_correct` minus its expectation: question rate + student rate, clipped to 0.05 to 0.95.
     option, correct_option : array of int8, shape (known answers,)
         The option chosen and the right one, from 1. Empty without options in the answers.
+    n_options : int
+        Number of options of the question that has most.
+    n_options_of_question : array of int8, shape (questions,)
+        Number of options of each question; `n_options` for a question without training answers.
     option_share : array of float32, shape (questions, options)
         Share of each option among the answers to a question, shrunk towards the option's share
         among all known answers. No columns without options in the answers.
@@ -89,6 +94,10 @@ class Known:
         self.correct_option: IntArray = np.empty(0, np.int8)
         self.outcome_of_option: IntArray = np.empty(0, np.int8)
         self.option_share: FloatArray = np.empty((pairs.n_questions, 0), np.float32)
+        self.n_options = answer_options.count_options(answers)
+        self.n_options_of_question = answer_options.number_by_question(
+            answers, pairs.numbers["question"][: len(answers)], pairs.n_questions
+        )
         if "AnswerValue" in known_answers:
             self.option = known_answers["AnswerValue"].to_numpy()
             self.correct_option = known_answers["CorrectAnswer"].to_numpy()
@@ -110,16 +119,25 @@ class Known:
 
         The right option has rank 0, the most popular wrong one rank 1, and so on.
         """
-        count = count_options(self.question, self.option, n_questions)
+        count = count_options(self.question, self.option, n_questions, self.n_options)
         n_answers = count.sum(axis=1, keepdims=True)
         overall_share = count.sum(axis=0) / len(self.rows)
         share = (count + _PRIOR_COUNT * overall_share) / (n_answers + _PRIOR_COUNT)
+        is_missing = np.arange(self.n_options) >= self.n_options_of_question[:, None]
+        if is_missing.any():
+            # Options that a question does not have.
+            share[is_missing] = 0
+            share /= share.sum(axis=1, keepdims=True)
         self.option_share = share.astype(np.float32)
-        rank = order_options(self.question, self.option, self.correct_option, n_questions)
+        rank = order_options(
+            self.question, self.option, self.correct_option, n_questions, self.n_options
+        )
         # The right option of a question without known answers is unknown: rank its options by their
-        # shares among all known answers. The argsort of an argsort is each element's rank.
-        rank_by_share = np.argsort(np.argsort(-overall_share, kind="stable"))
-        rank[n_answers[:, 0] == 0] = rank_by_share
+        # shares among all known answers. Options that the question does not have rank last. The
+        # argsort of an argsort is each element's rank.
+        is_unknown = n_answers[:, 0] == 0
+        key = np.where(is_missing[is_unknown], np.inf, -overall_share)
+        rank[is_unknown] = np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1)
         self.outcome_of_option = rank
 
     @property

@@ -8,7 +8,6 @@ from common.answer_features.known import Known
 from common.answer_features.pairs import Pairs
 from common.arrays import FloatArray, IntArray
 from common.item_response.observations import sort_answers
-from common.item_response.options import N_OPTIONS
 from common.threads import N_THREADS, in_threads
 
 import numpy as np
@@ -60,7 +59,7 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
     student = pairs.numbers["student"][rows]
     question = pairs.numbers["question"][rows]
     n_rows = len(rows)
-    n_options = N_OPTIONS if known.has_options else 0
+    n_options = known.n_options if known.has_options else 0
     n_shown = _N_OPTIONS_SHOWN if known.has_options else 0
     powers = PRIOR_WEIGHT_BY_POWER
     summary = NearestAnswers(
@@ -147,7 +146,7 @@ def _excess_over_share(known: Known, answer: IntArray) -> FloatArray:
     `answer` holds positions in `known`, shape (rows, answers). The result has shape (rows, answers,
     options), and is 0 where `answer` is -1.
     """
-    is_chosen = known.option[answer][:, :, None] == np.arange(1, N_OPTIONS + 1)
+    is_chosen = known.option[answer][:, :, None] == np.arange(1, known.n_options + 1)
     excess = is_chosen - known.option_share[known.question[answer]]
     return np.where((answer >= 0)[:, :, None], excess, 0)
 

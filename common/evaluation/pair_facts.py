@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from common import cli, metadata, provenance, reading, schema
+from common import answer_options, cli, metadata, provenance, reading, schema
 from common.answers import find_rows, number_ids, pair_keys
 from common.arrays import Array, IntArray
 from common.errors import InputError
@@ -143,12 +143,14 @@ def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFram
     """Read the training answers, with AnswerIds if there are answer metadata."""
     provenance.require_current([_require(train)])
     columns = [schema.USER_ID, schema.QUESTION_ID, schema.IS_CORRECT]
+    header = reading.read_header(reading.file_source(train))
     if task.needs_options:
-        columns += [schema.CORRECT_ANSWER, schema.ANSWER_VALUE]
-    has_ids = schema.ANSWER_ID.name in reading.read_header(reading.file_source(train))
+        columns += answer_options.columns_of_answers(header)
+    has_ids = schema.ANSWER_ID.name in header
     if has_ids and reading.is_there(folder / task.data.answer_metadata):
         columns.append(schema.ANSWER_ID)
-    return reading.read_table(train, columns)
+    answers = reading.read_table(train, columns)
+    return answer_options.state_number(answers, header) if task.needs_options else answers
 
 
 def _describe_questions(
@@ -177,8 +179,10 @@ def _describe_questions(
     if task.needs_options:
         # All answers to a question should have the same right option. If not, take the most
         # frequent.
-        n_right_option = _count_values(answers, schema.CORRECT_ANSWER, question, n_questions)
-        names = [f"option {option}" for option in schema.OPTIONS]
+        n_options = answer_options.count_options(answers)
+        right_column = replace(schema.CORRECT_ANSWER, high=n_options)
+        n_right_option = _count_values(answers, right_column, question, n_questions)
+        names = task.name_values(right_column)
         # The page shows the groups in this order: first 0, "not known", then the options.
         group = np.where(n > 0, 1 + n_right_option.argmax(axis=1), 0)
         facts[groupings.RIGHT_OPTION.key] = _categorical(group, _NOT_KNOWN, *names)
@@ -197,6 +201,8 @@ def _predict_majority(
     `question` holds for each answer the index of its question, -1 if the question is not scored.
     """
     column = task.column
+    if task.needs_options:
+        column = replace(column, high=answer_options.count_options(answers))
     counts = _count_values(answers, column, question, n_questions)
     overall_counts = np.bincount(answers[column.name] - column.low, minlength=counts.shape[1])
     has_no_answers = counts.sum(axis=1) == 0

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from common import (
+    answer_options,
     charts,
     cli,
     fingerprints,
@@ -36,6 +37,7 @@ from common.evaluation.record import Evaluation
 from common.metrics import ProbabilityScores, Score
 from common.origin import Origin
 from common.probabilities import read_probabilities
+from common.schema import Column
 from common.tasks import LOCAL, Task
 
 import numpy as np
@@ -51,6 +53,8 @@ class Matched:
     phase: str
     submission: Path
     reference: Path
+    # The column that is predicted, with the highest option of these data.
+    column: Column
     # UserId, QuestionId, truth and predicted of every pair, in the order of the reference.
     pairs: pd.DataFrame
     # A sentence about the rows of the submission that are not scored; "" if all are scored.
@@ -69,11 +73,13 @@ def match(task: Task, submission_path: Path, reference_path: Path, phase: str = 
     raises `InputError`. For another `phase`, all extra rows are ignored.
     """
     source = submission.submission_source(submission_path, task.number, reference_path)
-    reference = submission.read_pair_values(reading.file_source(reference_path), task.column)
-    predictions = submission.read_pair_values(source, task.column)
+    reference_source = reading.file_source(reference_path)
+    column = answer_options.column_in(reference_source, task.column)
+    reference = submission.read_pair_values(reference_source, column)
+    predictions = submission.read_pair_values(source, column)
     rows, is_extra = submission.find_pairs(source.name, predictions, reference, reference_path)
-    pairs = reference.rename(columns={task.column.name: "truth"})
-    pairs["predicted"] = predictions[task.column.name].to_numpy()[rows]
+    pairs = reference.rename(columns={column.name: "truth"})
+    pairs["predicted"] = predictions[column.name].to_numpy()[rows]
     not_scored = ""
     if phase in layout.PHASES:
         other_phase = layout.PHASES[1 - layout.PHASES.index(phase)]
@@ -82,7 +88,7 @@ def match(task: Task, submission_path: Path, reference_path: Path, phase: str = 
     elif is_extra.any():
         extra = submission.describe_extra(source, predictions, is_extra, reference_path)
         not_scored = f"{extra}: ignored"
-    return Matched(task, phase, submission_path, reference_path, pairs, not_scored)
+    return Matched(task, phase, submission_path, reference_path, column, pairs, not_scored)
 
 
 def _check_other_phase(
@@ -138,6 +144,12 @@ def score_probabilities(matched: Matched, path: Path) -> ProbabilityScores:
     probability = probabilities.at(matched.pairs, matched.reference)
     # Categories count from 0.
     categories = matched.pairs[["truth", "predicted"]].to_numpy() - task.column.low
+    n_categories = int(categories.max()) + 1
+    if n_categories > probability.shape[1]:
+        raise InputError(
+            f"{path}: holds probabilities of options 1 to {probability.shape[1]}, expected those "
+            f"of options 1 to {n_categories}, which occur in {matched.reference} or the submission"
+        )
     return metrics.score_probabilities(categories[:, 0], probability, categories[:, 1])
 
 
@@ -158,7 +170,7 @@ def explain(
     task = matched.task
     truth = matched.pairs["truth"].to_numpy()
     predicted = matched.pairs["predicted"].to_numpy()
-    confusion = metrics.confusion_matrix(truth, predicted, task.values)
+    confusion = metrics.confusion_matrix(truth, predicted, matched.column.values)
     pairs = matched.pairs.join(facts.pairs).assign(right=truth == predicted)
     if "majority" in pairs:
         pairs["majority_right"] = pairs["majority"] == truth
@@ -178,7 +190,7 @@ def explain(
         submission=matched.submission,
         reference=matched.reference,
         phase=matched.phase,
-        parts=dict(zip(task.value_names, share_right_by_value, strict=True)),
+        parts=dict(zip(task.name_values(matched.column), share_right_by_value, strict=True)),
         facts=evaluation_facts,
         outcomes=outcomes.of_predictions(pairs),
     )
@@ -224,7 +236,7 @@ def _page_fields(
         "total": total,
         "majority": total.get("majority"),
         "has_best": best_possible is not None,
-        "confusion": score_files.confusion_table(confusion, task.value_names),
+        "confusion": score_files.confusion_table(confusion, task.name_values(matched.column)),
         "calibration": calibration,
         "breakdowns": charts_of_groups,
         # The title of each table, the title of its first column, and its rows.
@@ -368,7 +380,7 @@ def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:
         choices=layout.PHASES,
         help="score submissions/ against the released answers in data/test_data instead",
     )
-    auc = ", and AUC" if len(task.values) == 2 else ""
+    auc = "" if task.needs_options else ", and AUC"
     parser.add_argument(
         "--probabilities",
         type=Path,

@@ -79,6 +79,9 @@ class Answers:
     # Number of stages of a question: 1 if answers are right or wrong, else the number of wrong
     # options. The highest outcome is equal to it.
     n_stages: int
+    # How many outcomes are possible for each answer, shape (answers,). A question with n outcomes
+    # has n − 1 stages. None if all questions have `n_stages`.
+    n_outcomes: IntArray | None = None
 
     def take(self, rows: BoolArray) -> "Answers":
         """Return some of the answers."""
@@ -88,6 +91,7 @@ class Answers:
             self.outcome[rows],
             self.context[rows],
             self.n_stages,
+            None if self.n_outcomes is None else self.n_outcomes[rows],
         )
 
 
@@ -169,7 +173,7 @@ def _sort(
     `student` and `question` are numbers, the positions of ids in `student_ids` and `question_ids`.
     """
     n_stages = answers.n_stages
-    answer_row, stage = _reached_stages(answers.outcome, n_stages)
+    answer_row, stage = _reached_stages(answers.outcome, n_stages, answers.n_outcomes)
     context_ids = []
     labels = []
     for level in answers.context.T:
@@ -209,16 +213,21 @@ def _sort(
     )
 
 
-def _reached_stages(outcome: IntArray, n_stages: int) -> tuple[IntArray, IntArray]:
+def _reached_stages(
+    outcome: IntArray, n_stages: int, n_outcomes: IntArray | None
+) -> tuple[IntArray, IntArray]:
     """Return each pair of an answer and a stage that it reaches: row of the answer, and stage.
 
     The outcome is the number of stages that are not passed. So an answer reaches the stages 0 to
-    `outcome`, or all stages if it passes none. Both results are int32.
+    `outcome`, or all stages of its question if it passes none. Both results are int32.
     """
     answer_row = np.arange(len(outcome), dtype=np.int32)
     stage = np.zeros(len(outcome), np.int32)
     for later_stage in range(1, n_stages):
-        reached = np.flatnonzero(outcome >= later_stage).astype(np.int32)
+        is_reached = outcome >= later_stage
+        if n_outcomes is not None:
+            is_reached &= n_outcomes > later_stage + 1
+        reached = np.flatnonzero(is_reached).astype(np.int32)
         answer_row = np.append(answer_row, reached)
         stage = np.append(stage, np.full_like(reached, later_stage))
     return answer_row, stage
@@ -420,7 +429,7 @@ def _gains_too_little(history: list[HeldOutScore], min_gain: float) -> bool:
 def _score(state: Posterior, held_out: Answers) -> HeldOutScore:
     """Return loss and accuracy of the predictions of held-out answers."""
     passing = predict_stages(state, held_out.student, held_out.question, held_out.context)
-    probability = outcome_probability(passing)
+    probability = outcome_probability(passing, held_out.n_outcomes)
     p_outcome = probability[np.arange(len(probability)), held_out.outcome]
     loss = -np.log(np.maximum(p_outcome, _MIN_PROBABILITY)).mean()
     accuracy = (probability.argmax(axis=1) == held_out.outcome).mean()

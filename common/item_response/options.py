@@ -13,6 +13,7 @@ from typing import Self
 from common import schema
 from common.answers import find_ids, number_ids
 from common.arrays import FloatArray, IntArray
+from common.errors import InputError
 from common.item_response import checks
 from common.item_response.base import BaseItemResponse, as_answers
 from common.item_response.estimator import ItemResponse
@@ -25,15 +26,15 @@ from common.item_response.unknown_contexts import without_contexts
 import numpy as np
 import numpy.typing as npt
 
-_OPTION_RANGE = schema.OPTIONS[0], schema.OPTIONS[-1]
-N_OPTIONS = len(schema.OPTIONS)
 # Number of pairs whose probabilities are rearranged at a time: from the order of outcomes (the
 # right option first, then by popularity) into the order of options.
 _BLOCK = 1 << 16
 
 
 class ItemResponseOptions(BaseItemResponse):
-    """Item response theory for the options chosen in multiple choice questions with four options.
+    """Item response theory for the options chosen in multiple choice questions.
+
+    In the descriptions below, K is the number of options of the question that has most, usually 4.
 
     Parameters
     ----------
@@ -44,24 +45,27 @@ class ItemResponseOptions(BaseItemResponse):
     ----------
     student_ids_, question_ids_, ability_, ability_covariance_, history_, posterior_
         As in `ItemResponse`.
-    discrimination_ : array of float32, shape (3, questions, n_dimensions)
+    n_options_ : array of int8, shape (questions,)
+        Number of options of each question.
+    discrimination_ : array of float32, shape (K − 1, questions, n_dimensions)
         Posterior means of the slopes of each stage: right, else the most popular distractor, else
         the next one.
-    difficulty_ : array of float32, shape (3, questions)
+    difficulty_ : array of float32, shape (K − 1, questions)
         Posterior means. An average student passes a stage with probability sigmoid(−difficulty).
-    context_variance_ : array of float64, shape (levels, 3)
+    context_variance_ : array of float64, shape (levels, K − 1)
         How much the effects of a student vary at each level of contexts, in each stage.
-    shared_variance_ : array of float64, shape (3,)
+    shared_variance_ : array of float64, shape (K − 1,)
         How much the effects vary that all students share in a context of the last level.
-    outcome_of_option_ : array of int8, shape (questions, 4)
+    outcome_of_option_ : array of int8, shape (questions, K)
         Rank of each option of a question: 0 the right one, 1 the most popular distractor, and so
-        on.
-    option_share_ : array of float32, shape (4,)
+        on. Options that the question does not have rank last.
+    option_share_ : array of float32, shape (K,)
         Share of each option among all answers.
     habits_ : Habits or None
         The students' habits of position. None without contexts.
     """
 
+    n_options_: IntArray
     outcome_of_option_: IntArray
     option_share_: FloatArray
     habits_: Habits | None
@@ -73,6 +77,7 @@ class ItemResponseOptions(BaseItemResponse):
         option: npt.ArrayLike,
         correct_option: npt.ArrayLike,
         *,
+        n_options: npt.ArrayLike = schema.N_OPTIONS,
         context: npt.ArrayLike | None = None,
     ) -> Self:
         """Learn from the options that students chose.
@@ -82,7 +87,10 @@ class ItemResponseOptions(BaseItemResponse):
         student, question
             Ids, shape (answers,), whole numbers of at least 0.
         option, correct_option
-            The option chosen and the right one, 1 to 4, shape (answers,).
+            The option chosen and the right one, from 1, shape (answers,).
+        n_options
+            How many options the question of each answer has, 2 to 8, shape (answers,). A single
+            number if all questions have as many.
         context
             As in `ItemResponse.fit`.
 
@@ -100,22 +108,30 @@ class ItemResponseOptions(BaseItemResponse):
         settings = self._check_settings()
         student, question = as_answers(student, question)
         n_answers = len(student)
-        option = checks.as_category("option", option, n_answers, *_OPTION_RANGE)
+        n_options = _as_numbers_of_options(n_options, n_answers)
+        most_options = int(n_options.max())
+        option = checks.as_category("option", option, n_answers, 1, most_options)
         correct_option = checks.as_category(
-            "correct_option", correct_option, n_answers, *_OPTION_RANGE
+            "correct_option", correct_option, n_answers, 1, most_options
         )
+        _require_existing("option", option, n_options)
+        _require_existing("correct_option", correct_option, n_options)
         context = checks.as_context(context, n_answers)
 
         question_ids, question_number = number_ids(question)
+        self.n_options_ = np.empty(len(question_ids), np.int8)
+        self.n_options_[question_number] = n_options
         self.outcome_of_option_ = order_options(
-            question_number, option, correct_option, len(question_ids)
+            question_number, option, correct_option, len(question_ids), most_options
         )
         outcome = self.outcome_of_option_[question_number, option - 1]
-        answers = Answers(student, question, outcome, context, n_stages=N_OPTIONS - 1)
+        # Where all questions have as many options, no answer needs a number of its own.
+        n_outcomes = None if (n_options == most_options).all() else n_options
+        answers = Answers(student, question, outcome, context, most_options - 1, n_outcomes)
         self._fit_and_set_attributes(answers, settings)
         # Count each option once more, so that the share of an option that nobody chose is not 0.
-        count = np.bincount(option - 1, minlength=N_OPTIONS) + 1
-        self.option_share_ = (count / (n_answers + N_OPTIONS)).astype(np.float32)
+        count = np.bincount(option - 1, minlength=most_options) + 1
+        self.option_share_ = (count / (n_answers + most_options)).astype(np.float32)
         self.habits_ = None
         if context.shape[1]:
             probability = self._predict_without_habits(student, question, context)
@@ -138,9 +154,9 @@ class ItemResponseOptions(BaseItemResponse):
 
         Returns
         -------
-        array of float32, shape (pairs, 4)
-            The probabilities of options 1 to 4; rows sum to 1. An unknown question has the shares
-            of the options among all answers.
+        array of float32, shape (pairs, K)
+            The probabilities of options 1 to K; rows sum to 1. An option that a question does not
+            have gets 0. An unknown question has the shares of the options among all answers.
 
         Raises
         ------
@@ -169,6 +185,7 @@ class ItemResponseOptions(BaseItemResponse):
 
     def _further_arrays(self) -> Arrays:
         arrays = {
+            "n_options": self.n_options_,
             "outcome_of_option": self.outcome_of_option_,
             "option_share": self.option_share_,
         }
@@ -183,6 +200,7 @@ class ItemResponseOptions(BaseItemResponse):
         return arrays
 
     def _set_further_arrays(self, arrays: Arrays) -> None:
+        self.n_options_ = arrays["n_options"]
         self.outcome_of_option_ = arrays["outcome_of_option"]
         self.option_share_ = arrays["option_share"]
         self.habits_ = None
@@ -199,16 +217,19 @@ class ItemResponseOptions(BaseItemResponse):
     def _predict_without_habits(
         self, student: IntArray, question: IntArray, context: IntArray
     ) -> FloatArray:
-        """Return the probabilities of options 1 to 4 by the item response model alone.
+        """Return the probabilities of the options by the item response model alone.
 
         Students' habits, such as clicking the first option, are not taken into account. The result
-        has shape (pairs, 4).
+        has shape (pairs, options).
         """
         passing = predict_stages(self.posterior_, student, question, context)
+        position = find_ids(self.posterior_.question_ids, question)
+        n_outcomes = None
+        if (self.n_options_ < len(self.option_share_)).any():
+            n_outcomes = self.n_options_.take(position, mode="clip")
         # The columns are outcomes at first: the right option, then the others by popularity. The
         # loop brings them into the order of options, block by block.
-        probability = outcome_probability(passing)
-        position = find_ids(self.posterior_.question_ids, question)
+        probability = outcome_probability(passing, n_outcomes)
         for begin in range(0, len(position), _BLOCK):
             block = slice(begin, begin + _BLOCK)
             # An unknown question has the position after the last question. mode="clip" gives it the
@@ -220,8 +241,31 @@ class ItemResponseOptions(BaseItemResponse):
         return probability
 
 
+def _as_numbers_of_options(n_options: npt.ArrayLike, n_answers: int) -> npt.NDArray[np.int8]:
+    """Return the number of options of each answer's question, or raise `InputError`."""
+    if np.ndim(n_options) == 0:
+        n_options = np.broadcast_to(n_options, n_answers)
+    valid = schema.NUMBER_OF_OPTIONS
+    return checks.as_category("n_options", n_options, n_answers, valid.low, valid.high)
+
+
+def _require_existing(name: str, option: IntArray, n_options: IntArray) -> None:
+    """Raise `InputError` if an option is above the number of options of its question."""
+    is_above = option > n_options
+    if is_above.any():
+        row = int(is_above.argmax())
+        raise InputError(
+            f"{name} holds {option[row]} at position {row}, expected 1 to {n_options[row]}, the "
+            "number of options of the question"
+        )
+
+
 def order_options(
-    question: IntArray, option: IntArray, correct_option: IntArray, n_questions: int
+    question: IntArray,
+    option: IntArray,
+    correct_option: IntArray,
+    n_questions: int,
+    n_options: int,
 ) -> IntArray:
     """Rank each question's options, the right one first, then by popularity.
 
@@ -230,19 +274,22 @@ def order_options(
     question
         The question of each answer, 0 to `n_questions` − 1.
     option, correct_option
-        The option chosen and the right one, 1 to 4.
+        The option chosen and the right one, 1 to `n_options`.
     n_questions
         Number of questions.
+    n_options
+        Number of options of the question that has most.
 
     Returns
     -------
-    array of int8, shape (questions, 4)
-        The rank of options 1 to 4: 0 for the right one, 1 for the most popular wrong one, and so
-        on.
+    array of int8, shape (questions, n_options)
+        The rank of each option: 0 for the right one, 1 for the most popular wrong one, and so on.
+        Options that a question does not have rank last, since nobody chose them and they have the
+        highest numbers.
     """
-    popularity = count_options(question, option, n_questions)
+    popularity = count_options(question, option, n_questions, n_options)
     # In the data, a few questions have two right options: take the option that more answers name.
-    right = count_options(question, correct_option, n_questions).argmax(axis=1)
+    right = count_options(question, correct_option, n_questions, n_options).argmax(axis=1)
     # A count above all others puts the right option first.
     popularity[np.arange(n_questions), right] = len(option) + 1
     # order[q, rank] is the option with this rank. Sorting it again gives the rank of each option.
@@ -250,14 +297,16 @@ def order_options(
     return np.argsort(order, axis=1).astype(np.int8)
 
 
-def count_options(question: IntArray, option: IntArray, n_questions: int) -> IntArray:
-    """Count how often each option occurs with each question, shape (questions, 4).
+def count_options(
+    question: IntArray, option: IntArray, n_questions: int, n_options: int
+) -> IntArray:
+    """Count how often each option occurs with each question, shape (questions, options).
 
-    `question` is 0 to `n_questions` − 1, `option` is 1 to 4.
+    `question` is 0 to `n_questions` − 1, `option` is 1 to `n_options`.
     """
     # Number the cells of the result row by row.
-    cells = question * np.int32(N_OPTIONS) + (option - 1)
-    return np.bincount(cells, minlength=n_questions * N_OPTIONS).reshape(-1, N_OPTIONS)
+    cells = question * np.int32(n_options) + (option - 1)
+    return np.bincount(cells, minlength=n_questions * n_options).reshape(-1, n_options)
 
 
 def _context_of_habits(context: IntArray) -> IntArray:

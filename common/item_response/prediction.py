@@ -87,13 +87,21 @@ def _effects_on_logits(
     return effects
 
 
-def outcome_probability(passing: FloatArray) -> FloatArray:
+def outcome_probability(passing: FloatArray, n_outcomes: IntArray | None = None) -> FloatArray:
     """Return the probability of every outcome, shape (pairs, stages + 1); rows sum to 1.
 
     `passing` has the probability of passing each stage if it is reached, shape (pairs, stages).
     Outcome s means that the first s stages are not passed and the next stage is passed. The last
     outcome means that no stage is passed ("stick breaking").
+
+    `n_outcomes` is how many outcomes are possible for each pair, shape (pairs,). Without it, all
+    are.
     """
+    if n_outcomes is not None:
+        # A pair with n outcomes has n - 1 stages. Whoever passes none of them has the last outcome,
+        # as if the next stage were passed for certain.
+        is_missing = np.arange(passing.shape[1]) >= n_outcomes[:, None] - 1
+        passing = np.where(is_missing, np.float32(1), passing)
     one = np.ones((len(passing), 1), np.float32)
     # Column s: the probability that the first s stages are not passed.
     reached = np.hstack([one, 1 - passing]).cumprod(axis=1)

@@ -8,8 +8,8 @@ Ten sets of 300 to 3,000 students and 15 to 100 questions are simulated: every s
 question, and one to three abilities decide. There are no quizzes and no metadata, so the item
 response model knows all that there is to know, and trees can only fall behind.
 
-With --sat12 the answers are those of a real test, SAT12, instead: 600 students, 32 questions. Task
-2 has four options, so questions of SAT12 with a key above 4, and answers above 4, are left out.
+With --sat12 the answers are those of a real test, SAT12, instead: 600 students, 32 questions. In
+task 2, questions of SAT12 with a key above 4, and answers above 4, are left out.
 
 Both sample models run as a user runs them, with default flags. Each set is split at random, 80 %
 for training and 20 % for scoring.

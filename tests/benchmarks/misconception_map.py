@@ -12,7 +12,7 @@ Run:     KIT_REAL_DATA=FOLDER python tests/benchmarks/misconception_map.py real
 from dataclasses import dataclass
 from typing import Any
 
-from common import cli, layout
+from common import cli, layout, schema
 from common.answer_context import number_contexts
 from common.answers import number_ids
 from common.arrays import BoolArray, IntArray
@@ -27,7 +27,7 @@ from sklearn.metrics import adjusted_rand_score
 generate_sample: Any = load_module(layout.ROOT / "data/generate_sample.py")
 misconceptions: Any = load_module(layout.ROOT / "task_2/misconceptions.py")
 groups = misconceptions.groups
-N_OPTIONS = misconceptions.N_OPTIONS
+N_OPTIONS = schema.N_OPTIONS
 
 SEEDS = range(3)
 # Shares of the students who find groups and who choose among them; the others measure.

@@ -14,6 +14,7 @@ from common.errors import InputError
 from common.tasks import TASKS
 from tools.templates import build_templates
 
+import mixed_options
 import numpy as np
 import own_answers
 import pandas as pd
@@ -533,9 +534,9 @@ ROWS = draw_rows()
             id="no student",
         ),
         pytest.param(
-            [Row("q1", "u", 5, 1), *ROWS],
+            [Row("q1", "u", 9, 1), *ROWS],
             [1],
-            "'AnswerValue': row 2 is '5', expected a whole number",
+            "'AnswerValue': row 2 is '9', expected a whole number from 1 to 8",
             id="no such option",
         ),
     ],
@@ -548,3 +549,29 @@ def test_a_fault_is_told_in_one_line_and_nothing_is_written(
     assert expected in str(raised.value)
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("with_column", [False, True])
+def test_questions_may_have_two_to_eight_options(tmp_path: Path, with_column: bool) -> None:
+    """Without a column that says how many, all questions have as many as the highest option."""
+    answers = mixed_options.simulate(30, 21).drop(columns="IsCorrect")
+    if not with_column:
+        answers = answers.drop(columns="NumberOfOptions")
+    made = make(tmp_path, answers.to_csv(index=False), (1, 2, 4))
+    data = made.data
+    assert "questions have up to 8 options" in made.notes
+    own_id = pd.Series(read_own_ids(data, "questions.csv")).astype(int)
+    numbers = np.resize(mixed_options.NUMBERS, 21) if with_column else np.full(21, 8)
+    for part in read_parts(data).values():
+        assert part["NumberOfOptions"].tolist() == numbers[own_id[part["QuestionId"]]].tolist()
+    assert read_answers(data / "train_data" / "train_task_1_2.csv")["AnswerValue"].max() == 8
+    build_templates(data, tmp_path / "templates")
+    template = pd.read_csv(tmp_path / "templates" / "submission_task_1_2.csv")
+    assert template["NumberOfOptions"].tolist() == numbers[own_id[template["QuestionId"]]].tolist()
+
+
+def test_questions_with_four_options_need_no_column(tmp_path: Path) -> None:
+    made = make(tmp_path, to_csv(draw_rows()), (1, 2, 4))
+    assert "options" not in " ".join(made.notes)
+    for part in read_parts(made.data).values():
+        assert "NumberOfOptions" not in part

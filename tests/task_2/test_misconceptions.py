@@ -6,6 +6,7 @@ from pathlib import Path
 from common import layout
 from common.arrays import BoolArray, IntArray
 from common.errors import InputError
+from common.schema import N_OPTIONS
 
 import generate_sample
 import misconception_groups as groups
@@ -15,7 +16,7 @@ import pandas as pd
 import pytest
 from browser import needs_browser, open_browser
 from conftest import fails, succeeds
-from misconception_groups import N_OPTIONS, Pairs, Ratio, WrongAnswers
+from misconception_groups import Pairs, Ratio, WrongAnswers
 from page_reading import read_page
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
@@ -290,7 +291,7 @@ def test_choices_in_other_answers_are_counted_for_each_group() -> None:
 
 def test_no_groups_are_found_without_pairs() -> None:
     nothing = sparse.csr_array((8, 8), dtype=np.float32)
-    assert (groups.find_groups(Pairs(nothing, nothing), 4.0) == -1).all()
+    assert (groups.find_groups(Pairs(nothing, nothing, N_OPTIONS), 4.0) == -1).all()
 
 
 # ---- Planting misconceptions ---------------------------------------------------------------------

@@ -1,8 +1,12 @@
 """Options: their ranks, their probabilities, and planted habits of students in quizzes."""
 
+from pathlib import Path
+
+from common.errors import InputError
 from common.item_response import ItemResponseOptions
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from planted_contexts import TEST, TRAIN, UNKNOWN, assert_calibrated, fit_options, options
 
@@ -76,3 +80,75 @@ def test_the_quiz_tells_which_wrong_option_a_student_chooses() -> None:
     unknown_quiz = np.full(len(TEST), UNKNOWN)
     p_without_quiz = model.predict_proba(TEST.student, TEST.question, context=unknown_quiz)
     assert p_of_wrong_option(p_without_quiz) < 0.6
+
+
+def draw_mixed() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Draw answers of 200 students to questions of two, four and six options, three of each.
+
+    Half of the answers are right. Of the wrong options of a question, the first one is chosen three
+    times as often as the second one, and so on.
+    """
+    rng = np.random.default_rng(0)
+    student, question = np.divmod(np.arange(200 * 9), 9)
+    n_options = np.array([2, 4, 6])[question % 3]
+    share = 3.0 ** -np.arange(5)
+    is_there = np.arange(5) < n_options[:, None] - 1
+    p_wrong = is_there * share / (is_there * share).sum(axis=1, keepdims=True)
+    drawn = (rng.random(len(student))[:, None] > p_wrong.cumsum(axis=1)[:, :4]).sum(axis=1)
+    is_right = rng.random(len(student)) < 0.5
+    # Option 1 is right.
+    option = np.where(is_right, 1, 2 + drawn)
+    return student, question, option, np.ones_like(option), n_options
+
+
+def test_questions_may_have_different_numbers_of_options(tmp_path: Path) -> None:
+    student, question, option, right_option, n_options = draw_mixed()
+    model = ItemResponseOptions(n_dimensions=1, guessing=0.0)
+    model.fit(student, question, option, right_option, n_options=n_options)
+    assert model.n_options_.tolist() == [2, 4, 6] * 3
+    p = model.predict_proba(student, question)
+    assert p.shape == (len(student), 6)
+    assert_allclose(p.sum(axis=1), 1, atol=1e-5)
+    is_there = np.arange(6) < n_options[:, None]
+    assert (p[~is_there] == 0).all()
+    assert (p[is_there] > 0).all()
+    model.save(tmp_path / "model.npz")
+    saved = ItemResponseOptions.load(tmp_path / "model.npz")
+    assert_array_equal(saved.predict_proba(student, question), p)
+    # Of the wrong answers to questions of six options, the shares are 81, 27, 9, 3 and 1 in 121.
+    # These 300 answers have a standard error of at most 0.028; the tolerance is four of them.
+    of_six = p[n_options == 6].mean(axis=0)
+    assert_allclose(of_six[1:] / of_six[1:].sum(), 3.0 ** -np.arange(5) / 1.4938, atol=0.11)
+    # The stage that decides between the second wrong option and the next ones has no answers to
+    # questions of two options: their slopes stay at the mean of all questions, those of unknown
+    # questions.
+    two_options = np.flatnonzero(model.n_options_ == 2)
+    slopes = model.discrimination_[1, two_options]
+    assert_allclose(slopes, np.broadcast_to(slopes[0], slopes.shape), atol=1e-6)
+
+
+def test_the_number_of_options_may_be_one_for_all_or_one_for_each_answer() -> None:
+    student, question, *chosen = TRAIN.student, TRAIN.question, *options(TRAIN)
+    expected = ItemResponseOptions(n_steps=1).fit(student, question, *chosen)
+    for n_options in (4, np.full(len(student), 4, np.int8)):
+        model = ItemResponseOptions(n_steps=1)
+        model.fit(student, question, *chosen, n_options=n_options)
+        assert_array_equal(
+            model.predict_proba(student, question), expected.predict_proba(student, question)
+        )
+
+
+@pytest.mark.parametrize(
+    ("option", "n_options", "message"),
+    [
+        ([1, 5], 4, "option holds 5 at position 1, expected 1 to 4"),
+        ([1, 5], [8, 4], "option holds 5 at position 1, expected 1 to 4, the number of options of"),
+        ([1, 2], 9, "n_options holds 9 at position 0, expected 2 to 8"),
+        ([1, 2], [4], "n_options has 1 values, expected 2, as student has"),
+    ],
+)
+def test_an_option_above_the_number_of_options_is_refused(
+    option: list[int], n_options: int | list[int], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        ItemResponseOptions().fit([0, 1], [5, 6], option, [1, 1], n_options=n_options)

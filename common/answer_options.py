@@ -1,0 +1,166 @@
+"""How many options questions have: four in the challenge, two to eight in other tests.
+
+This module alone decides the number. A file of answers states it in the column NumberOfOptions,
+with the same number in all rows of a question. Without this column,
+
+- a file with AnswerId, as the challenge's files have it, is about questions with four options;
+- in any other file, all questions have as many options as the highest option that the file names.
+
+A template names no options: without the column, its questions have four.
+Answers in memory have the column NumberOfOptions too, unless all questions have four options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from common import reading, schema
+from common.arrays import IntArray
+from common.errors import InputError
+from common.schema import Column
+
+import numpy as np
+import pandas as pd
+
+_NAME = schema.NUMBER_OF_OPTIONS.name
+_OPTION_COLUMNS = (schema.CORRECT_ANSWER, schema.ANSWER_VALUE)
+_OPTION_NAMES = [column.name for column in _OPTION_COLUMNS]
+
+
+# ---- In files ------------------------------------------------------------------------------------
+
+
+def columns_of_answers(header: Sequence[str]) -> list[Column]:
+    """Return the columns of options that a file of answers has, given the names of its columns.
+
+    These are CorrectAnswer and AnswerValue, and NumberOfOptions if it is there. The highest option
+    that is valid depends on the header, see the module's docstring.
+    """
+    columns = [replace(column, high=_highest(header)) for column in _OPTION_COLUMNS]
+    return [*columns, schema.NUMBER_OF_OPTIONS] if _NAME in header else columns
+
+
+def column_in(source: reading.Source, column: Column) -> Column:
+    """Return a column as it is in a file of answers, and in predictions of these answers.
+
+    If the column holds options, its highest value becomes the number of options of the questions in
+    the file: at least four if the file does not state it. Raises `InputError` if the numbers or the
+    options are not valid.
+    """
+    if column.name not in _OPTION_NAMES:
+        return column
+    header = reading.read_header(source)
+    if is_of_challenge(header):
+        return column
+    with_any_option = replace(column, high=_highest(header))
+    if _NAME not in header:
+        options = reading.read_table(source, [with_any_option])[column.name]
+        return replace(column, high=max(int(options.max()), column.high))
+    columns = [schema.QUESTION_ID, schema.NUMBER_OF_OPTIONS, with_any_option]
+    table = reading.read_table(source, columns)
+    require_consistent(source, table)
+    return replace(column, high=count_options(table))
+
+
+def column_for(template: pd.DataFrame, column: Column) -> Column:
+    """Return a column as it is in submissions for a template that has been read.
+
+    If the column holds options, its highest value becomes the number of options of the questions in
+    the template. A template without NumberOfOptions is about questions with four.
+    """
+    if column.name not in _OPTION_NAMES:
+        return column
+    return replace(column, high=count_options(template))
+
+
+def _highest(header: Sequence[str]) -> int:
+    """Return the highest option that a file may name, given the names of its columns."""
+    return schema.N_OPTIONS if is_of_challenge(header) else schema.NUMBER_OF_OPTIONS.high
+
+
+def is_of_challenge(header: Sequence[str]) -> bool:
+    """Return whether a file has the challenge's form, with four options for every question.
+
+    The names of the file's columns tell it: AnswerId is among them, NumberOfOptions is not.
+    """
+    return schema.ANSWER_ID.name in header and _NAME not in header
+
+
+def require_consistent(source: reading.Source, table: pd.DataFrame) -> None:
+    """Raise `InputError` if a question has two numbers of options, or fewer than an answer names.
+
+    `table` has the columns QuestionId, NumberOfOptions and perhaps CorrectAnswer and AnswerValue.
+    """
+    number = table[_NAME].to_numpy()
+    for name in _OPTION_NAMES:
+        if name not in table:
+            continue
+        option = table[name].to_numpy()
+        is_above = option > number
+        if is_above.any():
+            row = int(is_above.argmax())
+            raise InputError(
+                f"{source.name}: column '{name}': row {source.row_number(row)} is "
+                f"{option[row]} ({int(is_above.sum())} such rows), expected a whole number from 1 "
+                f"to {number[row]}, the {_NAME} of the row"
+            )
+    first_number = table.groupby("QuestionId")[_NAME].transform("first").to_numpy()
+    differs = number != first_number
+    if differs.any():
+        row = int(differs.argmax())
+        raise InputError(
+            f"{source.name}: column '{_NAME}': row {source.row_number(row)} is {number[row]}, "
+            f"but QuestionId {table['QuestionId'].iloc[row]} has {first_number[row]} in an earlier "
+            "row, expected one number for each question"
+        )
+
+
+def state_number(answers: pd.DataFrame, header: Sequence[str]) -> pd.DataFrame:
+    """Return answers with the column NumberOfOptions, unless all questions have four options.
+
+    `answers` were read from a file, with AnswerValue and CorrectAnswer. `header` holds the names of
+    the file's columns.
+    """
+    if _NAME in answers or is_of_challenge(header):
+        return answers
+    highest = answers[_OPTION_NAMES].to_numpy().max()
+    number = max(int(highest), schema.NUMBER_OF_OPTIONS.low)
+    return answers if number == schema.N_OPTIONS else answers.assign(**{_NAME: np.int8(number)})
+
+
+# ---- In memory -----------------------------------------------------------------------------------
+
+
+def count_options(answers: pd.DataFrame) -> int:
+    """Return the number of options of the questions, or of the question that has most options."""
+    return int(answers[_NAME].max()) if _NAME in answers else schema.N_OPTIONS
+
+
+def number_of_each(answers: pd.DataFrame) -> IntArray:
+    """Return how many options the question of each answer has, int8, shape (answers,)."""
+    if _NAME in answers:
+        return answers[_NAME].to_numpy()
+    return np.broadcast_to(np.int8(schema.N_OPTIONS), len(answers))
+
+
+def number_by_question(answers: pd.DataFrame, question: IntArray, n_questions: int) -> IntArray:
+    """Return the number of options of each question, int8, shape (n_questions,).
+
+    `question` is the question of each answer, 0 to `n_questions` − 1. A question without answers
+    counts as one with as many options as any question has.
+    """
+    number: IntArray = np.full(n_questions, count_options(answers), np.int8)
+    number[question] = number_of_each(answers)
+    return number
+
+
+def number_by_id(answers: pd.DataFrame, question_ids: IntArray | pd.Index) -> IntArray:
+    """Return the number of options of questions, given their QuestionIds, int8, shape (ids,).
+
+    A question without answers counts as in `number_by_question`.
+    """
+    if _NAME not in answers:
+        return np.full(len(question_ids), schema.N_OPTIONS, np.int8)
+    stated = answers.drop_duplicates("QuestionId").set_index("QuestionId")[_NAME]
+    return stated.reindex(question_ids, fill_value=count_options(answers)).to_numpy()

@@ -1,0 +1,102 @@
+"""Task 2 on questions with two to eight options: split, samples, scores, the page of the data."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+from common.probabilities import read_probabilities
+
+import mixed_options
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import fails, succeeds
+from page_reading import read_page
+
+N_QUESTIONS = 21
+SPLIT_FILES = {
+    "train": "train_task_1_2.csv",
+    "valid": "valid_task_1_2.csv",
+    "template": "test_submission_task_1_2.csv",
+}
+# The sample models, with flags that make them quick.
+MODELS = {
+    "majority": [],
+    "matrix_factorization": ["--iterations", 5, "--dimensions", 2],
+    "partial_vae": ["--steps", 60],
+    "item_response": ["--dimensions", 2],
+    "gradient_boosting": ["--features", "rates", "distractors"],
+}
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the local split of a test that has questions of two to eight options."""
+    folder = tmp_path_factory.mktemp("mixed")
+    answers = mixed_options.simulate(160, N_QUESTIONS)
+    (folder / "train_data").mkdir()
+    answers.to_csv(folder / "train_data" / "train_task_1_2.csv", index=False)
+    flags = ["--input_dir", folder / "train_data", "--output_dir", folder]
+    succeeds(["task_2/local_data_split.py", *flags])
+    return folder
+
+
+def test_the_split_keeps_the_number_of_options(split: Path) -> None:
+    for name in SPLIT_FILES.values():
+        part = pd.read_csv(split / name)
+        number = np.resize(mixed_options.NUMBERS, N_QUESTIONS)[part["QuestionId"]]
+        assert part["NumberOfOptions"].tolist() == number.tolist()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_sample_gives_an_option_that_a_question_does_not_have_a_probability(
+    split: Path, model: str
+) -> None:
+    output = split / f"{model}.csv"
+    probabilities_path = split / f"{model}.parquet"
+    files = ["--input_dir", split, "--submission_template_dir", split, "--output_dir", split]
+    files += ["--submission_template_file", SPLIT_FILES["template"], "--output_file", output.name]
+    files += ["--probabilities", probabilities_path]
+    succeeds([f"task_2/sample_model_{model}.py", *files, *MODELS[model]])
+
+    valid = pd.read_csv(split / SPLIT_FILES["valid"])
+    p = read_probabilities(probabilities_path, 2).at(valid, output)
+    number = valid["NumberOfOptions"].to_numpy()
+    assert p.shape == (len(valid), 8)
+    exists = np.arange(8) < number[:, None]
+    assert (p[~exists] == 0).all()
+    assert (p[exists] > 0).all()
+    predicted = pd.read_csv(output)["AnswerValue"].to_numpy()
+    assert (predicted <= number).all()
+    # About half of the answers are right. Guessing would hit 0.25 of these 672 answers (the mean of
+    # 1 / 2 to 1 / 8); the standard error is 0.02.
+    assert (predicted == valid["AnswerValue"]).mean() > 0.4
+
+    flags = ["--input_dir", split, "--submission_dir", split, "--output_dir", split]
+    flags += ["--submit_data", output.name, "--probabilities", probabilities_path]
+    printed = succeeds(["task_2/local_evaluation.py", *flags])
+    score = float(re.search(r"score (0\.\d+)", printed)[1])
+    assert score == pytest.approx((predicted == valid["AnswerValue"]).mean(), abs=5e-5)
+    log_loss = -np.log(p[np.arange(len(p)), valid["AnswerValue"] - 1]).mean()
+    assert f"log loss {log_loss:.4f}" in printed
+    recorded = json.loads((split / "results.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    assert list(recorded["parts"]) == [f"option {option}" for option in range(1, 9)]
+
+
+def test_an_option_above_all_questions_is_refused_in_a_submission(split: Path) -> None:
+    submission = pd.read_csv(split / SPLIT_FILES["template"]).assign(AnswerValue=9)
+    submission.to_csv(split / "above.csv", index=False)
+    flags = ["--input_dir", split, "--submission_dir", split, "--output_dir", split]
+    message = fails(["task_2/local_evaluation.py", *flags, "--submit_data", "above.csv"])
+    assert "column 'AnswerValue'" in message
+    assert "expected a whole number from 1 to 8" in message
+
+
+def test_the_page_about_the_data_shows_all_options(split: Path, tmp_path: Path) -> None:
+    shutil.copytree(split / "train_data", tmp_path / "train_data")
+    succeeds(["data/explore.py", "--data_dir", tmp_path, "--output_dir", tmp_path])
+    text = read_page((tmp_path / "explore.html").read_text(encoding="utf-8")).text
+    assert "The options" in text
+    assert "The four options" not in text
+    assert "Up to 7 distractors" in text
