@@ -215,6 +215,7 @@ def predict_held_out(commands: Sequence[Command], paths: sample_models.Paths, ta
 
     Raises `InputError` if there are too few answers.
     """
+    train = paths.train
     if TASKS[task].needs_options:
         answers = read_answers(train, options=True, ids=True)
     else:
