@@ -498,7 +498,6 @@ def test_the_environment_finds_the_kit_in_every_way_also_after_a_move(tmp_path: 
 def test_the_test_command_runs_all_checks_and_fails_if_one_fails(tmp_path: Path) -> None:
     """The kit's static checks and its tests are replaced by a script and a test that fail."""
     kit = copy_kit(tmp_path / "kit")
-    shutil.rmtree(kit / "tests")
     (kit / "tests").mkdir()
     (kit / "tests/static_checks.py").write_text("raise SystemExit('one line is too long')\n")
     (kit / "tests/test_one.py").write_text("def test_one():\n    assert not 1\n")
