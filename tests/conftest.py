@@ -51,14 +51,13 @@ Write = Callable[[str, str | bytes], Path]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile the kit's code once, instead of in each process and each copy of the kit."""
+    """Compile the kit's packages once, instead of in each process and each copy of the kit."""
     is_worker = hasattr(config, "workerinput")
     if is_worker:
         return
-    for path in find_kit_files():
-        if path.suffix == ".py" and not path.is_relative_to(ROOT / "tests"):
-            # A file or folder that cannot be written is left as it is.
-            compileall.compile_file(path, quiet=2)
+    for package in ("common", "tools"):
+        # Folders that cannot be written are left as they are.
+        compileall.compile_dir(ROOT / package, quiet=2)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -120,7 +119,11 @@ def copy_kit(destination: Path, *, with_tests: bool = False) -> Path:
     for path in find_kit_files():
         if path.is_relative_to(ROOT / "tests") and not with_tests:
             continue
-        for source in (path, Path(cache_from_source(str(path)))):
+        sources = [path]
+        # Folders of scripts stay without compiled code, as in a clone where no script has run.
+        if path.is_relative_to(ROOT / "common") or path.is_relative_to(ROOT / "tools"):
+            sources.append(Path(cache_from_source(str(path))))
+        for source in sources:
             if source.is_file():
                 target = destination / source.relative_to(ROOT)
                 target.parent.mkdir(parents=True, exist_ok=True)
