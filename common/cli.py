@@ -272,6 +272,22 @@ def add_number(
     parser.add_argument(flag, type=parse, metavar=metavar, default=default, help=help_text)
 
 
+def add_optional_number(
+    parser: argparse.ArgumentParser,
+    flag: str,
+    default_in_words: str,
+    description: str,
+    parse: Callable[[str], float],
+    metavar: str = "N",
+) -> None:
+    """Add a flag whose value is a number, and which is None by default.
+
+    `default_in_words` tells in the help what happens by default. `parse` reads the number.
+    """
+    help_text = _with_default(description, default_in_words)
+    parser.add_argument(flag, type=parse, metavar=metavar, help=help_text)
+
+
 def add_names(
     parser: argparse.ArgumentParser,
     flag: str,

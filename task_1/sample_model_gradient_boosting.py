@@ -114,18 +114,22 @@ def choose_weight(
 ) -> float:
     """Return the weight of the trees for `mix`, chosen by outcomes of rows held out of the trees.
 
-    Trees that predict these outcomes better than the item response model get all the weight. They
-    have learned from half of the rows, and those that learn from all rows know more still.
+    Trees that predict these outcomes better than the item response model, by more than two standard
+    errors, get all the weight. They have learned from half of the rows, and those that learn from
+    all rows know more still.
 
     Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. It
     lies about two standard errors below the best weight, and is 0 if the trees may know nothing.
     """
-    log_likelihood = np.empty(len(WEIGHTS))
+    # The log-likelihood of each outcome (row) with each weight (column).
+    by_outcome = np.empty((len(outcome), len(WEIGHTS)))
     for i, weight in enumerate(WEIGHTS):
         p = mix(start, p_trees, weight)
-        log_likelihood[i] = np.log(np.where(outcome, p, 1 - p)).sum()
-    if log_likelihood[-1] > log_likelihood[0]:
+        by_outcome[:, i] = np.log(np.where(outcome, p, 1 - p))
+    gain = by_outcome[:, -1] - by_outcome[:, 0]
+    if gain.sum() > 2 * gain.std() * np.sqrt(len(gain)):
         return 1.0
+    log_likelihood = by_outcome.sum(axis=0)
     is_likely = log_likelihood >= log_likelihood.max() - 2
     return float(WEIGHTS[is_likely][0])
 

@@ -22,13 +22,15 @@ import argparse
 from common import cli, run_log, sample_models, submission
 from common.answer_context import find_contexts
 from common.answers import read_answers
-from common.item_response import DEFAULT_DIMENSIONS, ItemResponse
+from common.item_response import ItemResponse
 from common.model_files import add_save_flag, write_model
 from common.probabilities import write_probabilities
 
 import numpy as np
 
 TASK = 1
+# The default of settings without a flag, in words.
+CHOSEN = "chosen by held-out answers"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -39,9 +41,9 @@ def build_parser() -> argparse.ArgumentParser:
     run_log.add_log_flag(parser)
     add_save_flag(parser)
     help_text = "number of abilities; the time grows with the square of K"
-    cli.add_number(parser, "--dimensions", DEFAULT_DIMENSIONS, help_text, parse=int, metavar="K")
+    cli.add_optional_number(parser, "--dimensions", CHOSEN, help_text, parse=int, metavar="K")
     help_text = "probability of being right without knowing the answer"
-    cli.add_number(parser, "--guessing", 0.2, help_text, parse=float, metavar="P")
+    cli.add_optional_number(parser, "--guessing", CHOSEN, help_text, parse=float, metavar="P")
     cli.add_number(parser, "--seed", 0, "seed of the random start")
     return parser
 

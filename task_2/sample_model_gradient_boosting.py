@@ -73,6 +73,10 @@ MIN_KNOWN = 100
 WEIGHTS = np.linspace(0, 1, 51)
 # Shares of options are at least this large where their logarithm is taken.
 MIN_SHARE = 1e-6
+# With more training answers than this, the features `options` are left out by default: their item
+# response models take long, and longer still with contexts.
+MAX_ANSWERS_OF_OPTIONS = 200_000
+MAX_ANSWERS_WITH_CONTEXTS = 100_000
 # Predict this many rows at a time, to limit memory.
 BLOCK_ROWS = 100_000
 # Training and template rows that the script handles per second, to estimate its run time. Measured
@@ -119,9 +123,17 @@ def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]
 def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]:
     """Return the logit of going on at each stage, as it is known without trees.
 
-    At stage 0 it comes from the item response model, at stage 1 from that of the wrong answers, at
-    later stages from the shares of the question's options. Shape (rows, stages).
+    It comes from the item response model of options if its features are there. Otherwise, it comes
+    at stage 0 from the item response model, at stage 1 from that of the wrong answers, at later
+    stages from the shares of the question's options. Shape (rows, stages).
     """
+    if "model_0" in table:
+        log_p_rank = table[[f"model_{rank}" for rank in range(n_options)]].to_numpy()
+        p_rank = np.exp(log_p_rank.astype(np.float64))
+        # Column r holds the probability of rank r or above.
+        p_reached = np.cumsum(p_rank[:, ::-1], axis=1)[:, ::-1]
+        logits: npt.NDArray[np.float64] = np.log(p_reached[:, 1:] / p_rank[:, :-1])
+        return logits
     columns = [-table["model"].to_numpy(), -table["distractor"].to_numpy()]
     share = table[[f"share_{rank}" for rank in range(n_options)]].to_numpy()
     for stage in range(2, n_options - 1):
@@ -150,18 +162,22 @@ def choose_weight(
 ) -> float:
     """Return the weight of the trees for `mix`, chosen by outcomes of rows held out of the trees.
 
-    Trees that predict these outcomes better than the start get all the weight. They have
-    learned from half of the rows, and those that learn from all rows know more still.
+    Trees that predict these outcomes better than the start, by more than two standard
+    errors, get all the weight. They have learned from half of the rows, and those that learn from
+    all rows know more still.
 
     Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. It
     lies about two standard errors below the best weight, and is 0 if the trees may know nothing.
     """
-    log_likelihood = np.empty(len(WEIGHTS))
+    # The log-likelihood of each outcome (row) with each weight (column).
+    by_outcome = np.empty((len(outcome), len(WEIGHTS)))
     for i, weight in enumerate(WEIGHTS):
         p = mix(start, p_trees, weight)
-        log_likelihood[i] = np.log(np.where(outcome, p, 1 - p)).sum()
-    if log_likelihood[-1] > log_likelihood[0]:
+        by_outcome[:, i] = np.log(np.where(outcome, p, 1 - p))
+    gain = by_outcome[:, -1] - by_outcome[:, 0]
+    if gain.sum() > 2 * gain.std() * np.sqrt(len(gain)):
         return 1.0
+    log_likelihood = by_outcome.sum(axis=0)
     is_likely = log_likelihood >= log_likelihood.max() - 2
     return float(WEIGHTS[is_likely][0])
 
@@ -219,7 +235,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = sample_models.parser(__doc__, TASK)
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
-    default_in_words = "all whose files are there, except options"
+    default_in_words = "all whose files are there; options only with few answers"
     cli.add_optional_names(
         parser,
         "--features",
@@ -254,10 +270,10 @@ def main() -> None:
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     # Save memory: `pairs` holds these ids too.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
-    # By default `options` is left out because it is slow.
-    groups = answer_features.available_groups(
-        pairs, answers, options.features, leave_out=["options"]
-    )
+    has_contexts = pairs.context.shape[1] > 0
+    limit = MAX_ANSWERS_WITH_CONTEXTS if has_contexts else MAX_ANSWERS_OF_OPTIONS
+    leave_out = ["options"] if len(answers) > limit else []
+    groups = answer_features.available_groups(pairs, answers, options.features, leave_out)
     print(f"features: {', '.join(groups)}")
     log_event = run_log.open_log(options.log)
 
@@ -287,8 +303,8 @@ def main() -> None:
     n_stages = n_options[question] - 1
     train_stages = np.concatenate([n_stages[part.rows] for part in train_parts])
 
-    # With these two groups of features, there are logits that trees must improve on.
-    has_start = {"model", "distractors"} <= set(groups)
+    # With these groups of features, there are logits that trees must improve on.
+    has_start = "options" in groups or {"model", "distractors"} <= set(groups)
     if has_start:
         starts = [start_logits(part.table, most_options) for part in train_parts]
         train_start = np.concatenate(starts)

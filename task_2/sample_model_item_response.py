@@ -22,11 +22,13 @@ import argparse
 from common import answer_options, cli, progress, run_log, sample_models, submission
 from common.answer_context import find_contexts
 from common.answers import read_answers
-from common.item_response import DEFAULT_DIMENSIONS, ItemResponseOptions
+from common.item_response import ItemResponseOptions
 from common.model_files import add_save_flag, write_model
 from common.probabilities import write_probabilities
 
 TASK = 2
+# The default of settings without a flag, in words.
+CHOSEN = "chosen by held-out answers"
 # Training answers that the script handles per second, to estimate its run time. Measured on files
 # of the official size (tests/benchmarks/full_size.md).
 ANSWERS_PER_SECOND = 150_000
@@ -40,9 +42,9 @@ def build_parser() -> argparse.ArgumentParser:
     run_log.add_log_flag(parser)
     add_save_flag(parser)
     help_text = "number of abilities; the time grows with the square of K"
-    cli.add_number(parser, "--dimensions", DEFAULT_DIMENSIONS, help_text, parse=int, metavar="K")
+    cli.add_optional_number(parser, "--dimensions", CHOSEN, help_text, parse=int, metavar="K")
     help_text = "probability of choosing the right option without knowing it"
-    cli.add_number(parser, "--guessing", 0.2, help_text, parse=float, metavar="P")
+    cli.add_optional_number(parser, "--guessing", CHOSEN, help_text, parse=float, metavar="P")
     cli.add_number(parser, "--seed", 0, "seed of the random start")
     return parser
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from common.answer_features.asked import Asked, Columns
-from common.answer_features.known import GUESSING, shrunk_mean
+from common.answer_features.known import shrunk_mean
 from common.answer_features.nearest_answers import PRIOR_WEIGHT_BY_POWER
 from common.answer_features.pairs import MINUTES_PER_NUMBER, SUBJECT_LEVELS, Pairs
 from common.arrays import Array, BoolArray, FloatArray, IntArray
 from common.errors import InputError
-from common.item_response import ItemResponse, ItemResponseOptions
+from common.item_response import ItemResponse
 
 import numpy as np
 import pandas as pd
@@ -160,18 +160,10 @@ def options(asked: Asked) -> Columns:
     """Log probability of each option by an item response model of the options chosen.
 
     Column model_0 belongs to the right option, model_1 to the most popular wrong one, and so on.
-    The fit takes far longer than the fit for the group `model`, which distinguishes only right and
-    wrong answers.
+    The fit (`Known.fit_options`) takes far longer than the fit for the group `model`, which
+    distinguishes only right and wrong answers.
     """
-    known = asked.known
-    fitted = ItemResponseOptions(guessing=GUESSING).fit(
-        known.student,
-        known.question,
-        known.option,
-        known.correct_option,
-        n_options=known.n_options_of_question[known.question],
-        context=asked.pairs.context[known.rows],
-    )
+    fitted = asked.known.fit_options(asked.pairs)
     probability = fitted.predict_proba(asked.student, asked.question, context=asked.context)
     log_probability = np.log(np.maximum(probability, _MIN_PROBABILITY))
     return _columns_by_rank("model", log_probability, asked)

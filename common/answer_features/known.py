@@ -3,21 +3,18 @@
 from common import answer_options
 from common.answer_features.pairs import Pairs
 from common.arrays import BoolArray, FloatArray, IntArray
-from common.item_response import ItemResponse
+from common.item_response import ItemResponse, ItemResponseOptions
 from common.item_response.options import count_options, order_options
 
 import numpy as np
 import pandas as pd
 
-# Probability that a student who does not know the right option guesses it, in the item response
-# models.
-GUESSING = 0.2
 # Weight of the prior in `shrunk_mean`: means are shrunk as if this many more answers had the value
 # of the prior. The winners of task 1 shrank means in the same way.
 _PRIOR_COUNT = 5
 # Expected probabilities of a right answer are clipped to this and 1 minus this.
 _MIN_EXPECTED = 0.05
-# Number of steps in `Known.fit_model` if the fit continues from `start`.
+# Number of steps in `Known.fit_model` if the fit continues from another model.
 _STEPS_FROM_START = 3
 
 
@@ -32,9 +29,10 @@ class Known:
         All training answers: IsCorrect, and possibly AnswerValue and CorrectAnswer.
     held_out
         Whether each training answer is held out, shape (training answers,). By default none is.
-    start
-        A model fitted to some of the known answers, and to no others. `fit_model` continues from
-        this model.
+    first
+        Some of the known answers, and no others, whose models are fitted already. `fit_model`
+        continues from the model of `first`, and `fit_options` takes the settings of the model of
+        options.
 
     Attributes
     ----------
@@ -65,6 +63,8 @@ class Known:
         the answers.
     model : ItemResponse or None
         The model that `fit_model` has fitted. None before.
+    options_model : ItemResponseOptions or None
+        The model that `fit_options` has fitted. None before.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class Known:
         pairs: Pairs,
         answers: pd.DataFrame,
         held_out: BoolArray | None = None,
-        start: ItemResponse | None = None,
+        first: "Known | None" = None,
     ) -> None:
-        """Select the known answers and compute all attributes except `model`."""
+        """Select the known answers and compute all attributes except the models."""
         if held_out is None:
             rows = np.arange(len(answers))
             known_answers = answers
@@ -85,8 +85,9 @@ class Known:
         self.student = pairs.numbers["student"][self.rows]
         self.question = pairs.numbers["question"][self.rows]
         self.is_correct: IntArray = known_answers["IsCorrect"].to_numpy()
-        self._start = start
+        self._first = first
         self.model: ItemResponse | None = None
+        self.options_model: ItemResponseOptions | None = None
         self._compute_rates(pairs)
 
         # These attributes stay empty without options in the answers.
@@ -153,15 +154,35 @@ class Known:
         calls return the same model.
         """
         if self.model is None:
-            n_steps = None if self._start is None else _STEPS_FROM_START
-            self.model = ItemResponse(guessing=GUESSING, n_steps=n_steps).fit(
+            start = None if self._first is None else self._first.model
+            n_steps = None if start is None else _STEPS_FROM_START
+            # The known answers choose the settings that are None, unless the fit continues from
+            # `start`.
+            self.model = ItemResponse(n_dimensions=None, guessing=None, n_steps=n_steps).fit(
                 self.student,
                 self.question,
                 self.is_correct,
                 context=pairs.context[self.rows],
-                start=self._start,
+                start=start,
             )
         return self.model
+
+    def fit_options(self, pairs: Pairs) -> ItemResponseOptions:
+        """Return an item response model of the options chosen, fitted to the known answers.
+
+        The first call fits the model, later calls return the same model.
+        """
+        if self.options_model is None:
+            self.options_model = ItemResponseOptions(n_dimensions=None, guessing=None).fit(
+                self.student,
+                self.question,
+                self.option,
+                self.correct_option,
+                n_options=self.n_options_of_question[self.question],
+                context=pairs.context[self.rows],
+                like=None if self._first is None else self._first.options_model,
+            )
+        return self.options_model
 
 
 def shrunk_mean(

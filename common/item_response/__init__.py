@@ -8,6 +8,7 @@ mathematics, the words of the code, the numerics and the speed. Read the modules
 
 - `estimator` and `options`: the two estimators; `base` and `checks` hold what they share.
 - `model` and `context`: the mathematics of answers, and of contexts.
+- `choice`: settings that held-out answers choose.
 - `fitting`: the course of a fit; `start` has its beginning, `steps` a single step.
 - `observations`: how answers are sorted; `prediction`: from a posterior to probabilities.
 - `further_answers`: new students, and answers that come after a fit; `saved`: files of a fit.
@@ -19,7 +20,7 @@ mathematics, the words of the code, the numerics and the speed. Read the modules
 - `habits`: which option students prefer; `similarity`: contexts where none are known.
 """
 
-from common.item_response.base import DEFAULT_DIMENSIONS
+from common.item_response.choice import DEFAULT_DIMENSIONS, DEFAULT_GUESSING
 from common.item_response.estimator import ItemResponse
 from common.item_response.further_answers import Abilities
 from common.item_response.options import ItemResponseOptions
@@ -27,6 +28,7 @@ from common.item_response.table import FittedTable
 
 __all__ = [
     "DEFAULT_DIMENSIONS",
+    "DEFAULT_GUESSING",
     "Abilities",
     "FittedTable",
     "ItemResponse",

@@ -1,11 +1,18 @@
 """The base class of both estimators, of right and wrong answers and of options."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 from common.item_response import checks, saved
+from common.item_response.choice import (
+    DEFAULT_DIMENSIONS,
+    DEFAULT_GUESSING,
+    Choice,
+    choose_settings,
+)
 from common.item_response.fitting import Answers, HeldOutScore, Settings, fit_posterior
 from common.item_response.saved import Arrays, SavedEstimator
 from common.item_response.steps import Posterior
@@ -13,13 +20,14 @@ from common.run_log import LogEvent, ignore_event
 
 import numpy.typing as npt
 
-DEFAULT_DIMENSIONS = 8
-
 
 class BaseItemResponse:
     """Settings and fitted attributes; see `ItemResponse` and `ItemResponseOptions`."""
 
     posterior_: Posterior
+    n_dimensions_: int
+    guessing_: float
+    n_levels_: int
     history_: list[HeldOutScore]
     student_ids_: IntArray
     ability_: FloatArray
@@ -32,9 +40,9 @@ class BaseItemResponse:
 
     def __init__(
         self,
-        n_dimensions: int = DEFAULT_DIMENSIONS,
+        n_dimensions: int | None = DEFAULT_DIMENSIONS,
         *,
-        guessing: float = 0.2,
+        guessing: float | None = DEFAULT_GUESSING,
         seed: int = 0,
         n_steps: int | None = None,
         log_event: LogEvent = ignore_event,
@@ -45,18 +53,39 @@ class BaseItemResponse:
         self.n_steps = n_steps
         self.log_event = log_event
 
-    def _check_settings(self) -> Settings:
-        """Return the settings of a fit, or raise `InputError`."""
+    def _check_settings(self) -> None:
+        """Raise `InputError` if a setting is out of its range."""
         checks.check_settings(self.n_dimensions, self.guessing, self.seed, self.n_steps)
-        return Settings(self.n_dimensions, self.guessing, self.seed, self.n_steps, self.log_event)
 
     def _fit_and_set_attributes(
-        self, answers: Answers, settings: Settings, start: Posterior | None = None
+        self, answers: Answers, start: Posterior | None = None, choice: Choice | None = None
     ) -> Self:
-        """Fit the posterior, and set the attributes that users read."""
+        """Fit the posterior, and set the attributes that users read.
+
+        The fit continues from the posterior `start` if there is one. `choice` has the settings that
+        are chosen already. Without it, settings that are None are chosen from the answers.
+        """
+        if choice is None:
+            choice = choose_settings(answers, self.n_dimensions, self.guessing)
+        self.n_dimensions_ = choice.n_dimensions
+        self.guessing_ = choice.guessing
+        self.n_levels_ = answers.context.shape[1]
+        settings = self._fitted_settings(choice.n_dimensions, choice.guessing)
+        answers = replace(answers, context=answers.context[:, : choice.n_levels])
         posterior, self.history_ = fit_posterior(answers, settings, start)
         self._set_attributes(posterior)
         return self
+
+    def _fitted_settings(self, n_dimensions: int, guessing: float) -> Settings:
+        """Return all settings of a fit with the number of abilities and the guessing chosen."""
+        return Settings(n_dimensions, guessing, self.seed, self.n_steps, self.log_event)
+
+    def _choice_of(self, other: "BaseItemResponse") -> Choice:
+        """Return the settings of this estimator, with those of `other` in place of None."""
+        n_levels = len(other._check_fitted().levels)
+        n_dimensions = other.n_dimensions_ if self.n_dimensions is None else self.n_dimensions
+        guessing = other.guessing_ if self.guessing is None else self.guessing
+        return Choice(n_dimensions, guessing, n_levels)
 
     def _set_attributes(self, posterior: Posterior) -> None:
         """Set the attributes that users read from a posterior.
@@ -81,6 +110,11 @@ class BaseItemResponse:
         self.context_variance_ = posterior.variance
         self.shared_variance_ = posterior.shared.prior
 
+    @property
+    def uses_context(self) -> bool:
+        """Whether the fit used contexts; it may leave contexts out if `n_dimensions` is None."""
+        return bool(self._check_fitted().levels)
+
     def _check_fitted(self) -> Posterior:
         """Return the posterior of the fit, or raise `InputError` if there was no fit."""
         if not hasattr(self, "posterior_"):
@@ -96,8 +130,8 @@ class BaseItemResponse:
         """Return students, questions and contexts to predict as arrays, or raise `InputError`."""
         student_ids = checks.as_ids("student", student)
         question_ids = checks.as_ids("question", question, len(student_ids))
-        n_levels = len(self._check_fitted().levels)
-        context_ids = checks.as_context(context, len(student_ids), n_levels)
+        self._check_fitted()
+        context_ids = checks.as_context(context, len(student_ids), self.n_levels_)
         return student_ids, question_ids, context_ids
 
     # ---- Save and load -------------------------------------------------------------------------
@@ -116,7 +150,8 @@ class BaseItemResponse:
             estimator=type(self).__name__,
             posterior=self._check_fitted(),
             history=self.history_,
-            settings=self._check_settings(),
+            settings=self._fitted_settings(self.n_dimensions_, self.guessing_),
+            n_levels=self.n_levels_,
             further=self._further_arrays(),
             record=record,
         )
@@ -145,6 +180,9 @@ class BaseItemResponse:
             seed=content.settings.seed,
             n_steps=content.settings.n_steps,
         )
+        estimator.n_dimensions_ = content.settings.n_dimensions
+        estimator.guessing_ = content.settings.guessing
+        estimator.n_levels_ = content.n_levels
         estimator.history_ = content.history
         estimator._set_attributes(content.posterior)
         estimator._set_further_arrays(content.further)

@@ -10,10 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 
-def check_settings(n_dimensions: int, guessing: float, seed: int, n_steps: int | None) -> None:
+def check_settings(
+    n_dimensions: int | None, guessing: float | None, seed: int, n_steps: int | None
+) -> None:
     """Raise `InputError` if a setting of an estimator is out of its range."""
-    _check_whole_number("n_dimensions", n_dimensions, low=1)
-    if not 0 <= guessing <= 0.9:
+    if n_dimensions is not None:
+        _check_whole_number("n_dimensions", n_dimensions, low=1)
+    if guessing is not None and not 0 <= guessing <= 0.9:
         raise InputError(f"guessing is {guessing}, expected 0 to 0.9")
     _check_whole_number("seed", seed, low=0)
     if n_steps is not None:

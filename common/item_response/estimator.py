@@ -8,7 +8,8 @@ from common.answers import find_ids
 from common.arrays import FloatArray
 from common.errors import InputError
 from common.item_response import checks, model, prediction
-from common.item_response.base import DEFAULT_DIMENSIONS, BaseItemResponse, as_answers
+from common.item_response.base import BaseItemResponse, as_answers
+from common.item_response.choice import DEFAULT_DIMENSIONS, DEFAULT_GUESSING
 from common.item_response.fitting import Answers
 from common.item_response.further_answers import (
     Abilities,
@@ -44,15 +45,18 @@ class ItemResponse(BaseItemResponse):
 
     The effect is what a student's answers in one context, such as a quiz, have in common. The
     posteriors of all parameters but the guessing, and their priors, are estimated from the answers
-    by variational Bayes. MODEL.md in this folder explains the mathematics.
+    by variational Bayes. MODEL.md in this folder explains the mathematics, and how settings that
+    are None are chosen.
 
     Parameters
     ----------
     n_dimensions
         Number of abilities of a student, at least 1. Abilities that the answers do not support
-        shrink to zero. The time of a fit grows with the square of the number.
+        shrink to zero. The time of a fit grows with the square of the number. If None, held-out
+        answers choose the number, and whether contexts are used.
     guessing
-        Probability that a student who does not know the answer guesses it, 0 to 0.9.
+        Probability that a student who does not know the answer guesses it, 0 to 0.9. If None,
+        held-out answers choose it.
     seed
         Seed of the random start, at least 0. The same seed gives the same results.
     n_steps
@@ -66,6 +70,8 @@ class ItemResponse(BaseItemResponse):
 
     Attributes
     ----------
+    n_dimensions_, guessing_ : int, float
+        The settings of the fit, given or chosen. `uses_context` tells whether contexts were used.
     student_ids_, question_ids_ : array of int, shape (students,) and (questions,)
         Ids with answers, increasing.
     ability_ : array of float32, shape (students, n_dimensions)
@@ -137,15 +143,15 @@ class ItemResponse(BaseItemResponse):
             If there are no answers, or an argument or a setting has a wrong shape, dtype or value.
             `InputError` is a `ValueError`.
         """
-        settings = self._check_settings()
+        self._check_settings()
         student, question = as_answers(student, question)
         is_right = checks.as_category("is_correct", is_correct, len(student), 0, 1)
         context = checks.as_context(context, len(student))
         answers = Answers(student, question, 1 - is_right, context, n_stages=1)
-        start_posterior = None
-        if start is not None:
-            start_posterior = self._check_start(start, n_levels=context.shape[1])
-        return self._fit_and_set_attributes(answers, settings, start_posterior)
+        if start is None:
+            return self._fit_and_set_attributes(answers)
+        start_posterior = self._check_start(start, n_levels=context.shape[1])
+        return self._fit_and_set_attributes(answers, start_posterior, self._choice_of(start))
 
     def _set_attributes(self, posterior: Posterior) -> None:
         """Set the attributes that users read; right and wrong answers have one stage only."""
@@ -265,8 +271,8 @@ class ItemResponse(BaseItemResponse):
         student: str = "UserId",
         question: str = "QuestionId",
         correct: str = "IsCorrect",
-        n_dimensions: int = DEFAULT_DIMENSIONS,
-        guessing: float = 0.2,
+        n_dimensions: int | None = DEFAULT_DIMENSIONS,
+        guessing: float | None = DEFAULT_GUESSING,
         seed: int = 0,
     ) -> FittedTable:
         """Fit an estimator to a table with a row for each answer; ids may be of any type.
@@ -377,7 +383,7 @@ class ItemResponse(BaseItemResponse):
         n_answers = len(np.atleast_1d(question))
         student = np.zeros(n_answers, np.int32)
         if n_answers == 0 and len(np.atleast_1d(is_correct)) == 0:
-            average = model.standard_normal(1, self.n_dimensions)
+            average = model.standard_normal(1, self.n_dimensions_)
             return Abilities(np.zeros(1, np.int32), average.mean, average.covariance)
         if posterior.levels:
             return self.transform(student, question, is_correct, context=context)
@@ -474,8 +480,10 @@ class ItemResponse(BaseItemResponse):
         """Return answers with as many levels of contexts as the fit had, or raise `InputError`."""
         student, question = as_answers(student, question)
         is_right = checks.as_category("is_correct", is_correct, len(student), 0, 1)
-        n_levels = len(self._check_fitted().levels)
-        context = checks.as_context(context, len(student), n_levels)
+        posterior = self._check_fitted()
+        context = checks.as_context(context, len(student), self.n_levels_)
+        # The fit may have left contexts out.
+        context = context[:, : len(posterior.levels)]
         return Answers(student, question, 1 - is_right, context, n_stages=1)
 
     def _check_start(self, start: "ItemResponse", n_levels: int) -> Posterior:
@@ -485,14 +493,14 @@ class ItemResponse(BaseItemResponse):
         contexts than the answers, which have `n_levels`.
         """
         posterior = start._check_fitted()
-        if start.n_dimensions != self.n_dimensions:
+        if self.n_dimensions not in (None, start.n_dimensions_):
             raise InputError(
-                f"start has {start.n_dimensions} dimensions, expected {self.n_dimensions}, as this "
-                "estimator has"
+                f"start has {start.n_dimensions_} dimensions, expected {self.n_dimensions}, as "
+                "this estimator has"
             )
-        if len(posterior.levels) != n_levels:
+        if start.n_levels_ != n_levels:
             raise InputError(
-                f"start has {len(posterior.levels)} levels of contexts, expected {n_levels}, as "
-                "context has"
+                f"start has {start.n_levels_} levels of contexts, expected {n_levels}, as context "
+                "has"
             )
         return posterior

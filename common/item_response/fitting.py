@@ -106,13 +106,18 @@ class HeldOutScore:
 
 
 def fit_posterior(
-    answers: Answers, settings: Settings, start: Posterior | None = None
+    answers: Answers,
+    settings: Settings,
+    start: Posterior | None = None,
+    *,
+    shows_progress: bool = True,
 ) -> tuple[Posterior, list[HeldOutScore]]:
     """Fit the model; return the posterior, and the score after each step.
 
     If a posterior `start` is given, the fit continues from this posterior, which must have been
     fitted to some of these answers with the same settings. Only fits of right and wrong answers can
-    continue from another fit.
+    continue from another fit. Shows a progress bar on a terminal, unless it continues from `start`
+    or `shows_progress` is False.
 
     Control-C ends the fit early, with the state after the last complete step. If no step is
     complete, Control-C stops the program.
@@ -121,7 +126,7 @@ def fit_posterior(
     numbered = in_threads(number_ids, [answers.student, answers.question])
     (student_ids, student), (question_ids, question) = numbered
     student_order = rng.permutation(len(student_ids))
-    plan = _make_plan(answers, settings, start)
+    plan = _make_plan(answers, settings, shows_progress=shows_progress and start is None)
     is_held_out = rng.random(len(student), np.float32) < plan.held_out_share
     held_out = answers.take(is_held_out)
     data = _sort(answers, student, question, ~is_held_out, student_ids, question_ids)
@@ -350,7 +355,7 @@ class _Plan:
     shows_progress: bool
 
 
-def _make_plan(answers: Answers, settings: Settings, start: Posterior | None) -> _Plan:
+def _make_plan(answers: Answers, settings: Settings, *, shows_progress: bool) -> _Plan:
     """Choose the settings of the steps, depending on the number of answers and on contexts."""
     n_answers = len(answers.student)
     share = min(_HELD_OUT_SHARE, _MAX_HELD_OUT / n_answers)
@@ -364,7 +369,7 @@ def _make_plan(answers: Answers, settings: Settings, start: Posterior | None) ->
         min_gain=_MIN_GAIN_WITH_MOMENTUM if uses_momentum else _MIN_GAIN,
         uses_momentum=uses_momentum,
         learns_from_held_out=stops_early and share >= _SHARE_WORTH_A_STEP,
-        shows_progress=start is None,
+        shows_progress=shows_progress,
     )
 
 
@@ -428,9 +433,24 @@ def _gains_too_little(history: list[HeldOutScore], min_gain: float) -> bool:
 
 def _score(state: Posterior, held_out: Answers) -> HeldOutScore:
     """Return loss and accuracy of the predictions of held-out answers."""
-    passing = predict_stages(state, held_out.student, held_out.question, held_out.context)
-    probability = outcome_probability(passing, held_out.n_outcomes)
-    p_outcome = probability[np.arange(len(probability)), held_out.outcome]
-    loss = -np.log(np.maximum(p_outcome, _MIN_PROBABILITY)).mean()
+    probability = _predict_outcomes(state, held_out)
+    loss = _losses(probability, held_out).mean()
     accuracy = (probability.argmax(axis=1) == held_out.outcome).mean()
     return HeldOutScore(float(loss), float(accuracy))
+
+
+def outcome_losses(state: Posterior, held_out: Answers) -> FloatArray:
+    """Return −log P(outcome) of each held-out answer, shape (answers,)."""
+    return _losses(_predict_outcomes(state, held_out), held_out)
+
+
+def _predict_outcomes(state: Posterior, held_out: Answers) -> FloatArray:
+    """Return the probability of every outcome, shape (answers, outcomes)."""
+    passing = predict_stages(state, held_out.student, held_out.question, held_out.context)
+    return outcome_probability(passing, held_out.n_outcomes)
+
+
+def _losses(probability: FloatArray, held_out: Answers) -> FloatArray:
+    p_outcome = probability[np.arange(len(probability)), held_out.outcome]
+    losses: FloatArray = -np.log(np.maximum(p_outcome, _MIN_PROBABILITY))
+    return losses

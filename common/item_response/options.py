@@ -79,6 +79,7 @@ class ItemResponseOptions(BaseItemResponse):
         *,
         n_options: npt.ArrayLike = schema.N_OPTIONS,
         context: npt.ArrayLike | None = None,
+        like: "ItemResponseOptions | None" = None,
     ) -> Self:
         """Learn from the options that students chose.
 
@@ -93,6 +94,9 @@ class ItemResponseOptions(BaseItemResponse):
             number if all questions have as many.
         context
             As in `ItemResponse.fit`.
+        like
+            A fitted estimator with as many levels of contexts. Its settings take the place of those
+            that are None, and nothing is chosen from the answers.
 
         Returns
         -------
@@ -105,7 +109,7 @@ class ItemResponseOptions(BaseItemResponse):
             If there are no answers, or an argument or a setting has a wrong shape, dtype or value.
             `InputError` is a `ValueError`.
         """
-        settings = self._check_settings()
+        self._check_settings()
         student, question = as_answers(student, question)
         n_answers = len(student)
         n_options = _as_numbers_of_options(n_options, n_answers)
@@ -128,7 +132,8 @@ class ItemResponseOptions(BaseItemResponse):
         # Where all questions have as many options, no answer needs a number of its own.
         n_outcomes = None if (n_options == most_options).all() else n_options
         answers = Answers(student, question, outcome, context, most_options - 1, n_outcomes)
-        self._fit_and_set_attributes(answers, settings)
+        choice = None if like is None else self._choice_of(like)
+        self._fit_and_set_attributes(answers, choice=choice)
         # Count each option once more, so that the share of an option that nobody chose is not 0.
         count = np.bincount(option - 1, minlength=most_options) + 1
         self.option_share_ = (count / (n_answers + most_options)).astype(np.float32)

@@ -34,6 +34,8 @@ class SavedEstimator:
     posterior: Posterior
     history: list[HeldOutScore]
     settings: Settings
+    # Number of levels of contexts that the answers of the fit had.
+    n_levels: int
     # Arrays that only estimators of this class have, by name.
     further: Arrays
     # How the file was made, in the words of whoever saved the estimator; "" if nobody says.
@@ -51,6 +53,7 @@ def write(path: Path, saved: SavedEstimator) -> None:
         "record": np.array(saved.record),
         "n_dimensions": np.array(settings.n_dimensions),
         "guessing_setting": np.array(settings.guessing),
+        "n_levels": np.array(saved.n_levels),
         "seed": np.array(settings.seed),
         # -1 stands for None: the fit chose the number of steps.
         "n_steps": np.array(-1 if settings.n_steps is None else settings.n_steps),
@@ -125,7 +128,13 @@ def _from_arrays(arrays: Arrays) -> SavedEstimator:
         if name.startswith(_FURTHER)
     }
     return SavedEstimator(
-        str(arrays["estimator"]), posterior, history, settings, further, str(arrays["record"])
+        estimator=str(arrays["estimator"]),
+        posterior=posterior,
+        history=history,
+        settings=settings,
+        n_levels=int(arrays["n_levels"]),
+        further=further,
+        record=str(arrays["record"]),
     )
 
 

@@ -97,7 +97,7 @@ def test_all_groups_of_features_are_used_if_all_metadata_are_there(
     flags = ["--metadata_dir", split_kit / "data/metadata"]
     flags += ["--probabilities", tmp_path / "p.parquet"]
     _, groups = predict(tmp_path, task, *flags, train=train, pairs=pairs)
-    first = "model, rates" if task == 1 else "model, rates, distractors"
+    first = "model, rates" if task == 1 else "model, options, rates, distractors"
     assert groups == f"{first}, subjects, context, habits, students, {OF_ANSWERS}"
 
     p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()

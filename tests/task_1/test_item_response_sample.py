@@ -20,10 +20,11 @@ QUIZ = CONTEXTS[:1]
 def predict_without_context(task: int, train: pd.DataFrame, asked: pd.DataFrame) -> np.ndarray:
     """Return what the sample model with `GUESSING` would predict if it knew no contexts."""
     if task == 1:
-        model = ItemResponse(guessing=0.1).fit(train.UserId, train.QuestionId, train.IsCorrect)
+        model = ItemResponse(n_dimensions=None, guessing=0.1)
+        model.fit(train.UserId, train.QuestionId, train.IsCorrect)
         p_right = model.predict_proba(asked.UserId, asked.QuestionId)[:, 1]
         return (p_right > 0.5).astype(int)
-    option_model = ItemResponseOptions(guessing=0.1).fit(
+    option_model = ItemResponseOptions(n_dimensions=None, guessing=0.1).fit(
         train.UserId, train.QuestionId, train.AnswerValue, train.CorrectAnswer
     )
     return option_model.predict_proba(asked.UserId, asked.QuestionId).argmax(axis=1) + 1

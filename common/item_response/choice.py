@@ -1,0 +1,119 @@
+"""Choose the settings of a fit by how well they predict answers that are held out of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from common.arrays import FloatArray, IntArray
+from common.item_response.fitting import Answers, Settings, fit_posterior, outcome_losses
+from common.run_log import ignore_event
+from common.threads import in_threads
+
+import numpy as np
+
+DEFAULT_DIMENSIONS = 8
+DEFAULT_GUESSING = 0.2
+# The settings to choose from. The comparison begins with the first number of abilities, whose fits
+# are the fastest.
+_DIMENSIONS = (1, 2, 4, 8)
+_GUESSING = (0.0, 0.1, 0.2, 0.3)
+# With fewer answers than this, the held-out ones say too little. With more, fits take long, and the
+# settings hardly matter.
+_MIN_ANSWERS = 1_000
+_MAX_ANSWERS = 200_000
+# A quarter of the answers is held out at a time, until at least this many have been held out, or
+# all.
+_N_FOLDS = 4
+_ENOUGH_HELD_OUT = 6_000
+# With contexts, another guessing than the default must gain this many standard errors: the defaults
+# were chosen on answers with contexts.
+_MIN_GAIN_WITH_CONTEXTS = 3.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The settings of a fit that answers can decide."""
+
+    # Number of abilities of a student.
+    n_dimensions: int
+    # Probability that a student who does not know the answer guesses it.
+    guessing: float
+    # Number of levels of contexts that are used: all or none.
+    n_levels: int
+
+
+def choose_settings(answers: Answers, n_dimensions: int | None, guessing: float | None) -> Choice:
+    """Choose the settings that predict held-out answers best.
+
+    First, contexts are kept or left out, then a guessing is chosen, both with one ability. Last, a
+    number of abilities is chosen; if contexts are used, it is `DEFAULT_DIMENSIONS`.
+
+    Parameters
+    ----------
+    answers
+        The answers of the fit. With fewer than 1,000 or more than 200,000, all settings have their
+        defaults, and contexts are used.
+    n_dimensions, guessing
+        Settings that are given. None stands for a setting to choose. Contexts are left out only if
+        `n_dimensions` is None.
+    """
+    n_levels = answers.context.shape[1]
+    default_dimensions = DEFAULT_DIMENSIONS if n_dimensions is None else n_dimensions
+    default_guessing = DEFAULT_GUESSING if guessing is None else guessing
+    default = Choice(default_dimensions, default_guessing, n_levels)
+    if not _MIN_ANSWERS <= len(answers.student) <= _MAX_ANSWERS:
+        return default
+
+    comparison = _Comparison(answers)
+    choice = replace(default, n_dimensions=_DIMENSIONS[0])
+    if n_dimensions is None and n_levels:
+        choice = comparison.find_best([choice, replace(choice, n_levels=0)])
+    if guessing is None:
+        best = comparison.find_best([replace(choice, guessing=value) for value in _GUESSING])
+        if not choice.n_levels or comparison.gain(choice, best) > _MIN_GAIN_WITH_CONTEXTS:
+            choice = best
+    if n_dimensions is None and not choice.n_levels:
+        return comparison.find_best([replace(choice, n_dimensions=k) for k in _DIMENSIONS])
+    return replace(choice, n_dimensions=default_dimensions)
+
+
+class _Comparison:
+    """Compares settings by the losses of held-out answers."""
+
+    def __init__(self, answers: Answers) -> None:
+        """Draw the answers to hold out."""
+        n_answers = len(answers.student)
+        self._answers = answers
+        # The fold of each answer.
+        self._fold: IntArray = np.random.default_rng(0).permutation(n_answers) % _N_FOLDS
+        n_needed = int(np.ceil(_ENOUGH_HELD_OUT * _N_FOLDS / n_answers))
+        self._n_held_out_folds = min(_N_FOLDS, n_needed)
+        self._losses: dict[Choice, FloatArray] = {}
+
+    def find_best(self, choices: Sequence[Choice]) -> Choice:
+        """Return the settings with the smallest mean loss, the first of them if several have it."""
+        return min(choices, key=lambda choice: float(self._find_losses(choice).mean()))
+
+    def gain(self, before: Choice, after: Choice) -> float:
+        """Return how much smaller the mean loss is `after`, in standard errors of the gain."""
+        gain = self._find_losses(before) - self._find_losses(after)
+        standard_error = gain.std() / np.sqrt(len(gain))
+        return float(gain.mean() / standard_error) if standard_error > 0 else 0.0
+
+    def _find_losses(self, choice: Choice) -> FloatArray:
+        """Return −log P(outcome) of each held-out answer, in the same order for all settings."""
+        if choice not in self._losses:
+            folds = range(self._n_held_out_folds)
+            parts = in_threads(lambda fold: self._find_losses_of_fold(fold, choice), folds)
+            self._losses[choice] = np.concatenate(list(parts))
+        return self._losses[choice]
+
+    def _find_losses_of_fold(self, fold: int, choice: Choice) -> FloatArray:
+        """Return the losses of the answers of one fold, predicted from those of the others."""
+        context = self._answers.context[:, : choice.n_levels]
+        answers = replace(self._answers, context=context)
+        is_held_out = self._fold == fold
+        settings = Settings(
+            choice.n_dimensions, choice.guessing, seed=0, n_steps=None, log_event=ignore_event
+        )
+        posterior, _ = fit_posterior(answers.take(~is_held_out), settings, shows_progress=False)
+        return outcome_losses(posterior, answers.take(is_held_out))

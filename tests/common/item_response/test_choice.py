@@ -1,0 +1,140 @@
+"""Settings that a fit chooses: abilities, guessing, and whether contexts are used."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.arrays import BoolArray, FloatArray, IntArray
+from common.item_response import (
+    DEFAULT_DIMENSIONS,
+    DEFAULT_GUESSING,
+    ItemResponse,
+    ItemResponseOptions,
+)
+
+import numpy as np
+import pytest
+
+N_STUDENTS = 400
+N_QUESTIONS = 30
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Answers of all students to all questions, drawn from the model with one ability."""
+
+    student: IntArray
+    question: IntArray
+    is_right: BoolArray
+    context: IntArray
+
+    def fit(self, n_answers: int | None = None) -> ItemResponse:
+        """Fit an estimator that chooses its settings."""
+        rows = slice(n_answers)
+        return ItemResponse(n_dimensions=None, guessing=None).fit(
+            self.student[rows],
+            self.question[rows],
+            self.is_right[rows],
+            context=self.context[rows],
+        )
+
+
+def draw(guessing: float, effect: float = 0.0, seed: int = 1) -> Drawn:
+    """Draw answers; `effect` is the standard deviation of the effects of five contexts."""
+    rng = np.random.default_rng(seed)
+    student, question = np.divmod(np.arange(N_STUDENTS * N_QUESTIONS), N_QUESTIONS)
+    context = question % 5
+    ability = rng.normal(size=N_STUDENTS)[student]
+    slope = rng.lognormal(0.3, 0.3, N_QUESTIONS)[question]
+    effects = effect * rng.normal(size=(N_STUDENTS, 5))[student, context]
+    # Hard questions: abler students know half of the answers, so that guessing shows.
+    intercept = rng.normal(-0.5, 1, N_QUESTIONS)[question]
+    logit: FloatArray = slope * ability + intercept + effects
+    knows = rng.logistic(size=len(student)) < logit
+    guesses = rng.random(len(student)) < guessing
+    return Drawn(student, question, knows | guesses, context[:, None])
+
+
+def settings(model: ItemResponse | ItemResponseOptions) -> tuple[int, float, bool]:
+    """Return the settings of a fit."""
+    return model.n_dimensions_, model.guessing_, model.uses_context
+
+
+@pytest.fixture(scope="module")
+def open_answers() -> Drawn:
+    """Return answers that cannot be guessed, in contexts without effects."""
+    return draw(guessing=0.0)
+
+
+@pytest.fixture(scope="module")
+def fitted(open_answers: Drawn) -> ItemResponse:
+    """Return the fit of these answers."""
+    return open_answers.fit()
+
+
+def test_answers_choose_the_guessing(fitted: ItemResponse) -> None:
+    # With the seeds 0 to 11, 0 was chosen for all draws without guessing; for draws with guessing
+    # 0.3, it was 0.3 nine times, 0.2 twice and 0.1 once.
+    assert fitted.guessing_ == 0.0
+    assert draw(guessing=0.3).fit().guessing_ > 0.0
+
+
+def test_contexts_without_effects_are_left_out_and_few_abilities_chosen(
+    fitted: ItemResponse,
+) -> None:
+    assert not fitted.uses_context
+    assert fitted.n_dimensions_ < DEFAULT_DIMENSIONS
+
+
+def test_contexts_with_effects_are_used_with_the_default_number_of_abilities() -> None:
+    fitted = draw(guessing=0.2, effect=1.5).fit()
+    assert settings(fitted) == (DEFAULT_DIMENSIONS, DEFAULT_GUESSING, True)
+
+
+def test_few_answers_choose_nothing(open_answers: Drawn) -> None:
+    fitted = open_answers.fit(n_answers=900)
+    assert settings(fitted) == (DEFAULT_DIMENSIONS, DEFAULT_GUESSING, True)
+
+
+def test_a_fit_that_leaves_contexts_out_predicts_pairs_with_contexts(
+    open_answers: Drawn, fitted: ItemResponse, tmp_path: Path
+) -> None:
+    pairs = [0, 1], [2, 3]
+    contexts = np.array([[2], [99]])
+    predicted = fitted.predict_proba(*pairs, context=contexts)
+    alone = ItemResponse(fitted.n_dimensions_, guessing=fitted.guessing_)
+    alone.fit(open_answers.student, open_answers.question, open_answers.is_right)
+    assert (predicted == alone.predict_proba(*pairs)).all()
+
+    fitted.save(tmp_path / "fit.npz")
+    loaded = ItemResponse.load(tmp_path / "fit.npz")
+    assert (predicted == loaded.predict_proba(*pairs, context=contexts)).all()
+    assert settings(loaded) == settings(fitted)
+    students = fitted.for_students([7, 7], [2, 3], [1, 0], context=contexts)
+    assert students.predict_proba([7], [4], context=contexts[:1]).shape == (1, 2)
+
+
+def test_a_fit_that_continues_keeps_the_settings(
+    open_answers: Drawn, fitted: ItemResponse
+) -> None:
+    continued = ItemResponse(n_dimensions=None, guessing=None, n_steps=1).fit(
+        open_answers.student,
+        open_answers.question,
+        open_answers.is_right,
+        context=open_answers.context,
+        start=fitted,
+    )
+    assert settings(continued) == settings(fitted)
+
+
+def test_options_take_the_settings_of_another_fit(open_answers: Drawn) -> None:
+    rows = slice(3_000)
+    correct_option = 1 + open_answers.question[rows] % 4
+    option = np.where(open_answers.is_right[rows], correct_option, 1 + correct_option % 4)
+    columns = open_answers.student[rows], open_answers.question[rows], option, correct_option
+    other = ItemResponseOptions(n_dimensions=3, guessing=0.05, n_steps=1).fit(*columns)
+
+    like_other = ItemResponseOptions(n_dimensions=None, guessing=None, n_steps=1)
+    like_other.fit(*columns, like=other)
+
+    assert settings(like_other) == settings(other) == (3, 0.05, False)
+    assert (like_other.discrimination_ == other.discrimination_).all()
