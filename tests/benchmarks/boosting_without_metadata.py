@@ -11,8 +11,8 @@ response model knows all that there is to know, and trees can only fall behind.
 With --sat12 the answers are those of a real test, SAT12, instead: 600 students, 32 questions. In
 task 2, questions of SAT12 with a key above 4, and answers above 4, are left out.
 
-Matrix factorisation, item response and gradient boosting run as a user runs them, with default flags. Each set is split at random, 80 %
-for training and 20 % for scoring.
+Matrix factorisation, item response and gradient boosting run as a user runs them, with default
+flags. Each set is split at random, 80 % for training and 20 % for scoring.
 """
 
 from pathlib import Path

@@ -113,9 +113,7 @@ def test_a_fit_that_leaves_contexts_out_predicts_pairs_with_contexts(
     assert students.predict_proba([7], [4], context=contexts[:1]).shape == (1, 2)
 
 
-def test_a_fit_that_continues_keeps_the_settings(
-    open_answers: Drawn, fitted: ItemResponse
-) -> None:
+def test_a_fit_that_continues_keeps_the_settings(open_answers: Drawn, fitted: ItemResponse) -> None:
     continued = ItemResponse(n_dimensions=None, guessing=None, n_steps=1).fit(
         open_answers.student,
         open_answers.question,
