@@ -310,7 +310,7 @@ class ItemResponse(BaseItemResponse):
         It predicts as this estimator does for unknown contexts. If the fit had no contexts, the
         result equals this estimator.
         """
-        return self._with_posterior(without_contexts(self._check_fitted()))
+        return self._with_posterior(without_contexts(self._check_fitted()), n_levels=0)
 
     def with_subjects(self, student: npt.ArrayLike, subject: npt.ArrayLike) -> "ItemResponse":
         """Return an estimator whose `mastery` rests on the abilities alone.
@@ -341,11 +341,16 @@ class ItemResponse(BaseItemResponse):
                 f"student holds {student_ids[is_unknown][0]}, whom the fit does not know, expected "
                 "students of the fit"
             )
-        return self._with_posterior(add_subjects(posterior, student_ids, subjects))
+        posterior = add_subjects(posterior, student_ids, subjects)
+        return self._with_posterior(posterior, n_levels=subjects.shape[1])
 
-    def _with_posterior(self, posterior: Posterior) -> "ItemResponse":
-        """Return an estimator with the settings of this one and another posterior."""
+    def _with_posterior(self, posterior: Posterior, n_levels: int) -> "ItemResponse":
+        """Return an estimator with the settings of this one and another posterior.
+
+        `n_levels` is the number of levels of contexts that its predictions take.
+        """
         estimator = copy(self)
+        estimator.n_levels_ = n_levels
         estimator._set_attributes(posterior)
         return estimator
 
@@ -423,7 +428,7 @@ class ItemResponse(BaseItemResponse):
         """
         posterior = self._check_fitted()
         answers = self._as_further_answers(student, question, is_correct, context)
-        return self._with_posterior(find_students(posterior, answers))
+        return self._with_posterior(find_students(posterior, answers), self.n_levels_)
 
     def partial_fit(
         self,

@@ -182,8 +182,11 @@ class ItemResponseOptions(BaseItemResponse):
         Habits do not count.
         """
         estimator = ItemResponse(
-            self.n_dimensions, guessing=self.guessing, seed=self.seed, n_steps=self.n_steps
+            self.n_dimensions_, guessing=self.guessing_, seed=self.seed, n_steps=self.n_steps
         )
+        estimator.n_dimensions_ = self.n_dimensions_
+        estimator.guessing_ = self.guessing_
+        estimator.n_levels_ = 0
         estimator.history_ = []
         estimator._set_attributes(without_contexts(self._check_fitted()))
         return estimator
