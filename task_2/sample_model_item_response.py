@@ -41,7 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     add_save_flag(parser)
-    help_text = "number of abilities; the time grows with the square of K"
+    help_text = "number of abilities"
     cli.add_optional_number(parser, "--dimensions", CHOSEN, help_text, parse=int, metavar="K")
     help_text = "probability of choosing the right option without knowing it"
     cli.add_optional_number(parser, "--guessing", CHOSEN, help_text, parse=float, metavar="P")
