@@ -38,9 +38,9 @@ _KEY_CODES = {"ArrowLeft": 37, "ArrowRight": 39, "Backspace": 8}
 
 @dataclass
 class Tab:
-    """A tab of a browser that runs."""
+    """A tab of a running browser."""
 
-    # The ends of the two pipes on this side.
+    # The test writes to one pipe and reads from the other.
     to_browser: int
     from_browser: int
     session: str = ""
@@ -63,7 +63,7 @@ class Tab:
         return reply["result"]
 
     def wait_for(self, is_wanted: Any) -> Any:
-        """Return the next message of the browser that is wanted; others are skipped."""
+        """Skip messages of the browser until one is wanted; return that message."""
         while True:
             message = self._receive()
             if message.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
@@ -205,7 +205,7 @@ def _attach(tab: Tab, downloads: Path) -> None:
 
 
 def _high_pipe() -> tuple[int, int]:
-    """Return a pipe, reading end first, whose numbers are none that Chromium uses."""
+    """Return a pipe (first the end to read) whose descriptors are none that Chromium uses."""
     # Windows has no such module, and tests that need a browser are skipped there.
     import fcntl
 

@@ -32,7 +32,7 @@ settings.register_profile("exploring", deadline=None)
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
-# The tests run side by side, one process on each core, so that further threads would only wait.
+# The tests run side by side, one process on each core, so more threads would only wait.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Garbage collection finds nothing while tests are collected, but takes a fifth of that time. It is
 # switched on again in `pytest_collection_finish`.
@@ -112,9 +112,9 @@ def fails(arguments: Sequence[object], **options: Any) -> str:
 
 
 def copy_kit(destination: Path, *, with_tests: bool = False) -> Path:
-    """Copy the kit's own files and their bytecode, but nothing that a user has added.
+    """Copy the kit's files and their bytecode, but no files that a user has added.
 
-    Without the tests, which hardly any test needs, further copies of the copy are quicker.
+    Copies without the tests are quicker, and hardly any test needs them.
     """
     for path in find_kit_files():
         if path.is_relative_to(ROOT / "tests") and not with_tests:
@@ -269,7 +269,7 @@ PAGES = [
 
 
 def script_of(arguments: Sequence[str]) -> tuple[str, ...]:
-    """Return the words after `python` that name a script, or a module with `-m`, without flags."""
+    """Return the words after `python` that name a script, or `-m` and a module."""
     return tuple(arguments[: 2 if arguments[0] == "-m" else 1])
 
 
@@ -298,7 +298,7 @@ def answers_frame(*columns: Any) -> pd.DataFrame:
     """Return a table of answers with the columns that `common.answers.read_answers` gives it.
 
     The columns are UserId, QuestionId, IsCorrect, AnswerValue and CorrectAnswer, in this order. The
-    last ones may be left out.
+    last columns may be left out.
     """
     names = ("UserId", "QuestionId", "IsCorrect", "AnswerValue", "CorrectAnswer")
     return pd.DataFrame(dict(zip(names, columns, strict=False)))

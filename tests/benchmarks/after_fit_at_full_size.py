@@ -5,8 +5,8 @@ Run:     python data/generate_sample.py --size full --output_dir FULL
          python tests/benchmarks/after_fit_at_full_size.py --data_dir FULL mastery
 Writes:  a table to the terminal
 
-The answers are those of tasks 1 and 2. Each of the two is a process of its own, so that its peak
-memory can be told. The table has wall time and processor time of every part.
+The answers are those of tasks 1 and 2. Each of the two measurements is a process of its own,
+because peak memory belongs to a process. The table has wall time and processor time of every part.
 """
 
 import resource
@@ -73,7 +73,7 @@ def measure_mastery(answers: pd.DataFrame, metadata_dir: Path) -> None:
 
 
 def main() -> None:
-    """Measure what the command names."""
+    """Measure the statistics of questions or the mastery of students, as the command says."""
     parser = cli.parser(__doc__)
     parser.add_argument("what", choices=["statistics", "mastery"])
     parser.add_argument("--data_dir", type=Path, required=True, help="where the full data lie")

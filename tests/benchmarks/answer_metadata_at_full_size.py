@@ -17,7 +17,6 @@ from common.answers import read_answers
 import numpy as np
 from running import median_cost, run_script
 
-# A child process takes the first steps, as many as the flag --steps says.
 STEPS = ("training answers", "and answer metadata", "and metadata of students and questions")
 
 
@@ -46,7 +45,7 @@ def main() -> None:
 
 
 def read(data_dir: Path, n_steps: int) -> None:
-    """Read answers, from two steps on answer metadata, with three steps all other metadata."""
+    """Read the training answers; with two steps also answer metadata, with three all metadata."""
     folder = data_dir / layout.METADATA_DIR.name
     answers = read_answers(
         data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2, options=True, ids=True

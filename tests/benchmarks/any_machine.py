@@ -1,17 +1,17 @@
 """Score every sample model with the linear algebra of other processors, and with other seeds.
 
 Run:     python tests/benchmarks/any_machine.py --results any_machine.csv
-         … --samples debiasing partial_vae      only samples whose name holds one of these
+         … --samples debiasing partial_vae      only samples with one of these words in their name
 Writes:  every score into the file of results as soon as it is there, so that a stopped run goes on
          where it ended. Prints the table of any_machine.md.
 
-Libraries choose their instructions by the processor. Environment variables make them choose those
-of an older processor: OPENBLAS_CORETYPE for the linear algebra of NumPy and SciPy,
+Libraries choose their instructions by the processor. Environment variables make them choose the
+instructions of an older processor: OPENBLAS_CORETYPE for the linear algebra of NumPy and SciPy,
 NPY_DISABLE_CPU_FEATURES for NumPy's loops, ATEN_CPU_CAPABILITY, MKL_ENABLE_INSTRUCTIONS and
 ONEDNN_MAX_CPU_ISA for PyTorch. All samples run on small simulated data in a copy of the kit. A
 sample passes if its scores on all machines lie no further apart than the standard deviation of its
-score over seeds. A sample without a seed must have the same score everywhere. The script runs on
-Linux on x86-64 only.
+score over seeds. A sample without a seed must have the same score everywhere. The script runs only
+on Linux on x86-64.
 """
 
 import csv
@@ -33,8 +33,8 @@ from tqdm import tqdm
 
 SEEDS = range(1, 6)
 THREADS = (1, 2)
-# In place of a kernel's name in runs that let the libraries choose their instructions. The runs
-# with different seeds are of this kind.
+# Stands in place of a kernel's name in runs where the libraries choose their instructions. The runs
+# with different seeds are such runs.
 THIS_MACHINE = "this machine"
 FIELDS = ("sample", "kernel", "threads", "seed", "score")
 
@@ -145,7 +145,7 @@ def find_samples(kit: Path) -> list[Sample]:
     """Find the sample models of all tasks and related challenges."""
     samples = []
     for script in sorted(kit.glob("task_[12]/sample_model_*.py")):
-        # A blend is a mean of models that the table has, and takes several times their time.
+        # A blend averages models that are in the table already, and takes several times as long.
         if short_name(script) == "blend":
             continue
         samples.append(describe_script(kit, script, model_flags=("--local",)))

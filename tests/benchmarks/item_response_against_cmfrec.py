@@ -127,7 +127,7 @@ def compare(
     of_cmfrec: dict[str, float] = {}
     for name, results in runs.items():
         row = {key: float(np.median([result[key] for result in results])) for key in results[0]}
-        # The first row is that of cmfrec.
+        # The first row holds the figures of cmfrec.
         of_cmfrec = of_cmfrec or row
         wall, processor = row["seconds"], row["processor_seconds"]
         print(

@@ -3,9 +3,10 @@
 Run:     python data/generate_sample.py --size full --output_dir /somewhere
          python tests/benchmarks/majority_against_pandas.py --data_dir /somewhere [--pairs 5]
 
-Both read the training file of tasks 1 and 2, predict every pair of the official template and write
-the submission. The script also checks every row and writes the zip. Script and pandas run in turn,
-each in a process of its own; the ratios are medians over these pairs of runs.
+The script and the job in pandas both read the training file of tasks 1 and 2, predict every pair of
+the official template and write the submission. The script also checks every row and writes the zip.
+Script and pandas run in turn, each in a process of its own; the ratios are medians over these pairs
+of runs.
 """
 
 import argparse

@@ -30,11 +30,12 @@ groups = misconceptions.groups
 N_OPTIONS = schema.N_OPTIONS
 
 SEEDS = range(3)
-# Shares of the students who find groups and who choose among them; the others measure.
+# Half of the students find groups, a fifth choose how alike options must be, and the remaining
+# students measure the groups.
 SHARE_FINDING = 0.5
 SHARE_CHOOSING = 0.2
 N_PLANTED = 60
-# A threshold at which groups are measured that the choosing students do not support.
+# Groups at this threshold are measured even if the choosing students do not support them.
 FORCED_THRESHOLD = 2.5
 # Shares of the students of the official size of tasks 3/4.
 SHARES = (0.25, 0.5, 1.0)
@@ -57,10 +58,11 @@ class NumberedAnswers:
 class Prepared:
     """Wrong answers of four kinds, each a `WrongAnswers` of task_2/misconception_groups.py."""
 
-    # Of the students who find groups and who choose among them, with the product's model.
+    # Wrong answers of the students who find groups and of those who choose the threshold, by the
+    # product's model.
     finding: Any
     choosing: Any
-    # Known and held-out answers of the students who measure, with a model of more dimensions.
+    # Known and held-out wrong answers of the students who measure, by a model of more dimensions.
     known: Any
     asked: Any
 
@@ -74,7 +76,8 @@ class Measured:
     # By how much groups lower the log loss of held-out answers, and of the known answers.
     gain: Any
     gain_known: Any
-    # How many times as often as expected students stay with a group, in the same answers.
+    # How many times as often as expected students stay with a group, in held-out and in known
+    # answers.
     lift: Any
     lift_known: Any
 
@@ -169,7 +172,7 @@ def permute_options(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     is_wrong = (answers["AnswerValue"] != answers["CorrectAnswer"]).to_numpy()
     rows = np.flatnonzero(is_wrong)
-    # The few questions with two right options are two questions here.
+    # A question where two options are right, in different answers, is treated as two questions.
     key = answers["QuestionId"].to_numpy()[rows] * N_OPTIONS
     key = key + answers["CorrectAnswer"].to_numpy()[rows] - 1
     order = rows[np.argsort(key, kind="stable")]
@@ -197,10 +200,10 @@ def number_planted(question_id: IntArray, planted: pd.DataFrame) -> IntArray:
 
 
 def score_groups(group: IntArray, truth: IntArray) -> float:
-    """Return the adjusted Rand index of groups beside planted ones.
+    """Return the adjusted Rand index of found groups and planted ones.
 
-    It is taken over the options that are in a group of either kind. An option in no group is a
-    group of its own.
+    The index is taken over the options that are in a found or a planted group. An option in no
+    group is a group of its own.
     """
     alone = -1 - np.arange(len(group))
     is_in_any = (truth >= 0) | (group >= 0)

@@ -24,15 +24,15 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
 
-# Average linkage: covariances are divided by their variance plus this (shrunk to 0), and groups
-# have at least one of these mean shrunk covariances.
+# Average linkage: covariances are divided by their variance plus `SHRINKAGE`, which shrinks them
+# towards 0. Groups have at least one of these mean shrunk covariances.
 SHRINKAGE = 15
 COVARIANCES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 # Low-rank factorisation: the numbers of factors, and the least mean cosines of the options.
 N_FACTORS = (60, 150)
 COSINES = (0.4, 0.5, 0.6, 0.7, 0.8)
-# Latent classes: by which factors a class must raise the share of an option among a question's
-# wrong options.
+# Latent classes: an option belongs to a class if the class raises its share among the question's
+# wrong options by at least one of these factors.
 RAISES = (1.25, 1.5, 2.0, 3.0, 5.0)
 # Options that fewer students chose are in no latent class.
 MIN_CHOSEN = 20
@@ -49,7 +49,7 @@ def merge_by_evidence(finding: Any) -> Iterator[IntArray]:
 
 
 def merge_without_extra_variance(finding: Any) -> Iterator[IntArray]:
-    """Do the same, but let a few rare choices be strong evidence."""
+    """Merge groups like `merge_by_evidence`, but let a few rare choices be strong evidence."""
     pairs = groups.compare_pairs(finding)
     variance = pairs.variance.copy()
     variance.data -= groups.EXTRA_VARIANCE
@@ -64,7 +64,7 @@ def link_shrunk_covariances(finding: Any) -> Iterator[IntArray]:
     covariance = pairs.covariance[items][:, items].toarray()
     variance = pairs.variance[items][:, items].toarray() - np.float32(groups.EXTRA_VARIANCE)
     similarity = covariance / (np.maximum(variance, 0) + SHRINKAGE)
-    # Each pair has one entry in `pairs`.
+    # `pairs` holds each pair once, but a similarity matrix is symmetric.
     similarity = similarity + similarity.T
     yield from link(similarity, items, COVARIANCES, finding.n_items)
 
@@ -164,7 +164,7 @@ METHODS: dict[str, Method] = {
 
 
 def main() -> None:
-    """Print a row for each method, and one for the planted groups themselves."""
+    """Print a row for the planted groups, and one for the groups that each method finds."""
     parser = cli.parser(__doc__)
     cli.add_number(parser, "--seed", 0, "seed of the simulation")
     answers, planted = misconception_map.simulate_planted(parser.parse_args().seed)

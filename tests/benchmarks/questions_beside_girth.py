@@ -86,7 +86,7 @@ def fit_kit(answers: IntArray) -> dict[str, Parameters]:
 
 
 def print_comparison(name: str, reference: str, fits: dict[str, Parameters]) -> None:
-    """Print how the other fits agree with the one that is the reference."""
+    """Print how the parameters by each method agree with those by the reference method."""
     truth = fits[reference]
     for method, fit in fits.items():
         if method == reference:
@@ -106,7 +106,7 @@ def print_comparison(name: str, reference: str, fits: dict[str, Parameters]) -> 
 
 
 def read_sat12() -> IntArray:
-    """Return the answers of SAT12, a row for each student; a missing one counts as wrong."""
+    """Return the answers of SAT12, a row for each student; a missing answer counts as wrong."""
     table = pd.read_csv(real_data_dir() / "sat12" / "sat12_600x32.csv")
     matrix = table.pivot_table(index="UserId", columns="QuestionId", values="IsCorrect")
     return matrix.fillna(0).to_numpy().astype(np.int64)
@@ -131,7 +131,7 @@ def simulate() -> tuple[IntArray, Parameters]:
 
 
 def main() -> None:
-    """Fit all answers with both, and print the tables."""
+    """Fit all answers with girth and with the kit, and print the tables."""
     parser = cli.parser(__doc__)
     parser.add_argument("girth", type=Path, help="Python of an environment with girth")
     options = parser.parse_args()

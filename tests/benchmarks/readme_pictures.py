@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def cut_chart(page: str, label: str) -> str:
-    """Return the SVG of the chart with this aria-label, which is emptied.
+    """Return the SVG of the chart with this aria-label, and empty the label.
 
     The SVG lacks `<svg ` at its beginning, so that `frame` can add further attributes there.
     """

@@ -1,7 +1,7 @@
 """The real answers that the benchmarks measure on, and their ten fixed splits.
 
 The environment variable KIT_REAL_DATA names a folder that holds them, in eedi_tasks_3_4/ and
-csc311_subset/; they belong to their publishers and are not part of the kit.
+csc311_subset/; the answers belong to their publishers and are not part of the kit.
 """
 
 import os
@@ -38,7 +38,7 @@ def real_data_dir() -> Path:
 def read_pool() -> pd.DataFrame:
     """Read the pool: all published answers of tasks 3 and 4 together.
 
-    They are the training answers and the answers of the public test students of task 4.
+    The pool holds the training answers and the answers of the public test students of task 4.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def split_pool(pool: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, pd.DataFram
 
 
 def pool_splits(pool: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame, pd.DataFrame]]:
-    """Yield the ten fixed splits of the pool, each with its seed: `split_pool` for all `SEEDS`."""
+    """Yield the ten fixed splits of the pool, each with its seed from `SEEDS`."""
     for seed in SEEDS:
         yield seed, *split_pool(pool, seed)
 
@@ -81,7 +81,7 @@ def pool_splits(pool: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame, pd.Data
 def read_course_subset(part: str) -> pd.DataFrame:
     """Read part of the course subset: data of tasks 1 and 2 as the course csc311 gives them out.
 
-    They tell whether answers are right or wrong, but not which options were chosen.
+    The subset tells whether answers are right or wrong, but not which options were chosen.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def read_course_subset(part: str) -> pd.DataFrame:
 
 
 def write_pool_metadata(folder: Path) -> None:
-    """Write the metadata of the pool's questions and students, as if they were of tasks 1 and 2."""
+    """Write the metadata of the pool's questions and students, named as in tasks 1 and 2."""
     metadata = real_data_dir() / "eedi_tasks_3_4" / "metadata"
     for source, target in (
         (layout.QUESTION_METADATA_TASK_3_4, layout.QUESTION_METADATA_TASK_1_2),

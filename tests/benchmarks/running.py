@@ -45,7 +45,7 @@ def run_script(command: Sequence[object]) -> Cost:
     Raises
     ------
     InputError
-        If the script fails. The user has seen what it wrote to stderr.
+        If the script fails. The user has seen the stderr of the script.
     """
     words = [str(word) for word in command]
     started = time.perf_counter()

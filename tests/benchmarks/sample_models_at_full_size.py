@@ -92,7 +92,7 @@ def measure(
         predicted = read_pair_values(source, column)
     answers = data_dir / layout.TEST_DIR.name / TASKS[task].answers_name(PHASE)
     truth = read_pair_values(reading.file_source(answers), column)
-    # The rows of the submission in the order of the true answers.
+    # The evaluation matches the rows of a submission with the true answers in the same way.
     rows, _ = find_pairs(source.name, predicted, truth, answers)
     is_right = predicted[column.name].to_numpy()[rows] == truth[column.name]
     accuracy = is_right[is_kept(truth["UserId"], percent)].mean()

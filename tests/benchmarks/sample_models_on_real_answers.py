@@ -48,7 +48,7 @@ TRAIN = "train.csv"
 TEMPLATE = "template.csv"
 PROBABILITIES = "probabilities.parquet"
 
-# The figures of one run in the order of `COLUMNS`; NaN stands for a figure that does not exist.
+# One run's figures in the order of `COLUMNS`. A figure that does not exist is NaN.
 Figures = list[float]
 
 
@@ -106,9 +106,9 @@ def print_pool(
     scripts: Sequence[Path],
     flags: list[str],
 ) -> None:
-    """Print a row of the table: a model, or a blend of several, on splits of the pool of answers.
+    """Print a row of the table for a model, or for a blend of several models, on the pool.
 
-    Only the first `n_splits` splits are used.
+    Only the first `n_splits` splits of the pool's answers are used.
     """
     splits = itertools.islice(pool_splits(pool), n_splits)
     figures = [
@@ -167,7 +167,7 @@ def write_answers(folder: Path, train: pd.DataFrame, test: pd.DataFrame) -> None
 
 
 def read_figures(folder: Path, task: int, test: pd.DataFrame) -> Figures:
-    """Score the submission and the probabilities in a folder; return a figure for each column."""
+    """Score the submission and the probabilities in a folder; return the figures of `COLUMNS`."""
     truth = test["IsCorrect"].to_numpy() if task == 1 else test["AnswerValue"].to_numpy()
     assert truth is not None
     source = reading.file_source(folder / TASKS[task].submission)
@@ -177,7 +177,6 @@ def read_figures(folder: Path, task: int, test: pd.DataFrame) -> Figures:
     # The classes of the probabilities count from 0; the options of task 2 count from 1.
     true_class = truth - column.low
     scores = metrics.score_probabilities(true_class, p)
-    # In the order of `COLUMNS`.
     return [
         metrics.accuracy(truth, predicted).value,
         scores.log_loss,

@@ -3,9 +3,9 @@
 Run:     KIT_REAL_DATA=… python tests/benchmarks/science_exam_on_real_questions.py
 Writes:  a table to the terminal
 
-The score is MAP@3. For samples that learn, it is the mean over the seeds of the folds. The table
-gives 95 % intervals over the questions, of the score and of its difference from the score of the
-longest option on the same questions.
+The score is MAP@3. For samples that learn, the score is the mean over several seeds of the folds.
+The table shows each score and its difference from the score of the longest option, with 95 %
+intervals over the questions.
 """
 
 import tempfile

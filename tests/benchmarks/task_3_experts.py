@@ -1,8 +1,9 @@
-"""Measure what the official panel's judgements say, and whether the figures of an own panel hold.
+"""Measure what the official panel's judgements say, and whether figures of other panels hold.
 
-The five public experts are compared with one another and with rankings. Then it is computed how
-often intervals of kappa hold the true kappa, and how often the number of further pairs that the
-evaluation names tells two rankings apart. `task_3_experts.md` shows the tables.
+The five public experts are compared with one another and with rankings. The script then computes
+how often intervals of kappa contain the true kappa. It also computes how often two rankings can be
+told apart after as many further pairs as the evaluation advises. `task_3_experts.md` shows the
+tables.
 
 Run:     KIT_REAL_DATA=FOLDER python tests/benchmarks/task_3_experts.py
 """
@@ -27,7 +28,8 @@ MODELS = ("random", "entropy", "rank_average")
 N_PANELS = 2000
 KAPPAS = (0.0, 0.3, 0.6, 0.9)
 PANEL_SIZES = (25, 100)
-# The true shares of pairs that speak for the better ranking, and how many pairs are judged first.
+# The true shares of pairs on which experts prefer the better ranking, and the numbers of pairs that
+# are judged first.
 TRUE_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)
 N_FIRST_JUDGED = (10, 25)
 
@@ -106,7 +108,7 @@ def print_rankings(judgements: pd.DataFrame, ranks: dict[str, pd.Series]) -> Non
 
 
 def print_contests(judgements: pd.DataFrame, ranks: dict[str, pd.Series]) -> None:
-    """Print what the panel says of every two rankings."""
+    """Print which of every two rankings the panel prefers."""
     agrees = {name: ranking.agreement(judgements, rank) for name, rank in ranks.items()}
     print("| rankings | pairs | for the first | for the second | verdict |\n|---|---|---|---|---|")
     for first, second in combinations(ranks, 2):
@@ -134,7 +136,7 @@ def cover(rng: np.random.Generator, kappa: float, n_pairs: int) -> float:
     """Return the share of simulated panels whose interval holds the true kappa.
 
     The first expert prefers either side with probability 1/2. The second copies the first with
-    probability kappa, and otherwise judges alone: their kappa is then this probability.
+    probability kappa, and otherwise judges alone: the true kappa is this probability.
     """
     n_holding = 0
     for _ in range(N_PANELS):
@@ -146,7 +148,7 @@ def cover(rng: np.random.Generator, kappa: float, n_pairs: int) -> float:
 
 
 def print_further_pairs() -> None:
-    """Print how often further pairs tell rankings apart, if as many are judged as is advised."""
+    """Print how often the advised number of further pairs tells rankings apart."""
     header = "true share | judged first | told apart | median of further pairs | told apart then"
     print(f"| {header} | the worse one preferred |\n|---|---|---|---|---|---|")
     for n in N_FIRST_JUDGED:
@@ -157,7 +159,8 @@ def print_further_pairs() -> None:
 def further_pairs_row(n: int, share: float) -> str:
     """Return a row of the table, by the exact probabilities of all outcomes.
 
-    `n` pairs are judged first. Each speaks for the better ranking with probability `share`.
+    `n` pairs are judged first. Experts prefer the better ranking on each pair with probability
+    `share`.
     """
     p_count = scipy.stats.binom.pmf(np.arange(n + 1), n, share)
     n_further = [expert_agreement.count_further(count, n) for count in range(n + 1)]
@@ -165,7 +168,7 @@ def further_pairs_row(n: int, share: float) -> str:
     p_better = 0.0
     p_worse = 0.0
     for count in range(n + 1):
-        # With a share of one half, no number is advised.
+        # The evaluation advises no number if half of the pairs speak for each ranking.
         further = n_further[count] or 0
         better, worse = tell_apart(count, n, further, share)
         p_better += p_count[count] * better
@@ -182,7 +185,8 @@ def further_pairs_row(n: int, share: float) -> str:
 def tell_apart(count: int, n: int, further: int, share: float) -> tuple[float, float]:
     """Return the probabilities that the sign test prefers the better and the worse ranking.
 
-    `count` of the first `n` pairs speak for the better one, and `further` more pairs are judged.
+    On `count` of the first `n` pairs, experts prefer the better ranking. Then `further` more pairs
+    are judged.
     """
     new = np.arange(further + 1)
     p_new = scipy.stats.binom.pmf(new, further, share)

@@ -4,13 +4,13 @@ Run:     pip install --target PEER catsim
          KIT_REAL_DATA=… python tests/benchmarks/task_4_catsim.py PEER
 Writes:  a table to the terminal
 
-All play the games of the public students by the strict rule: targets may not be asked. The kit fits
-one-dimensional parameters to the training students: discrimination, difficulty and a common
-guessing probability. catsim takes these, chooses by maximum information, estimates the ability by
-maximum likelihood and predicts with that estimate. The kit's strategies use the same parameters,
-but a posterior distribution of the ability. The last rows are the package item_response/ as it is,
-with three dimensions and quiz effects. Packages in PEER are used only if this environment lacks
-them.
+All strategies play the games of the public students by the strict rule: targets may not be asked.
+The kit fits one-dimensional parameters to the training students: discrimination, difficulty and a
+common guessing probability. catsim takes these, chooses by maximum information, estimates the
+ability by maximum likelihood and predicts with that estimate. The kit's strategies use the same
+parameters, but a posterior distribution of the ability. The last rows show the package
+item_response/ unchanged, with three dimensions and quiz effects. Packages in PEER are used only if
+this environment lacks them.
 """
 
 import importlib
@@ -101,8 +101,8 @@ def main() -> None:
 def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
     """Fit a model with one ability, as catsim needs it, in the form of the model `full`.
 
-    `full` is the model of `item_response/`. The parts of `full` that use quizzes, or which
-    questions a student has answered, are set to zero.
+    `full` is the model of `item_response/`. The fitted model uses neither quizzes nor the list of
+    questions that a student has answered: those parts of `full` are set to zero.
     """
     fitted = ItemResponse(n_dimensions=1, guessing=float(full.guessing)).fit(
         answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
@@ -116,11 +116,10 @@ def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
     centre = ability.mean() * sign
     return replace(
         full,
-        # Students' abilities are counted from their mean.
+        # Centre the abilities at 0: slope · (ability − centre) + intercept is the logit of the fit.
         intercept=(slope * centre - questions.difficulty).astype(np.float32),
         slopes=slope[:, None].astype(np.float32),
         quiz_covariance=np.zeros_like(full.quiz_covariance),
-        # A column for the only ability.
         mask_weights=np.zeros_like(full.mask_weights[:, :1]),
         completion=np.zeros_like(full.completion),
     )
@@ -136,7 +135,7 @@ def play_catsim(catsim: ModuleType, model: Any, reference: Reference, mask: str)
     # The kit's logit, slope · ability + intercept, is slope · (ability - difficulty).
     difficulty = -model.intercept / slope
     largest_probability = np.ones(N_QUESTIONS)
-    # The columns that catsim expects for each question (item).
+    # catsim expects these columns for each question (item).
     items = np.stack([slope, difficulty, guessing, largest_probability], axis=1)
     bank = bank_type(items, validate=False)
     targets = reference.targets[mask]

@@ -4,8 +4,8 @@ Run:     KIT_REAL_DATA=… python tests/benchmarks/task_4_intervals.py
 Writes:  a table to the terminal
 
 A model of four folds of the training students asks the students of the fifth fold ten questions.
-The answers of these students are reduced to about as many as test students have. Their true
-abilities are not known, but it is known how many of their hidden answers are right.
+The answers of these students are reduced to about as many as test students have. The true abilities
+are not known. Known is only how many of the hidden answers are right: that is the true value.
 """
 
 import shutil
@@ -41,8 +41,8 @@ def main() -> None:
         bank = ability.load_bank(Path(folder))
     mask = next(iter(reference.targets))
     rows = range(len(reference.student))
-    # For each student: what the model knew after each question, and its prediction of the answers
-    # that it was not shown (the hidden ones).
+    # For each student: what the model knows after each question, and its prediction of the hidden
+    # answers, which it never sees.
     courses = ability.ask(bank, reference, mask, rows, N_ASKED).values()
 
     print(f"{len(courses)} students, {N_ASKED} questions")

@@ -9,8 +9,9 @@ Writes:  a table to the terminal
 
 Without --public the script scores five folds of training students and never opens the test set, so
 that settings can be chosen by these folds. Training students have three times as many answers as
-test students. To make the 1,170 scored students alike, their answers are reduced to some whole
-quizzes. With --few_answers, only students with few answers are scored, with all their answers.
+test students. To make the 1,170 scored students like test students, their answers are reduced to
+some whole quizzes. With --few_answers, only students with few answers are scored, with all their
+answers.
 """
 
 import time
@@ -78,7 +79,8 @@ def main() -> None:
     started = time.perf_counter()
     fits = [train.fit(train_answers, N_QUESTIONS) for train_answers, _ in games]
     print(f"{len(fits)} fits in {time.perf_counter() - started:.1f} s")
-    # The matrix factorisation never uses which questions a student has answered.
+    # The matrix factorisation never uses which questions a student has answered. The other models
+    # are also scored without this information.
     variants = {"not used": fits}
     if options.package != "matrix_factorization":
         variants = {"used": fits, "not used": [forget_answered_mask(model) for model in fits]}
@@ -110,8 +112,8 @@ def split_folds(
 ) -> list[tuple[pd.DataFrame, Reference]]:
     """Return for each of five folds the training answers and the games of the held-out students.
 
-    With `few_answers`, only held-out students with few answers take part. Otherwise all of them do,
-    with about as many of their answers as students of the test set have.
+    With `few_answers`, only held-out students with few answers take part. Otherwise all held-out
+    students take part, with about as many of their answers as students of the test set have.
     """
     rng = np.random.default_rng(7)
     students, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
@@ -140,9 +142,10 @@ def keep_students_with_few_answers(answers: pd.DataFrame) -> pd.DataFrame:
 def thin_out(answers: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     """Return whole quizzes of each student, with about as many answers as test students have.
 
-    The data do not name quizzes, but two questions of one quiz are mostly answered by the same
-    students: the similarity of questions counts these. For each student, one answered question is
-    drawn at random. The student keeps the answers to the questions that are most similar to it.
+    The data do not name quizzes. Questions of one quiz are mostly answered by the same students, so
+    questions are similar if the same students answered them. For each student, one answered
+    question is drawn at random. The student keeps the answers to the questions that are most
+    similar to it.
     """
     students, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
     answered = np.zeros((len(students), N_QUESTIONS), np.float32)
@@ -186,7 +189,6 @@ def score(
                 accuracy = np.mean(played.truth == played.prediction)
             else:
                 chosen = choose_at_random(reference, mask, rules, seed)
-                # The accuracy after the last question.
                 accuracy = replay(LocalEntry(entry), reference, mask, chosen, rules)[-1]
             seconds.append(time.perf_counter() - started)
             n_fold_targets = int(reference.targets[mask].sum())

@@ -14,7 +14,7 @@ from planted_answers import has_level
 N_TRAIN = 1_520
 N_TO_PREDICT = 400
 N_PAIRS = N_TRAIN + N_TO_PREDICT
-# For each pair, that something is known.
+# Nothing is unknown about any pair.
 ALL_KNOWN = np.ones(N_PAIRS, bool)
 
 
@@ -22,9 +22,9 @@ def simulate_pairs() -> pd.DataFrame:
     """Simulate which students answer which questions, in which quizzes and classes.
 
     There are 64 students in seven classes, and 100 questions. Five questions in a row make a block:
-    a student answers all of them or none. Each student answers 6 of the 20 blocks. Questions are
-    dealt to ten quizzes without regard to blocks, so that quizzes differ from clusters of
-    questions, which are the blocks. Every class takes every quiz.
+    a student answers all of them or none. Each student answers 6 of the 20 blocks. The kit finds
+    clusters of questions, which are the blocks here. Each of the ten quizzes takes questions from
+    many blocks, so that quizzes differ from clusters. Every class takes every quiz.
     """
     rng = np.random.default_rng(0)
     # Row by row, a random choice of 6 blocks.
@@ -33,11 +33,10 @@ def simulate_pairs() -> pd.DataFrame:
     # The pairs of student and question in random order.
     student, question = rng.permutation(np.argwhere(takes_question)).T
     block = question // 5
-    # The five questions of a block are in five different quizzes.
     quiz = question * 3 % 10
     school_class = (student + 50) % 7
     columns = {
-        # Ids are spread out, so that they have gaps.
+        # The ids have gaps.
         "UserId": student * 30_000_000 + 50,
         "QuestionId": question * 3,
         "AnswerId": rng.permutation(9_000)[:N_PAIRS],
@@ -105,7 +104,8 @@ def test_quizzes_of_classes_are_used_if_they_are_known(
     """
     write_metadata(tmp_path, knows_quiz, knows_group)
     known_group = PAIRS.GroupId.where(knows_group, -1)
-    # The labels of contexts are 0, 1, … for a class in a quiz, and -1, -2, … for single answers.
+    # Two contexts are equal if class and quiz are equal. An answer without a quiz gets a negative
+    # label, which no quiz of a class and no other answer has.
     quiz_of_class = PAIRS.groupby(["QuizId", known_group]).ngroup()
     own_context = -1 - PAIRS.index
     expected = quiz_of_class.where(knows_quiz, own_context)
@@ -120,9 +120,10 @@ def test_quizzes_of_classes_are_used_if_they_are_known(
 def test_quizzes_are_used_if_they_are_known_for_most_pairs_to_predict(
     tmp_path: Path, share_known: float, uses_quizzes: bool
 ) -> None:
-    """How many quizzes of training answers are known does not matter.
+    """Whether quizzes are used depends on the pairs to predict, not on the training answers.
 
-    Here, all of them are known where quizzes must not be used, and none where they must be used.
+    Here, the quizzes of all training answers are known where quizzes must not be used, and none are
+    known where quizzes must be used.
     """
     knows_quiz = np.full(N_PAIRS, not uses_quizzes)
     knows_quiz[N_TRAIN:] = np.arange(N_TO_PREDICT) < share_known * N_TO_PREDICT

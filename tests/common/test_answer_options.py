@@ -1,4 +1,4 @@
-"""How many options questions have: what files say, what is refused, and what memory holds."""
+"""The number of options of questions: how files state it, and which statements are refused."""
 
 from collections.abc import Sequence
 
@@ -48,7 +48,7 @@ def test_a_file_with_answer_ids_has_four_options(write: Write) -> None:
     assert answer_options.count_options(read_answers(path)) == 4
     rows = ["7,0,1,2,2,0", "9,1,0,1,5,1"]
     path = write("above.csv", to_csv(f"{OWN_HEADER},AnswerId", rows))
-    # Task 1 refuses such a file too: it is a damaged file of the challenge.
+    # Task 1 ignores options that cannot be used, but this file is a damaged file of the challenge.
     for read in (read_answers, read_right_or_wrong):
         with pytest.raises(InputError) as fault:
             read(path)
@@ -106,7 +106,7 @@ def test_a_template_is_about_four_options_unless_it_states_another_number() -> N
 def test_task_1_goes_on_without_options_that_cannot_be_used(
     write: Write, capsys: pytest.CaptureFixture[str], answer_value: str
 ) -> None:
-    """Three options are none at all; option 2 is the right one of an answer marked as wrong."""
+    """Task 1 needs no options, and ignores a column of options that cannot be right."""
     rows = [*OWN_ROWS[:3], f"7,5,0,2,{answer_value}"]
     path = write("own.csv", to_csv(OWN_HEADER, rows))
     answers = read_right_or_wrong(path)

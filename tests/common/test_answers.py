@@ -1,4 +1,4 @@
-"""Answers: in the order of the file, each pair once, and right or wrong as the options say."""
+"""Answers keep the order of the file, occur once, and are as right as the options say."""
 
 from common.answers import read_answers
 from common.errors import InputError
@@ -28,7 +28,8 @@ def test_answers_stay_in_the_order_of_the_file(write: Write) -> None:
         assert np.array_equal(answers[name], values)
 
 
-# The second row is said to be right, but another option was chosen; the third is said to be wrong.
+# The second row is called right, but the chosen option is wrong. The third row is called wrong, but
+# the chosen option is right.
 CONTRADICTING = HEADER + "5,9,100,1,2,2\n6,9,101,1,1,4\n7,9,102,0,1,1\n"
 
 
@@ -57,7 +58,7 @@ def test_a_pair_that_occurs_twice_is_refused(write: Write) -> None:
 
 @pytest.mark.parametrize(("ids", "is_told"), [("123457000", True), ("123457001", False)])
 def test_repeats_of_rounded_ids_are_told_apart(write: Write, ids: str, is_told: bool) -> None:
-    """A spreadsheet has made students equal, or the answers are there twice."""
+    """Repeated pairs may come from rounded ids, or the file may hold its answers twice."""
     rows = "".join(f"5,{int(ids) + 1000 * k},{k},1,2,2\n" for k in range(3))
     with pytest.raises(InputError, match=rf"UserId {ids} .*\(3 repeated rows\)") as raised:
         read_answers(write("a.csv", HEADER + rows + rows))

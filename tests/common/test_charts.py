@@ -58,8 +58,8 @@ def dots(request: pytest.FixtureRequest) -> DotChart:
         DOTS, label='"dots"', limits=request.param, digits=3, axis="share right", chance=0.5
     )
     chart = draw(svg)
-    # Each row of `DOTS` has a dot at its value, except the last one, whose value is NaN and which
-    # has only a mark. The first row has a mark beside its dot.
+    # Each row of `DOTS` has a dot at its value, except the last row, whose value is NaN and which
+    # has only a mark. The first row has a dot and a mark.
     labels = [row.label for row in DOTS] + [DOTS[0].label]
     values = [row.mark if isnan(row.value) else row.value for row in DOTS] + [DOTS[0].mark]
     titles = [f"{label}: {value:.3f}" for label, value in zip(labels, values, strict=True)]
@@ -73,7 +73,7 @@ def test_a_dot_chart_shows_its_names(dots: DotChart) -> None:
 
 
 def test_the_axis_has_the_scale_of_the_dots(dots: DotChart) -> None:
-    """The fixture `dots` has asserted, by `on_scale`, that all dots lie on one scale."""
+    """The fixture `dots` has checked with `on_scale` that all dots lie on one scale."""
     assert dots.x(1) - dots.x(0) > 100
     ticks = [text for text in dots.chart.texts if re.fullmatch(r"\d\.\d\d?", text.text)]
     assert 2 < len(ticks) < 6
@@ -204,7 +204,7 @@ def test_the_right_option_and_bars_of_few_answers_have_other_colours(bars: BarCh
 
 
 def test_the_axis_of_bars_is_to_scale(bars: BarChart) -> None:
-    """The labels of the axis are percentages. The label 50% lies as high as a bar of 50 % ends."""
+    """The labels of the axis are percentages; the label 50% lies at the top of a bar of 50 %."""
     # The vertical position of each label, by the share that it names. Positions are counted from
     # the top.
     y_by_share = {}
@@ -256,7 +256,7 @@ def read_legend(svg: str) -> list[tuple[str, str]]:
     """Return the colour and the path of the marker of each of the ten curves in the legend.
 
     The legend is the last part of the SVG. It describes each curve by two lines of SVG text, such
-    as (with M 3 4 for the position of the marker)
+    as these (M 3 4 is the position of the marker)
 
         … stroke: COLOUR; …
         <path d="M 3 4 m PATH OF THE MARKER"
@@ -282,7 +282,7 @@ def test_curves_of_one_number_share_colour_and_marker_and_differ_in_dashes(
 
 def test_curves_are_to_scale(curves: tuple[str, Drawing]) -> None:
     _, chart = curves
-    # The curves end at evenly spaced accuracies, which `on_scale` asserts of the drawn curves too.
+    # The curves end at evenly spaced accuracies, which `on_scale` checks in the drawing.
     ends = [chart.shapes[name][-1, 1] for name in NAMES]
     y = on_scale(range(10), ends)
     # Later curves end higher. Vertical positions are counted from the top.

@@ -51,7 +51,7 @@ def kit(tmp_path: Path) -> Path:
 
 
 LOCAL = "data/test_output/test_submission_task_1.csv"
-# Flags, and the paths that follow from them: the folder of metadata and the file to write.
+# Flags, the folder of metadata that the model then reads, and the file that it then writes.
 PATHS = [
     # By default, metadata are sought in the kit's folder, which need not exist.
     ("", "data/metadata", "submissions/submission_task_1.csv"),
@@ -104,8 +104,8 @@ FAULTS = [
         "/proc/self: cannot be written to (",
         marks=on_linux("/proc"),
     ),
-    # "circle" is a link to itself. The message depends on the version of Python, so the test looks
-    # for the name only.
+    # The file "circle" is a link to itself. The message depends on the version of Python, so the
+    # test looks for the name only.
     pytest.param("--input_dir circle --train_data a.csv", "circle", marks=with_links),
     ("--log data/train_data/train_task_1_2.csv", "is an input data file and would be"),
     ("--log elsewhere/train_task_1_2.csv --input_dir elsewhere", "is an input or another"),
@@ -165,10 +165,10 @@ def test_no_command_writes_over_what_it_reads_or_scores_on(
     assert list_times(scored_kit / "data") == before
 
 
-# A file name with a byte that is not UTF-8 (ff), a sequence that makes a terminal write in red
-# (1b 5b 33 31 6d), and a character that separates lines (e2 80 a8).
+# A name with a byte that is not UTF-8 (ff), a sequence that makes a terminal write in red (1b 5b 33
+# 31 6d), and a character that separates lines (e2 80 a8).
 ODD = os.fsdecode(b"a\xff\x1b[31mb\xe2\x80\xa8")
-# The second command reads what the first one writes.
+# The second command reads a file that the first one writes.
 ODD_COMMANDS = [
     "task_1/local_evaluation.py --submission_dir {tmp} --submit_data {odd}.csv --output_dir {out}",
     "-m tools.scoreboard --results {out}/results.jsonl",

@@ -1,4 +1,4 @@
-"""The first bytes of a file show its format: text in other encodings is read, the rest named."""
+"""The first bytes of a file show its format: some formats are read, others refused by name."""
 
 import gzip
 import io
@@ -74,7 +74,7 @@ def test_utf_16_and_gzip_are_read_as_text(write: Write, convert: Callable[[str],
 
 
 def test_a_large_file_is_converted_piece_by_piece(write: Write) -> None:
-    """Two bytes of a character, or the two halves of 𝟙, may lie in two pieces."""
+    """Two bytes of a character, or the two halves of 𝟙, may lie in different pieces."""
     n = 200_000
     rows = "".join(f"{k},{'𝟙' * (k % 7)}\n" for k in range(n))
     text = f"QuestionId,Text\n{rows}"
@@ -93,14 +93,15 @@ def test_a_csv_in_a_zip_may_be_utf_16(write: Write) -> None:
 
 
 def test_simulated_answers_are_recognised_in_utf_16_and_gzip(write: Write) -> None:
-    """Otherwise a score on them would not be marked as simulated."""
+    """Simulated answers in other formats must be recognised, so that scores are marked."""
     rng = np.random.default_rng(0)
     rows = "".join(f"{k % 90},{k // 90},{rng.integers(2)}\n" for k in range(2000))
     text = f"UserId,QuestionId,IsCorrect\n{rows}"
     known = {"train.csv": row_sketches.sketch(write("train.csv", text))}
     for name in ("UTF-16 with a mark", "gzip"):
         assert row_sketches.is_known(write("copy.csv", CONVERSIONS[name](text)), [known])
-    # Answers of which every outcome is the opposite one are others.
+    # If every outcome is changed from right to wrong or back, the answers are not the simulated
+    # ones.
     other = text.replace(",0\n", ",2\n").replace(",1\n", ",0\n").replace(",2\n", ",1\n")
     assert not row_sketches.is_known(write("copy.csv", other.encode("utf-16")), [known])
 
@@ -163,7 +164,7 @@ def test_a_small_gzip_file_cannot_fill_the_memory(
     path = write("a.csv", content)
     with pytest.raises(InputError, match="unpacks to more than 1,048,576 bytes, 100 times its"):
         read_table(path, COLUMNS)
-    # The same rows in a file of usual size are no danger.
+    # Rows that compress as well are accepted if the file is small.
     monkeypatch.setattr(file_formats, "_MIN_UNPACKED", len(text))
     assert len(read_table(path, COLUMNS)) == 1 << 20
 

@@ -18,7 +18,7 @@ def test_a_marker_cannot_name_a_file_outside_its_folder(write: Write, marker: st
     """The marker SIMULATED.json lists the files of its folder that a generator has written.
 
     The generator replaces or removes the files that are listed. If a forged marker could name any
-    file, the user could lose it.
+    file of the user, the generator would remove it.
     """
     outside = write("outside.csv", "mine\n")
     known = fingerprints.fingerprint(outside)
@@ -35,8 +35,8 @@ def test_a_marker_cannot_name_a_file_outside_its_folder(write: Write, marker: st
     assert outside.read_text() == "mine\n"
 
 
-# A fingerprint reads small files whole. It reads only the beginning, the end and some parts between
-# of large ones.
+# A fingerprint reads small files whole. Of a large file it reads only the beginning, the end and
+# some parts between.
 SIZES = pytest.mark.parametrize("size", [10, 5 << 20], ids=["small", "large"])
 
 
@@ -55,7 +55,7 @@ SIZES = pytest.mark.parametrize("size", [10, 5 << 20], ids=["small", "large"])
 def test_a_file_is_simulated_if_its_fingerprint_is_that_in_the_marker(
     tmp_path: Path, size: int, version: str, change: str, is_simulated: bool
 ) -> None:
-    """A file that differs from its entry in the marker does not count as simulated.
+    """A file whose fingerprint differs from the marker's does not count as simulated.
 
     Markers of former versions of the kit hold the SHA-256 of the whole file instead of a
     fingerprint, and are accepted too.

@@ -30,8 +30,8 @@ def test_random_rankings_agree_with_half_of_the_judgements_of_an_expert(
 ) -> None:
     """A second expert without any judgement does not count."""
     one_expert = metrics.random_best_agreement(judgements[[0]].assign(none=np.nan))
-    # A random ranking orders each of 25 pairs of questions as by tossing a coin. The mean of 10,000
-    # rankings has a standard error of 0.5 / √(25 · 10,000) = 0.001. Five of these are allowed.
+    # A random ranking orders each of 25 pairs of questions by chance. The mean of 10,000 rankings
+    # has a standard error of 0.5 / √(25 · 10,000) = 0.001. Five of these are allowed.
     assert one_expert.mean() == pytest.approx(0.5, abs=0.005)
 
 
@@ -39,8 +39,9 @@ def test_random_rankings_agree_with_more_than_half_of_the_best_of_five_experts(
     judgements: pd.DataFrame,
 ) -> None:
     best = metrics.random_best_agreement(judgements)
-    # Five coins are thrown 25 times each. The share of heads has a standard deviation of 0.1, and
-    # the largest of five shares is 1.163 standard deviations above the mean.
+    # A random ranking agrees with one expert on a share of 25 pairs with mean 0.5 and standard
+    # deviation 0.1. The largest of five such shares is on average 1.163 standard deviations above
+    # the mean.
     assert best.mean() == pytest.approx(0.5 + 1.163 * 0.1, abs=0.01)
 
 
@@ -62,7 +63,7 @@ def test_a_bootstrap_counts_only_pairs_that_an_expert_has_judged() -> None:
 def test_the_standard_error_treats_a_student_s_answers_as_one_cluster() -> None:
     """For n answers of G students, the error is √(G / (G − 1) · Σ d²) / n.
 
-    The sum is over the students; d is the sum of a student's deviations from the mean.
+    The sum is over the students, and d is the sum of one student's deviations from the mean.
     """
     outcome = np.array([1, 0])
     student = np.array([0, 2])
@@ -124,7 +125,7 @@ def test_a_part_without_answers_does_not_count(takes_best: bool, expected: float
 
 
 def test_calibration_bins_that_are_wrong_in_opposite_ways_do_not_cancel() -> None:
-    """None of ten events with probability 0.25 happens, and all of ten with probability 0.75."""
+    """Each bin is off by a quarter, once upwards and once downwards: the error is 0.25, not 0."""
     believed = np.repeat([0.25, 0.75], 10)
     happened = believed > 0.5
     bins = metrics.calibration_bins(believed, happened)

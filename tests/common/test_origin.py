@@ -25,7 +25,7 @@ OWN = "UserId,QuestionId,IsCorrect\n1,2,0\n"
 
 
 def write_provenance(path: Path, **fields: Any) -> None:
-    """Write the record of a file, which a script made."""
+    """Write the record that a script leaves beside a file that it has made."""
     record = Provenance("task_1/local_data_split.py", {}, 0.0, **fields)
     content = asdict(record) | {"files": {path.name: fingerprints.fingerprint(path)}}
     path.with_suffix(".json").write_text(json.dumps(content))
@@ -102,9 +102,10 @@ def test_a_damaged_record_of_official_files_makes_nothing_official(
 def test_a_split_of_official_answers_is_official(
     write: Write, tmp_path: Path, recorded: Origin
 ) -> None:
-    """The split may have been made by a kit that did not know official files.
+    """A split of official answers stays official while its source is unchanged.
 
-    Its record then says "unknown". The split is official as long as its source is there unchanged.
+    The record of the split may say "unknown", because an earlier version of the kit did not know
+    official files.
     """
     train = write("data/train_data/train.csv", OWN)
     make_official(tmp_path / "data", train)
@@ -174,7 +175,7 @@ def predicted_kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return kit
 
 
-# Ways to make another file of a file of simulated answers. A way is a function of both paths.
+# Ways to change a file of simulated answers into another file. A way is a function of both paths.
 
 
 def copy(source: Path, target: Path) -> None:
@@ -201,7 +202,7 @@ WAYS = [copy, save_again, keep_most, shuffle]
 
 
 def origin_on_page(folder: Path, name: str) -> tuple[str, bool]:
-    """Return the origin of the latest score in a folder, and whether its page says so."""
+    """Return the origin of a folder's latest score, and whether the score's page shows it."""
     origin = read_results(folder / "results.jsonl")[-1].origin
     page = read_page((folder / f"scores_{name}.html").read_text(encoding="utf-8"))
     return str(origin), f"Origin {origin.answers}" in page.text
@@ -250,7 +251,7 @@ def test_the_marker_has_a_sketch_of_every_file_with_outcomes(simulated_kit: Path
 def test_answers_of_other_students_are_of_unknown_origin(
     predicted_kit: Path, tmp_path: Path
 ) -> None:
-    """The file has the name, the columns and the ids of a simulated file, and other outcomes."""
+    """The file has the name, columns and ids of a simulated file, but other outcomes."""
     path = tmp_path / layout.VALID_TASK_1_2
     answers = pd.read_csv(predicted_kit / "data/test_input" / layout.VALID_TASK_1_2)
     outcomes = ["IsCorrect", "CorrectAnswer", "AnswerValue"]
@@ -259,7 +260,7 @@ def test_answers_of_other_students_are_of_unknown_origin(
     flags = ["--input_dir", tmp_path, "--output_dir", tmp_path]
     printed = succeeds(["task_1/local_evaluation.py", *flags], kit=predicted_kit)
     assert origin_on_page(tmp_path, "task_1") == ("unknown", True)
-    # The terminal says nothing of it: an honest run prints no more lines than one on other answers.
+    # Only simulated answers are mentioned on the terminal.
     assert "origin" not in printed
 
 
@@ -321,7 +322,7 @@ def test_scores_by_a_panel_of_ones_own_have_files_and_a_phase_of_their_own(
 def test_scores_of_a_simulated_ranking_by_a_panel_of_ones_own_are_simulated(
     own_panel: OwnPanel,
 ) -> None:
-    """Nobody knows where the panel comes from, but the ranking was made from simulated answers."""
+    """Nobody knows the panel's origin, but the ranking was made from simulated answers."""
     kit = own_panel.kit
     printed = " ".join(succeeds(["-m", "tools.scoreboard"], kit=kit, cwd=kit).split())
     table = "agreement with the best expert, test of your own, simulated answers"
@@ -349,10 +350,10 @@ def test_students_of_ones_own_in_task_4_have_files_of_their_own(
 
 @pytest.fixture
 def hosted(tmp_path: Path) -> Path:
-    """Return the data folder of somebody who takes part in a competition with simulated answers.
+    """Return the data folder of a participant in a competition with simulated answers.
 
-    The folder holds the public training answers. Its marker says that they are simulated, and that
-    they belong to a competition ("hosted").
+    The folder holds the public training answers. A marker says that the answers are simulated and
+    belong to a competition ("hosted").
     """
     data = tmp_path / "data"
 
@@ -371,7 +372,7 @@ def hosted(tmp_path: Path) -> Path:
 
 
 def test_another_simulation_never_replaces_files_of_a_competition(hosted: Path) -> None:
-    """Nobody but the organiser of the competition could simulate these files again."""
+    """Only the organiser of the competition could simulate these files again."""
     path = hosted / "train_data" / layout.TRAIN_TASK_1_2
     assert provenance.origin_of(path) is Origin.SIMULATED
     with pytest.raises(InputError, match="is not a simulated file and would be overwritten"):

@@ -18,7 +18,7 @@ def page_of(html: str) -> str:
 
 @pytest.mark.parametrize("stacks", [False, True])
 def test_a_table_can_be_read_on_a_phone(stacks: bool) -> None:
-    """If `stacks`, a phone shows the cells of a row below each other; otherwise the table scrolls.
+    """If `stacks`, a phone shows a row's cells below each other; otherwise the table scrolls.
 
     Each stacked cell but the first is labelled with the name of its column.
     """
@@ -33,7 +33,7 @@ def test_a_table_can_be_read_on_a_phone(stacks: bool) -> None:
     assert re.findall(r'data-label="(.*?)"', html) == labels
     # A table that is too wide scrolls inside this element.
     assert '<div class="wide"><table' in html
-    # The only rule of the style sheet that shows labels is one of those for narrow screens.
+    # Labels are shown only on narrow screens.
     shows_labels = "content: attr(data-label)"
     rules_of_narrow_screens = html[html.index("@media (max-width: 34rem)") : html.index("</style>")]
     assert html.count(shows_labels) == 1

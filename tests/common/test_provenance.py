@@ -1,4 +1,4 @@
-"""Files made from other data or of another split are refused; the message says how to mend that."""
+"""Files made from other data or of another split are refused; the message says what to do."""
 
 import json
 import sys
@@ -24,7 +24,7 @@ def renumber_students(path: Path) -> None:
 def test_whether_a_score_counts_as_simulated_depends_on_the_files_of_its_task(
     tiny_kit: Path,
 ) -> None:
-    """Changing the training answers of tasks 3 and 4 leaves the scores of task 1 simulated."""
+    """If training answers of tasks 3 and 4 are not simulated, scores of task 1 stay simulated."""
     renumber_students(tiny_kit / "data/train_data/train_task_3_4.csv")
     succeeds(["task_1/local_data_split.py"], kit=tiny_kit)
     succeeds(["task_1/sample_model_majority.py", "--local"], kit=tiny_kit)
@@ -71,7 +71,7 @@ def test_a_stale_template_is_refused_and_the_command_mends_it(tiny_kit: Path) ->
 def test_a_template_of_the_user_s_own_is_used_once_the_record_is_removed(tiny_kit: Path) -> None:
     """The record beside the template, a .json, says how the kit has built the template.
 
-    A template that the user has written in its place does not match this record.
+    A template that the user has written does not match this record.
     """
     model = ["task_1/sample_model_majority.py"]
     template = tiny_kit / "submission_templates/submission_task_1_2.csv"
@@ -86,7 +86,7 @@ def test_a_template_of_the_user_s_own_is_used_once_the_record_is_removed(tiny_ki
 def test_files_of_two_splits_are_never_used_together(tiny_kit: Path) -> None:
     """A split that is killed while it replaces its files leaves files of two splits.
 
-    Here, the record is that of the split with seed 0, and the other files are those of seed 1.
+    Here, the record comes from the split with seed 0, and the other files from seed 1.
     """
     record = tiny_kit / "data/test_input/split_task_1_2.json"
     succeeds(["task_1/local_data_split.py"], kit=tiny_kit)

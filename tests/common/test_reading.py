@@ -62,7 +62,7 @@ def test_a_file_may_be_written_in_many_forms(write: Write, content: str) -> None
 def test_a_number_with_an_exponent_is_read_if_no_digit_is_lost(
     write: Write, number: str, is_read: bool
 ) -> None:
-    """QuizId may be empty. A column that may be empty is read as floats first."""
+    """QuizId may be empty, so that pandas reads its numbers as floats first."""
     for column in (schema.QUESTION_ID, schema.QUIZ_ID):
         path = write("a.csv", f"{column.name}\n3\n{number}\n")
         if is_read:
@@ -117,8 +117,8 @@ def test_another_time_zone_is_refused(write: Write, cell: str) -> None:
         (HEADER + "7,1\n1.23457E+06,1\n", "row 3 is '1.23457E+06', expected a whole number"),
         (HEADER + "1.23457E+06,1\n", "a spreadsheet has shortened the numbers: save the column"),
         (HEADER + '"1,23457E+06",1\n', "a spreadsheet has shortened the numbers: save the column"),
-        # One row lacks a column and another one has a column too many. Counting all commas of the
-        # file would not reveal these faults.
+        # One row lacks a column and another row has a column too many. The number of commas in the
+        # whole file is right, so that counting them would not reveal the faults.
         (HEADER[:-1] + ",A\n7,1\n8,0,a,b\n", "row 2 has 2 columns, expected 3: '7,1' (2"),
         (HEADER[:-1] + ",A\n7,1\r8,1\n9,1,a\n", "row 2 has 2 columns, expected 3: '7,1' (2"),
         (HEADER + "7,5\n" * 9, "row 4 is '5' and 6 more rows, expected"),
@@ -126,7 +126,7 @@ def test_another_time_zone_is_refused(write: Write, cell: str) -> None:
         (HEADER + "7,1\n0x7,1\n", "column 'QuestionId': row 3 is '0x7', expected"),
         (HEADER + "7,1\0\n", r"row 2 holds a NUL byte: '7,1\x00'"),
         (HEADER + "\n7,1\n\n\n8\n", "row 6 has 1 columns, expected 2: '8'"),
-        # Rows are numbered as spreadsheets do: a row may have line ends in quotes.
+        # Rows are numbered as in a spreadsheet, where a quoted cell with line ends is one cell.
         ('QuestionId,IsCorrect,A\n7,1,"a\n\nb"\nx,1,c\n', "row 3 is 'x', expected"),
         ('QuestionId,IsCorrect,A\n7,1,"a"\n8,1,"b\n9,1,c\n', "row 3 has a quotation mark that is"),
         (HEADER + "7," + "9" * 200_000 + "\n", f"row 2 is '{'9' * 79}…', expected"),
@@ -201,7 +201,7 @@ MADE_BY_SPLIT = "file not found; `python task_1/local_data_split.py` makes it"
         ("slip", "file not found; the folder holds numpy, pytorch"),
         ("valid_task_1_2.csv", MADE_BY_SPLIT),
         ("no/valid_task_1_2.csv", "file not found; the folder {tmp}/no does not exist"),
-        # Inside the kit, a missing folder of data is no fault of the user: a new clone has none.
+        # Inside the kit, a missing folder of data is normal, because a new clone has none.
         (f"{ROOT}/no/valid_task_1_2.csv", MADE_BY_SPLIT),
     ],
 )

@@ -1,4 +1,4 @@
-"""Simulated answers are recognised by their rows: saved anew, sorted, cut down, or in part."""
+"""Simulated answers are recognised in files that are saved anew, sorted, cut or mixed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ Save = Callable[[pd.DataFrame, Path], None]
 
 
 def draw_answers(seed: int) -> pd.DataFrame:
-    """Return answers to random pairs of the same students and questions, by a seed."""
+    """Return answers of the same students to random questions; the seed decides which."""
     rng = np.random.default_rng(seed)
     pairs = rng.permutation(N_STUDENTS * N_QUESTIONS)[:N_ANSWERS]
     correct = rng.integers(1, 5, N_ANSWERS)
@@ -38,7 +38,7 @@ ANSWERS = draw_answers(0)
 
 
 def edit(answers: pd.DataFrame, share: float) -> pd.DataFrame:
-    """Return answers of which a share has other outcomes."""
+    """Return the answers, a share of them with other outcomes."""
     edited = answers.copy()
     rows = edited.index[: int(share * len(edited))]
     edited.loc[rows, "IsCorrect"] ^= 1
@@ -48,9 +48,9 @@ def edit(answers: pd.DataFrame, share: float) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def sketches(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, dict[str, str]]]:
-    """Return the sketches of one simulation: of training answers, and of two files of test answers.
+    """Return the sketches of one simulation: of training answers and two files of test answers.
 
-    A sketch has a text for each outcome, by the name of the outcome's column.
+    A sketch holds a text for each outcome; the key is the name of the outcome's column.
     """
     folder = tmp_path_factory.mktemp("simulated")
     answers_by_file = {
@@ -122,7 +122,7 @@ def test_the_way_of_saving_does_not_matter(
 def test_seven_rows_are_too_few_and_eight_suffice(
     sketches: list[dict[str, dict[str, str]]], tmp_path: Path
 ) -> None:
-    """The rows are those of public.csv, whose sketch keeps the hashes of all its 5,000 rows."""
+    """The rows come from public.csv, whose sketch keeps the hashes of all 5,000 rows."""
     path = tmp_path / "mine.csv"
     ANSWERS[30_000:30_007].to_csv(path, index=False)
     assert not row_sketches.is_known(path, sketches)
@@ -188,7 +188,7 @@ def test_a_damaged_sketch_recognises_nothing(tmp_path: Path, damaged: object) ->
 def test_a_faulty_file_is_passed_over(
     sketches: list[dict[str, dict[str, str]]], tmp_path: Path
 ) -> None:
-    """The script that reads the file reports its faults."""
+    """Another script reads this file and reports the faults."""
     for content in (b"", b"\0\xff", b"UserId,QuestionId,IsCorrect\n", b"UserId,QuestionId\n1"):
         (tmp_path / "mine.csv").write_bytes(content)
         assert not row_sketches.is_known(tmp_path / "mine.csv", sketches)

@@ -1,4 +1,4 @@
-"""Logs of long runs: what a line holds, and that several writers leave whole lines."""
+"""Logs of long runs: each line is one event, and several writers leave whole lines."""
 
 import json
 import subprocess

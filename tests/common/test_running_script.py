@@ -9,7 +9,7 @@ from common import running_script
 
 import pytest
 
-# Arguments of kernels: of Jupyter, and of an editor that passes one flag for each port.
+# Arguments of a Jupyter kernel, and of an editor's kernel, which gets one flag for each port.
 KERNEL_ARGUMENTS = [
     ["-f", "/home/me/.local/share/jupyter/runtime/kernel-1.json"],
     ["--ip=127.0.0.1", "--stdin=9013", '--Session.key=b"3b5f"', "--f=C:\\Temp\\tmp-1.json"],
@@ -28,7 +28,7 @@ def kernel_arguments(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def in_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let this process look like a kernel, in which `ipykernel` is loaded."""
+    """Make this process look like a kernel: `ipykernel` counts as loaded."""
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
 
 
@@ -57,7 +57,7 @@ def test_in_a_kernel_percent_run_sets_the_arguments_of_the_script(
 
 
 def define_main(**names: Any) -> Callable[[], Path | None]:
-    """Return a function `main`, defined among these global names, that finds its script."""
+    """Return a function `main` that finds its script; `names` are its global names."""
     code = "def build_parser(): ...\ndef main(): return find_script()"
     names["find_script"] = running_script.find_script
     exec(code, names)
@@ -93,7 +93,7 @@ def test_in_a_kernel_the_script_is_the_module_whose_main_runs(
 
 @pytest.mark.usefixtures("in_kernel")
 def test_a_main_that_is_defined_in_a_cell_has_no_script(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The code of a cell has no file."""
+    """Code in the cell of a notebook has no file."""
     monkeypatch.setattr(sys, "argv", ["/usr/bin/ipython"])
     main_of_cell = define_main()
     assert main_of_cell() is None

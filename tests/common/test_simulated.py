@@ -26,9 +26,10 @@ def place(folder: Path, text: str) -> None:
 
 
 def place_and_interrupt(folder: Path, text: str, n_renames: int) -> None:
-    """Simulate files, with Control-C after a number of renames.
+    """Simulate files, and press Control-C after a number of renames.
 
-    Files are written beside the old ones, and then replace the old ones by four renames:
+    The generator writes new files beside the old ones. Then it replaces the old files by four
+    renames, in this order:
 
     1. a marker that lists old and new simulated files
     2. the file a
@@ -122,7 +123,7 @@ def test_folders_of_ended_processes_are_removed_even_if_another_one_is_writing(
 ) -> None:
     make_temporary_folder(tmp_path, os.getppid())
     of_ended = make_temporary_folder(tmp_path, ended_pid)
-    # An earlier process that had the same id as this one has left such a folder, too.
+    # A folder may also be left by an earlier process that had the id of this process.
     of_this = make_temporary_folder(tmp_path, os.getpid())
     with pytest.raises(InputError, match="another process"):
         place(tmp_path, "new")

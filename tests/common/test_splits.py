@@ -71,7 +71,7 @@ def test_a_fifth_of_the_students_is_held_out_in_the_order_of_the_file(
     train_path, valid_path = split(4, train, tmp_path / "out")
     assert not {*pd.read_csv(train_path).UserId} & {*pd.read_csv(valid_path).UserId}
     header, *rows = train.read_text().splitlines()
-    # The last column says which answers are targets.
+    # Remove the last column, which marks targets, before comparing rows with the source.
     valid_rows = [row.rpartition(",")[0] for row in valid_path.read_text().splitlines()]
     assert valid_rows[0] == header
     held_out = set(valid_rows[1:])

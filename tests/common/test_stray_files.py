@@ -42,7 +42,7 @@ STRAY = [
     "train.csv.orig",
     "train.csv.partial",
 ]
-# Names of files that people make. The last two mean this folder and the one around it.
+# Names of files that people make. The last two names mean the folder itself and its parent.
 WANTED = [
     "train.csv",
     "model_task_4_a.npy",
@@ -100,7 +100,7 @@ def test_a_folder_and_its_zip_list_the_same_files(littered: Path, tmp_path: Path
 
 @UNIX_NAMES
 def test_a_folder_is_the_same_with_and_without_stray_files(littered: Path, tmp_path: Path) -> None:
-    """Otherwise opening a folder of answers in the Finder would make its scores look outdated."""
+    """Opening a folder of answers in the Finder must not make its scores look outdated."""
     clean = tmp_path / "clean"
     clean.mkdir()
     (clean / "wanted.csv").write_bytes((littered / "wanted.csv").read_bytes())
@@ -151,7 +151,7 @@ def write_all(folder: Path, files: dict[str, bytes]) -> Path:
 
 
 def describe(submission: Path, tmp_path: Path) -> list[object]:
-    """Return all that is read of an entry: its unpacked files, its weights and its code."""
+    """Return everything that is read from an entry: its files, its weights and its code."""
     unpacked = tmp_path / f"unpacked {submission.name}"
     entry_files.unpack(submission, unpacked)
     contents = {
@@ -176,7 +176,7 @@ LITTERED_ENTRY = {
     **{f"model_task_4_b/{name}/deep": b"stray" for name in STRAY},
     "inside/model.pkl.bak": b"stray",
 }
-# The entry as in a zip of Windows: backslashes separate folders, whoever has unpacked the zip.
+# The entry as in a zip of Windows: backslashes separate folders.
 ENTRY_OF_WINDOWS = {name.replace("/", "\\"): content for name, content in ENTRY.items()}
 in_two_forms = pytest.mark.parametrize(
     "files", [LITTERED_ENTRY, ENTRY_OF_WINDOWS], ids=["stray files", "backslashes"]

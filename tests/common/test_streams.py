@@ -1,4 +1,4 @@
-"""Nothing that is printed fails or loses a result: encodings, closed, cut off and full streams."""
+"""No printing fails or loses a result, even on closed, cut off, full or ASCII streams."""
 
 import os
 import subprocess
@@ -10,8 +10,8 @@ from conftest import ROOT
 from platforms import on_linux, on_unix
 from run_scripts import Done, run_process
 
-# A script that prints, writes a file while it prints, and prints again. Where stdout is closed, a
-# file that is opened would get its number, 1, and then hold what is printed.
+# A script that prints, writes a file while it prints, and prints again. If stdout is closed, the
+# next opened file could get stdout's number, 1. The printed text would then go into that file.
 SCRIPT = """
 import os, sys
 from pathlib import Path
@@ -46,7 +46,7 @@ def assert_written(script: Path) -> None:
     assert written == "0.7 ± 0.1\n"
 
 
-# Environments in which Python prints in another encoding, and how the script's line then looks.
+# Environments in which Python does not print UTF-8, and the script's line as printed there.
 ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 AS_ESCAPES = rb"score 0.7 \xb1 0.1, \u56e2\u961f"
 ENCODINGS = [
@@ -93,8 +93,8 @@ def test_a_name_in_utf_8_is_the_same_in_a_locale_of_ascii(script: Path) -> None:
 
 def run_in_shell(script: Path, redirections: str) -> Done:
     """Run the script with redirections of a shell, such as `>&-`, which closes stdout."""
-    # The shell replaces "$0" by Python's path and "$1" by that of the script, whatever characters
-    # the paths hold.
+    # "sh" replaces "$0" by Python's path and "$1" by the script's path, whatever characters they
+    # hold. `redirections` is pasted into the command, so that the shell obeys it.
     command = ["sh", "-c", f'exec "$0" "$1" {redirections}', sys.executable, str(script)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(

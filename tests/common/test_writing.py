@@ -1,4 +1,4 @@
-"""Writing files: all of them or none, whatever ends the process; columns of a CSV unchanged."""
+"""Files are written whole or not at all, whatever ends the process."""
 
 import io
 import os
@@ -58,8 +58,7 @@ def test_neither_a_folder_nor_below_a_file_can_be_written(
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
-# A program that writes half of a file, and then runs a line in the place of {then}, during which
-# the program ends.
+# A program that writes half of a file and then ends: {then} stands for the line that ends it.
 WRITES = """
 import sys, time
 from pathlib import Path

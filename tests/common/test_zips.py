@@ -1,4 +1,4 @@
-"""Zips of unknown origin: what they may hold, and that their statements are not trusted."""
+"""Zips of unknown origin: which files they may hold; false statements in them are noticed."""
 
 import re
 import tracemalloc
@@ -52,7 +52,7 @@ def forge_size(path: Path, stated: int) -> None:
 def test_a_zip_bomb_takes_no_more_memory_than_the_limit(
     tmp_path: Path, method: int, stated: int | None
 ) -> None:
-    """A zip bomb is a small zip that unpacks to very much, 64 MiB here.
+    """A zip bomb is a small zip that unpacks to a lot of data, here 64 MiB.
 
     Its headers state the true size, or the false size `stated` in bytes.
     """

@@ -29,9 +29,9 @@ class Submission:
     def select_questions(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
     ) -> IntArray:
-        """Choose for every student, of the questions that may be asked, the most answered one.
+        """Choose for every student the most answered question among those that may be asked.
 
-        The number of answers to a question is that of the training students.
+        The training students' answers to each question are counted.
         """
         may_ask = torch.tensor(can_query, device=self.device) == 1
         chosen = torch.where(may_ask, self.n_answers, -1).argmax(dim=1)
@@ -43,7 +43,7 @@ class Submission:
     def update_model(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
     ) -> None:
-        """Learn nothing: the model is the same for all students."""
+        """Learn nothing: the most popular answers are the same for all students."""
 
     def predict(self, masked_data: IntArray, masked_binary_data: IntArray) -> IntArray:
         """Predict for every question the outcome of the majority of training students."""

@@ -14,8 +14,8 @@ from sklearn.linear_model import Ridge
 def test_completing_masks_equals_ridge_regression_with_answers_hidden_many_times() -> None:
     """The closed form is the limit of a regression in which each mask hides answers many times.
 
-    The reference stacks 4,000 copies of 60 masks, each with its own hidden answers. The sum of its
-    squared errors is 4,000 times that of one copy, and therefore its penalty as well.
+    The reference stacks 4,000 copies of 60 masks, each with its own hidden answers. The squared
+    errors of all copies add up, so the penalty is multiplied by 4,000, too.
     """
     penalty = 100  # The penalty of `fit_completion` for one copy of the masks.
     rng = np.random.default_rng(8)

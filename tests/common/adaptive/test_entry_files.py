@@ -37,7 +37,8 @@ def test_a_file_that_no_zip_can_hold_is_refused(
     (package / name).unlink(missing_ok=True)
     (package / name).symlink_to(target)
 
-    # The message escapes odd characters of a name, so the test looks for its first letters only.
+    # The message escapes odd characters of a name, so the test looks only for the name's first
+    # letters.
     first_letters = name[:4]
     with pytest.raises(InputError, match=rf"{first_letters}\S*: {fault}"):
         entry_files.unpack(package, tmp_path / "copy")

@@ -16,8 +16,8 @@ import pytest
 from conftest import Write, answers_frame
 from task_4_models import as_reference
 
-# A mask is a column that marks target answers, which the entry predicts. The students below have
-# one mask.
+# A mask is a column that marks target answers, which the entry must predict. The students below
+# have one mask.
 MASK = "IsTarget"
 Array = np.ndarray[Any, Any]
 
@@ -36,7 +36,7 @@ def make_students(n_students: int) -> Reference:
     row, question = np.nonzero(answered)
 
     is_target = rng.random(len(row)) < 0.2
-    # With as many questions that are never targets as rounds, no student runs out of questions.
+    # Ten questions are never targets, so that no student runs out of questions in ten rounds.
     is_target[question < N_ROUNDS] = False
     is_target[question == 15] = True
 
@@ -93,7 +93,7 @@ def play_with(entry: Any, *rules: Rules) -> Game:
 class Spy:
     """An entry that keeps what it sees, and then overwrites it.
 
-    An entry gets copies, so that overwriting them changes nothing that it sees or may do later.
+    The entry gets copies of the game's arrays. Overwriting a copy must change nothing in the game.
     """
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
     played = play_with(entry, Rules(targets_queryable, unobserved))
 
     # In each round, `select_questions` and then `update_model` get three arrays: options, outcomes,
-    # and the questions that may still be asked. In the end, `predict` gets the first two.
+    # and the questions that may still be asked. In the end, `predict` gets options and outcomes.
     assert [len(arrays) for arrays in entry.seen] == [3, 3] * N_ROUNDS + [2]
     calls = iter(entry.seen)
     asked = np.zeros(STUDENTS.is_correct.shape, bool)
@@ -142,9 +142,9 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
 def assert_sees_what_is_revealed(
     arrays: list[Array], asked: Array, targets_queryable: bool, unobserved: int
 ) -> None:
-    """Check the arrays of a call, given which questions have been asked so far.
+    """Check the arrays of a call against the questions that have been asked so far.
 
-    The arrays are options, outcomes, and perhaps the questions that may still be asked.
+    The arrays are options, outcomes, and in some calls the questions that may still be asked.
     """
     is_answered = STUDENTS.is_correct >= 0
     is_target = STUDENTS.targets[MASK]
@@ -306,7 +306,7 @@ def test_a_random_choice_keeps_the_rules_and_chooses_equally_often() -> None:
     chosen = game.choose_at_random(students, MASK, seed=3)
     state = game.GameState(students, MASK, Rules())
     for round_number in range(N_ROUNDS):
-        # Raises an error if a rule is broken.
+        # This raises an error if a question may not be asked.
         state.reveal(state.check_selection(chosen[:, round_number]))
     # All students may be asked the first ten questions. Other questions are left out of the count,
     # because some students have not answered them.
@@ -324,7 +324,7 @@ def test_a_seed_makes_the_same_random_choice() -> None:
 
 
 def test_a_student_with_too_few_answers_to_ask_is_named() -> None:
-    # Two students have answered ten questions each, the first of which is a target.
+    # Two students have answered ten questions each, and the first one is a target.
     students = as_reference(np.ones((2, 10)), np.arange(20) % 10 == 0)
     fault = "UserId 0 has 9 answers that may be asked with mask 'mask', expected at least 10$"
     with pytest.raises(InputError, match=f"^students.csv: {fault}"):
@@ -375,7 +375,7 @@ def test_without_a_number_of_questions_the_largest_id_decides(write: Write) -> N
 def test_the_most_popular_answer_scores_on_real_students_as_the_organisers_say(
     real_data: Path,
 ) -> None:
-    """The baseline predicts the most frequent outcome of each question. They publish 0.6365."""
+    """The baseline predicts each question's most frequent outcome, and scores 0.6365."""
     folder = real_data / "eedi_tasks_3_4"
     statistics = pd.read_csv(folder / "train_task_3_4_question_stats.csv")
     path = folder / "test_data" / "test_public_task_4_more_splits.csv"

@@ -49,7 +49,8 @@ def test_an_entry_finds_its_own_files_and_those_of_the_challenge_fresh_for_every
 ) -> None:
     """The entry runs in a fresh copy of its folder, to which the files of the challenge are added.
 
-    Both have a file of training answers with the same name. The entry finds that of the challenge.
+    A file of training answers in the entry's folder has the name of the challenge's file. The entry
+    finds the challenge's file.
     """
     package = setting.submission
     write("package/train_task_3_4.csv", "the entry's training file")
@@ -68,8 +69,8 @@ def test_an_entry_finds_its_own_files_and_those_of_the_challenge_fresh_for_every
 
 
 def test_global_variables_of_an_entry_do_not_outlive_a_mask(setting: Setting) -> None:
-    # `update_model` is called ten times with each mask. With both masks together, the counter would
-    # exceed 10.
+    # `update_model` is called ten times with each mask. A process that played both masks would
+    # count 20 calls.
     count = "global calls\ncalls = globals().get('calls', 0) + 1\nassert calls <= 10"
     games = play_all(with_entry(setting, update_model=count), TWO_MASKS).games
     assert len(games) == 2
@@ -95,9 +96,9 @@ def test_the_curve_replays_the_choices_and_compares_them_with_random_ones(
 ) -> None:
     """Each student has three targets, whose outcomes are 1, 0 and 1.
 
-    The entry predicts the same for all of them: 0 until question 0 has been asked, and 1 from then
-    on. So one in three predictions is right before, and two in three after. The entry asks question
-    0 first.
+    The entry predicts 0 for all targets until question 0 has been asked, and 1 from then on. So one
+    in three predictions is right before question 0, and two in three after it. The entry asks
+    question 0 first.
     """
     predict = """
 knows_question_0 = masked_binary_data[:, :1] >= 0

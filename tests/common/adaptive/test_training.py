@@ -1,4 +1,4 @@
-"""A trainer of task 4 reads the answers it is given; its weights are saved whole or not at all."""
+"""A trainer of task 4 reads the given answers, and saves its weights whole or not at all."""
 
 import contextlib
 import itertools

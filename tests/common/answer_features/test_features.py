@@ -67,7 +67,7 @@ def read_world(
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    """Return the function `read_world`, which writes the metadata to the folder of the test."""
+    """Return the function `read_world` with the test's folder as its folder."""
     return partial(read_world, tmp_path)
 
 
@@ -127,11 +127,12 @@ def few_answers(read: Read) -> tuple[Pairs, Known]:
 def test_rates_of_questions_by_hand(few_answers: tuple[Pairs, Known]) -> None:
     """A question with n answers has the rate (n_right + 5 · 0.5) / (n + 5).
 
-    Rates are shrunk towards the overall share of right answers, which is 0.5 here.
+    Rates are shrunk towards the share of right answers among all answers, here 0.5.
     """
     rates = template_features(*few_answers, "rates")
 
-    # Question 11 has one answer, a wrong one. Shrinking adds five answers with the overall share.
+    # Question 11 has one answer, which is wrong. Shrinking adds five answers with the overall
+    # share.
     rate_of_question_11 = (0 + 5 * 0.5) / (1 + 5)
     # Question 13 has no answer, so its rate is the overall share.
     assert rates["question_rate"].tolist() == pytest.approx([rate_of_question_11, 0.5])
@@ -139,11 +140,11 @@ def test_rates_of_questions_by_hand(few_answers: tuple[Pairs, Known]) -> None:
 
 
 def test_rates_of_students_by_hand(few_answers: tuple[Pairs, Known]) -> None:
-    """The rate is Σ (outcome − rate of the question) / (n + 5) over the student's n answers."""
+    """The rate is Σ (outcome − question's rate) / (n + 5) over the student's n answers."""
     rates = template_features(*few_answers, "rates")
 
-    # Student 6 has one answer, a right one to question 10. This question has two answers, both
-    # right, and a rate that is shrunk towards 0.5 with the weight of five answers.
+    # Student 6 has answered only question 10, and is right. Both answers to question 10 are right;
+    # its rate is shrunk towards 0.5 with the weight of five answers.
     rate_of_question_10 = (2 + 5 * 0.5) / (2 + 5)
     rate_of_student_6 = (1 - rate_of_question_10) / (1 + 5)
     # Student 7 has no answers.
@@ -169,9 +170,9 @@ class Distractors:
     """
 
     known: Known
-    # Features of the pairs to predict.
+    # Features of the pairs to predict, a row for each pair.
     found: pd.DataFrame
-    # Number of the question of each pair to predict.
+    # Question of each pair to predict, numbered from 0.
     question: np.ndarray
     # The wrong option that the student of each pair prefers, 2 or 3.
     preferred: np.ndarray
@@ -182,7 +183,7 @@ def distractors(read: Read) -> Distractors:
     """Simulate questions with two distractors, options 2 and 3, that are equally popular.
 
     To questions of even numbers, students of even numbers prefer option 2 and all others option 3;
-    to questions of odd numbers it is the other way round.
+    to questions of odd numbers these preferences are exchanged.
     """
     student, question = (index.ravel() for index in np.indices((40, 30)))
     rng = np.random.default_rng(0)
@@ -235,8 +236,8 @@ def test_without_a_tree_the_position_in_a_question_s_list_tells_the_level_of_a_s
 ) -> None:
     """With the tree of subjects, the kit looks up the level of each subject.
 
-    Both give the same features if the list of each question is a single branch of the tree, from
-    the root down, as here.
+    Here the list of each question is a single branch of the tree, from the root down. Then the
+    features with the tree and without it are the same.
     """
     tree = world.metadata["SUBJECT_METADATA"]
     level = tree.set_index("SubjectId").Level
@@ -259,8 +260,8 @@ def test_without_a_tree_the_position_in_a_question_s_list_tells_the_level_of_a_s
 class TwoQuizzes:
     """Answers in two quizzes, questions 0 to 5 and 6 to 11, and features of two pairs to predict.
 
-    Both pairs are of student 0, who has answered both quizzes, and has always chosen option 3 in
-    the first quiz. The pairs are questions 0 and 6; the right option of question 0 is option 1.
+    The pairs are student 0 with question 0 and with question 6. Student 0 has answered both
+    quizzes, and has always chosen option 3 in the first quiz. Option 1 of question 0 is right.
     """
 
     pairs: Pairs
@@ -300,8 +301,9 @@ def two_quizzes(read: Read) -> TwoQuizzes:
 def test_habits_are_those_of_the_same_quiz(two_quizzes: TwoQuizzes) -> None:
     """Student 0 has the habit of choosing option 3 in the first quiz only.
 
-    The feature habit_15_k is how much more often than usual the student has chosen the place of the
-    option of rank k, at questions weighted by the 15th power of their similarity.
+    The feature habit_15_k says how much more often than usual the student has chosen the position
+    that the option of rank k has. Answers are weighted by the 15th power of the similarity of their
+    questions.
     """
     first = two_quizzes.first
     second = two_quizzes.second
@@ -325,10 +327,10 @@ def test_features_place_are_the_positions_of_the_options(two_quizzes: TwoQuizzes
 def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
     two_quizzes: TwoQuizzes, power: int, shrinkage: float
 ) -> None:
-    """The feature nearness_2 is a sum of weights, near_2 a mean residual; so with powers 6 and 15.
+    """The feature nearness_2 is a sum of weights, and near_2 is a mean residual.
 
-    For the power p, the weight of an answer is the p-th power of the similarity between its
-    question and the question asked. Then
+    nearness_6, near_6, nearness_15 and near_15 have other powers. For the power p, the weight of an
+    answer is the p-th power of the similarity between its question and the question asked. Then
 
         nearness_p = Σ weight    and    near_p = Σ weight · residual / (Σ weight + shrinkage).
     """
@@ -346,14 +348,14 @@ def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
 
 
 def test_models_know_where_students_know_the_right_option(read: Read, world: World) -> None:
-    """All students but one choose the right option every time, and that one never does."""
+    """All students but one always choose the right option; the last student never does."""
     frame = world.answers
     is_right = frame.UserId != frame.UserId[0]
     next_option = frame.CorrectAnswer % 4 + 1
     frame["IsCorrect"] = is_right.astype(int)
     frame["AnswerValue"] = frame.CorrectAnswer.where(is_right, next_option)
-    # The pairs to predict come last. If wrong answers come first, these pairs are of students who
-    # know the right option.
+    # The pairs to predict come last. Wrong answers are sorted to the front, so the pairs to predict
+    # belong to students who know the right option.
     pairs, known = read(frame.sort_values("IsCorrect"), n_template=10)
 
     found = template_features(pairs, known, "model", "options")
@@ -413,15 +415,15 @@ def joined(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Joi
     subject = questions.SubjectId.map(json.loads).explode()
     level = subject.map(world.metadata["SUBJECT_METADATA"].set_index("SubjectId").Level)
     for n in (1, 2, 3):
-        # If a question has several subjects of a level, the kit takes the last one.
+        # Some questions have two subjects of one level. The kit takes the last one in the list.
         last_of_level = subject[level == n].groupby("QuestionId").last()
         rows[f"subject_{n}"] = rows.QuestionId.map(last_of_level)
     rows["residual"] = np.append(known.residual, np.full(N_TEMPLATE, np.nan))
     return Joined(pairs, known, rows)
 
 
-# For each group of features, the columns of its rates. The rate a_b of a pair is the mean residual
-# of the training answers that agree with the pair in the columns a and b.
+# For each group of features, the columns of its rates. For example, the rate student_quiz of a pair
+# is the mean residual of the training answers of the same student in the same quiz.
 COLUMNS_OF_RATES = {
     "quiz": [["student", "quiz"], ["question", "quiz"], ["quiz"]],
     "classes": [
@@ -440,8 +442,8 @@ COLUMNS_OF_RATES = {
 def test_rates_of_groups_are_those_that_pandas_counts(joined: Joined, group: str) -> None:
     """A rate is (sum of residuals) / (count + 5) over the training answers that agree with a pair.
 
-    They agree in some columns, such as the student and the quiz. The rate is NaN if the pair has no
-    value in one of these columns.
+    Answers agree with a pair if they have the same values in some columns, such as the student and
+    the quiz. The rate is NaN if the pair has no value in one of these columns.
     """
     found = joined.features(group)
     for columns in COLUMNS_OF_RATES[group]:
@@ -496,8 +498,8 @@ def test_habits_in_a_quiz_are_the_mean_excess_over_the_shares_of_options(
 ) -> None:
     """A habit is Σ (c − share) / (n + 5) over the student's n answers in the quiz.
 
-    Here c is 1 if the student chose the option and 0 if not, and `share` is the share of all
-    answers to the same question that chose the option. The feature quiz_habit_k is the habit of
+    For each answer, c is 1 if the student chose the option and 0 if not. `share` is the share of
+    all answers to the same question that chose the option. The feature quiz_habit_k is the habit of
     choosing the option that has the rank k at the question to predict.
     """
     found = joined.features("quiz")
@@ -522,8 +524,8 @@ def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
 ) -> None:
     """Each of these answers has two features: its residual, and the position that was chosen.
 
-    The position is given by the rank of the option that the question to predict has there; the
-    right option has rank 0.
+    The second feature is the rank of the option that the question to predict has at the chosen
+    position. The right option has rank 0.
     """
     found = joined.features("order")
     train = joined.train
@@ -540,7 +542,7 @@ def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
                 assert np.isnan(rank)
                 continue
             other = others.iloc[nth - 1]
-            # Answers of the same date have no order, so that any of them may be the nth.
+            # Answers of the same date have no order: any of them may be the nth answer.
             if (others.date == other.date).sum() == 1:
                 assert residual == pytest.approx(other.residual)
                 assert (rank == 0) == (other.AnswerValue == row.CorrectAnswer)
@@ -595,8 +597,9 @@ class Nearest:
     n_nearest: int
     # Number of similar questions to find for each question.
     n_neighbours: int
-    # Questions are compared by the students who have pairs with them. A student with n pairs takes
-    # n² products. If all students together take more products than this, only some are used.
+    # Questions are compared by the students who answered them. A student with n answers adds n²
+    # products of pairs of questions. The function uses only some students if all of them together
+    # would add more products than this limit.
     max_products: int
     # Similar questions of each question, shape (questions, neighbours), the most similar first.
     neighbours: np.ndarray
@@ -615,7 +618,7 @@ def nearest(request: pytest.FixtureRequest) -> Nearest:
     """Draw pairs of students and questions, and find similar questions and nearest answers.
 
     The numbers of questions and of neighbours are random, and so are the limits on memory and work.
-    With a small limit, the functions cut their work into many blocks.
+    With small limits, the functions work in many blocks.
     """
     rng = np.random.default_rng(request.param)
     n_questions, n_nearest, n_neighbours = rng.integers(1, (11, 7, 10)).tolist()
@@ -667,8 +670,8 @@ def nearest(request: pytest.FixtureRequest) -> Nearest:
 def test_similar_questions_are_those_that_the_same_students_answered(nearest: Nearest) -> None:
     """The similarity of two questions is the cosine of their columns of `has_pair`.
 
-    To limit the work, only the first students of a random order are used. A student with n pairs
-    takes n² products, and all students used take at most `max_products` together.
+    The function uses the first students of a random order. A student with n pairs adds n² products,
+    and all students used add at most `max_products` together.
     """
     has_pair = nearest.has_pair
     # The kit draws the same order, with the seed 0.
@@ -698,7 +701,7 @@ def test_each_pair_that_is_asked_for_is_visited_once(nearest: Nearest) -> None:
 def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
     nearest: Nearest,
 ) -> None:
-    """If a student has fewer known answers to similar questions, -1 and 0 fill the row."""
+    """If a student has too few known answers to similar questions, -1 and 0 fill the row."""
     # The column in `known` of each pair of a student and a question.
     known_students, known_questions = nearest.known.tolist()
     known_pairs = zip(known_students, known_questions, strict=True)
@@ -747,12 +750,13 @@ def test_held_out_outcomes_change_no_feature_of_their_rows(joined: Joined, group
 @pytest.mark.parametrize(
     ("max_held_out", "n_held_out", "changed_part", "unchanged_tables"),
     [
-        # All ten parts are held out, so there are ten tables of parts, and that of the template.
+        # All ten parts are held out, so there are ten tables for parts and one for the template.
         (125_000, 10, 0, [0]),
         (125_000, 10, 3, [3]),
         (1_000, 2, 0, [0]),
         (300, 1, 0, [0]),
-        # If so few answers are held out, one fit without them serves the template (table 1) too.
+        # If few answers are held out, one fit without these answers serves the template (table 1),
+        # too.
         (30, 1, 0, [0, 1]),
     ],
 )
@@ -764,9 +768,10 @@ def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
     changed_part: int,
     unchanged_tables: list[int],
 ) -> None:
-    """Features of a held-out part come from models fitted to all answers except those of the part.
+    """A held-out part's features come from models fitted to all answers outside the part.
 
-    The test fails, for instance, if such a model starts from one that was fitted to all answers.
+    The test fails, for instance, if such a model starts from a model that was fitted to all
+    answers.
     """
     answers = joined.train
     monkeypatch.setattr("common.answer_features.parts._MAX_HELD_OUT", max_held_out)
@@ -800,9 +805,9 @@ class RandomOutcomes:
     is_right: np.ndarray
 
     def score(self, features: pd.DataFrame) -> float:
-        """Return the accuracy of trees on these features, each learned from half of the students.
+        """Return the accuracy of trees on these features.
 
-        The trees predict the answers of the other half.
+        The trees learn from half of the students and predict the answers of the other half.
         """
         is_even = self.pairs.numbers["student"][self.rows] % 2 == 0
         is_hit = np.empty(len(self.rows), bool)
@@ -842,7 +847,7 @@ def test_features_predict_random_outcomes_at_chance_and_a_leak_predicts_them(
 def test_the_model_s_logit_ranks_random_outcomes_at_chance(
     random_outcomes: RandomOutcomes,
 ) -> None:
-    """The test fails if the model of a held-out part starts from one fitted to all answers."""
+    """The test fails if a held-out part's model starts from a model fitted to all answers."""
     # The AUC of a guess has a standard error of 1 / √(3 n) if half of n answers are right.
     tolerance = 4 / np.sqrt(3 * len(random_outcomes.rows))
     assert tolerance < 0.055
@@ -862,7 +867,6 @@ def test_parts_have_equal_sizes_and_only_as_many_as_needed_are_held_out(
     assert (split.n_parts, split.n_held_out) == (n_parts, n_held_out)
     assert len(part_of_answer) == n_answers
     assert {*np.bincount(part_of_answer)} <= {n_answers // n_parts, n_answers // n_parts + 1}
-    # At most this many answers are held out.
     assert (part_of_answer < n_held_out).sum() <= 125_000
 
 

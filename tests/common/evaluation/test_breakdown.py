@@ -18,9 +18,9 @@ def test_the_interval_of_independent_answers_is_wilson_s() -> None:
 @pytest.mark.parametrize(
     ("share_right", "expected"),
     [
-        # Students are right in all their n answers or in none. The answers of a student then count
-        # for less: the effective number of answers is (Σ n)² / Σ n² · (G − 1) / G = 38.9, where G =
-        # 50 is the number of students.
+        # Each student is right in all answers or in none. The answers of a student then count for
+        # less: the effective number of answers is (Σ n)² / Σ n² · (G − 1) / G = 38.9, where n is a
+        # student's number of answers and G = 50 the number of students.
         pytest.param(np.arange(50) % 2, (0.3466, 0.6534), id="all or none"),
         # Every student is right in half of the answers. Without a difference between students, the
         # effective number would be infinite; it is limited to the number of answers, 980.
@@ -32,8 +32,8 @@ def test_intervals_are_wider_if_answers_of_a_student_are_alike(
 ) -> None:
     """The intervals are Wilson's for the effective number of answers.
 
-    The quantile is 2.0096, that of a t distribution with one degree of freedom less than there are
-    students, 49. `share_right` holds the share of right answers of each of the 50 students.
+    There are 50 students, hence 49 degrees of freedom: the t quantile is 2.0096. `share_right`
+    holds the share of right answers of each of the 50 students.
     """
     n_answers = np.repeat([10, 30], [26, 24])
     n_right = share_right * n_answers
@@ -43,8 +43,8 @@ def test_intervals_are_wider_if_answers_of_a_student_are_alike(
 
 def test_answers_that_are_all_right_are_not_certain() -> None:
     # Answers that are all right have no variance, yet the interval must not be empty. Its width
-    # comes from the number of students with answers: five, since the last of six has none. They
-    # give a t distribution with four degrees of freedom, and its 97.5 % quantile is 2.7764.
+    # comes from the number of students with answers: five, since the sixth student has none. The t
+    # distribution with four degrees of freedom has the 97.5 % quantile 2.7764.
     all_right = np.array([[3, 3, 3, 3, 3, 0]])
     n_answers = all_right
     low, high = clustered_intervals(all_right, n_answers)

@@ -1,4 +1,4 @@
-"""A score of answers that were joined to metadata of other data is marked."""
+"""A score is marked if its answers were joined to metadata of other data."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ def kit(split_kit: Path, tmp_path: Path) -> Path:
 
 
 def own_answers(kit: Path, folder: Path) -> Path:
-    """Write true answers of other students than the simulated ones, with their numbers."""
+    """Write true answers of students who are not simulated; UserIds are those of the simulation."""
     answers = pd.read_csv(kit / "data/test_input" / layout.VALID_TASK_1_2)
     outcomes = ["IsCorrect", "CorrectAnswer", "AnswerValue"]
     answers[outcomes] = answers[outcomes].sample(frac=1, random_state=0).to_numpy()

@@ -89,7 +89,7 @@ def test_other_predictions_have_the_same_key() -> None:
 
 
 def test_other_students_questions_truths_or_folds_have_other_keys() -> None:
-    """Folds are parts of the answers that are scored by themselves."""
+    """Each fold of the answers is scored by itself."""
     answers = draw_answers(0)
     part = (np.arange(200) % 2).astype(np.int8)
     versions = {

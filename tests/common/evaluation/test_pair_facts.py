@@ -137,7 +137,7 @@ def test_pairs_are_grouped_by_what_training_answers_tell(folder: Path, task: int
     expected = dict(GROUPS)
     if task == 2:
         expected["right_option"] = RIGHT_OPTION
-    # Columns that hold no groups, and groups that metadata of students tell.
+    # These columns hold no groups, or groups that come from metadata of students.
     other_columns = ["student_code", "majority", *(grouping.key for grouping in OF_STUDENTS)]
     groups = pairs.drop(columns=other_columns).to_dict("list")
     assert groups == expected
@@ -182,14 +182,14 @@ def test_the_lower_bound_of_a_group_belongs_to_the_group(
     assert [*pairs["difficulty"]] == [group_by_share]
 
 
-# How often the pairs below are repeated, so that each group has enough answers to show its
+# The pairs below are repeated this often, so that each group has enough answers to show its
 # accuracy.
 N_REPEATS = 20
 
 
 @pytest.fixture(scope="module")
 def predicted(tmp_path_factory: pytest.TempPathFactory) -> tuple[PairFacts, pd.DataFrame]:
-    """Return facts, and `N_REPEATS` copies of four pairs, two of which are predicted right."""
+    """Return facts, and `N_REPEATS` copies of four pairs; two of the four are predicted right."""
     facts = read(write_files(tmp_path_factory.mktemp("facts")), task=1)
     pairs = facts.pairs.assign(QuestionId=[20, 30, 20, 40], right=[True, False, False, True])
     return facts, pd.concat([pairs] * N_REPEATS, ignore_index=True)
@@ -269,9 +269,10 @@ def test_most_is_lost_where_more_predictions_are_wrong_than_on_average(
 ) -> None:
     """`lost` is the number of wrong predictions minus the number expected at the overall rate.
 
-    Half of all predictions are wrong here. For question 20, 20 of 40 are wrong, as expected. For
-    question 30, 20 of 20 are wrong, 10 more than expected. Both questions have the subject Adding:
-    40 of 60 are wrong, 10 more than expected. Only the most specific subjects of a question count.
+    Half of all predictions are wrong here. For question 20, 20 of 40 predictions are wrong, as
+    expected. For question 30, 20 of 20 are wrong, which is 10 more than expected. Both questions
+    have the subject Adding: 40 of 60 are wrong, which is 10 more than expected. A question counts
+    only in its most specific subjects.
     """
     facts, pairs = predicted
 
@@ -287,7 +288,7 @@ def test_most_is_lost_where_more_predictions_are_wrong_than_on_average(
 
 
 def find_left_out(folder: Path, name: str, old: str, new: str) -> LeftOut:
-    """Replace a text in a file; return the part of the facts that is left out for this reason."""
+    """Replace a text in a file; return the part of the facts that is then left out."""
     path = folder / name
     path.write_text(path.read_text().replace(old, new))
     left_out = read(folder, task=1).left_out

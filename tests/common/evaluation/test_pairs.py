@@ -135,7 +135,7 @@ def test_the_page_says_what_made_the_submission(evaluated: Evaluated) -> None:
 def test_the_score_is_shown_beside_the_majority_s_and_the_best_possible(
     evaluated: Evaluated,
 ) -> None:
-    """The entry is the majority here, so that both scores are the same."""
+    """The entry is the majority model here, so the two scores are equal."""
     score, _ = evaluated.score_and_error
     assert evaluated.lines[2] == f"majority {score}"
     simulated = json.loads((evaluated.kit / "data/SIMULATED.json").read_text())
@@ -259,7 +259,7 @@ def test_a_score_needs_nothing_but_the_answers(tmp_path: Path, task: int) -> Non
     predicted = "1,7,1,2\n2,7,1,2\n"
     lines, page = evaluate_given(tmp_path, task, truth, predicted)
     assert lines[0] == f"scored: {tmp_path}/given/mine.csv"
-    # One student tells nothing about others: there is no standard error.
+    # With one student, the variation between students is unknown: there is no standard error.
     assert lines[1] == "score 0.5000 (accuracy on 2 pairs of one student)"
     assert lines[2].startswith("note: may have seen these answers")
     # The last line names the files written.
@@ -267,7 +267,7 @@ def test_a_score_needs_nothing_but_the_answers(tmp_path: Path, task: int) -> Non
     assert (tmp_path / f"scores_task_{task}_own.txt").read_text() == "score:0.5\n"
     assert "Entry not known" in page.text
     assert "Standard error not known: all answers are of one student" in page.text
-    # The page says so of the training answers and of three files of metadata.
+    # The page says so about the training answers and three files of metadata.
     assert page.text.count("is not there.") == 4
     assert "By difficulty" not in page.text
 
@@ -281,8 +281,8 @@ def test_below_ten_students_neither_terminal_nor_page_shows_a_standard_error_bes
     predicted = ""
     for user in range(n_students):
         truth += f"1,{user},1,2\n2,{user},1,2\n"
-        # The predictions for students with an odd number are right on one of two questions. All
-        # other predictions are right.
+        # Predictions for odd UserIds are right on one of two questions. Predictions for even
+        # UserIds are all right.
         is_odd = user % 2 == 1
         second_prediction = "0,3" if is_odd else "1,2"
         predicted += f"1,{user},1,2\n2,{user},{second_prediction}\n"
@@ -301,7 +301,8 @@ def test_the_score_is_the_same_without_valid_metadata_and_training_answers(
     The page and the terminal name what is left out.
     """
     kit = Path(shutil.copytree(predicted, tmp_path / "kit"))
-    # The submission would be refused if its record named other training answers than there are.
+    # The submission would be refused if its record named other training answers than the present
+    # ones.
     (kit / "data/test_output/test_submission_task_1.json").unlink()
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]
     scored_before, score_before, *_ = succeeds(evaluation, kit=kit).splitlines()

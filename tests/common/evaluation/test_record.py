@@ -127,7 +127,7 @@ def lines_of_code(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     untracked = Path(shutil.copyfile(script, kit / "task_1/own.py"))
 
     def predict_and_evaluate(model: Path) -> Result:
-        """Run a model and its evaluation; return the line that this adds to the results."""
+        """Run a model and its evaluation; return the line that the results gain."""
         succeeds([model, "--local"], kit=kit)
         succeeds(["task_1/local_evaluation.py"], kit=kit)
         return read(kit / "data/test_output")[-1]
@@ -237,7 +237,7 @@ def true_answers(submission: Path) -> Path:
 def test_the_result_of_a_related_challenge_says_how_the_data_were_split(
     submission: Path, true_answers: Path
 ) -> None:
-    """The split, such as "5 folds", comes from the record of the submission's origin, a .json."""
+    """The split, such as "5 folds", comes from the .json that records the submission's origin."""
     origin = describe_origin(submission, split="5 folds")
     submission.with_suffix(".json").write_bytes(origin)
     line = append_related(submission, true_answers)
@@ -278,7 +278,7 @@ def test_a_line_names_the_model_and_its_seed(
     ("old", "new"),
     [
         pytest.param("(?s).+", "{", id="not JSON"),
-        # The match ends before the size, so that adding a 1 makes a larger size.
+        # The match ends before the digits of the size. Adding a 1 there makes a larger size.
         pytest.param(
             r'"files": \{\s*"[^"]*": \{\s*"bytes": ', r"\g<0>1", id="another size of the file"
         ),
@@ -379,8 +379,8 @@ def test_a_line_with_the_right_fields_and_types_is_read(
     assert capsys.readouterr().err == ""
 
 
-# Damaged lines by the name of the damage: those that malformed.py makes of a valid line, and the
-# line of a related challenge with these changes.
+# Damaged lines by the name of the damage: lines that malformed.py makes from a valid line, and
+# lines of a related challenge with these changes.
 DAMAGED = dict(malformed.damage_record(json.dumps(OF_TASK).encode()))
 CHANGES: list[dict[str, Any]] = [
     {"task": ""},

@@ -107,7 +107,7 @@ def test_a_start_with_other_levels_of_contexts_is_refused() -> None:
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64])
 def test_the_integer_type_of_ids_changes_no_prediction(dtype: Any) -> None:
-    """The largest id of the type is among the ids: looking it up must not overflow."""
+    """The ids include the largest id of the type, which must not overflow."""
     high = min(int(np.iinfo(dtype).max), 2**62)
     student = np.array([0, high, high, 7], dtype)
     question = np.array([3, 3, high, high], dtype)

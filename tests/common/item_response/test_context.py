@@ -1,7 +1,7 @@
 """Effects of nested contexts: `restore` finds the maximum of their posterior.
 
-The contexts of a student are a tree: below the student are groups of quizzes, and below each group
-are its quizzes, the leaves. See `common.item_response.context`.
+The contexts of a student are a tree. Groups of quizzes lie below the student, and the quizzes of
+each group, the leaves, lie below the group. See `common.item_response.context`.
 """
 
 from common.item_response.context import Level, eliminate, restore
@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 N_STUDENTS = 5
 # Number of dimensions of the abilities.
 K = 2
-# Prior variance of the effects of a group of quizzes, and of those of a quiz in the group. An
+# Prior variances: of the effects of groups of quizzes, and of the effects of quizzes in a group. An
 # answer that is right or wrong has a single stage, hence the shape (2 levels, 1 stage).
 VARIANCE = np.array([[0.8], [0.3]])
 
@@ -46,8 +46,8 @@ def test_the_slope_in_a_shared_effect_is_a_leaf_s_effect_over_its_variance(seed:
 
     Let u be the effect of a leaf, a quiz of one student, with the prior N(0, v). The log posterior
     is log L − u²/(2v). At its maximum, the derivative is 0, so that d log L / du = u / v. The
-    shared effect is added to the same logits as u, so that the derivative by the shared effect is
-    u / v as well.
+    shared effect is added to the same logits as u. So the derivative by the shared effect is u / v,
+    too.
     """
     rng = np.random.default_rng(seed)
     levels = make_levels(rng)
@@ -61,7 +61,8 @@ def test_the_slope_in_a_shared_effect_is_a_leaf_s_effect_over_its_variance(seed:
 
     effects, _, slope = restore(levels, eliminations, make_students(rng), VARIANCE)
 
-    # Column 0 of the effects is a mean. The mean of a quiz includes the effect of its group.
+    # Column 0 of the effects is the mean effect. The mean effect of a quiz includes the effect of
+    # its group.
     effects_of_groups, effects_of_quizzes = effects
     group_effect = effects_of_groups[quizzes.parent, 0]
     effect_of_leaf = effects_of_quizzes[:, 0] - group_effect

@@ -35,7 +35,8 @@ from planted_contexts import (
     standard_error_of_variance,
 )
 
-# Variance of the effects of single students in quizzes, if students of a class share effects too.
+# Variance of the effects of single students in quizzes, in the simulation where classes have
+# effects, too.
 STUDENT_VARIANCE = 0.3
 
 
@@ -58,7 +59,7 @@ class Planted:
 
 
 def plant_slopes(k: int, n_students: int, n_questions: int, guessing: float = 0) -> Planted:
-    """Simulate answers with k known abilities; the slopes on the first ability are positive."""
+    """Simulate answers with k planted abilities; slopes on the first ability are positive."""
     rng = RNG(3)
     ability = rng.standard_normal((n_students, k))
     # The columns are k slopes and the intercept.
@@ -107,7 +108,7 @@ def test_difficulties_are_recovered_if_the_probability_of_guessing_is_given() ->
     without = planted.fit(n_dimensions=1, guessing=0.0)
 
     def mean_error(model: ItemResponse) -> float:
-        """Return the mean error of the difficulties, which are the negative intercepts."""
+        """Return the mean error of the difficulties. The true ones are the negative intercepts."""
         return float(np.abs(model.difficulty_ + planted.intercept).mean())
 
     assert mean_error(with_guessing) < 0.15
@@ -131,8 +132,8 @@ def test_three_dimensions_are_found_if_they_are_planted_and_shrink_otherwise(k: 
         # Planted slopes have a size of 0.7.
         assert (size[1:] > 0.3).all()
     else:
-        # The slopes on a dimension that was not planted are errors. The fit turns the dimensions
-        # towards the largest errors: twice the standard error leaves room for this choice.
+        # The slopes on a dimension that was not planted are estimation errors. The fit
+        # turns this dimension towards the largest errors, so twice the standard error is allowed.
         assert (size[1:] < 2 * ERROR_OF_SLOPE).all()
     # Fitted slopes with an error of 0.07 in 0.7 lie at an angle of about 0.1 to the planted ones.
     # The planted slopes lose a share of 1 − cos(0.1) = 0.005 of their length if they are projected
@@ -237,7 +238,7 @@ class EffectsOfOneLevel:
 
 @cache
 def fit_effects_of(level: int) -> EffectsOfOneLevel:
-    """Fit answers with effects of groups of quizzes (level 0) or of single quizzes (level 1)."""
+    """Fit answers in which groups of quizzes (level 0) or single quizzes (level 1) have effects."""
     if level == 0:
         answers = simulate_answers(quiz_variance=0.0, group_variance=1.0)
     else:
@@ -250,7 +251,8 @@ def fit_effects_of(level: int) -> EffectsOfOneLevel:
 def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     """Students have effects in groups of quizzes (level 0) or in single quizzes (level 1)."""
     model = fit_effects_of(level).model
-    # For groups and for quizzes. The number of answers is a mean: many effects have fewer.
+    # The standard errors for groups of quizzes and for quizzes. Numbers of answers are means, and
+    # many effects have fewer answers.
     errors = [
         standard_error_of_variance(1, n_effects=4_100, answers_each=8.6),
         standard_error_of_variance(1, n_effects=6_600, answers_each=5.4),
@@ -266,8 +268,8 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
 def test_an_unknown_context_has_no_effect(level: int, knows_group: bool, knows_quiz: bool) -> None:
     """Contexts of the pairs to predict are hidden from the model.
 
-    If the quiz is unknown, the model predicts with the effect of the group alone. If the group is
-    unknown, it predicts with no effect, since a quiz has its id only within its group.
+    If only the quiz is unknown, the model predicts with the effect of the group. If the group is
+    unknown, the model predicts without effects, because a quiz is identified only within its group.
     """
     fitted = fit_effects_of(level)
     test = fitted.test
@@ -347,9 +349,10 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
 ) -> None:
     by_class = shared_effects.by_class
     train, rest = split(shared_effects.answers)
-    # If contexts are quizzes, not quizzes of classes, the students of a class share no effect.
+    # With quizzes as contexts, in place of quizzes of classes, the students of a class share no
+    # effect.
     by_student = fit(train, train.quiz)
-    # The least difference of the losses that is expected for some pairs to predict.
+    # The loss without shared effects must be larger by at least `gain`.
     for test, gain in (
         (rest[rest.has_few_training_answers], 0.03),
         (rest[~rest.has_few_training_answers], 0.005),
@@ -366,8 +369,8 @@ def test_predictions_for_new_students_are_nearly_as_good_as_possible(
 ) -> None:
     """A new student has no answers, so that ability and effects of the student are unknown.
 
-    The best possible prediction is the mean probability over all abilities, which have the
-    variance 1, and all effects of students.
+    The best possible prediction is the mean probability over all abilities, which have the variance
+    1, and over all effects of students.
     """
     new = shared_effects.new
     best = mean_probability(new.easiness_and_class.to_numpy(), 1 + STUDENT_VARIANCE)

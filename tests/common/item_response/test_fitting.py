@@ -66,10 +66,10 @@ def test_many_answers_are_fitted_in_fewer_steps_and_equally_well(
 
 
 def test_in_the_end_the_fit_learns_from_held_out_answers_too() -> None:
-    """A question whose only answer is held out is learned as well.
+    """The question's only answer is held out, but the fit learns from it in the end.
 
-    Without this answer, the intercept of the question would keep the variance of the prior. The
-    last item of a fit stands for unknown questions, and has this variance.
+    Otherwise the intercept of the question would keep the variance of the prior. The last row of
+    the fitted items stands for unknown questions and has the prior's variance.
     """
     n = 2_000
     # Further questions with a single answer each, some of which are held out.
@@ -84,9 +84,9 @@ def test_in_the_end_the_fit_learns_from_held_out_answers_too() -> None:
 
 @pytest.mark.parametrize("has_contexts", [False, True])
 def test_a_warm_start_spares_steps(has_contexts: bool) -> None:
-    """A fit that continues from a model takes two steps, where it would take more from scratch.
+    """A fit that continues from a model takes two steps; a fit from scratch takes more.
 
-    The model from which it continues lacks some of the students, questions and contexts.
+    The model lacks some of the students, questions and contexts.
     """
 
     def context(rows: pd.DataFrame) -> np.ndarray | None:
@@ -118,7 +118,7 @@ def test_control_c_in_a_later_step_leaves_the_last_complete_step(
 ) -> None:
     """With many answers, a step begins by extrapolating the items (momentum).
 
-    If the step is interrupted, the extrapolated items are discarded.
+    An interrupted step must not leave the extrapolated items.
     """
     monkeypatch.setattr(fitting, "_MANY_ANSWERS", 0)
     run_step = fitting.run_step

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from planted_contexts import TEST, TRAIN, fit, groups, loss, predict
 
-# Students are divided into those of the fit and those who come later.
+# A third of the students come after the fit.
 _COMES_LATER = TRAIN.student.unique()[::3]
 _LATER = TRAIN[TRAIN.student.isin(_COMES_LATER)]
 _FIRST = TRAIN[~TRAIN.student.isin(_COMES_LATER)]
@@ -30,7 +30,7 @@ def expected_loss(model: ItemResponse, rows: pd.DataFrame, context: Any = None) 
 
 
 def keep_first(rows: pd.DataFrame, n: int) -> pd.DataFrame:
-    """Return the first n answers of each student, in a random order of the answers."""
+    """Return n answers of each student, chosen at random."""
     return rows.sample(frac=1, random_state=1).groupby("student").head(n)
 
 
@@ -107,7 +107,7 @@ def test_one_student_gets_the_ability_that_many_students_at_once_get(guessing: f
     own = _LATER[_LATER.student == _COMES_LATER[0]]
     alone = model.ability_of(own.question, own.is_right)
     among_many = model.transform(*columns(own))
-    # Both take the same steps, with sums in another order.
+    # Both computations take the same steps, but sum in another order.
     assert_allclose(alone.mean, among_many.mean, atol=1e-4)
     assert_allclose(alone.covariance, among_many.covariance, atol=1e-4)
 
@@ -140,7 +140,7 @@ def test_answers_to_unknown_questions_count_as_answers_to_average_questions() ->
 
 
 def test_answers_that_come_in_parts_teach_as_much_as_all_at_once() -> None:
-    """New students, in three parts; questions change too."""
+    """Answers of new students come in three parts, and questions change, too."""
     model = fit(_FIRST)
     shuffled = _LATER.sample(frac=1, random_state=2)
     parts = [shuffled.iloc[first::3] for first in range(3)]
@@ -167,7 +167,8 @@ def test_a_new_question_is_learned_from_students_who_are_known() -> None:
     new_difficulty = model.question_parameters(new_questions).difficulty
     expected = refitted.question_parameters(new_questions).difficulty
     assert np.ptp(expected) > 1
-    # A question has about 200 answers; the fits differ in what they know about these students.
+    # Each question has about 200 answers. The two fits estimate these students' abilities from
+    # different answers.
     assert_allclose(new_difficulty, expected, atol=0.2)
 
 

@@ -74,8 +74,8 @@ def predict(habits: Habits, choices: Choices) -> np.ndarray:
     return add_habits(habits, choices.student, choices.context, choices.p_without_habits)
 
 
-# The standard error of the mean prediction in a bin of probabilities. A bin holds at least 400, and
-# single predictions deviate from the truth by up to 0.1.
+# The standard error of the mean prediction in a bin of probabilities. A bin holds at least 400
+# predictions, which deviate from the truth by up to 0.1.
 ERROR_OF_BIN = 0.1 / np.sqrt(400)
 VARIANCES = pytest.mark.parametrize(
     ("student_variance", "context_variance"), [(0.3, 0.0), (0.0, 0.5), (0.3, 0.3), (0.0, 0.0)]
@@ -108,8 +108,8 @@ def test_habits_make_probabilities_better_and_calibrated(
     least_loss = expected_loss(test.p_with_habits)
     avoidable_loss = expected_loss(test.p_without_habits) - least_loss
     assert expected_loss(p) - least_loss < 0.6 * avoidable_loss + 1e-3
-    # In each bin of predicted probabilities, the mean of the true ones is about the same. The tenth
-    # bin is left out, because it holds too few probabilities.
+    # In each bin, the mean true probability is about the mean predicted probability. The tenth bin
+    # is left out, because it holds too few probabilities.
     bins = np.minimum((p * 10).astype(int), 9)
     for number in range(9):
         is_in_bin = bins == number

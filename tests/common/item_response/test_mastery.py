@@ -25,7 +25,7 @@ class Planted:
     is_correct: np.ndarray
     # Probability that a student answers a question correctly, shape (students, questions).
     p_right: np.ndarray
-    # Area and topic of each question, shape (questions, 2). Topics have other numbers than areas.
+    # Area and topic of each question, shape (questions, 2). No topic has the number of an area.
     subject: np.ndarray
 
     def fit(self) -> ItemResponse:
@@ -78,7 +78,7 @@ def test_intervals_hold_the_true_share_as_often_as_they_say(
     rows = table[table.level == level]
     truth = PLANTED.true_share(rows)
     is_inside = (truth >= rows.low) & (truth <= rows.high)
-    # 1,000 students have at least 4,000 rows. Those of a student depend on each other; 1,000
+    # 1,000 students have at least 4,000 rows. Rows of one student depend on each other; 1,000
     # independent rows would have a standard error of √(0.9 · 0.1 / 1,000) = 0.01.
     assert abs(is_inside.mean() - 0.9) < 0.03
     # Where few answers are known, the intervals hold as well.
@@ -130,12 +130,13 @@ def test_the_table_has_each_subject_with_answers_once(table: pd.DataFrame) -> No
 
 
 def test_without_effects_of_subjects_the_ability_alone_decides() -> None:
-    """Answers that depend on no subject: shares differ from those without subjects by little."""
+    """Answers depend on no subject, so shares by subject hardly differ from those without."""
     planted = plant(effect_variance=0.0)
     model = planted.fit()
     rows = model.mastery(planted.subject[model.question_ids_])
     truth = planted.true_share(rows)
-    # The estimated variance of effects approaches 0 slowly; elsewhere in these tests it is 0.3.
+    # The estimated variance of effects approaches 0 slowly. The planted variance of the other tests
+    # is 0.3.
     assert model.context_variance_.max() < 0.15
     assert np.sqrt(np.square(rows.share - truth).mean()) < 0.1
 

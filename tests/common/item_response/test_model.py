@@ -113,8 +113,7 @@ OLD_PRIOR = Gaussians(np.full((2, 2), 7.0), np.tile(9.0 * np.eye(2), (2, 1, 1)))
 def test_items_without_answers_do_not_count_for_the_prior() -> None:
     group = np.zeros(3, int)
     is_answered = np.array([True, False, True])
-    # The second item has no answers. Its mean, 50, must not influence the new prior, which is the
-    # same as without this item.
+    # The second item has no answers. Its mean, 50, must not influence the new prior.
     prior = model.estimate_prior(make_items(1.0, 50.0, 2.0), group, is_answered, OLD_PRIOR)
     assert_allclose(prior.mean[0], [1.5, 1.5])
     alone = model.estimate_prior(make_items(1.0, 2.0), group[:2], is_answered[[0, 2]], OLD_PRIOR)

@@ -59,14 +59,14 @@ def test_attributes_have_a_row_for_each_stage() -> None:
 
 
 def test_the_quiz_tells_which_wrong_option_a_student_chooses() -> None:
-    """The simulated students prefer one of two wrong options, which depends on the quiz."""
+    """The simulated students prefer one of two wrong options; the quiz decides which one."""
     model = fit_options(TRAIN, TRAIN.quiz)
     option, right_option = options(TEST)
     rows = np.arange(len(option))
     is_wrong = option != right_option
 
     def p_of_wrong_option(p: np.ndarray) -> float:
-        """Return the mean probability of the wrong options chosen, given that these are wrong."""
+        """Return the mean probability of the chosen wrong options, given a wrong answer."""
         p_right = p[rows, right_option - 1]
         p_given_wrong = p[rows, option - 1] / (1 - p_right)
         return float(p_given_wrong[is_wrong].mean())
@@ -115,13 +115,13 @@ def test_questions_may_have_different_numbers_of_options(tmp_path: Path) -> None
     model.save(tmp_path / "model.npz")
     saved = ItemResponseOptions.load(tmp_path / "model.npz")
     assert_array_equal(saved.predict_proba(student, question), p)
-    # Of the wrong answers to questions of six options, the shares are 81, 27, 9, 3 and 1 in 121.
-    # These 300 answers have a standard error of at most 0.028; the tolerance is four of them.
+    # In questions of six options, the wrong ones have the shares 81, 27, 9, 3 and 1 of 121. With
+    # 300 wrong answers, a share has a standard error of at most 0.028; four of these are allowed.
     of_six = p[n_options == 6].mean(axis=0)
     assert_allclose(of_six[1:] / of_six[1:].sum(), 3.0 ** -np.arange(5) / 1.4938, atol=0.11)
-    # The stage that decides between the second wrong option and the next ones has no answers to
-    # questions of two options: their slopes stay at the mean of all questions, those of unknown
-    # questions.
+    # Questions of two options have no answers at the stage that decides between the second wrong
+    # option and the next ones. Their slopes at this stage stay at the mean of all questions, which
+    # unknown questions have, too.
     two_options = np.flatnonzero(model.n_options_ == 2)
     slopes = model.discrimination_[1, two_options]
     assert_allclose(slopes, np.broadcast_to(slopes[0], slopes.shape), atol=1e-6)

@@ -1,4 +1,4 @@
-"""Statistics of questions: they find what was planted, and nothing where nothing was planted."""
+"""Statistics of questions find what was planted, and nothing where nothing was planted."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ class Planted:
     student: np.ndarray
     question: np.ndarray
     is_correct: np.ndarray
-    # Standardised: mean 0, deviation 1.
+    # The abilities have the mean 0 and the standard deviation 1.
     ability: np.ndarray
     discrimination: np.ndarray
     difficulty: np.ndarray
@@ -74,7 +74,7 @@ def plant(
 
 @pytest.fixture(scope="module")
 def simulations() -> list[tuple[Planted, QuestionStatistics]]:
-    """Six data sets in which the model is true, three of them with guessing."""
+    """Six data sets that follow the model, three of them with guessing."""
     result = []
     for seed in range(6):
         guessing = 0.2 if seed % 2 else 0.0
@@ -98,7 +98,8 @@ def test_intervals_hold_the_true_parameter_as_often_as_they_say(
         table = statistics.parameters()
         distance = np.abs(table[name] - getattr(planted, name)) / table[f"{name}_error"]
         is_inside.append(distance < 1.645)
-    # 88 % to 92 %, and twice the sampling error of 360 intervals, √(0.9 · 0.1 / 360) = 0.016.
+    # A coverage of 88 % to 92 % is allowed, and beyond it twice the sampling error of 360
+    # intervals, √(0.9 · 0.1 / 360) = 0.016.
     assert abs(np.mean(is_inside) - 0.9) < 0.02 + 2 * 0.016
 
 
@@ -114,13 +115,14 @@ def test_intervals_hold_with_several_abilities() -> None:
         logit = (ability[student] * slopes[question]).sum(axis=1) - difficulty[question]
         is_correct = rng.logistic(size=len(logit)) < logit
         columns = student, question, is_correct
-        # More abilities than needed, as by default.
+        # The default has more abilities than these answers need.
         table = QuestionStatistics(ItemResponse(guessing=0.0).fit(*columns), *columns).parameters()
         mean_slopes = slopes.mean(axis=0)
         overall = slopes @ mean_slopes / np.linalg.norm(mean_slopes)
         for name, truth in (("difficulty", difficulty), ("discrimination", overall)):
             is_inside.append(np.abs(table[name] - truth) < 1.645 * table[f"{name}_error"])
-    # 87 % to 92 %, and twice the sampling error of 480 intervals, √(0.9 · 0.1 / 480) = 0.014.
+    # A coverage of 87 % to 92 % is allowed, and beyond it twice the sampling error of 480
+    # intervals, √(0.9 · 0.1 / 480) = 0.014.
     assert 0.87 - 2 * 0.014 < np.mean(is_inside) < 0.92 + 2 * 0.014
 
 
@@ -129,14 +131,15 @@ def test_tests_hold_their_level(simulations: Simulations, name: str) -> None:
     p_values = []
     for planted, statistics in simulations:
         if name == "differential_functioning":
-            # The groups differ in ability, which is no difference of the questions.
+            # The groups differ in ability, but the questions are equally difficult for both groups.
             table = statistics.differential_functioning(planted.group_column())
         else:
             table = getattr(statistics, name)()
         p_values.append(table["p"])
     p = np.concatenate(p_values)
-    # Three times the sampling error of 360 tests; there are many more pairs than questions, which
-    # depend on each other.
+    # There are 360 questions, and one test for each, or one for each pair of questions. Tests of
+    # pairs depend on each other, so all tables get the tolerance of 360 tests: three standard
+    # errors.
     assert len(p) >= 360
     for level in (0.05, 0.5):
         assert abs((p < level).mean() - level) < 3 * np.sqrt(level * (1 - level) / 360)
@@ -147,17 +150,17 @@ def test_nothing_is_called_significant_where_nothing_is_planted(simulations: Sim
     for _, statistics in simulations:
         n_false_alarms += (statistics.item_fit()["p_adjusted"] < 0.05).sum()
         n_false_alarms += (statistics.local_dependence()["p_adjusted"] < 0.05).sum()
-    # Each of the twelve families of tests has a false alarm with a probability of 5 %. More than
-    # three are to be expected in 0.2 % of cases.
+    # There are twelve tables of adjusted tests, two for each of six data sets. Each has a false
+    # alarm with a probability of 5 %, and more than three have one in 0.2 % of cases.
     assert n_false_alarms <= 3
 
 
 def test_residuals_of_pairs_are_uncorrelated_on_average(simulations: Simulations) -> None:
-    """Answers left out of an ability have correlated residuals, which the table subtracts."""
+    """The table subtracts the correlation due to leaving both answers out of the ability."""
     for _, statistics in simulations:
         pairs = statistics.local_dependence()
         z = pairs["correlation"] / pairs["error"]
-        # The mean of 1,770 numbers of deviation 1 has a standard error of 0.024.
+        # The mean of 1,770 numbers with standard deviation 1 has a standard error of 0.024.
         assert abs(z.mean()) < 3 * 0.024
 
 
@@ -166,13 +169,14 @@ def test_wrong_difficulties_are_no_misfit() -> None:
     columns = planted.student, planted.question, planted.is_correct
     model = ItemResponse(1, guessing=0.0).fit(*columns)
     items = model.posterior_.items
-    # Every second question too easy, the others too difficult, so that abilities stay.
+    # Make every second question easier and the others more difficult. Then the abilities stay.
     shift = np.append(np.resize([0.3, -0.3], _N_QUESTIONS), 0)
     mean = items.mean + np.stack([np.zeros_like(shift), shift], axis=1).astype(np.float32)
     shifted = replace(model.posterior_, items=Gaussians(mean, items.covariance))
     model._set_attributes(shifted)
     p = QuestionStatistics(model, *columns).item_fit()["p"]
-    # The share among 60 tests has the sampling error √(0.05 · 0.95 / 60) = 0.028; three times that.
+    # A share among 60 tests has the sampling error √(0.05 · 0.95 / 60) = 0.028. Three times this
+    # error is allowed.
     assert (p < 0.05).mean() < 0.05 + 3 * 0.028
 
 
@@ -183,8 +187,8 @@ def test_reliability_is_the_squared_correlation_with_the_true_ability(
         everybody = statistics.reliability().iloc[0]
         students = statistics._answers.students.mean @ statistics._answers.direction
         squared = np.corrcoef(students, planted.ability)[0, 1] ** 2
-        # A correlation of about 0.9 from 1,000 students has a standard error of 0.006, its square
-        # one of 0.011. Posteriors are a little too narrow, by up to 0.025 in reliability.
+        # With 1,000 students, a correlation of about 0.9 has a standard error of 0.006, and its
+        # square has 0.011. Posteriors are a little too narrow, by up to 0.025 in reliability.
         assert abs(everybody["reliability"] - squared) < 0.025 + 2 * 0.011
         assert everybody["n_students"] == _N_STUDENTS
 
@@ -230,7 +234,7 @@ def test_two_questions_with_a_common_cause_depend_on_each_other() -> None:
     assert (first["question"], first["other"]) == (11, 40)
     assert first["p_adjusted"] < 0.001
     assert first["correlation"] > 0.15
-    # The second clearest pair is one of those without a common cause.
+    # Only one pair was planted. The next pair in the table must not be significant.
     assert table["p_adjusted"].iloc[1] > 0.001
 
 
@@ -242,7 +246,7 @@ def test_a_question_that_is_easier_for_a_group_is_found() -> None:
     table = planted.statistics().differential_functioning(planted.group_column())
     assert (table["reference"] == "many").all() and (table["group"] == "few").all()
     easier = table.set_index("question").loc[3]
-    # The step from no effect is a little too short.
+    # The estimate is a single step from effect 0, which is a little too short.
     assert easier["low"] < 1.0 and abs(easier["effect"] - 1.0) < 2.5 * easier["error"]
     assert easier["p_adjusted"] < 0.05
     assert easier["size"] == "large"
@@ -258,8 +262,8 @@ def test_a_difference_of_ability_alone_is_no_difference_of_questions() -> None:
     assert gap > 0.5
     table = statistics.differential_functioning(planted.group_column())
     z = table["effect"] / table["error"]
-    # 60 numbers of deviation 1 have a mean of deviation 0.13. Without means for the groups, all
-    # questions would seem harder for the less able group.
+    # The mean of 60 numbers with standard deviation 1 has a standard error of 0.13. Without means
+    # for the groups, all questions would seem harder for the less able group.
     assert abs(z.mean()) < 0.13 * 3
 
 
@@ -267,7 +271,7 @@ def test_a_difference_of_ability_alone_is_no_difference_of_questions() -> None:
 
 
 def with_items(items: np.ndarray, guessing: float, n_students: int = 3) -> ItemResponse:
-    """Return an estimator with one ability and these questions: a row of slope and intercept."""
+    """Return an estimator with one ability; a row of `items` is a slope and an intercept."""
     n_questions = len(items)
     student, question = np.indices((n_students, n_questions)).reshape(2, -1)
     model = ItemResponse(1, guessing=guessing, n_steps=1)
@@ -330,8 +334,9 @@ def test_an_answer_is_predicted_from_the_other_answers_alone(guessing: float) ->
 
 def test_p_values_are_adjusted_for_many_tests() -> None:
     p = np.array([0.01, 0.04, 0.03, np.nan, 0.5])
-    # Four tests: 0.01 · 4/1, then 0.03 · 4/2 = 0.06 and 0.04 · 4/3 = 0.0533, the smaller of which
-    # counts for both.
+    # There are four tests, since NaN does not count. The smallest p is adjusted to 0.01 · 4/1. The
+    # next two give 0.03 · 4/2 = 0.06 and 0.04 · 4/3 = 0.0533, and the smaller figure counts for
+    # both.
     assert_allclose(adjust_for_many(p), [0.04, 0.16 / 3, 0.16 / 3, np.nan, 0.5])
 
 

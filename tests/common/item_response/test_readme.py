@@ -12,7 +12,7 @@ README = ROOT / "common" / "item_response" / "README.md"
 def test_the_example_in_the_readme_prints_what_its_comments_say(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It prints the correlation of fitted and true difficulties, then the predictions of two pairs.
+    """The example prints the correlation of fitted and true difficulties, and two predictions.
 
     A prediction has the probabilities of a wrong and of a right answer.
     """

@@ -1,4 +1,4 @@
-"""Clusters of questions: simulated blocks and groups of blocks are found, and no others.
+"""Clusters of questions are the simulated blocks and groups of blocks, and nothing else.
 
 A block holds five questions that the same students answer, as a quiz does.
 """
@@ -46,10 +46,11 @@ def simulate_blocks(
 
 
 def test_blocks_of_many_questions_are_found_among_many_students() -> None:
-    """These answers are so many that the function takes two ways that few answers do not need.
+    """Many answers take two code paths that few answers do not take.
 
-    It projects the vectors of the questions, which have an element for each of 32,000 students, at
-    random to fewer dimensions, and it computes the similarities of 2,500 questions in blocks.
+    The function projects the vectors of the questions, which have an element for each of 32,000
+    students, at random to fewer dimensions. It computes the similarities of 2,500 questions in
+    blocks.
     """
     student, question, block = simulate_blocks(
         n_students=32_000, n_blocks=500, share_of_blocks=0.004, share_in_block=1.0
@@ -84,7 +85,8 @@ def test_groups_of_blocks_make_a_level_of_their_own() -> None:
     assert has_level(cluster, group_of_question)
     # A context holds a student's answers to the questions of a cluster. Levels are chosen so that
     # the mean number of answers in a context is near 32 in the first (coarsest) level, and near 4
-    # in the last one. The nearest clusterings of these questions have 17 and 5.
+    # in the last one. The clusterings that come nearest to these targets have mean numbers of 17
+    # and 5.
     mean_sizes = []
     for cluster_of_question in cluster.T:
         contexts = np.unique(np.stack([student, cluster_of_question[question]]), axis=1)
@@ -95,23 +97,23 @@ def test_groups_of_blocks_make_a_level_of_their_own() -> None:
 
 
 def all_answer(n_questions: int) -> np.ndarray:
-    """Return students and questions of the answers of 200 students to the same questions."""
+    """Return a student and a question for each answer, if 200 students answer all questions."""
     return np.indices((200, n_questions)).reshape(2, -1)
 
 
 def almost_all_answer() -> np.ndarray:
-    """Return students and questions if 600 students answer almost all of the same 32 questions.
+    """Return a student and a question for each answer, if 600 students answer nearly everything.
 
-    The last question is left out more often than the others.
+    There are 32 questions. The last one is left out more often than the others.
     """
     p_left_out = np.append(np.full(31, 0.002), 0.03)
     return np.argwhere(RNG(0).random((600, 32)) > p_left_out).T
 
 
 def nobody_answers_the_same() -> np.ndarray:
-    """Return students and questions if each of 600 questions is answered by one of 300 students.
+    """Return a student and a question for each answer, if no question has two answers.
 
-    Each student answers two questions.
+    Each of 300 students answers two questions.
     """
     return np.stack([np.repeat(np.arange(300), 2), RNG(0).permutation(2_000)[:600]])
 

@@ -104,7 +104,8 @@ def draw_state(
     factor = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype("f")
     item_mean = rng.normal(0.3, 0.7, (n_items, k + 1)).astype("f")
     effect_variance = np.exp(rng.uniform(-4, 1, (len(levels), n_stages)))
-    # A row of effects holds the mean, the variance and the k covariances with the abilities.
+    # A row of effects holds the mean, the variance and the effect's covariances with the k
+    # abilities.
     effects = tuple(np.zeros((len(level.label), 2 + k)) for level in levels)
     if levels:
         # The total effect at a leaf is the sum of an effect for each level, and begins with the sum
@@ -132,13 +133,13 @@ def draw_state(
 def dimensions_of_item(k: int) -> list[int]:
     """Return the dimensions of an expanded item (see `expand`) that the item itself has.
 
-    These are the first k dimensions, slopes on abilities, and the last dimension, the intercept.
+    The item has the first k dimensions (slopes on abilities) and the last one (the intercept).
     """
     return [*range(k), -1]
 
 
 def expand(observations: Observations, state: State) -> Gaussians:
-    """Return an expanded item for each answer, in which effects of contexts are further abilities.
+    """Return an expanded item for each answer, with effects of contexts as abilities.
 
     An expanded item has three kinds of parameters: the slopes of the answer's item on k abilities,
     a slope on the effect of each node, and an intercept. The abilities of a student are N(0, 1), so
@@ -156,8 +157,8 @@ def expand(observations: Observations, state: State) -> Gaussians:
         # Row i of the diagonal matrix has a slope on the effect of node i alone.
         slopes_on_effects.append(np.diag(deviation)[node_of_answer])
 
-    # In each context of the last level, all students share one more effect, which is added to the
-    # intercepts of the answers in the context.
+    # In each context of the last level, all students share one more effect. This effect is added to
+    # the intercepts of the answers in the context.
     shared_mean = np.zeros(len(items.mean))
     shared_variance = np.zeros(len(items.mean))
     if observations.levels:
@@ -225,7 +226,8 @@ def two_fits(request: pytest.FixtureRequest) -> TwoFits:
 
     # The variances of effects stay fixed: estimates from so few answers would differ too much.
     with patch.object(context, "estimate_variance", lambda _, old: old):
-        # Two passes are needed: the effects found by the first pass first matter in the second one.
+        # Two passes are needed, because only the second one uses the effects that the first one
+        # finds.
         for _ in range(2):
             expanded_items = expand(observations, state)
             added_by_effects = expanded_items.mean.copy()
@@ -266,7 +268,8 @@ def test_sums_of_an_item_are_those_of_its_answers_without_what_effects_add(
     item = two_fits.observations.item
     b, a = model.unpack_sums(two_fits.answer_sums)
     b = b - np.einsum("nij,nj->ni", a, two_fits.added_by_effects)
-    # A matrix of 0 and 1, shape (items, answers), whose product with a column sums it by item.
+    # A matrix of zeros and ones, shape (items, answers). Its product with a column of values, one
+    # for each answer, gives the sum of the values for each item.
     belongs_to_item = np.eye(two_fits.observations.n_items)[:, item]
     expected_b = np.tensordot(belongs_to_item, b[:, of_item], axes=1)
     expected_a = np.tensordot(belongs_to_item, a[:, of_item][:, :, of_item], axes=1)
@@ -292,8 +295,9 @@ def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits)
     zeros = np.zeros(99)
     no_shared_effects = SharedEffects(mean=zeros, variance=zeros, prior=zeros)
     expanded_items = expand(observations, replace(state, shared=no_shared_effects))
-    # The parameters of an expanded item are k slopes on abilities, the slopes on the effects of one
-    # level after the other, and the intercept. This is where the slopes of each level end.
+    # The parameters of an expanded item are k slopes on abilities, then slopes on the effects of
+    # level 0, of level 1 and so on, and last the intercept. `ends` holds the position after the
+    # last slope of each level.
     ends = two_fits.k + np.cumsum([len(level.label) for level in levels])
 
     for level, effects, end in zip(levels, state.effects, ends, strict=True):
@@ -314,7 +318,8 @@ def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits)
 
 def test_scaling_the_latent_space_changes_no_prediction() -> None:
     observations, state = make_case(seed=7, n_levels=1)
-    # With the items as their own prior, the test can compare how both are scaled.
+    # The items serve as their own prior, so that the test can compare how items and prior are
+    # scaled.
     state, _ = steps.pass_over_answers(observations, replace(state, prior=state.items))
     student = number_rows(observations.start)
     context_of_answer = number_rows(observations.levels[0].start)

@@ -14,7 +14,7 @@ from planted_contexts import TEST, TRAIN, fit, predict
 
 
 def fit_with_ids(student_id: Any, question_id: Any) -> tuple[FittedTable, pd.DataFrame]:
-    """Fit a table in which two functions have made ids of the numbers; return fit and test rows."""
+    """Fit a table whose ids come from the numbers by two functions; return fit and test rows."""
 
     def with_ids(rows: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(

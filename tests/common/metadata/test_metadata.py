@@ -1,4 +1,4 @@
-"""Metadata of answers, students and questions: joined by id, NaN where unknown, faults named."""
+"""Metadata of answers, students and questions are joined by id; their faults are named."""
 
 from pathlib import Path
 
@@ -30,13 +30,13 @@ def ids(*numbers: int) -> npt.NDArray[np.int32]:
 
 
 def is_dates(values: pd.Series, expected: list[str]) -> bool:
-    """Return whether a column holds these dates; "NaT" stands for none."""
+    """Return whether a column holds these dates; "NaT" stands for a missing date."""
     return values.equals(pd.Series(np.array(expected, "datetime64[s]"), name=values.name))
 
 
 @READERS
 def test_circumstances_of_answers_are_joined_by_id(write: Write) -> None:
-    """Circumstances are the metadata of an answer: its date, quiz and class, for instance."""
+    """Circumstances are metadata of an answer, such as its date, quiz and class."""
     # The file holds ids that float32 cannot represent, rows without an id, and missing values.
     path = write(
         "metadata.csv",
@@ -210,7 +210,8 @@ def test_without_a_tree_questions_have_no_names(question_file: Path) -> None:
 # ---- Faults ------------------------------------------------------------------------------------
 
 DATE = "expected a date such as 2020-02-11 14:05:00.000 or nothing"
-# For each kind of file, by its header: the rows that follow the header, and the error message.
+# The key is the header of a kind of file. A case is the rows that follow the header, and the error
+# message.
 FAULTS = {
     ANSWERS: [
         ("5.0,,101,1,1,\n", "column 'Confidence': row 2 is '101', expected a number from 0 to 100"),
@@ -236,7 +237,7 @@ FAULTS = {
         (f'4,"[{"9" * 5000}]"\n', rf"row 2 is '\[{'9' * 78}…', expected a list"),
         ('4,"[3]"\n\n6,"[3, 9, 71]"\n7,"[72]"\n', "row 4 holds 71, which is not in the tree"),
     ],
-    # The header itself is faulty, so each text is a whole file.
+    # Here the header itself is faulty, so the key is empty and each case is a whole file.
     "": [
         ("Answer,QuizId\n5,5\n", "column 'AnswerId' is missing, found: Answer, QuizId; is it"),
         ("AnswerId,Quiz\n5,5\n", "column 'DateAnswered' is missing, found: AnswerId, Quiz"),

@@ -1,9 +1,9 @@
 """Attempts of an entry to break out of its process, as a dishonest entry might make them.
 
-They try to read the hidden answers, to do damage outside the entry's folder, or to pass a message
-to the game with the next mask. `test_isolation.py` copies this file into an entry's folder, where
-the entry makes the attempts. Each attempt is a Python expression. `names_for` says which names an
-expression may use beside those of this module.
+The attempts try to read the hidden answers, to do damage outside the entry's folder, or to pass a
+message to the game with the next mask. `test_isolation.py` copies this file into an entry's folder,
+where the entry makes the attempts. Each attempt is a Python expression. `names_for` returns further
+names that an expression may use, besides the names of this module.
 """
 
 import concurrent.futures
@@ -37,9 +37,9 @@ MARK = "outcomes of the attempts: "
 #   note         name of a file, queue or key by which a game passes a message to the next game
 #   number       number of shared memory, a queue or a semaphore for the same purpose
 OUTSIDE = {}
-# Modules that expressions use beside those imported above.
+# Further modules that expressions use.
 MODULES = ["fcntl", "io", "mmap", "pkgutil", "resource", "shutil", "signal", "threading"]
-# Modules that take long to import. Only the attempts to read the answers need them.
+# These modules take long to import, and only attempts to read the answers need them.
 LIBRARIES = ["numpy", "pandas", "pyarrow", "torch"]
 
 
@@ -49,11 +49,11 @@ class Attempt:
 
     # The Python expression that tries it.
     expression: str
-    # A facility that the expression needs even without isolation, and that a machine may lack.
+    # The expression fails even without isolation if the machine lacks this.
     needs: str = ""
     # The first version of Landlock that refuses the expression; None if no version does.
     landlock: int | None = 1
-    # The fields of `Protections` whose protection refuses the expression, each by itself.
+    # The fields of `Protections` that each suffice to refuse the expression.
     protections: tuple[str, ...] = ("root",)
 
 
@@ -64,13 +64,13 @@ class Allowed:
     # The Python expression that does it.
     expression: str
     # The field of `Protections` without which the expression does not work, or "" if it always
-    # works. For example, an entry may list /dev/shm only if it has a file system root of its own,
-    # in which this folder is an empty one.
+    # works. For example, an entry may list /dev/shm only with a file system root of its own, where
+    # /dev/shm is an empty folder.
     only_with: str = ""
 
 
 def names_to_read_answers(folder):
-    """Return the names that an expression that tries to read the answers may use."""
+    """Return the names that an expression may use to try to read the answers."""
     return {**globals(), "file": f"{folder}/answers.csv", "folder": folder, **OUTSIDE}
 
 
@@ -167,7 +167,7 @@ def by_multiprocessing(method, path):
 
 # --- Attempts to read the answers by Python's own file functions ---
 #
-# These attempts are refused by the guard in Python's file functions, too.
+# The guard in Python's file functions refuses these attempts, too.
 
 READ_BY_PYTHON = [
     Attempt("open(file).read()"),
@@ -208,7 +208,7 @@ READ_BY_PYTHON = [
 
 
 def openat(path):
-    """Open a file for reading by the system call openat, without a function of libc for it."""
+    """Open a file for reading by the system call openat, not by libc's `openat`."""
     number = {"x86_64": 257, "aarch64": 56, "riscv64": 56}.get(platform.machine())
     return libc().syscall(number, ctypes.c_long(-100), path.encode(), 0, 0)
 
@@ -224,7 +224,7 @@ def open_by_handle(path):
     ctypes.memmove(handle, (128).to_bytes(4, sys.byteorder), 4)
     mount = ctypes.c_int()
     c_call(libc().name_to_handle_at(-100, path.encode(), handle, ctypes.byref(mount), 0))
-    # Any folder of the same file system identifies it.
+    # `open_by_handle_at` needs any open folder of the file system.
     own = os.open(".", os.O_RDONLY)
     return read_descriptor(libc().open_by_handle_at(own, handle, os.O_RDONLY))
 
@@ -264,7 +264,8 @@ READ_BY_SYSTEM = [
     Attempt('run("cat", "answers.csv", cwd=folder)'),
     Attempt('copied(run("ln", file, OWN))'),
     Attempt('run("grep", "-r", SECRET[:6], folder)'),
-    # A child of the entry reads the environment and the files of the test's process.
+    # The entry starts a child process that reads the environment and the files of the test's
+    # process.
     Attempt('run("cat", f"/proc/{process}/environ")'),
     Attempt('run("cat", f"/proc/{process}/cwd/answers.csv")'),
     Attempt('run("cat", f"/proc/{process}/root{file}")'),
@@ -304,8 +305,8 @@ def changed(_changing, path, name, value):
     """Raise an error unless the attribute `name` of a file, such as `st_mode`, equals `value`.
 
     The first argument is an expression that changes the attribute. Python evaluates it before the
-    call; its value is not used, because a filter of system calls may only pretend to have changed
-    the file.
+    call; its value is not used, because a filter of system calls may pretend success without
+    changing the file.
     """
     now = getattr(os.stat(path), name)
     if now != value:
@@ -423,8 +424,8 @@ DAMAGE = [
 
 # --- Attempts to pass a message to the game with the next mask ---
 #
-# An expression of `LEAVE_MESSAGE` leaves a file or an object of the kernel, which the expression at
-# the same place in `FIND_MESSAGE` finds.
+# Expression i of `LEAVE_MESSAGE` leaves a file or an object of the kernel. Expression i of
+# `FIND_MESSAGE` looks for it.
 
 
 def named_queue(is_new):
@@ -507,7 +508,7 @@ ALLOWED = [
 
 # --- Making the attempts ---
 
-# The expressions by the name of their table.
+# The tables of expressions by name.
 TABLES = {
     "READ_BY_PYTHON": READ_BY_PYTHON,
     "READ_BY_SYSTEM": READ_BY_SYSTEM,
@@ -521,7 +522,8 @@ TABLES = {
 def evaluate(expression, names):
     """Return the value of an expression, or the error that it raises.
 
-    An expression that hangs counts as a timeout error after 30 seconds, so that the others follow.
+    An expression that hangs ends in a timeout error after 30 seconds, so that the next expressions
+    run.
     """
     try:
         return concurrent.futures.ThreadPoolExecutor().submit(eval, expression, names).result(30)

@@ -1,4 +1,4 @@
-"""Work of an entry that starts processes and threads, by the libraries that entries use.
+"""Work that an entry does in processes and threads, by the libraries that entries use.
 
 `test_library_workers.py` copies this file into an entry's folder, where the entry does the work.
 Each function in `WORK` returns True if its workers have done it.
@@ -80,7 +80,7 @@ def by_joblib():
 
 
 def by_psutil():
-    """Ask psutil for a child, as joblib does, which uses psutil if it is installed."""
+    """Ask psutil for a child, as joblib does where psutil is installed."""
     if importlib.util.find_spec("psutil") is None:
         return True
     import psutil

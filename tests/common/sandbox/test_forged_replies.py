@@ -1,4 +1,4 @@
-"""A dishonest entry writes replies to the evaluator's channel itself: the game ends at once.
+"""If an entry forges replies on the evaluator's channel, the game ends at once.
 
 A stand-in for the program `common.sandbox.inside` replies as the program does when it starts, then
 with a forged reply, and sleeps. The stand-in does not isolate itself: these tests do not need that.
@@ -23,9 +23,10 @@ pytestmark = on_linux("the protections against an entry")
 
 Forge = Callable[..., Setting]
 
-# A request is a line of JSON, followed by the bytes of arrays, which end in no line feed.
-# `readline` returns the line, or the bytes of one request with the line of the next. One call for
-# each request is enough, because no array of these games holds the byte of a line feed.
+# A request is a line of JSON, followed by the bytes of arrays, which end without a line feed. So
+# `readline` returns the first line, and then the bytes of one request together with the line of the
+# next request. One call for each request is enough, because no array of these games holds the byte
+# of a line feed.
 STAND_IN = """import sys, time
 for reply in REPLIES:
     sys.stdin.buffer.readline()

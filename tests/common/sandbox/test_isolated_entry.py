@@ -216,18 +216,19 @@ def test_processes_that_an_entry_has_started_end_with_the_entry(
 
 @linux
 def test_closing_does_not_wait_for_another_process_that_holds_a_pipe(setting: Setting) -> None:
-    """The test opens the pipe of the entry's stderr, as a process that the entry has left might."""
+    """The test opens the entry's stderr, as a process that the entry has started might."""
     entry = with_entry(setting, __init__="import os\nprint(os.getcwd())")
     with isolate(entry) as process:
-        # The entry prints its working folder. The command lines of its processes contain the folder
-        # above, by which the test finds them. File descriptor 2 is stderr.
+        # The entry prints its working folder. The test looks for processes whose command lines
+        # contain the parent of this folder. File descriptor 2 of such a process is stderr.
         folder = Path(wait_for(lambda: process.output).strip()).parent
         all_stderr = [Path(f"/proc/{pid}/fd/2") for pid in find_processes(str(folder))]
         (pipe,) = [stderr for stderr in all_stderr if str(stderr.readlink()).startswith("pipe:")]
 
         started = time.monotonic()
         with pipe.open("wb"):
-            # Close the entry while the pipe is open.
+            # While the test holds the pipe of stderr open, closing the entry must not wait for its
+            # end.
             process.__exit__()
 
         assert time.monotonic() - started < ENDS_WITHIN

@@ -32,7 +32,7 @@ from run_scripts import run_process
 
 ATTEMPTS_FILE = Path(__file__).with_name("escape_attempts.py")
 ATTEMPTS = SimpleNamespace(**runpy.run_path(str(ATTEMPTS_FILE)))
-# Tables of attempts to read the hidden answers: by Python's file functions, and by other means.
+# Tables of attempts to read the hidden answers: with Python's file functions, and without them.
 READ_ANSWERS = ("READ_BY_PYTHON", "READ_BY_SYSTEM")
 ENTRY = """
 import escape_attempts
@@ -43,7 +43,7 @@ class Submission:
     def __init__(self):
         escape_attempts.try_all(*ARGUMENTS)
 """
-# For the expression of each attempt: "succeeded", or "blocked: " and the error that has stopped it.
+# For each expression "succeeded", or "blocked: " and the error or value that shows why.
 Outcomes = dict[str, str]
 
 linux = on_linux("namespaces, Landlock, and attempts to escape them")
@@ -104,9 +104,9 @@ def find_environment(pid: int) -> tuple[int, int]:
 
 
 def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ...]:
-    """Return the arguments of `escape_attempts.try_all`, and make what it may damage.
+    """Return the arguments of `escape_attempts.try_all`, and make the folders to damage.
 
-    For each attempt to do damage, that is a folder with a file and an empty folder.
+    Each attempt to do damage gets a folder that holds a file and an empty folder.
     """
     targets = outside.base / run
     for number in range(len(ATTEMPTS.DAMAGE)):
@@ -148,8 +148,8 @@ def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Ou
     This also writes the answers in all formats that the attempts read.
     """
     outcomes = Outcomes()
-    # An entry could leave a message for a later run, for instance in a file. So the first run
-    # leaves messages in several places, and the second looks for them.
+    # "LEAVE_MESSAGE" holds attempts to leave a message, for instance in a file. "FIND_MESSAGE"
+    # holds attempts of a later process to read it. Hence two runs.
     tables_by_run = {
         "unisolated": (*READ_ANSWERS, "DAMAGE", "LEAVE_MESSAGE"),
         "next": ("FIND_MESSAGE",),
@@ -165,9 +165,9 @@ def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Ou
 
 @linux
 def test_without_isolation_every_attempt_succeeds(unisolated: Outcomes) -> None:
-    """The refusal of an attempt that never succeeds would prove nothing.
+    """A refused attempt proves something only if it would succeed without isolation.
 
-    An attempt may fail if the machine lacks what it needs (`Attempt.needs`).
+    An attempt may fail here if the machine lacks what the attempt needs (`Attempt.needs`).
     """
     tables = (*READ_ANSWERS, "DAMAGE", "LEAVE_MESSAGE", "FIND_MESSAGE")
     attempts = [attempt for table in tables for attempt in ATTEMPTS.TABLES[table]]
@@ -185,7 +185,7 @@ def test_there_are_as_many_attempts_as_the_readme_says() -> None:
 
 
 def find_not_refused(names: tuple[str, ...], landlock_version: int) -> set[str]:
-    """Return the expressions that some protections do not refuse.
+    """Return the expressions that none of the given protections refuses.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def find_not_refused(names: tuple[str, ...], landlock_version: int) -> set[str]:
 
 
 def try_in_entry(outside: Outside, folder: Path, run: str, *tables: str) -> IsolatedEntry:
-    """Let an isolated entry make all attempts of some tables; return the entry when it has ended.
+    """Let an isolated entry make the attempts of the named tables; return the ended entry.
 
     Parameters
     ----------
@@ -258,11 +258,11 @@ def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
     landlock_version: int,
     tables: tuple[str, ...],
 ) -> None:
-    """An entry makes attempts while only some protections of the operating system are in force.
+    """An entry makes attempts while only some protections of the system are in force.
 
-    These are the protections `names` (fields of `Protections`) and a version of Landlock (0 means
-    none). Each attempt has a list of the protections that refuse it. The table "ALLOWED" holds
-    expressions that must succeed.
+    These protections are `names` (fields of `Protections`) and a version of Landlock (0 means
+    none). Each attempt lists the protections that refuse it. The table "ALLOWED" holds expressions
+    that must succeed.
     """
     allowed = limit_protections(monkeypatch, names, landlock_version)
     run = f"{len(names)} {landlock_version}"
@@ -270,8 +270,8 @@ def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
     entry = try_in_entry(outside, tmp_path, run, *tables)
 
     outcomes = read_outcomes(entry.output)
-    # Some attempts fail on this machine even without isolation, so they cannot succeed here. If the
-    # operating system offers no protection, Python's guard refuses all attempts in its table.
+    # Expressions that fail on this machine even without isolation cannot succeed here. If the
+    # system offers no protection, Python's guard refuses all attempts in its table.
     possible = {action.expression for action in ATTEMPTS.ALLOWED}
     if names or landlock_version:
         possible |= find_succeeded(unisolated)
@@ -284,9 +284,9 @@ def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
 
 
 def assert_no_damage_by_refused(outcomes: Outcomes, targets: Path, *, has_own_root: bool) -> None:
-    """Assert that attempts to do damage that were refused have done none.
+    """Assert that refused attempts to do damage have changed nothing.
 
-    `targets` holds a folder to damage for each attempt, named by its number.
+    `targets` holds a folder to damage for each attempt, named by the number of the attempt.
     """
     for number, attempt in enumerate(ATTEMPTS.DAMAGE):
         outcome = outcomes.get(attempt.expression, "succeeded")
@@ -346,10 +346,10 @@ def test_no_game_finds_a_message_that_the_game_before_has_left(
 def test_the_ruleset_holds_what_a_version_knows(
     version: int, n_file_rights: int, n_network_rights: int, n_scopes: int
 ) -> None:
-    """A ruleset names all rights that Landlock, a security module of the kernel, shall restrict.
+    """A ruleset names all rights that Landlock (a module of the kernel) shall restrict.
 
-    Each right is a bit. A version adds the next higher bits (landlock(7)), so that the n rights of
-    a version are the lowest n bits.
+    Each right is a bit. Each version of Landlock adds the next higher bits (landlock(7)), so that
+    the n rights of a version are the lowest n bits.
     """
     masks = [(1 << n) - 1 for n in (n_file_rights, n_network_rights, n_scopes)]
     assert landlock.ruleset(version) == struct.pack("=QQQ", *masks)
@@ -403,7 +403,7 @@ def test_the_description_says_that_nothing_stays_open_with_all_protections() -> 
 def test_an_entry_may_read_what_an_interpreter_needs_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The entry may read the folders of modules and of libraries, unless they hold the answers."""
+    """The entry may read folders of modules and libraries, unless these hold the answers."""
     answers = tmp_path / "answers"
     modules = tmp_path / "modules"
     # Python looks for modules in both folders. The first one holds the answers.
@@ -429,7 +429,7 @@ def test_no_game_begins_if_the_answers_or_the_working_folder_lie_among_the_libra
 ) -> None:
     """An entry could read such answers, because it has to read the folder of Python's libraries.
 
-    The same holds for the working folder, in which the user may have put the answers.
+    The user may also have put the answers into the working folder, which an entry can read, too.
     """
     libraries = Path(os.__file__).parent
     (tmp_path / "submission_model_task_4.py").write_text("")
@@ -442,11 +442,12 @@ def test_no_game_begins_if_the_answers_or_the_working_folder_lie_among_the_libra
     refusal = f"^{folder}: lies in .*, which an entry has to read for its libraries; expec"
     with pytest.raises(InputError, match=refusal) as caught:
         isolate(tmp_path, answers, Limits(60)).__enter__()
-    # The entry is not to blame.
+    # The user's setup is at fault, not the entry.
     assert not isinstance(caught.value, EntryError)
 
 
-# This entry prints in which of some folders it can make a folder; it removes the folder again.
+# This entry tries to make a folder in each of several folders, and prints where that succeeds. It
+# removes the new folders again.
 PRINT_WRITABLE_FOLDERS = """
 import json, os, tempfile
 
@@ -474,8 +475,8 @@ def test_an_entry_can_write_only_to_its_own_folders(
 ) -> None:
     """An entry with a file system root of its own cannot write elsewhere, even without Landlock.
 
-    In this root, /dev/shm is the entry's own. The entry's working folder lies beside its temporary
-    folder, "../tmp", and the program of the sandbox, "../inside".
+    In this root, /dev/shm is a new folder for the entry. Beside the working folder lie the
+    temporary folder, "../tmp", and the program of the sandbox, "../inside".
     """
     limit_protections(monkeypatch, ("namespaces", "root"), landlock_version)
     not_writable = ["/", "/dev", "/usr", "/usr/lib", "/tmp", "..", "../inside", sys.prefix]

@@ -1,7 +1,7 @@
-"""Processes and threads that libraries start work in an isolated entry, and see no other process.
+"""In an isolated entry, libraries start processes and threads, which see no other process.
 
-`library_workers.py` beside this file holds the work. An entry with a file system root of its own
-has a /proc of its own too, in which each process finds itself.
+`library_workers.py` beside this file holds the work of the libraries. An entry with a file system
+root of its own has a /proc of its own too, in which each process finds itself.
 """
 
 import json
@@ -68,7 +68,7 @@ def test_workers_of_libraries_do_their_work(
 def test_without_namespaces_the_fault_says_that_nothing_can_be_shared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
-    """In such a container, the entry may not write to the container's /dev/shm."""
+    """Without namespaces, the entry may not write to the /dev/shm of the machine."""
     limit_protections(monkeypatch, ("seccomp",), LANDLOCK)
     with pytest.raises(EntryError, match=r"processes share.*n_jobs=1.*\(submission_model_.*line"):
         run_entry(tmp_path, f"import multiprocessing; {code}")
@@ -89,10 +89,10 @@ for name in os.listdir("/proc"):
             texts[name] = file.read()
 print(json.dumps([os.getpid(), os.getppid(), texts]))
 """
-# Links in /proc that lead into the folder of the process that follows them. Every process may read
-# its own folder.
+# These names in /proc lead each process to its own folder, which every process may read.
 LINKS = {"self", "thread-self", "mounts", "net"}
-# Files and folders about the machine that an entry may read. The last three are for GPUs.
+# Files and folders in /proc that describe the machine. An entry may read them. The last three
+# describe GPUs.
 MACHINE = {"cpuinfo", "filesystems", "meminfo", "stat", "sys", "version"}
 MACHINE |= {"devices", "driver", "modules"}
 
@@ -103,7 +103,8 @@ class Proc:
 
     # The ids of the entry's process and of the child.
     own_processes: set[int]
-    # The text of each file, and the names in each folder, by name.
+    # The key is the name of a file or folder. The value is the text of the file, or the names in
+    # the folder.
     texts: dict[str, str]
 
 
@@ -121,11 +122,11 @@ def look_at_proc(folder: Path) -> Proc:
 def test_a_child_finds_the_processes_of_the_entry_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, landlock_version: int
 ) -> None:
-    """The first process of the namespace, which the entry has not started, is hidden as well."""
+    """The namespace's first process is hidden, because the entry has not started it."""
     limit_protections(monkeypatch, ALL_PROTECTIONS, landlock_version)
     require_new_proc()
     proc = look_at_proc(tmp_path)
-    # A folder whose name is a number is that of a process.
+    # A process has a folder named by its id, a number.
     seen_processes = {int(name) for name in proc.texts if name.isdecimal()}
     assert seen_processes == proc.own_processes
     assert 1 not in proc.own_processes
@@ -177,7 +178,7 @@ print(codes)
 def test_without_a_root_a_child_finds_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There, /proc is that of the system. Landlock lets the entry see only its first process."""
+    """Without a root, /proc is the system's. Landlock shows only the entry's first process."""
     if LANDLOCK == 0:
         pytest.skip("this kernel has no Landlock")
     limit_protections(monkeypatch, ("seccomp",), LANDLOCK)

@@ -12,7 +12,8 @@ from common.sandbox.inside.seccomp_rules import rules
 
 import pytest
 
-# The values that the filter returns (seccomp(2)). A pretended call returns 0 and does nothing.
+# The values that the filter returns (seccomp(2)). "Pretended" means that the call returns 0 and
+# does nothing.
 ALLOWED = 0x7FFF0000
 REFUSED = 0x00050000 | errno.EPERM
 PRETENDED = 0x00050000
@@ -31,7 +32,8 @@ RETURN = 0x06
 class Call:
     """A system call as the filter sees it."""
 
-    # The number of the call on its architecture, which the ids of the tests below name.
+    # The number of the call on its architecture. The ids of the tests below give the name of the
+    # call.
     number: int
     arguments: tuple[int, ...] = ()
     architecture: int = X86_64
@@ -43,7 +45,7 @@ class Call:
 
 
 def run_filter(call: Call, *, has_root: bool, machine: str = "x86_64") -> int:
-    """Return the filter's verdict on a call.
+    """Run the filter's instructions on a call; return the verdict, such as `ALLOWED`.
 
     `has_root` tells whether the entry has a file system root of its own.
     """

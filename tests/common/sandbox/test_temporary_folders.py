@@ -1,4 +1,4 @@
-"""An entry runs wherever the folder for temporary files lies, or the fault names TMPDIR."""
+"""An entry runs in any folder for temporary files, or the message names TMPDIR."""
 
 import errno
 import os
@@ -59,7 +59,7 @@ def shared_memory() -> Iterator[Path]:
     folder = Path("/dev/shm", f"test-{uuid.uuid4()}")
     folder.mkdir()
     yield folder
-    # An entry has removed its files.
+    # The folder must be empty by now, or `rmdir` fails.
     folder.rmdir()
 
 
@@ -91,7 +91,7 @@ def test_an_entry_may_lie_in_shared_memory(
 def test_an_entry_runs_in_folders_of_odd_names_and_in_hidden_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """The working folder and the folder of the answers are hidden from an entry."""
+    """An entry cannot see the working folder (".") or the folder "answers"."""
     if os.name == "nt" and not name.isalpha():
         pytest.skip("Windows allows no such names")
     monkeypatch.chdir(tmp_path)
@@ -156,6 +156,6 @@ def test_where_nothing_may_be_executed_the_fault_names_tmpdir(
     assert "TMPDIR" not in describe_fault(fault, tmp_path)
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
     assert "TMPDIR" in describe_fault(fault, tmp_path)
-    # The fault of an entry that opens a file elsewhere is another one.
+    # An error about another file is not about the temporary folder.
     elsewhere = PermissionError(13, "Permission denied", "/answers.csv")
     assert "TMPDIR" not in describe_fault(elsewhere, tmp_path)
