@@ -54,7 +54,7 @@ class Drawing:
 
     def check_texts(self, *expected: str) -> None:
         """Check that the expected texts occur, that all texts lie inside, and that none overlap."""
-        # A text may be broken into lines.
+        # The chart may break a text into several lines, so blanks do not count.
         said = "".join(text.text for text in self.texts).replace(" ", "")
         assert [text for text in expected if text.replace(" ", "") not in said] == []
         width, height = self.size
@@ -84,7 +84,8 @@ def draw(svg: str) -> Drawing:
     for group in root.iter("g"):
         title = group.findtext("title")
         if title is not None:
-            # The first child is the title, which a browser shows as a tooltip; then comes the path.
+            # The first child is the title, which a browser shows as a tooltip; the second child is
+            # the path.
             path = group[1]
             shapes[title] = np.reshape(numbers(path.attrib["d"]), (-1, 2))
             styles[title] = path.attrib["style"]

@@ -1,4 +1,4 @@
-"""For tests of task 4: an entry that keeps all rules, changes that break it, and four students."""
+"""For tests of task 4: a valid entry, changes that make it invalid, and four students."""
 
 import textwrap
 from dataclasses import replace
@@ -34,7 +34,7 @@ def make_setting(folder: Path) -> Setting:
 def with_entry(setting: Setting, **methods: str) -> Setting:
     """Write an entry in which some methods differ from those of the well-behaved one."""
     code = WELL_BEHAVED
-    # One signature fits all methods: each gets the first two or all three of these arguments.
+    # `seen, outcome, *rest` fits every method, whether the game passes two arguments or three.
     for name, body in methods.items():
         code += "\nclass Submission(Submission):\n"
         code += f"    def {name}(self, masked_data=0, masked_binary_data=0, can_query=0):\n"

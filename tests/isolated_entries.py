@@ -16,8 +16,8 @@ LANDLOCK = landlock.landlock_version()
 ALL_PROTECTIONS = ("namespaces", "root", "seccomp")
 # A command that fails where the system allows no namespaces, as in many containers.
 _TRY_NAMESPACES = ["unshare", "-Urmnip", "true"]
-# A command that fails where the system allows no new /proc, as in a container that covers parts of
-# its own.
+# A command that fails where the system allows no new /proc, as in a container that hides parts of
+# its /proc.
 _TRY_NEW_PROC = ["unshare", "-Urmnip", "--fork", "--mount-proc", "true"]
 
 

@@ -1,7 +1,7 @@
 """Malformed files: damage of every kind, in every file that a script reads, through every script.
 
-They must be refused: exit code 2, a printable line on stderr with the file's name, nothing written.
-The files that the scripts read stand in script_inputs.py.
+A script must refuse them: exit code 2, a printable line on stderr with the file's name, nothing
+written. The files that the scripts read stand in script_inputs.py.
 """
 
 import csv
@@ -66,7 +66,7 @@ def malform(input_file: InputFile, content: bytes) -> dict[str, PutFile]:
 
 
 def damage_bytes(kind: str, content: bytes) -> Cases:
-    """Yield malformed contents that do not depend on the file's format, or hardly."""
+    """Yield malformed contents that need little or no knowledge of the file's format."""
     yield "empty", b""
     yield "zeros", bytes(len(content))
     yield "a picture", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
@@ -146,7 +146,7 @@ def bad_cells(input_column: InputColumn) -> dict[str, bytes]:
 
 
 def _is_read_by_int(cell: bytes) -> bool:
-    """Return whether Python's `int` reads a cell."""
+    """Return whether Python's `int` accepts the text of a cell."""
     try:
         int(cell.decode("utf-8", "surrogateescape"))
     except ValueError:
@@ -270,8 +270,8 @@ def damage_rows(input_file: InputFile, lines: CsvLines) -> Cases:
     if not input_file.may_repeat_rows:
         yield "a row twice", whole + lines.first_line
     # A last cell that is a text, or that may be empty, looks valid even if its end is missing. So
-    # scripts require a line end at the end of metadata with such cells. `[:-2]` removes the line
-    # end and the last character of the last cell.
+    # scripts require a line end at the end of metadata whose last column may hold such cells.
+    # `[:-2]` removes the line end and the last character of the last cell.
     columns = {column.column for column in input_file.columns}
     if "metadata" in input_file.path and columns & {schema.SUBJECT_LIST, schema.CONFIDENCE}:
         yield "cut off in the last cell", whole[:-2]
@@ -331,7 +331,8 @@ def damage_record(content: bytes) -> Cases:
     result = json.loads(content)
     texts = {*TEXTS, "half a character"}
     numbers = {"null", "a number", "a fraction", "negative"}
-    # For each key, the values of OTHER_VALUES that are as valid as the present value.
+    # The key is a field of the record. The value names the entries of OTHER_VALUES that this field
+    # may hold, so that they are no damage.
     allowed = {
         "rules": texts,
         "model": texts,
@@ -403,7 +404,7 @@ def damage_xml(content: bytes) -> Cases:
     for encoding in ("nothing", "shift_jis", "utf-7", "rot13", "utf-32", "\x00"):
         declaration = f'<?xml version="1.0" encoding="{encoding}"?>'
         yield f"encoding {encoding!r}", (declaration + body).encode()
-    # The id that was there stays as the value of another attribute, `name`.
+    # The old id becomes the value of another attribute, `name`.
     yield "empty id", body.replace(" id=", ' id="" name=', 1).encode()
     # The entity e0 stands for "ha", e1 for ten times e0, e2 for ten times e1, and so on. So e11
     # stands for 10¹¹ times "ha".
@@ -486,7 +487,7 @@ def is_refused(input_file: InputFile, done: Done) -> bool:
         line.startswith("error: ") and line.isprintable() and len(line) < 1000 for line in lines
     )
     names_the_file = Path(input_file.path).name in "".join(lines[:1])
-    # Paths such as out/scores_task_1.txt hold the word "score", but show none: leave them out.
+    # Paths such as out/scores_task_1.txt hold the word "score" but show no score: leave them out.
     prints_a_score = "score" in re.sub(r"\S*score\S*/\S*", "", done.stdout)
     return (
         done.returncode == 2

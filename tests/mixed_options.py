@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-# Question q has the number of options NUMBERS[q % 7].
+# Question q has NUMBERS[q % 7] options.
 NUMBERS = (2, 3, 4, 5, 6, 7, 8)
 OPTION_COLUMNS = ["CorrectAnswer", "AnswerValue", "NumberOfOptions"]
 
@@ -11,8 +11,8 @@ OPTION_COLUMNS = ["CorrectAnswer", "AnswerValue", "NumberOfOptions"]
 def simulate(n_students: int, n_questions: int, seed: int = 0) -> pd.DataFrame:
     """Simulate a test in which every student answers every question.
 
-    An ability decides whether an answer is right; of the wrong options, each is half as popular as
-    the one before. QuestionIds and UserIds count from 0. There is no AnswerId.
+    An ability decides whether an answer is right; each wrong option is half as popular as the one
+    before. QuestionIds and UserIds count from 0. There is no AnswerId.
     """
     rng = np.random.default_rng(seed)
     ability = rng.normal(0, 1.5, n_students)

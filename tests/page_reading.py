@@ -120,8 +120,9 @@ def read_page(html: str, links: Collection[str] = ()) -> Page:
 
 
 def _parse(html: str) -> Element:
-    """Parse a page as XML, because an XML parser refuses elements that stay open."""
-    # To make it XML, drop the doctype and the attribute without a value, and close empty elements.
+    """Parse a page as XML, because an XML parser refuses unclosed elements."""
+    # XML has no doctype of HTML and no attributes without a value, and requires that empty elements
+    # are closed.
     html = html.removeprefix("<!doctype html>").replace("<details open>", "<details>")
     return fromstring(_EMPTY.sub(r"<\1/>", html))
 
@@ -136,7 +137,7 @@ def _read_table(table: Element, heading: str) -> Table:
 
 
 def _read_chart(svg: Element, heading: str) -> Chart:
-    # A marked group has two children: the title, which a browser shows as a tooltip, and the shape.
+    # A group with a tooltip has two children: the title, which is the tooltip, and the shape.
     groups = [group for group in svg.iter() if group.find("title") is not None]
     titles = [group.findtext("title", "") for group in groups]
     styles = [group[1].attrib["style"] for group in groups]

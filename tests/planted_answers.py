@@ -33,7 +33,7 @@ def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     """Return answers of students who differ in two abilities, and the best possible accuracies.
 
     Questions with an even index need the first ability, the others need the second one. The best
-    possible accuracy in a task (the key) is that of a model that knows all probabilities.
+    possible accuracy in a task (the key) is the accuracy of a model that knows all probabilities.
     """
     n_students, n_questions = 300, 60
     rng = np.random.default_rng(0)
@@ -41,7 +41,7 @@ def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     ability = rng.normal(0, 1.8, (n_students, 2))[student, question % 2]
     easiness = rng.normal(0.5, 0.7, n_questions)[question]
     p_right = sigmoid(easiness + ability)
-    # If the answer is wrong, the ability decides which of the three wrong options is likely.
+    # If the answer is wrong, the ability also decides which wrong option is likely.
     p_first = sigmoid(1 + 1.5 * ability)
     p_wrong = np.column_stack([p_first, 0.6 * (1 - p_first), 0.4 * (1 - p_first)])
     # Rank 0 is the correct option, ranks 1 to 3 are the wrong ones. A row of `p_rank` sums to 1.
@@ -88,7 +88,7 @@ def take_quizzes(
 ) -> Places:
     """Return where there are answers; a quiz has ten questions.
 
-    The questions of a quiz are a block of ten, or if `is_shuffled` random ones that differ between
+    The questions of a quiz are a block of ten. If `is_shuffled`, they are random and differ between
     students. `share` is the probability that a student takes a quiz.
     """
     # Every student with every question: (0, 0), (0, 1), …, (1, 0), …
@@ -126,8 +126,8 @@ def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -
     effect = rng.normal(0, 1.6, (n_students, n_quizzes))
     favourite = rng.integers(0, 4, (n_students, n_quizzes))[student, quiz]
     if by_class:
-        # Students with the numbers 0, 6, 12, … form the first class, and so on. All students of a
-        # class get the effects of its first student.
+        # Students 0, 6, 12, … form the first class, and so on. All students of a class get the
+        # effects of the class's first student.
         effect = effect[np.arange(n_students) % n_classes]
     ability = rng.normal(0, 0.5, n_students)
     is_right = rng.random(n_answers) < sigmoid(
@@ -173,8 +173,9 @@ def read_prediction(script: str, folder: Path, pairs: pd.DataFrame = TEST) -> An
 def predict(script: str, folder: Path, *flags: object, **files: pd.DataFrame) -> Any:
     """Run a sample model and return its predictions.
 
-    For instance `predict("task_1/…", tmp_path, "--seed", 1, train=…, pairs=…)` learns from the
-    answers `train` and predicts `pairs`; by default these are TRAIN and TEST.
+    For instance, `predict("task_1/…", tmp_path, "--seed", 1, train=…, pairs=…)` learns from the
+    answers `train` and predicts `pairs`. Without these two arguments, it learns from TRAIN and
+    predicts TEST.
     """
     done = run_script([*command(script, folder, **files), *flags])
     assert (done.returncode, done.stderr) == (0, "")

@@ -67,7 +67,7 @@ def simulate_answers(
     # The last five of the 30 students of each class are new: they have no training answers.
     is_new = student % CLASS_SIZE >= CLASS_SIZE - 5
     columns = {
-        # Ids in no order, and with gaps.
+        # Ids have gaps, and ids of questions are shuffled.
         "student": student * 3,
         "question": rng.permutation(N_QUESTIONS)[question] * 2,
         "quiz": quiz,
@@ -103,9 +103,8 @@ def groups(rows: pd.DataFrame) -> np.ndarray:
 def options(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return the chosen and the correct option, 1 to 4, of each answer.
 
-    In a quiz, all wrong answers of a student have the same distance from the correct option, 1 or
-    2 (the option after 4 is 1). Which of the two is an arbitrary, fixed function of student and
-    quiz.
+    In a quiz, a student's wrong options always follow the correct option by the same distance, 1 or
+    2 (option 1 follows option 4). The distance is a fixed function of student and quiz.
     """
     # The ids of questions are even, those of students multiples of 3.
     correct = rows.question.to_numpy() // 2 % 4
@@ -154,9 +153,10 @@ def standard_error_of_variance(variance: float, n_effects: int, answers_each: fl
     """
     # An effect that is estimated from n answers has an error with this variance.
     error_variance = 1 / (answers_each * INFORMATION)
-    # An estimated effect is the true effect plus its error, so that their variances add up.
+    # An estimated effect is the true effect plus an error. The variances of effect and error add
+    # up.
     variance_of_estimates = variance + error_variance
-    # The variance of n normal numbers has the standard error √(2 / n) times the true variance.
+    # The standard error of a variance that is estimated from n normal numbers: √(2 / n) times it.
     return math.sqrt(2 / n_effects) * variance_of_estimates
 
 
@@ -167,7 +167,7 @@ ERROR_OF_BIN = 0.2 / math.sqrt(1_200)
 
 
 def assert_calibrated(p: Any, truth: Any, *, errors: float = 4, n_bins: int = 9) -> None:
-    """Check that predictions are right on average: bin by bin, their mean is that of the truth.
+    """Check that predictions are right on average: in each bin, their mean is the mean truth.
 
     A bin holds the answers whose prediction lies in the same tenth. Only bins with at least 200
     answers count.

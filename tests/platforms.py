@@ -8,12 +8,12 @@ import pytest
 
 
 def on_linux(needs: str) -> pytest.MarkDecorator:
-    """Skip a test on every system but Linux, for the reason "only Linux has" and `needs`."""
+    """Skip a test on every system but Linux; the reason is "only Linux has `needs`"."""
     return pytest.mark.skipif(sys.platform != "linux", reason=f"only Linux has {needs}")
 
 
 def on_unix(needs: str) -> pytest.MarkDecorator:
-    """Skip a test on Windows, for the reason "Windows has no" and `needs`."""
+    """Skip a test on Windows; the reason is "Windows has no `needs`"."""
     return pytest.mark.skipif(sys.platform == "win32", reason=f"Windows has no {needs}")
 
 

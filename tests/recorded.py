@@ -1,4 +1,4 @@
-"""Lines of the record, for the tests of the scoreboard."""
+"""Lines of the record of scores, for the tests of the scoreboard."""
 
 import json
 from dataclasses import asdict, replace
@@ -57,7 +57,7 @@ def seeded(model: str, seed: int | None, score: float, time: str = RESULT.time) 
 
 
 def made_by(result: Result) -> str:
-    """Return the command that made the submission, or nothing."""
+    """Return the command that made the submission; "" if the command is unknown."""
     return Provenance(result.script, result.options, 0).command if result.script else ""
 
 

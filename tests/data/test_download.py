@@ -1,4 +1,4 @@
-"""The downloader with a local server that breaks off, fails or sends other bytes, and when killed.
+"""The downloader copes with a server that breaks off or fails, and with being killed.
 
 The archive is a zip laid out like the official one, with tiny simulated files.
 """
@@ -33,7 +33,7 @@ from run_scripts import PATIENCE, ROOT
 
 SCRIPT = ROOT / "data/download.py"
 ANSWERS = "train_data/train_task_1_2.csv"
-# Contents of files by their path below data/.
+# The contents of files; a key is the file's path below data/.
 Files = dict[str, bytes]
 
 
@@ -78,11 +78,11 @@ class Case:
     timeout: float = 60.0
     # The bytes of the file on the server; None stands for the archive.
     served: bytes | None = None
-    # HTTP statuses without content: the server answers one request with each, in this order. The
-    # requests after that get the file.
+    # HTTP statuses without content: the server answers the first requests with these, in this
+    # order. Later requests get the file.
     statuses: list[int] = field(default_factory=list)
-    # Numbers of bytes: the server ends the reply to one request after each, in this order. The
-    # replies after that are complete.
+    # Numbers of bytes: the server ends the first replies after these numbers of bytes, in this
+    # order. Later replies are complete.
     cut_after: list[int] = field(default_factory=list)
     # Whether the last byte that the server sends is wrong.
     last_byte_is_wrong: bool = False
@@ -98,7 +98,7 @@ class Case:
     pauses: list[float] = field(default_factory=list)
 
     def run(self, *arguments: object) -> None:
-        """Run the script's main function."""
+        """Run the script's main function with these arguments."""
         argv = [SCRIPT, "--output_dir", self.folder, "--url", self.url, *arguments]
         self.patch.setattr(download, "SIZE", len(self.content))
         self.patch.setattr(download, "SHA256", sha256(self.content).hexdigest())
@@ -107,12 +107,12 @@ class Case:
         download.main()
 
     def leave(self, content: bytes) -> None:
-        """Write the file that an earlier run leaves if it has fetched these bytes."""
+        """Write the partial file of an earlier run that has fetched these bytes."""
         self.folder.mkdir()
         (self.folder / "data.zip.partial").write_bytes(content)
 
     def check(self, *parts: str) -> None:
-        """Check that the folder holds exactly the files of these parts, and a record of them.
+        """Check that the folder holds exactly the files of these parts, and their record.
 
         A part is what the flag --parts names, such as "answers" or "images".
         """
@@ -146,7 +146,7 @@ def case(
             case.requests.append(requested_range)
             start = 0
             if requested_range and case.honours_ranges:
-                # Such as `bytes=1000-`.
+                # `requested_range` is for example "bytes=1000-".
                 start = int(requested_range.removeprefix("bytes=").removesuffix("-"))
 
             content = case.content if case.served is None else case.served
@@ -188,11 +188,11 @@ def case(
 
 @dataclass(frozen=True)
 class Trouble:
-    """A download that must succeed in spite of some trouble."""
+    """A download that must succeed although the server or an earlier run causes trouble."""
 
     # The ranges of bytes that the script must request; "" stands for the whole file.
     requests: list[str]
-    # Returns the bytes that an earlier run has left, given the archive.
+    # A function of the archive's bytes that returns the bytes that an earlier run has left.
     left: Callable[[bytes], bytes] = lambda archive: b""
     # Fields of `Case` that set the server's behaviour, with their values.
     behaviour: dict[str, Any] = field(default_factory=dict)
@@ -234,7 +234,7 @@ def test_the_archive_arrives_in_spite_of_trouble(trouble: Trouble, case: Case) -
 class Refusal:
     """A download that must fail."""
 
-    # The fields of `Case` that make the download fail, with their values.
+    # The fields of `Case` that make the download fail, with their values; for example `statuses`.
     behaviour: dict[str, Any]
     # The error message as a regular expression, in which URL stands for the archive's address and
     # SIZE for its number of bytes.
@@ -482,8 +482,8 @@ def test_an_archive_that_is_missing_is_named(case: Case) -> None:
 def run_and_kill(case: Case, number: int) -> bool:
     """Run the script in a child process that kills itself just before a disk access.
 
-    `number` counts the disk accesses from 1. Return whether the process was killed; otherwise the
-    script has finished with fewer accesses.
+    `number` counts the disk accesses from 1. The function returns False if the script has finished
+    with fewer accesses.
     """
     child = os.fork()
     if child == 0:
@@ -493,7 +493,7 @@ def run_and_kill(case: Case, number: int) -> bool:
             case.run()
             os._exit(0)
         finally:
-            # Only reached if the script has raised an error. The process must end here, and not go
+            # The process comes here only if the script has raised an error. It must end, and not go
             # on with the tests. The exit code makes the assertion below fail.
             os._exit(70)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -507,7 +507,7 @@ def run_and_kill(case: Case, number: int) -> bool:
 
 
 def kill_at_disk_access(folder: Path, number: int) -> None:
-    """Let this process kill itself just before the access to a folder with this number."""
+    """Let this process kill itself just before its n-th access to a folder (`number`)."""
     n_accesses = 0
 
     def kill_in_time(event: str, details: Any) -> None:
@@ -524,9 +524,9 @@ def kill_at_disk_access(folder: Path, number: int) -> None:
 
 @on_unix("fork, which makes the process that is killed")
 def test_files_are_complete_or_missing_whenever_the_script_is_killed(case: Case) -> None:
-    """The transfer breaks off 20 times, and each time resumes where it ended."""
+    """The transfer breaks off 20 times, and each time goes on where it ended."""
     n_breaks = 20
-    # After each break, the request for the rest brings another 21st of the file.
+    # Each reply brings a 21st of the file.
     case.cut_after = [len(case.content) // (n_breaks + 1)] * n_breaks
     n_kills = 0
     # Kill the script at each of its first eleven disk accesses, then at every third one, to save
@@ -538,8 +538,8 @@ def test_files_are_complete_or_missing_whenever_the_script_is_killed(case: Case)
     assert n_kills >= 16
 
     case.check("answers", "metadata", "tests")
-    # The first request is for the whole file, without a range. Although the script was killed and
-    # started again, no other request was made twice.
+    # The first request is for the whole file, without a range. Each break causes one more request,
+    # although the script was killed and started again many times.
     ranges = [requested for requested in case.requests if requested]
     assert len(ranges) == n_breaks
     assert len({*ranges}) == n_breaks

@@ -59,9 +59,10 @@ def test_a_page_about_simulated_data_says_so_and_explains_every_chart(
 # There are 40 students and 30 questions. Students 0 to 19, the weak ones, answer questions 0 to 19
 # in March. Students 20 to 39, the strong ones, answer all questions in December.
 
-# The options that ten students choose: students 0 to 9, or 10 to 19, and so on. The first list is
-# for questions 0 to 9, whose right option is 1. The second list is for questions 10 to 19, with
-# right option 1, and the third for questions 20 to 29, with right option 3.
+# Each number is the option that ten students choose: students 0 to 9 for the first number, 10 to 19
+# for the second, and so on. The first list is for questions 0 to 9, whose right option is 1. The
+# second list is for questions 10 to 19, with right option 1, and the third for questions 20 to 29,
+# with right option 3.
 CHOSEN = [[1] * 10, [1, 1, 1, 1, 1, 4, 4, 4, 2, 3], [3, 3, 3, 3, 3, 3, 3, 3, 1, 2]]
 TREE = """SubjectId,Name,ParentId,Level
 1,Maths,NULL,0
@@ -77,11 +78,12 @@ SUBJECTS = ["[1, 3, 4]"] * 10 + ["[1, 2]"] * 9 + ["[1, 2, 3]"] + ["[1, 3]"] * 8
 
 
 def sparsity_titles() -> list[str]:
-    """Return the tooltips of the chart of sparsity: a cell is a tenth of students and of questions.
+    """Return the tooltips of the chart of sparsity.
 
-    Students and questions with most answers come first. The strong students, five tenths, have
-    answered everything. The weak ones have answered two thirds of the questions: all of the first
-    six tenths, two thirds of the next tenth, and nothing of the last three.
+    A cell is a tenth of the students and a tenth of the questions. Students and questions with most
+    answers come first. The strong students, five tenths, have answered everything. The weak
+    students have answered two thirds of the questions: all of the first six tenths, two thirds of
+    the next tenth, and nothing of the last three tenths.
     """
     titles = []
     for row in range(10):
@@ -100,8 +102,8 @@ def sparsity_titles() -> list[str]:
     return titles
 
 
-# The tooltips that each chart must have, by the chart's heading. Those of empty columns and cells
-# are left out.
+# The tooltips that each chart must have; the key is the chart's heading. Empty columns and cells
+# have no tooltip.
 WEEK = ["Mon 10:00 to 10:59: 600 answers, 77% right", "Tue 9:00 to 9:59: 400 answers, 75% right"]
 PLANTED = {
     "Answers per student": ["20: 20 students", "30: 20 students"],
@@ -134,7 +136,7 @@ PLANTED = {
     "When in the week": WEEK,
     "Questions per quiz": ["10: 1 quizzes", "18: 1 quizzes"],
     "Answers of a student in a quiz": ["10: 60 sittings", "18: 20 sittings"],
-    # The groups have 1 and 39 students: too far apart for a column for each number of students.
+    # The groups have 1 and 39 students, so a column stands for several numbers of students.
     "Students per group": ["1: 1 groups", "35 to 40: 1 groups"],
     "Confidence and correctness": [
         "25% sure (20): 0.25", "25% sure (20): 0.50", "75% sure (20): 0.75", "75% sure (20): 0.80",
@@ -144,7 +146,7 @@ PLANTED = {
         "born in 2010: 3 students, 75% of their answers right",
     ],
 }  # fmt: skip
-# Texts of the page, one a line; figures and their labels are written without a gap.
+# The texts of the page, one in each line. A figure and its label have no space between them.
 TEXTS = """1,000training answers 40students 30questions 83.33%of all pairs answered
 76.0%of the answers right 2quizzes 2groups (classes)
 so many answers; half have 25 or more. The tenth with most answers gave 12% of them
@@ -291,7 +293,7 @@ def test_columns_are_as_high_as_their_counts(drawings: dict[str, Drawing]) -> No
 def test_the_line_of_the_median_is_in_the_middle_of_its_column(
     drawings: dict[str, Drawing],
 ) -> None:
-    """The number below the line is in the middle of the column, too."""
+    """The number below the line must be in the middle of the column, too."""
     chart = drawings["Answers per question"]
     line = chart.dashed[0][0]
     (number,) = (text.middle[0] for text in chart.texts if text.text == "40")
@@ -326,7 +328,7 @@ def mixed_pages(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -
     train = data / "train_data/train_task_1_2.csv"
     answers = pd.read_csv(train)
     answers.assign(UserId=answers["UserId"] + 1_000_000).to_csv(train, index=False)
-    # Metadata are known by their bytes alone: other line ends make them another file.
+    # Simulated metadata are recognised by their bytes. Other line ends make them unknown metadata.
     path = data / "metadata/subject_metadata.csv"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     return explore(data, folder / "out")
@@ -350,7 +352,7 @@ def test_a_page_says_which_tasks_are_on_the_other_page(mixed_pages: dict[str, Pa
 def test_answers_are_not_described_by_metadata_of_another_origin(
     mixed_pages: dict[str, Page],
 ) -> None:
-    """Other answers have no simulated metadata, and simulated answers no other metadata."""
+    """Simulated metadata describe only simulated answers, and other metadata only other answers."""
     other, simulated = mixed_pages.values()
     left_out = "student_metadata_task_1_2.csv, answer_metadata_task_1_2.csv."
     assert f"than the answers: question_metadata_task_1_2.csv, {left_out}" in other.text
@@ -361,11 +363,12 @@ def test_answers_are_not_described_by_metadata_of_another_origin(
 def test_metadata_of_another_simulation_are_left_out(tiny_kit: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     run(["data/generate_sample.py", "--size", "tiny", "--seed", 7, "--output_dir", other])
-    # A data folder with its marker, except that the students are those of the other simulation.
+    # This data folder has its marker, but the student metadata of the other simulation.
     name = "student_metadata_task_1_2.csv"
     mixed = shutil.copytree(other, tmp_path / "mixed", ignore=shutil.ignore_patterns(name))
     shutil.copy(tiny_kit / "data/metadata" / name, mixed / "metadata")
-    # The kit's data folder knows the students: the script of that kit looks there too.
+    # The marker in the kit's data folder lists these student metadata, and the script looks there
+    # too.
     done = run([SCRIPT, "--data_dir", mixed, "--output_dir", tmp_path / "out"], kit=tiny_kit)
     assert done.returncode == 0, done.stderr
     page = read_page((tmp_path / "out/explore.html").read_text(encoding="utf-8"))
@@ -399,7 +402,7 @@ def test_a_value_that_is_not_valid_is_named_with_its_row(write: Write, tmp_path:
 
 def test_the_pictures_of_the_readme_are_those_of_the_page(tmp_path: Path) -> None:
     succeeds(["data/generate_sample.py", "--size", "small", "--output_dir", tmp_path])
-    # The pictures show tasks 1/2 alone: without answers, tasks 3/4 are not on the page.
+    # Tasks 3/4 have no answers here, so that only charts of tasks 1/2 are on the page.
     (tmp_path / "train_data/train_task_3_4.csv").unlink()
     succeeds(["data/explore.py", "--data_dir", tmp_path, "--output_dir", tmp_path])
     command = ["tests/benchmarks/readme_pictures.py", "--input_dir", tmp_path]

@@ -1,4 +1,4 @@
-"""The simulated files: complete, in the official formats, reproducible, and like the real ones."""
+"""The simulated files are complete, reproducible, in the official formats and like real ones."""
 
 import json
 import shutil
@@ -127,13 +127,14 @@ def test_every_question_has_a_picture_of_its_own(tree: Path) -> None:
 def test_ids_count_from_0_without_gaps(
     tree: Path, group: str, n_questions: int, n_students: int, n_answers: int
 ) -> None:
-    """The ids of answers are numbered across the files of a group of tasks, in random order."""
+    """AnswerIds are dealt at random to all answers of two tasks, over all their files."""
     answers = all_answers(tree, group)
     assert len(answers) == n_answers
     assert sorted(answers.QuestionId.unique()) == list(range(n_questions))
     assert sorted(answers.UserId.unique()) == list(range(n_students))
     assert sorted(answers.AnswerId.unique()) == list(range(n_answers))
-    # Ids of answers do not rise with the student, nor with the row of the file.
+    # AnswerIds do not rise with the UserId or with the row of the file, so that both are
+    # uncorrelated.
     for other in (answers.UserId, np.arange(n_answers)):
         assert abs(np.corrcoef(answers.AnswerId, other)[0, 1]) < 0.05
 
@@ -165,8 +166,8 @@ def test_tasks_1_and_2_test_the_same_answers(tree: Path, phase: str) -> None:
     options = read(tree, f"test_data/{TASKS[2].answers_name(phase)}")
     assert len(outcomes) == 1_600
     assert outcomes[IDS].equals(options[IDS])
-    # The file of task 1 says which answers are right. The option chosen, from the file of task 2,
-    # must be the right option of the training file in exactly these answers.
+    # The file of task 1 says which answers are right. In exactly these answers, the chosen option
+    # (from the file of task 2) must be the right option (from the training file).
     train = read(tree, TRAIN["1_2"])
     right_option = train.groupby("QuestionId").CorrectAnswer.first()
     chooses_right_option = options.AnswerValue == options.QuestionId.map(right_option)
@@ -348,21 +349,21 @@ def test_another_seed_changes_the_files_and_is_recorded(tree: Path, other_tree: 
 def test_a_flag_sets_the_number_of_questions_of_tasks_3_and_4_alone(
     other_tree: Path, group: str, n_questions: int, n_answers: int
 ) -> None:
-    """By default, the training files have as many answers, to 100 and 80 questions."""
+    """Without the flag, the files have equally many answers, but 100 and 80 questions."""
     questions = read(other_tree, f"metadata/question_metadata_task_{group}.csv")
     assert sorted(questions.QuestionId) == list(range(n_questions))
     assert len(read(other_tree, TRAIN[group])) == n_answers
 
 
 def test_each_of_many_questions_has_five_answers(other_tree: Path) -> None:
-    """For this, the simulation replaces answers to frequent questions by answers to rare ones."""
+    """The simulation replaces answers to frequent questions until rare questions have five."""
     answers = all_answers(other_tree, "3_4")
     assert answers.QuestionId.value_counts().min() >= 5
     assert not answers.duplicated(["QuestionId", "UserId"]).any()
 
 
 def test_the_default_flags_restore_the_files(tree: Path, other_tree: Path, tmp_path: Path) -> None:
-    """The files of the further questions are removed."""
+    """The default has fewer questions; files of the additional questions are removed."""
     folder = Path(shutil.copytree(other_tree, tmp_path / "data"))
     succeeds(["data/generate_sample.py", "--size", "tiny", "--output_dir", folder])
     assert content(folder) == content(tree)
@@ -382,7 +383,7 @@ def test_the_number_of_questions_must_fit_the_number_of_answers(tmp_path: Path) 
 
 
 def test_the_number_of_questions_must_fit_the_answers_of_a_student() -> None:
-    """No student may need more different questions than there are."""
+    """A student cannot answer more different questions than there are."""
     error = fails(["data/generate_sample.py", "--size", "full", "--questions", "313"])
     assert "expected at least 314" in error
     assert generate_sample.settings("full", 314)
@@ -421,7 +422,7 @@ def majority_accuracy(train: Any, test: Any) -> float:
 def rasch_accuracy(train: Any, test: Any) -> float:
     """Return the accuracy of a Rasch model: a logistic regression on students and questions."""
     columns = ["UserId", "QuestionId"]
-    # The features are one indicator for each student and one for each question.
+    # Each student and each question has an indicator as feature.
     encoder = OneHotEncoder(handle_unknown="ignore").fit(train[columns])
     # C is the variance of the normal prior of each ability and easiness.
     model = LogisticRegression(C=2, fit_intercept=False, tol=1e-7)
@@ -437,8 +438,8 @@ def test_tasks_3_and_4_have_the_official_counts() -> None:
     assert answers[answers.part == 0].QuestionId.nunique() == 948
 
 
-# In the next tests, the tolerances say how far simulated answers may deviate from real ones. They
-# are no standard errors.
+# In the next tests, the tolerances say how far simulated answers may deviate from real ones. The
+# tolerances are no standard errors.
 
 
 def training_answers_of_tasks_3_and_4() -> Any:
@@ -474,7 +475,7 @@ def test_questions_of_tasks_3_and_4_are_as_difficult_as_real_ones() -> None:
 
 
 def test_students_of_tasks_3_and_4_are_as_able_as_real_ones() -> None:
-    """The expected deciles are of the 861 students whose answers are released in full."""
+    """The expected deciles come from the 861 students whose answers are released in full."""
     share_right = training_answers_of_tasks_3_and_4().groupby("UserId").IsCorrect.mean()
     assert share_right.quantile(DECILES).tolist() == pytest.approx([0.32, 0.54, 0.80], abs=0.05)
 
@@ -500,14 +501,14 @@ def test_tasks_3_and_4_are_as_hard_to_predict_as_the_real_answers() -> None:
 
 
 def test_the_limits_of_accuracy_in_tasks_3_and_4() -> None:
-    """No model can be expected to exceed them: they are those of the true probabilities."""
+    """The limits are the accuracies of the true probabilities, which no model can exceed."""
     limit_of_outcomes, limit_of_options = simulate("full", "tasks_3_4").limits.values()
     assert limit_of_outcomes == pytest.approx(0.759, abs=0.01)
     assert limit_of_options == pytest.approx(0.616, abs=0.01)
 
 
 def test_experts_agree_with_each_other_and_with_the_answers() -> None:
-    """Experts are noisy, but all judge the same quality, and the answers show that quality."""
+    """Experts judge the same quality with noise, and students' answers show this quality, too."""
     school = simulate("full", "tasks_3_4")
     # One seed gives 50 pairs of questions, in two files; 40 seeds give 2,000 pairs.
     tables = []
@@ -542,7 +543,8 @@ def quiz_correlation(answers: Any, *by: str, most: int = 12) -> Any:
     # The products of the residuals r of all pairs i ≠ j in a group sum to (Σ r)² - Σ r².
     sum_of_products = (groups["total"] ** 2 - groups["squares"]).sum()
     n_pairs = (groups["size"] * (groups["size"] - 1)).sum()
-    # Residuals have the mean 0: the mean product is their covariance, the mean square the variance.
+    # Residuals have the mean 0, so the mean product is their covariance and the mean square is
+    # their variance.
     covariance = sum_of_products / n_pairs
     variance = (residual**2).mean()
     return covariance / variance
@@ -557,7 +559,7 @@ def test_tasks_1_and_2_have_the_official_counts() -> None:
 
 
 def test_answers_in_a_quiz_are_correlated_as_in_a_real_sample() -> None:
-    """A student's answers in a quiz are correlated, mostly because the whole class finds it easy.
+    """Answers in a quiz are correlated, mostly because a quiz is easy for a whole class.
 
     The expected figures come from a real sample of 66 students.
     """
@@ -581,10 +583,11 @@ def test_students_who_are_surer_are_right_more_often() -> None:
 
 
 def test_confidence_follows_the_option_chosen_and_not_the_right_one() -> None:
-    """Among wrong answers, students are surer of options that many others choose wrongly too."""
+    """Among wrong answers, students are surer of the popular wrong options."""
     answers = simulate("small", "tasks_1_2").answers
     wrong = answers[answers.IsCorrect == 0]
-    # For each wrong answer, the share of the wrong answers to its question with the same option.
+    # For each wrong answer: how many of the wrong answers to the question choose the same option,
+    # as a share.
     n_same_option = wrong.groupby(["QuestionId", "AnswerValue"]).AnswerValue.transform("size")
     share_same_option = n_same_option / wrong.groupby("QuestionId").AnswerValue.transform("size")
 

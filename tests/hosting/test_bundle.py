@@ -1,4 +1,4 @@
-"""Reading bundles and unpacking zips: each fault is one line, and nothing is unpacked."""
+"""Bundles are read and zips unpacked; a fault is told in one line, and nothing is unpacked."""
 
 import shutil
 import zipfile
@@ -44,7 +44,7 @@ def test_a_zip_of_a_folder_is_a_bundle(folder: Path, tmp_path: Path) -> None:
 def test_a_zip_with_a_changed_byte_is_refused(folder: Path) -> None:
     path = zip_folder(folder)
     content = bytearray(path.read_bytes())
-    # Change a byte of the first page: its content begins right after its name, which has 17 bytes.
+    # Change a byte of the first page. In a zip, a file's content follows its name, here 17 bytes.
     content[content.index(b"pages/overview.md") + 30] ^= 1
     path.write_bytes(content)
     assert "is a damaged zip file" in read_fault(path)

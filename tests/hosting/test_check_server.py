@@ -56,7 +56,7 @@ def redirect(path: str) -> Reply:
 
 LOGIN_PAGE = Reply(body=b"<!doctype html>", content_type="text/html")
 FILE_ADDRESS = json_reply({"data_file": "http://127.0.0.1/a.zip"})
-# The replies by path of a server that gives everything to strangers.
+# The replies of a server that sends strangers everything; the key is the path.
 OPEN = {
     "/api/competitions/1/": json_reply(COMPETITION),
     "/datasets/download/scoring_program/": Reply(body=b"PK"),
@@ -127,7 +127,7 @@ def test_an_open_server_is_reported_line_by_line() -> None:
 
 
 def test_a_closed_server_is_reported_with_its_refusals() -> None:
-    """The server `CLOSED` sends no file of a task and not what was submitted."""
+    """The server `CLOSED` refuses strangers the files of tasks and all submissions."""
     with serving(CLOSED) as url:
         lines = succeeds([SCRIPT, url]).splitlines()
     assert lines[1:3] == [
@@ -141,7 +141,8 @@ def test_a_closed_server_is_reported_with_its_refusals() -> None:
 def test_the_secret_key_of_an_address_is_kept() -> None:
     """The address of a competition that is not published ends in a secret key.
 
-    The server knows only the path without a key: 404 shows that the script has sent the key.
+    The server knows only the path without a key. So its reply 404 shows that the script has sent
+    the key.
     """
     with serving(CLOSED) as url:
         printed = succeeds([SCRIPT, f"{url}?secret_key=x#pages"])

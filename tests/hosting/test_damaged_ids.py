@@ -74,14 +74,14 @@ def test_ids_of_questions_are_looked_at_too(write: Write, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "ids",
     [
-        # Numbers with decimal places, as pandas writes them, and with three.
+        # Whole numbers with one decimal place, as pandas writes floats, and with three.
         [f"{k}.0" for k in range(30)],
         [f"{k}.000" for k in range(30)],
         # Sections of a book.
         [f"{k % 5}.{k}.12" for k in range(30)],
-        # All ids have the form of a date.
+        # If all ids look like dates, the ids were meant so.
         [f"{k + 1}-Jan" for k in range(30)],
-        # Zeros before all short numbers.
+        # Leading zeros fill all ids to three digits.
         [f"{k:03}" for k in range(30)],
         [f"891e{k}" for k in range(30)],
         [f"1-{k}" for k in range(30)],
@@ -104,12 +104,12 @@ LONG_IDS = [
 
 
 def keep_15_digits(number: str) -> str:
-    """Round a number of 16 digits as a spreadsheet stores it: the last digit becomes 0."""
+    """Round a number of 16 digits as a spreadsheet does: it stores 15 digits and then a 0."""
     return f"{number[:15]}0"
 
 
 def keep_6_digits(number: str) -> str:
-    """Round a number as a spreadsheet shows long numbers, such as 9.91214E+15."""
+    """Round a number to the six digits that a spreadsheet shows: 9.91214E+15 for example."""
     shown = f"{float(number):.5e}"
     return str(int(float(shown)))
 
@@ -134,21 +134,21 @@ def test_long_numbers_are_kept_as_ids(write: Write, tmp_path: Path) -> None:
 def test_long_numbers_that_rounding_has_made_equal_are_refused(
     write: Write, tmp_path: Path, rounded: list[str]
 ) -> None:
-    # Twenty further students have ids that still differ after rounding.
+    # Twenty other students have ids that rounding has not made equal.
     others = [f"{123457 + number}000000" for number in range(20)]
     with pytest.raises(InputError, match=r"column 'UserId': row .* has probably rounded long"):
         make(write, tmp_path / "again", others + rounded)
 
 
 def test_repeated_answers_of_whole_numbers_are_later_attempts(write: Write, tmp_path: Path) -> None:
-    """Only one in ten of the ids ends in 0, so they are not rounded."""
+    """Nine of ten ids do not end in 0, so a spreadsheet has not rounded them."""
     ids = [str(9_912_140_633_506_400 + k) for k in range(30)]
     notes = make(write, tmp_path, [*ids, *ids])
     assert "left out as later attempts: 600 rows" in notes[0]
 
 
 def test_rounded_ids_without_repeated_answers_are_taken(write: Write) -> None:
-    """Nothing shows that students have been merged, and the ids may be meant so."""
+    """Rounded ids are accepted if no student seems to answer a question twice."""
     ids = pd.Series([f"{k + 100000}0000" for k in range(20)])
     source = file_source(write("own.csv", "\n".join(["UserId", *ids, ""])))
     no_row_repeated = pd.Series([False] * 20)

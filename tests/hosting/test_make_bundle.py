@@ -1,4 +1,4 @@
-"""Whole competitions: bundles are made and scored, and show participants no answers."""
+"""Competitions are made and scored as a whole, and participants see no hidden answers."""
 
 import hashlib
 import io
@@ -31,8 +31,8 @@ from run_scripts import ROOT, Done
 from sklearn.metrics import roc_auc_score
 from toy_bundle import entry, make_bundles, submission_for, write_zip
 
-# The seed of the bundles. A test looks for this text in all files of the kit: joining the words
-# keeps the text itself out of this file.
+# The seed of the bundles. A test checks that no file of the kit holds this text. So this file holds
+# only the single words.
 SECRET = " ".join(["nobody", "will", "ever", "guess", "it"])
 PUBLIC = competition.PUBLIC_DATA
 PLAY = "hosting/run_locally.py"
@@ -80,8 +80,8 @@ class OfficialCompetition:
 
     # The bundle, unpacked.
     bundle: Path
-    # The folders below are named after the teams, with the submitted files, and after the phases,
-    # with the leaderboards.
+    # The folder of the submissions and leaderboards: a folder for each team, and one for each
+    # phase.
     base: Path
     # How the local runner has ended in each phase, and its output.
     done: dict[str, Done]
@@ -137,7 +137,7 @@ def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> O
 
 
 def test_official_files_are_not_handed_out(official: OfficialCompetition) -> None:
-    """Only their publisher may hand out the official files, says their licence."""
+    """The licence of the official files forbids the bundle to hold them."""
     assert zipfile.ZipFile(official.bundle / PUBLIC).namelist() == ["README.md"]
 
 
@@ -181,7 +181,8 @@ def test_refusals_equal_those_of_the_local_evaluation(
     official: OfficialCompetition, phase: str, task: int
 ) -> None:
     line = fails(official.evaluate_locally("cut", task, phase), kit=official.kit)
-    # The platform names files without their folders: remove the folders from the local message.
+    # The platform's messages name files without their folders, so remove the folders from the local
+    # one.
     for folder in (official.base / "cut", official.kit / "data", official.kit):
         line = line.replace(f"{folder}/", "")
     assert line.startswith(TASKS[task].submission)
@@ -202,8 +203,8 @@ def read_details(official: OfficialCompetition) -> list[Page]:
 def test_a_page_equals_that_of_the_local_evaluation(official: OfficialCompetition) -> None:
     """The page of a score on the platform holds the same tables and charts as the local page.
 
-    The charts need training answers and metadata, which the platform does not have: the facts in
-    the bundle take their place.
+    The charts need training answers and metadata, which the platform does not have: the bundle
+    holds facts computed from these files.
     """
     succeeds(official.evaluate_locally("right", task=1, phase="public"), kit=official.kit)
     expected = read_page((official.base / "local/scores_task_1_public.html").read_text())
@@ -218,7 +219,7 @@ def test_a_page_equals_that_of_the_local_evaluation(official: OfficialCompetitio
 
 
 def test_no_page_shows_what_experts_said_of_single_pairs(official: OfficialCompetition) -> None:
-    """Judgements of single pairs are the answers of task 3."""
+    """These judgements are the hidden answers of task 3."""
     succeeds(official.evaluate_locally("right", task=3, phase="public"), kit=official.kit)
     local = (official.base / "local/scores_task_3_public.html").read_text()
     assert "Pairs on which" in local
@@ -245,17 +246,17 @@ def in_method(code: str) -> str:
     return textwrap.indent(code.strip(), " " * 8).lstrip()
 
 
-# Body of `update_model` of an entry that behaves well until it is scored, and then tries to tell
-# the answers that it has seen: in the message of an error. After scoring, the games are replayed
-# for the chart of accuracy by round, without calls of `select_questions`, which sets `self.asked`.
-# The method also changes an argument, which the page of a score usually reports.
+# Body of `update_model` of an entry that tries to tell the answers that it has seen, in the message
+# of an error. The error comes only after scoring, when the games are replayed for the chart of
+# accuracy by round: the replay does not call `select_questions`, which sets `self.asked`. The entry
+# also changes an argument, which the page of a score usually reports.
 TELLING = """
 can_query[:] = 0
 if not hasattr(self, "asked"):
     raise ValueError("the answers " + "0110" * 9)
 """
-# Body of `select_questions` of an entry that tries to open the key with which the programs sign a
-# record. KEYS stands for a pattern of paths.
+# Body of `select_questions` of an entry that tries to open the secret key that signs the record of
+# a game. KEYS stands for a pattern of paths.
 OPENING = """
 import glob
 open(glob.glob(KEYS, recursive=True)[0])
@@ -299,7 +300,8 @@ def test_entries_that_fail_get_no_score(played: PlayedEntries) -> None:
 def test_an_entry_s_score_equals_that_of_the_local_evaluation(
     played: PlayedEntries, secret: Path, simulated_kit: Path, tmp_path: Path
 ) -> None:
-    # The toy entry asks and predicts the same as the entry "tells", the only one with a score.
+    # The entry "tells" is the only one with a score. The toy entry makes the same choices and
+    # predictions.
     honest = write_zip(tmp_path / "honest.zip", entry())
     flags = (
         "--skip_curve",
@@ -313,7 +315,7 @@ def test_an_entry_s_score_equals_that_of_the_local_evaluation(
 
 
 def test_an_entry_cannot_tell_on_its_page_what_it_has_seen(played: PlayedEntries) -> None:
-    """The entry "tells" has tried to, by the message of an error and by changing an argument."""
+    """The entry "tells" has put answers into an error message and has changed an argument."""
     (page,) = (path.read_text() for path in (played.output / "details").iterdir())
     assert "failed when the games were replayed with given questions" in page
     assert "0110" not in page
@@ -341,8 +343,8 @@ def given(secret: Path) -> dict[str, bytes]:
     for name in (PUBLIC, competition.STARTING_KIT):
         with zipfile.ZipFile(secret / name) as archive:
             files |= {f"{name}/{member}": archive.read(member) for member in archive.namelist()}
-    # The platform shows the folder input_data to nobody. But a submission can bring a program of
-    # its own, and this program can read the folder.
+    # The platform shows nobody the folder input_data, but a submission may be a program that reads
+    # the folder.
     paths = [*(secret / "pages").iterdir(), *(secret / "input_data").rglob("*.csv")]
     return files | {str(path.relative_to(secret)): path.read_bytes() for path in paths}
 
@@ -362,8 +364,8 @@ def test_participants_get_neither_keys_nor_answers(secret: Path, given: dict[str
 
 
 # The public data have a marker, which says that they are simulated. The marker holds sketches of
-# files: by its sketch, a file is recognised even if it is renamed or lacks some rows. With the
-# sketch of a file, whoever guesses a row of that file can also test the guess.
+# files. By a sketch, the kit recognises a file even if it is renamed or lacks some rows. A
+# participant with the sketch of a hidden file could test guesses of its rows.
 
 
 @pytest.fixture(scope="module")
@@ -426,7 +428,7 @@ def test_a_participant_s_split_of_public_data_is_simulated(
 
 
 def test_no_file_holds_the_secret_seed(secret: Path, given: dict[str, bytes]) -> None:
-    """Even the bundle must not hold the seed, since an organiser may pass the bundle on."""
+    """Not even the bundle may hold the seed, because an organiser may pass the bundle on."""
     number = int.from_bytes(hashlib.sha256(SECRET.encode()).digest(), "big")
     bundle = {str(path): path.read_bytes() for path in secret.parent.rglob("*") if path.is_file()}
     for name, content in (given | bundle).items():
@@ -437,7 +439,7 @@ def test_no_file_holds_the_secret_seed(secret: Path, given: dict[str, bytes]) ->
 def test_a_secret_seed_makes_other_answers_than_the_default_seed(
     given: dict[str, bytes], simulated_kit: Path
 ) -> None:
-    """Everybody can compute the answers of the default seed, as the generator is public."""
+    """The generator is public, so anybody can compute the answers of the default seed."""
     name = f"train_data/{layout.TRAIN_TASK_1_2}"
     assert given[f"{PUBLIC}/{name}"] != (simulated_kit / "data" / name).read_bytes()
 
@@ -466,15 +468,15 @@ def test_no_table_that_is_uploaded_holds_a_hidden_answer(
 ) -> None:
     """No uploaded table has a row that is hidden in the private phase.
 
-    Tables that participants get have no row that is hidden in the public phase either. Only the
-    platform needs these rows, to score the public phase.
+    Tables that participants get have no row that is hidden in the public phase, either. The
+    platform alone needs these rows, to score the public phase.
     """
     hidden = pd.read_csv(answers_of(secret, task, phase))
     assert len(hidden)
     # Tasks 1 and 2 hide pairs of a student and a question, task 4 all answers of some students.
     key = ["UserId"] if task == 4 else ["UserId", "QuestionId"]
     for name, table in uploaded_answers.items():
-        # The students of tasks 1 and 2 are numbered apart from those of task 4.
+        # UserIds of tasks 1 and 2 and UserIds of task 4 name different students.
         is_of_tasks_1_and_2 = bool(re.search("task_[12]", name))
         if is_of_tasks_1_and_2 != (task in (1, 2)):
             continue
@@ -488,15 +490,15 @@ def test_no_table_that_is_uploaded_holds_a_hidden_answer(
 def test_no_line_of_the_private_answers_is_in_a_file_that_is_uploaded(
     secret: Path, uploaded_words: set[bytes], task: int
 ) -> None:
-    """A line holds ids and the answer: a file that holds the same line tells the answer.
+    """A line of the answers holds ids and an outcome; no uploaded file may hold such a line.
 
-    Such a line is one word, since it holds no white space.
+    The lines hold no white space, so each is a single word of a file.
     """
     public = lines_of_answers(secret, task, "public")
     private = lines_of_answers(secret, task, "private")
     assert public <= uploaded_words
-    # The few questions of task 3 make few pairs: by chance, a pair and its judgements may be the
-    # same in both phases.
+    # Task 3 has few pairs, so that by chance a pair and its judgements can be the same in both
+    # phases.
     only_private = private - public
     assert len(only_private) > 20
     assert not only_private & uploaded_words
@@ -521,7 +523,7 @@ def uploaded_words(secret: Path) -> set[bytes]:
 def test_no_number_or_order_tells_the_outcome_of_a_hidden_answer(secret: Path, hint: str) -> None:
     """Participants see the ids and the order of the hidden answers in the template.
 
-    Neither an id nor the position may be correlated with the outcome, right or wrong.
+    Neither an id nor a position in the file may be correlated with right or wrong outcomes.
     """
     hidden = pd.read_csv(answers_of(secret, task=1, phase="private"))
     is_correct = hidden["IsCorrect"]
@@ -595,7 +597,7 @@ KIT_FILES = [
     "common/reading.py",
     "data/README.md",
 ]
-# Files that an organiser may keep in folders of the kit. They must not get into the starting kit.
+# An organiser may keep such files in the kit's folders. They must not get into the starting kit.
 ORGANISERS_FILES = [
     "my_class.csv",
     "seed.txt",
@@ -631,7 +633,7 @@ def test_an_organiser_s_files_under_version_control_are_not_in_the_starting_kit(
     (organisers_kit / ".gitignore").write_text("")
     for command in (["init", "-q"], ["add", "-A", "-f"]):
         subprocess.run(["git", "-C", str(organisers_kit), *command], check=True)
-    # A file of the kit that is not under version control is left out too.
+    # A new file in a folder of the kit is left out until it is under version control.
     (organisers_kit / "common/new.py").write_text("x")
     assert bundle_files.list_kit(organisers_kit) == [".gitignore", *KIT_FILES]
 
@@ -665,8 +667,9 @@ def test_the_platform_reads_title_phases_and_columns(secret: Path, tmp_path: Pat
         ("2027-02-01 00:00:00", "2027-03-24 23:59:59"),
         ("2027-03-25 00:00:00", "2027-03-31 23:59:59"),
     ]
-    # The best score comes first, then the smallest error. A bundle of task 4 alone would also have
-    # a column for the accuracy with each mask, which is a choice of the answers to predict.
+    # Scores are sorted in descending order, errors in ascending order. A bundle of task 4 alone
+    # would also have a column for the accuracy with each mask, which is a choice of the answers to
+    # predict.
     assert [(column.key, column.sorting, column.precision) for column in bundle.columns] == [
         ("score", "desc", 4),
         ("standard_error", "asc", 4),
@@ -681,7 +684,7 @@ def test_a_bundle_of_all_tasks_shows_results_and_no_address(description: dict[st
 def test_the_latest_submission_counts_in_a_bundle_of_several_tasks(
     description: dict[str, Any],
 ) -> None:
-    """By its rule for the best submission, the platform would look at all tasks together."""
+    """The platform's rule "best submission" would compare submissions over all tasks together."""
     assert description["leaderboards"][0]["submission_rule"] == "Force_Latest_Multiple"
 
 
@@ -697,13 +700,13 @@ def test_the_latest_submission_counts_in_a_bundle_of_several_tasks(
 def test_the_platform_shows_no_program_input_or_submission(
     description: dict[str, Any], flag: str
 ) -> None:
-    """If the platform showed these, anybody could fetch the best submissions without a login."""
+    """If the platform showed these files, anybody could fetch the best submissions."""
     assert description[flag] is False
 
 
 @pytest.mark.parametrize("part", ["output", "prediction_output", "score_output"])
 def test_the_platform_hides_what_a_run_prints(description: dict[str, Any], part: str) -> None:
-    """If the platform showed what a run prints, an entry could print the answers it has seen."""
+    """An entry could print the answers that it has seen, so the platform must show no output."""
     assert all(phase[f"hide_{part}"] is True for phase in description["phases"])
 
 
@@ -716,16 +719,13 @@ def test_the_pages_say_when_phases_are_and_how_often_one_may_submit(secret: Path
 
 @pytest.mark.parametrize("program", ["scoring_program", "ingestion_program/private"])
 def test_programs_import_only_what_the_image_has(secret: Path, program: str) -> None:
-    """The bundle holds jinja2 and a stand-in for tqdm beside the programs.
-
-    All other packages must be in the platform's image.
-    """
+    """The bundle brings jinja2 and a stand-in for tqdm; the image must hold all other packages."""
     folder = secret / program
     imported_packages = set()
     for path in folder.rglob("*.py"):
         imported_packages |= {name.split(".")[0] for name in imported(path)}
     beside_programs = {path.stem for path in folder.iterdir()}
-    # jinja2 would import typing_extensions only to check types.
+    # jinja2 imports typing_extensions only for type checkers, so the image may lack it.
     needed = imported_packages - beside_programs - sys.stdlib_module_names - {"typing_extensions"}
     assert needed <= {"numpy", "pandas", "pyarrow", "tqdm", "scipy", "sklearn"}
 
@@ -773,8 +773,9 @@ def test_a_submission_to_own_answers_is_scored_and_lacks_no_folder(
     team = write_zip(tmp_path / "team.zip", submission_for(templates, 1))
     printed = succeeds([PLAY, own_bundle.with_name("bundle.zip"), team, "--output_dir", tmp_path])
     assert "Task 1, public: scored" in printed
-    # The page says which table is left out. The file that this table needs is named by its path in
-    # the data folder, which participants have too, and not by its path on the organiser's machine.
+    # The page names the table that is left out and the file that this table needs. The file is
+    # named by its path in the data folder, because participants do not know the organiser's
+    # folders.
     page = read_page((tmp_path / "detailed_results_task_1_public.html").read_text())
     assert "Accuracy by quiz: metadata/answer_metadata_task_1_2.csv is not there." in page.text
 

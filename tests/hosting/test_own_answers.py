@@ -1,4 +1,4 @@
-"""An organiser's own answers: nothing is lost, nothing hidden shows elsewhere, faults are named."""
+"""An organiser's own answers: none is lost, hidden ones stay hidden, faults are named."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,8 +37,8 @@ class Row(NamedTuple):
 
 
 COLUMNS = list(Row._fields)
-# Sets of tasks for which an organiser may have answers split. Task 4 first takes some students, of
-# whom tasks 1 and 2 then get no answers.
+# The sets of tasks for which tests split answers. With task 4, some students are set aside first,
+# and tasks 1 and 2 get none of their answers.
 WITHOUT_TASK_4 = [(1,), (2,), (1, 2)]
 WITH_TASK_4 = [(4,), (2, 4), (1, 2, 4)]
 
@@ -74,7 +74,7 @@ class Made:
 
     # The folder of the files.
     data: Path
-    # What it tells the organiser.
+    # The notes that `make_data_folder` prints for the organiser.
     notes: list[str]
 
 
@@ -92,14 +92,13 @@ def make(
 
 
 def read_own_ids(data: Path, name: str) -> list[str]:
-    """Return the ids in the organiser's own file of the students or questions with these new ids.
+    """Return the organiser's own ids, in the order of the new ids 0, 1 and so on.
 
-    `name` is students.csv or questions.csv. The new ids count from 0: the result holds the own id
-    of the student or question 0, then of 1, and so on.
+    `name` is the file of the own ids: students.csv or questions.csv.
     """
     own_ids = pd.read_csv(data / "organiser" / name, dtype=str, index_col=0).iloc[:, 0]
     assert own_ids.index.tolist() == [str(number) for number in range(len(own_ids))]
-    # A spreadsheet would take text that begins so for a formula.
+    # A spreadsheet would take a text that begins with = or @ for a formula.
     assert not own_ids.str.match("[=@]").any()
     return own_ids.str.removeprefix("'").to_list()
 
@@ -116,7 +115,7 @@ def read_parts(data: Path) -> dict[str, pd.DataFrame]:
 class SplitClass:
     """A school class whose answers are split for some tasks."""
 
-    # Numbers of the tasks.
+    # The tasks for which the answers are split.
     tasks: tuple[int, ...]
     # The answers that count, without later attempts.
     rows: list[Row]
@@ -143,7 +142,7 @@ def split_class(
     At the end of the file, every twentieth answer is given again, with another option.
     """
     tasks: tuple[int, ...] = request.param
-    # The seed makes another class for each set of tasks.
+    # Each set of tasks gets another class.
     rows = draw_rows(seed=sum(tasks), n_students=45, n_questions=18)
     later_attempts = [row._replace(AnswerValue=row.AnswerValue % 4 + 1) for row in rows[::20]]
     folder = tmp_path_factory.mktemp("class")
@@ -166,7 +165,7 @@ def test_each_task_has_a_training_file_and_a_file_of_each_phase(split_class: Spl
 
 
 def test_each_answer_is_in_one_part(split_class: SplitClass) -> None:
-    """Otherwise a training file could hold a hidden answer."""
+    """If an answer were in two parts, a training file could hold a hidden answer."""
     # All tasks have the same training answers. Tasks 1 and 2 together have two hidden sets, public
     # and private, and task 4 has two more.
     n_hidden_sets = 0
@@ -202,7 +201,7 @@ def test_answers_are_written_as_they_were_given(split_class: SplitClass) -> None
     assert len(joined) == len(written)
     assert set(joined["AnswerId"]) == set(range(len(split_class.rows)))
     for name in ("IsCorrect", "AnswerValue", "CorrectAnswer"):
-        # A part may lack a column.
+        # Some parts lack this column: their values are NaN.
         values = joined[name].dropna()
         assert (values == joined[f"{name}_given"][values.index]).all(), name
 
@@ -234,7 +233,7 @@ with_task_4 = pytest.mark.parametrize("split_class", WITH_TASK_4, indirect=True,
 
 @with_task_4
 def test_students_examined_in_task_4_are_in_no_other_part(split_class: SplitClass) -> None:
-    """The parts are the training answers, the public phase and the private phase."""
+    """A student is examined in the public phase, in the private phase, or not at all."""
     (train, *_) = read_training_files(split_class.data)
     public = read_examined(split_class.data, "public").student
     private = read_examined(split_class.data, "private").student
@@ -253,7 +252,7 @@ def test_students_examined_in_task_4_can_be_asked_ten_questions(
     reference = read_examined(split_class.data, phase)
     for mask in reference.targets:
         state = GameState(reference, mask, Rules(targets_queryable=False))
-        # Raises an error if there is a student with fewer questions.
+        # This raises an error if a student has fewer than ten questions to ask.
         state.require_askable(10)
 
 
@@ -295,7 +294,8 @@ def answer_all(n_students: int, n_questions: int, prefix: str = "u") -> list[Row
     """
     rows = []
     for student, question in product(range(n_students), range(n_questions)):
-        # The correct option is 1; every second student chooses it always, the others never.
+        # Option 1 is correct. Every second student always chooses option 1, and the others never
+        # do.
         rows.append(Row(f"q{question}", f"{prefix}{student}", 1 + student % 2, 1))
     return rows
 
@@ -341,7 +341,7 @@ def hidden_in_template(sorted_class: Path) -> pd.DataFrame:
 def test_no_number_tells_the_outcome_of_an_answer(
     sorted_class: Path, hidden_in_template: pd.DataFrame, part: str, hint: str
 ) -> None:
-    """Neither the position of a row nor its AnswerId is correlated with right or wrong.
+    """Neither the position of a row nor the AnswerId is correlated with right or wrong.
 
     In the organiser's file, all right answers come first.
     """
@@ -353,7 +353,8 @@ def test_no_number_tells_the_outcome_of_an_answer(
     }[part]
     number = np.arange(len(answers)) if hint == "position" else answers["AnswerId"]
     # By chance, an AUC of n answers, half of them right, has a standard error of 1 / √(3 n), which
-    # is 0.016 for the 1,300 hidden answers. The draw is the same on every machine.
+    # is 0.016 for the 1,300 hidden answers. The order depends on the seed alone, so the result is
+    # the same on every machine.
     assert abs(roc_auc_score(answers["IsCorrect"], number) - 0.5) < 0.05
 
 
@@ -409,12 +410,12 @@ def write_spreadsheet() -> str:
     - Students 0 to 18 also answer question 20.
     - Student 21 answers questions 0 to 7 and 20, which are only 9.
 
-    If 20 answers are required, student 21 is left out. Then question 20, which has only the 19
-    answers of students 0 to 18, is left out too.
+    If 20 answers are required, student 21 is left out. Question 20 then has only the 19 answers of
+    students 0 to 18, and is left out, too.
 
     Every student answers each of these questions four times: on days 3, 5 and 4, and at an unknown
-    time. The answer of day 5, the latest, counts. The chosen option of that day is 3 for students
-    of even numbers, and 2 for the others.
+    time. The answer of day 5, the latest, counts. On that day, students with even numbers choose
+    option 3, and the others option 2.
     """
     # Pairs of a student and a question.
     pairs = list(product(range(21), range(20)))
@@ -423,7 +424,7 @@ def write_spreadsheet() -> str:
     lines = ["Quiz,UserId,CorrectAnswer,QuestionId,AnswerValue,DateAnswered"]
     for student, question in pairs:
         own_id = f"{student}.0" if question % 2 else f" {student} "
-        # For student 7, question 7 has another right option than for all others.
+        # Option 3 is right, but in the answer of student 7 to question 7 the file says option 4.
         correct_option = 4 if student == question == 7 else 3
         # The chosen option by day, in the order of the file.
         option_by_day = {3: 1 + student % 2, 5: 3 - student % 2, 4: 4}

@@ -1,4 +1,4 @@
-"""The programs as the platform runs them: what each phase tells, and who gets no score."""
+"""The programs run as on the platform: they keep each phase's secrets and score fairly."""
 
 import copy
 import json
@@ -42,9 +42,9 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def valid_files(bundle: Path, task: int) -> dict[str, str]:
     """Return the members of a valid zip for a task."""
     if task == 4:
-        # This entry is scored like any other, but fails when its games are replayed for the chart
-        # of accuracy by round: the replay calls `update_model` without `select_questions`, so that
-        # `self.asked` is missing. This saves the time of the replay.
+        # To save time, this entry fails when its games are replayed for the chart of accuracy by
+        # round: the replay calls `update_model` without `select_questions`, so that `self.asked` is
+        # missing. The score is complete by then.
         return entry(select="self.asked = True", update="self.asked")
     shutil.unpack_archive(bundle / "public_data.zip", bundle.parent / "public_data")
     return submission_for(bundle.parent / "public_data/submission_templates", task)
@@ -75,16 +75,16 @@ class PlatformRun:
         self.base = bundle.parent / f"run_{len(list(bundle.parent.iterdir()))}"
         self.bundle = bundle
         self.phase = phase
-        # The exit codes of two programs, as the platform records them; None for "did not run".
-        # "exitCode" belongs to a program that a submission may bring, "ingestionExitCode" to the
-        # ingestion program.
+        # The exit codes of two programs, as the platform records them; None means that the program
+        # did not run. "exitCode" belongs to a program that the submission brings, and
+        # "ingestionExitCode" to the ingestion program.
         self.status: dict[str, Any] = {"exitCode": None, "ingestionExitCode": None}
         # The stderr of the ingestion program.
         self.ingestion_error = ""
         shutil.copytree(bundle / f"reference_data/task_{task}_{phase}", self.base / "input/ref")
-        # As on the platform, the files of the submission lie in two folders. The ingestion program
-        # reads the one; the scoring program reads the other, to which the ingestion program adds
-        # its record of the games.
+        # As on the platform, there are two copies of the submitted files. The ingestion program
+        # reads the copy in `submitted`. The scoring program reads the copy in `result`, where the
+        # ingestion program has added its record of the games.
         for folder in (self.submitted, self.result):
             folder.mkdir()
             for name, text in files.items():
@@ -283,9 +283,9 @@ def test_the_organiser_is_warned_that_private_answers_are_uploaded(served: Path)
 def test_with_private_answers_only_the_stored_scores_tell_the_private_score(
     served: Path, tmp_path: Path, task: int
 ) -> None:
-    """The server stores the private score for the organiser, and shows participants none.
+    """The server stores the private score for the organiser, but shows participants none.
 
-    The local runner, which has the private part of the bundle, gives the expected score.
+    The local runner has the private part of the bundle, and computes the expected score.
     """
     files = valid_files(served, task)
     on_server = PlatformRun(served, task, "private", files).score()
@@ -296,11 +296,11 @@ def test_with_private_answers_only_the_stored_scores_tell_the_private_score(
     expected = score(submission, described, whole, time_limit=600).scores
     assert expected["score"] > 0
 
-    # scores.json holds each score under a key that begins with "private_".
+    # Each score in scores.json has a key that begins with "private_".
     assert on_server.scores is not None
     stored = {name: on_server.scores[f"private_{name}"] for name in expected}
     assert stored == expected
-    # The leaderboard has no column with such a key, and the page does not show the score.
+    # The leaderboard has no column with one of these keys, and the page does not show the score.
     shown_columns = {column.key for column in whole.columns}
     assert not shown_columns & on_server.scores.keys()
     assert f"{expected['score']:.2f}" not in on_server.page.text
@@ -308,7 +308,7 @@ def test_with_private_answers_only_the_stored_scores_tell_the_private_score(
 
 @on_unix("file names with backslashes")
 def test_an_entry_finds_its_files_if_the_platform_keeps_backslashes(bundles: Path) -> None:
-    """Programs of Windows write backslashes into zips, and Linux takes them for a part of names."""
+    """Windows writes backslashes into zips, which Linux takes for parts of file names."""
     read_weights = "open(__file__.replace('submission_model_task_4.py', 'weights/model_task_4_a'))"
     files = entry(select=f"self.asked = {read_weights}.close() is None", update="self.asked")
     files["weights\\model_task_4_a"] = "weights"
@@ -348,7 +348,7 @@ def assert_refused(run: PlatformRun, fault: str) -> None:
 
 
 def test_the_record_of_a_game_holds_no_prediction(honest: PlatformRun) -> None:
-    """A submission can bring a program of its own, which could read predictions in the record."""
+    """A submission's own program could read the record, so it must hold no predictions."""
     signed = json.loads((honest.result / RECORD).read_text())
     assert set(json.loads(signed["record"])) == {
         "masks", "confusion", "curves", "standard_error", "n_students", "facts", "seconds",
@@ -359,9 +359,10 @@ def test_the_record_of_a_game_holds_no_prediction(honest: PlatformRun) -> None:
 def test_a_submission_with_a_program_of_its_own_is_refused(
     honest: PlatformRun, tmp_path: Path
 ) -> None:
-    """A submission with a metadata.yaml is a program, which the platform runs.
+    """The platform takes a submission with a metadata.yaml for a program, and runs it.
 
-    The program can delete the metadata.yaml. But the platform then still writes its exit code.
+    This program could delete its metadata.yaml, but the platform then still writes the program's
+    exit code.
     """
     run = honest.copy(tmp_path)
     run.status["exitCode"] = 0
@@ -380,7 +381,7 @@ def test_a_record_does_not_count_if_the_ingestion_program_failed(
 def test_a_record_does_not_count_for_a_submission_without_its_files(
     honest: PlatformRun, tmp_path: Path
 ) -> None:
-    """The record holds a digest of the submitted files, which the platform copies beside it."""
+    """The record holds a digest of the submitted files, so another submission cannot use it."""
     run = honest.copy(tmp_path)
     (run.result / ENTRY_FILE).rename(run.result / "other.py")
     assert_refused(run, "of another submission than this one")
@@ -397,11 +398,11 @@ def test_a_record_does_not_count_for_a_submission_without_its_files(
 def test_a_replaced_record_is_refused(
     honest: PlatformRun, other: PlatformRun, tmp_path: Path, replacement: str, fault: str
 ) -> None:
-    """A submission's own program could replace the record that the ingestion program has signed."""
+    """A submission's own program could replace the record, but cannot sign a new one."""
     record = (honest.result / RECORD).read_text()
     text = {
         "the record of another submission": record,
-        # Every score 0.… becomes 1.…, which is not what was signed.
+        # Every score 0.… becomes 1.…, so that the signature does not match.
         "a record with better scores": record.replace("0.", "1."),
         "no record": "[]",
     }[replacement]
@@ -439,8 +440,7 @@ def python_with_pandas(tmp_path_factory: pytest.TempPathFactory) -> str:
     environment = tmp_path_factory.mktemp("pandas") / "env"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     python = str(environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
-    # Compiling all modules would take longer than the rest of the test; Python compiles those that
-    # it imports.
+    # Compiling all modules would take longer than the test: Python compiles only imported modules.
     wanted = ["--only-binary=:all:", "--no-compile", "numpy==1.26.4", "pandas==2.2.3"]
     command = [sys.executable, "-m", "pip", "--python", python, "install", "-q", *wanted]
     try:
@@ -474,9 +474,8 @@ def test_the_programs_need_numpy_and_pandas_alone(
 
     assert result.scores
     assert result.scores == PlatformRun(folder, task, "public", files).score().scores
-    # The programs have written nothing to stderr.
+    # An empty output means that the programs have written nothing to stderr.
     assert result.output == ()
-    # The page that explains the score.
     page = read_page(result.details)
     without_scipy = "No charts and tables here: No module named 'scipy'"
     if task == 3:

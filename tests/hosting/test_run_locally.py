@@ -22,7 +22,7 @@ SCRIPT = "hosting/run_locally.py"
 FIRST = "submission_task_1.csv"
 SECOND = "submission_task_2.csv"
 ENTRY = "submission_model_task_4.py"
-# 2001-09-09 01:46:40, in seconds since 1970; submissions are handed in some minutes later.
+# Submissions come some minutes after this time, 2001-09-09 01:46:40, in seconds since 1970.
 START = 1e9
 
 
@@ -73,7 +73,7 @@ def test_scores_and_page_are_those_that_the_program_writes(bundle: Bundle, tmp_p
     source = 'print("only to stdout")\nscore(0.1 + 0.2, standard_error=1, extra=[1])'
     result = play(bundle, tmp_path / "a.zip", {FIRST: source})
     assert (result.fault, result.output) == ("", ())
-    # Scores are not rounded. `extra` is no number, and therefore no score.
+    # Scores are not rounded. The program also writes a text, `extra`, which is no score.
     assert result.scores == {"score": 0.1 + 0.2, "standard_error": 1.0}
     assert result.details == f"<p>{0.1 + 0.2}</p>"
 
@@ -106,7 +106,7 @@ def test_without_valid_scores_a_submission_fails(
 
 
 def test_the_fault_is_what_went_wrong_first(bundle: Bundle, tmp_path: Path) -> None:
-    """The ingestion program fails, so that the scoring program lacks a file."""
+    """The scoring program fails only because the ingestion program has failed before it."""
     result = play(bundle, tmp_path / "a.zip", {ENTRY: "fail"}, task=2)
     assert result.scores == {}
     assert result.fault == "the entry failed"
@@ -145,7 +145,7 @@ class Parent:
 
     @property
     def has_started_child(self) -> bool:
-        """Whether the program has come so far that the child process runs."""
+        """Whether the program has started the child process."""
         return self.file.exists() and self.file.read_text() != ""
 
     @property
@@ -156,7 +156,7 @@ class Parent:
 
 @pytest.fixture
 def parent(tmp_path: Path) -> Parent:
-    """Return a submission that starts a child process, writes a score, and does not wait."""
+    """Return a program that starts a child process, writes a score, and ends without waiting."""
     file = tmp_path / "child"
     source = f"""
 import os, signal, subprocess, time
@@ -174,8 +174,8 @@ def test_a_program_that_takes_too_long_ends_with_what_it_started(
     """At the time limit, both the program of a submission and its child process are ended."""
     # The program starts the child process and then sleeps for ten minutes.
     members = {FIRST: f"{parent.source}time.sleep(600)"}
-    # On a busy machine, a second may be too short to start the child process. Then try again with
-    # a longer limit.
+    # On a busy machine, a second may be too short to start the child process. Then the test tries a
+    # longer limit.
     for limit in (1, 4, 16, 64):
         result = play(bundle, tmp_path / "a.zip", members, limit=limit)
         assert result.scores == {}
@@ -198,7 +198,7 @@ def test_what_a_program_leaves_running_ends_with_it(
 def test_control_c_ends_what_runs_and_no_score_is_made(
     bundle: Bundle, tmp_path: Path, parent: Parent
 ) -> None:
-    # The program sends its parent, which is this process, the signal of Control-C.
+    # The program sends SIGINT, the signal of Control-C, to its parent: the process of this test.
     interrupt = "os.kill(os.getppid(), signal.SIGINT)\ntime.sleep(600)"
     with pytest.raises(KeyboardInterrupt):
         play(bundle, tmp_path / "a.zip", {FIRST: parent.source + interrupt})
@@ -302,8 +302,8 @@ class SchoolClass:
         """Hand in the zip `name`, whose program writes its name to the log and gets a score.
 
         `values` are arguments of the function `score` of the toy scoring program: the score, and
-        more columns by name. Text is put into the program as it is. `minute` is the time of the
-        submission, in minutes after START.
+        more columns by name. A text is pasted into the program's code unchanged. `minute` is the
+        time of the submission, in minutes after START.
         """
         log_line = f"{name}\n"
         source = f"open({str(self.log)!r}, 'a').write({log_line!r})\nscore({values})"
@@ -361,14 +361,14 @@ def scored(zipped_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Sco
     """
     school = SchoolClass(tmp_path_factory.mktemp("class"), zipped_bundle)
     toy_bundle.write_zip(school.handed_in / "bob/first.zip", {FIRST: FAILING}, START + 60)
-    # The best scores of all teams on task 1 are 0.7. That of ann differs only after the tenth
-    # decimal place, to which the platform rounds.
+    # The best scores of all teams on task 1 are 0.7. The score of ann is larger by 1e-12. The
+    # platform rounds scores to ten decimal places.
     school.submit("ann.zip", minute=1, values="0.7 + 1e-12")
     school.submit("bob/second.ZIP", minute=3, values="0.7, standard_error=0.2")
     school.submit("cid & co.zip", minute=0, values=0.7)
     school.submit("cid & co/worse.zip", minute=2, values=0.5)
     school.submit("ida.zip", minute=4, values="0.7, standard_error=0.1")
-    # On task 2 with scores of masks. 0.1 + 0.2 and 1 / 3 need all digits to be written exactly.
+    # On task 2, columns for masks. The values 0.1 + 0.2 and 1 / 3 must be written with all digits.
     columns = "0.1 + 0.2, mask_0=1 / 3, mask_1=1 / 8"
     school.submit("ann/model.zip", minute=1, values=columns, member=SECOND)
     school.score()
@@ -407,7 +407,7 @@ def test_stray_files_are_no_submissions(zipped_bundle: Path, tmp_path: Path) -> 
 
 
 def test_teams_whose_names_hardly_differ_are_named(zipped_bundle: Path, tmp_path: Path) -> None:
-    """Two spellings of one team's name would give the team two rows, and twice the submissions."""
+    """A team with two spellings of its name would have two rows, and twice as many submissions."""
     school = SchoolClass(tmp_path, zipped_bundle)
     for name in ("Team A.zip", "team_a.zip", "team b.zip"):
         school.submit(name, minute=1, values=0.7)
@@ -449,9 +449,9 @@ def test_the_file_of_the_leaderboard_holds_scores_to_the_last_digit(scored: Scor
 def test_the_best_submission_of_each_team_counts_and_ties_go_to_the_smaller_error(
     scored: ScoredClass,
 ) -> None:
-    """Among equal scores a known error comes first, the smaller the better; then the earlier time.
+    """Equal scores are ordered by error: known before unknown, small before large; then by time.
 
-    The score of ann is 0.7 + 1e-12, and counts as equal to 0.7: the platform compares ten decimal
+    The score of ann is 0.7 + 1e-12 and counts as equal to 0.7: the platform compares ten decimal
     places.
     """
     page = scored.school.read_page()
@@ -493,7 +493,8 @@ def test_the_page_links_to_the_page_of_each_team_s_best_score(scored: ScoredClas
     page = scored.school.read_page()
     links = [link for link in page.references if link.startswith("details/")]
     pages = [(scored.school.output / link).read_text() for link in links]
-    # The four teams of task 1 by rank, ann last. Then ann again, on task 2.
+    # The pages are in the order of the leaderboard: the four teams of task 1, ann last, then ann on
+    # task 2.
     scores = [0.7, 0.7, 0.7, 0.7 + 1e-12, 0.1 + 0.2]
     assert pages == [f"<p>{score}</p>" for score in scores]
 
@@ -501,7 +502,7 @@ def test_the_page_links_to_the_page_of_each_team_s_best_score(scored: ScoredClas
 def test_a_submission_of_the_next_day_is_added_and_failed_ones_are_tried_again(
     scored: ScoredClass, tmp_path: Path
 ) -> None:
-    """A submission may have failed only because the machine was busy: it gets another chance."""
+    """A failed submission gets another chance, since perhaps the machine was only busy."""
     school = scored.school.copy(tmp_path)
     school.submit("fay.zip", 9, 0.9)
     assert "11 results: 7 scored, 4 failed; 6 of them reused" in school.score().stdout
@@ -568,14 +569,14 @@ def test_only_damaged_records_of_scores_are_not_reused(scored: ScoredClass, tmp_
 
 @dataclass(frozen=True)
 class Event:
-    """An event of four days: its submissions, which are scored every day, and what is published."""
+    """A competition of four days, in which submissions are scored every day."""
 
     base: Path
     # The run that watches the folder until Control-C.
     done: Done
     # Number of teams on the public leaderboard when each day ends.
     n_teams_by_day: list[int]
-    # Names of the files on the site before the private phase is published.
+    # Names of the files on the public site before the organiser publishes the private phase.
     published: list[str]
 
     @property
@@ -591,7 +592,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Submission:
-    """A zip that is handed in during an event."""
+    """A zip that a team hands in during the competition."""
 
     # The name of the zip: TEAM.zip, or TEAM/ANY.zip.
     name: str
@@ -601,8 +602,8 @@ class Submission:
     minute: int
 
 
-# The submissions that come in after the first and after the third day. The phase takes the last two
-# of a team, so the first one of bob does not count.
+# The submissions that come in after the first and after the third day. A phase counts a team's last
+# two submissions, so the first one of bob does not count.
 SUBMISSIONS_AFTER_DAY = {
     1: [
         Submission("=ann.zip", score=0.6, minute=1),
@@ -616,10 +617,10 @@ LAST_DAY = 4
 
 
 class EventDays:
-    """The days of an event, which pass without waiting.
+    """The four days of a competition, which pass without waiting.
 
-    With --watch, the runner scores the folder of submissions, sleeps for 60 s, and begins again.
-    Each of these turns stands for a day. `end_day` takes the place of `time.sleep`.
+    With --watch, the runner scores the folder of submissions, sleeps for 60 s, and begins again. In
+    the test, each sleep ends a day: `end_day` replaces `time.sleep`.
     """
 
     def __init__(self, handed_in: Path, output: Path) -> None:
@@ -653,9 +654,9 @@ class EventDays:
 
 @pytest.fixture(scope="module")
 def event(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Event:
-    """Run an event until its last day, and then publish the private phase.
+    """Run a competition until its last day, and then publish the private leaderboard.
 
-    Tests share the event and must not change it.
+    Tests share the result and must not change it.
     """
     base = tmp_path_factory.mktemp("event")
     handed_in = base / "in"
@@ -677,7 +678,8 @@ def test_an_event_ends_with_control_c(event: Event) -> None:
 
 def test_an_event_is_scored_only_when_something_comes_in(event: Event) -> None:
     assert event.n_teams_by_day == [0, 2, 2, 3]
-    # Submissions are scored on days 2 and 4, in two phases each. On days 1 and 3 nothing is new.
+    # Submissions are scored on days 2 and 4, in two phases each. On days 1 and 3 there are no new
+    # submissions.
     assert event.done.stdout.count("results: ") == 4
     assert "4 results: 4 scored, 0 failed; 3 of them reused" in event.done.stdout
 

@@ -23,8 +23,8 @@ TRAIN, TEST = "KCT_train_public.txt", "KCT_test_public.txt"
 def to_lines(*records: Mapping[str, object]) -> str:
     """Return queries in the challenge's format, numbered from 0.
 
-    A record holds keys of a query that differ from the default: the query `[MASK]` with the answer
-    `x`.
+    A record holds the keys in which a query differs from the default query, `[MASK]` with the
+    answer `x`.
     """
     lines = []
     for number, record in enumerate(records):
@@ -73,8 +73,8 @@ def test_a_submission_with_a_byte_order_mark_is_refused(write: Write) -> None:
         queries.read_guesses(path, ["7"])
 
 
-# Queries that differ in their domain and in whether they need reasoning. The right answer is "x"
-# where none is given.
+# Queries that differ in their domain and in whether they need reasoning. Where no answer is given,
+# "x" is right.
 QUERIES_OF_KINDS: list[dict[str, object]] = [
     {"domain": "b", "NeedReasoning": True},
     {"domain": "b", "NeedReasoning": "two facts"},
@@ -91,7 +91,8 @@ GUESSES = """id,ret
 """
 
 
-# Of each kind: number of queries, mean score, share of queries that are answered in full.
+# For each kind: the number of queries, the mean score, and the share of queries with the full
+# score.
 SCORES_BY_KIND = [
     ["domain: 3", "1", "0.0000", "0.0%"],
     ["domain: b", "2", "0.5000", "50.0%"],
@@ -233,7 +234,7 @@ def test_as_many_candidates_are_written_as_asked(challenge_kit: Kits, tmp_path: 
 
 
 def test_models_do_not_see_the_answers_they_predict(write: Write) -> None:
-    # All answers differ, so that only a model that has seen the answer of a query can predict it.
+    # All answers differ, so that a good prediction shows that the model has seen the answer.
     text = "person {0} was born in [MASK]."
     lines = to_lines(*({"query": text.format(n), "answer": [f"place{n}"]} for n in range(40)))
     folder = write(TRAIN, lines).parent

@@ -177,7 +177,7 @@ SEEDS = pytest.mark.parametrize(("seed", "is_as_in_the_kit"), [(0, True), (1, Fa
 def test_a_seed_sets_the_sample(
     challenge: str, seed: int, is_as_in_the_kit: bool, challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """The same seed gives the same files, another seed other files."""
+    """The same seed gives the same files, and another seed gives other files."""
     data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
     script = f"related_challenges/{challenge}/generate_sample.py"
 
@@ -208,7 +208,7 @@ def test_all_files_of_a_sample_are_marked_as_simulated(challenge: str, challenge
 def test_a_seed_sets_the_folds(
     challenge: str, seed: int, is_as_in_the_kit: bool, challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """Debiasing is left out, since it has no folds."""
+    """The challenge "debiasing" is left out, since it has no folds."""
     data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
     script = f"related_challenges/{challenge}/local_data_split.py"
     folders = ["--input_dir", data / "train_data", "--output_dir", tmp_path]
@@ -224,7 +224,7 @@ def test_a_seed_sets_the_folds(
 def test_the_record_of_folds_names_all_files_that_they_come_from(
     challenge: str, challenge_kit: Kits
 ) -> None:
-    """By the record, a use of the folds with other files is noticed."""
+    """With this record, the kit notices if folds are used with other files."""
     data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
     record = provenance.read(data / "test_input/folds.csv")
     assert record is not None
@@ -234,7 +234,7 @@ def test_the_record_of_folds_names_all_files_that_they_come_from(
 
 @pytest.mark.parametrize("challenge", CHALLENGES)
 def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
-    """The message also names the files of the same type that are in the folder."""
+    """The message also names files of the same type in the folder."""
     # The files of cloze are .txt, those of debiasing and the science exam are .csv.
     write("in/mine.txt", "")
     submission = write("in/mine.csv", "id,label\n1,x\n")
@@ -426,7 +426,7 @@ def test_the_evaluation_names_the_first_fault_of_a_submission_and_removes_older_
 
 
 def test_a_faulty_cell_and_a_missing_id_have_no_prediction(write: Write) -> None:
-    """A missing id does not get the prediction of another row."""
+    """A missing id must not get the prediction of another row."""
     path = write("submission.csv", "id,points\nb,x\na,1\n")
     faults: list[str] = []
     predictions = read_predictions(
@@ -452,24 +452,24 @@ def test_the_common_check_finds_the_challenge_by_the_path_of_the_file(challenge_
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        # Checked as a submission to the science exam, with a flag of its check.
+        # The file is checked as a submission to the science exam, whose check has this flag.
         (
             ["--challenge", "science_exam", "--test_data", "test.csv"],
             "column 'prediction': row 2 is 'F'",
         ),
-        # --unobserved is a flag of the tasks.
+        # Only the checks of the four tasks have the flag --unobserved.
         (
             ["--challenge", "science_exam", "--unobserved", "0"],
             "unrecognized arguments: --unobserved 0",
         ),
-        # Checked as a submission to task 1, since the file is called so. The task has no such flag.
+        # By its name, the file is a submission to task 1, whose check has no flag --test_data.
         (["--test_data", "test.csv"], "unrecognized arguments: --test_data"),
     ],
 )
 def test_the_common_check_takes_the_flags_of_the_challenge_that_is_named(
     challenge_kit: Kits, write: Write, flags: list[str], message: str
 ) -> None:
-    """--challenge decides which check runs, although the name of the file speaks of task 1."""
+    """--challenge decides which check runs, even if the file is named like one for task 1."""
     kit = challenge_kit("science_exam")
     path = write("mine_task_1.csv", "id,prediction\n0,F\n")
     done = run(["-m", "tools.check_submission", path, *flags], kit=kit)
@@ -510,7 +510,7 @@ def test_folds_are_described_by_the_flags_that_made_them(folds_file: Path) -> No
 
 
 def test_folds_without_a_record_are_described_by_a_fingerprint(folds_file: Path) -> None:
-    """Such folds are the user's own."""
+    """The user has made these folds: no flags are known, so a fingerprint stands in their place."""
     folds_file.with_suffix(".json").unlink()
     assert folds.describe_folds(folds_file).startswith("3 folds ")
 

@@ -1,4 +1,4 @@
-"""Debiasing: metrics by hand, splits, models that see no answer they predict."""
+"""Debiasing: metrics by hand, splits, and models that do not see the answers they predict."""
 
 import dataclasses
 import shutil
@@ -39,7 +39,7 @@ TEST_USERS = [3, 5, USER_WITHOUT_CLICK]
 
 
 def make_phase(seed: int, n_clicks: int) -> Any:
-    """Return a phase of random clicks, none of which repeats the user and item of another."""
+    """Return a phase of random clicks, in which no user clicks the same item twice."""
     rng = np.random.default_rng(seed)
     # A pair of user and item is coded as one number.
     pairs = np.sort(rng.permutation(N_ACTIVE_USERS * N_ITEMS)[:n_clicks])
@@ -52,7 +52,6 @@ def make_phase(seed: int, n_clicks: int) -> Any:
         item=item[order],
         time=time[order],
         item_ids=np.arange(N_ITEMS) + 100,
-        # Ids need not be the numbers of the users.
         test_user_ids=np.array([3, 5, 77]),
         test_user=np.array(TEST_USERS),
         query_time=np.array([0.9, 0.4, 1.2]),
@@ -61,8 +60,8 @@ def make_phase(seed: int, n_clicks: int) -> Any:
 
 
 # A row holds the phase, the user, the item to predict, and the degree of the item. An item is rare
-# if its degree is at most the median of its phase, or the larger middle value. Therefore only item
-# 3 of user 22 is not rare.
+# if its degree is at most the median of the phase's degrees (the larger of two middle values).
+# Therefore only item 3 of user 22 is not rare.
 ANSWERS_BEFORE_PHASE_9 = """0,0,1,4
 0,11,99,4
 0,22,3,9
@@ -133,7 +132,7 @@ def test_the_metrics_by_phase_are_printed_shown_and_recorded(evaluated: Path) ->
 @pytest.mark.parametrize(
     ("flags", "phases", "rules", "sums"),
     [
-        # Two flags add 7 to each sum, as the organisers did: 1 for each of the phases 0 to 6.
+        # Two flags add 7 to each sum, 1 for each of the phases 0 to 6, as the organisers did.
         ("--final_stage", "3 phases, plus 7", "final stage", [8.5, 8.5, 8.5, 9, 9]),
         ("--phase 9", "3 phases", "phase 9", [1.5, 1.5, 1.5, 2, 2]),
         ("--phase 7 --official_sum", "1 phase, plus 7", "phase 7, plus 7", [8, 8, 8, 8, 8]),
@@ -201,7 +200,8 @@ class Split:
 def split(write: Write, tmp_path: Path) -> Split:
     """Split the clicks of two phases.
 
-    The test users are 0 and 11 in phase 0, and 12 in phase 1.
+    The test users are 0 and 11 in phase 0, and 12 in phase 1. The latest clicks are those of user 0
+    on item 8, of user 11 on item 9, and of user 12 on item 7.
     """
     # A line holds a user, an item and a time.
     text_by_file = {
@@ -229,7 +229,7 @@ def split(write: Write, tmp_path: Path) -> Split:
 def test_the_split_masks_the_latest_click_of_each_test_user(
     split: Split, name: str, expected: str
 ) -> None:
-    """The latest click of user 11 is found by the last digit of its time."""
+    """Only the last digit of a time tells which click of user 11 is the latest."""
     assert (split.folder / f"underexpose_test_{name}-0.csv").read_text() == expected
 
 
@@ -237,7 +237,7 @@ def test_the_split_counts_the_degrees_of_the_masked_items(split: Split) -> None:
     """The degree of an item is the number of clicks on it that are not masked.
 
     Clicks in the phase of the masked click and in all earlier phases count. Items 8 and 9 have one
-    such click each in phase 0. Item 7 has four in phase 0 and none in phase 1.
+    click each in phase 0. Item 7 has four clicks in phase 0 and none in phase 1.
     """
     # A row holds the phase, the user, the item and its degree.
     rows = (split.folder / "debias_track_answer.csv").read_text()
@@ -263,9 +263,9 @@ def files_of_phases(split: Split, tmp_path: Path) -> Path:
 def test_answers_are_also_read_from_the_files_of_the_phases(
     split: Split, files_of_phases: Path, write: Write, tmp_path: Path
 ) -> None:
-    """If debias_track_answer.csv is missing, the files `qtime_with_answer` replace it.
+    """Without debias_track_answer.csv, the files `qtime_with_answer` provide the answers.
 
-    This is so in the folder of a split, and in a folder laid out like the organisers'.
+    This holds in the folder of a split, and in a folder laid out like the organisers' folder.
     """
     answer_path = split.folder / "debias_track_answer.csv"
     expected = clicks.read_answers(answer_path)
@@ -326,24 +326,24 @@ CLICKS_READ = [
     Click("test_click-2", user=2, item=9, time=0.41),
 ]
 CLICKS_NOT_READ = [
-    # Before 0.21.
+    # These clicks come before 0.21, so they are too old.
     Click("train_click-0", user=5, item=7, time=0.15),
     Click("train_click-0", user=6, item=7, time=0.19),
-    # In a file of phase 0, but not before 0.37.
+    # In a file of phase 0, a click at 0.37 or later is not read.
     Click("test_click-0", user=0, item=7, time=0.38),
-    # In a file of phase 1, but not before 0.40.
+    # In a file of phase 1, a click at 0.40 or later is not read.
     Click("train_click-1", user=2, item=9, time=0.40),
     Click("train_click-1", user=2, item=7, time=0.45),
     Click("train_click-1", user=5, item=9, time=0.405),
     Click("train_click-1", user=7, item=8, time=0.5),
-    # On an item without a known click in phase 2.
+    # Item 6 has no known click in phase 2.
     Click("train_click-1", user=6, item=6, time=0.39),
-    # In a file of a later phase.
+    # The file belongs to a later phase.
     Click("train_click-3", user=2, item=7, time=0.45),
 ]
 # Two test users of phase 2, with the times of the clicks to predict.
 QUERY_TIMES_OF_PHASE_2 = {1: 0.40, 2: 0.45}
-# The users who have a click that is read. A phase numbers them from 0.
+# The users with at least one click that is read. The phase numbers these users from 0.
 USERS_READ = [0, 1, 2, 5, 6]
 
 
@@ -387,14 +387,14 @@ def test_the_times_of_clicks_to_predict_are_scaled_like_those_of_known_clicks(ph
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int) -> None:
-    """The item of the latest click of a masked user may be any item: the features stay the same."""
+    """Changing the item of a masked user's latest click must change no feature."""
     phase = make_phase(3, n_clicks=200)
     training_users = np.setdiff1d(np.arange(N_ACTIVE_USERS), TEST_USERS)
     users = training_users[part :: boosting.N_PARTS]
     # Index of each user's latest click.
     latest = np.array([np.flatnonzero(phase.user == user)[-1] for user in users])
-    # `mask_latest` leaves out users without a click in the phase: all clicks of user 3 are moved to
-    # the time before the phase, and another user has no click at all.
+    # `mask_latest` leaves out users without a click in the phase. Moving all clicks of user 3 to an
+    # earlier time makes user 3 such a user; another user has no click at all.
     phase.time[phase.user == 3] -= 1
     users_to_mask = np.append(users, [3, USER_WITHOUT_CLICK])
 
@@ -435,11 +435,11 @@ def test_an_item_counts_as_having_at_least_four_clicks_in_the_phase() -> None:
     ],
 )
 def test_models_need_items_and_clicks(model: str, n_users: int, message: str, write: Write) -> None:
-    """One user has clicked fewer than 50 items. Without common items, there are no candidates."""
+    """One user clicks fewer than 50 items. Many users without common items have no candidates."""
     # Each user has clicked two items that no other user has clicked.
     lines = []
     for number in range(n_users):
-        # Multiples of 11 are test users of phase 0, so a training user has another id.
+        # Multiples of 11 are test users of phase 0, so the ids here are no multiples of 11.
         user = 11 * number + 1
         lines += [f"{user},{2 * number},0.1\n", f"{user},{2 * number + 1},0.2\n"]
     write("underexpose_train_click-0.csv", "".join(lines))
@@ -466,9 +466,9 @@ def ndcg_by_user(submission: Path, answers: pd.DataFrame) -> np.ndarray:
 def test_boosting_beats_the_model_that_gives_it_candidates(
     challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """Gradient boosting ranks the candidates of the model item_cf_time, and does so better.
+    """Gradient boosting ranks the candidates of the model item_cf_time better than that model.
 
-    Its NDCG@50 is larger for all users of six phases, and for those whose item is rare.
+    NDCG@50 is larger over all users of six phases, and over the users whose item is rare.
     """
     kit = challenge_kit("debiasing")
     answers = clicks.read_answers(kit / FOLDER / "data/test_input/debias_track_answer.csv")
@@ -545,8 +545,7 @@ def test_a_model_that_reads_the_answers_gets_no_score(
 ) -> None:
     """Without --local, a model reads the original clicks, which hold the clicks to predict.
 
-    This is noticed with debias_track_answer.csv, and also without it, if the clicks to predict are
-    read from the files of the phases.
+    The evaluation notices this both with debias_track_answer.csv and without it.
     """
     kit = challenge_kit("debiasing")
     model = [f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"]
@@ -569,7 +568,7 @@ def test_a_model_that_reads_the_answers_gets_no_score(
 def test_a_submission_made_from_the_files_of_answers_gets_no_score(
     files_of_phases: Path, tmp_path: Path
 ) -> None:
-    """The organisers' own files have no record, but the answers themselves are recognised."""
+    """The organisers' files have no record, but the kit recognises the answers in them."""
     path = tmp_path / "submission.csv"
     answers = files_of_phases / "underexpose_test_qtime_with_answer-1.csv"
     rows = "".join(map(submission_row, (0, 11, 12)))

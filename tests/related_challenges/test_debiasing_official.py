@@ -19,8 +19,7 @@ clicks = import_module("clicks")
 
 FOLDER = "related_challenges/debiasing"
 FINAL_STAGE = 1_591_315_201
-# Times in all phases that a time can give. At the exact start of a phase, the phase before it still
-# runs.
+# Times that tell all phases apart. At the exact start of a phase, the phase before it still runs.
 TIMES = (
     0,
     1_586_534_399,
@@ -52,7 +51,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Gains:
-    """What a user adds to both metrics."""
+    """The gains of one user in NDCG and hit rate."""
 
     ndcg: float
     hit_rate: float
@@ -94,8 +93,8 @@ def official_rows(content: bytes) -> dict[int, list[int]] | None:
 def official_sums(content: bytes, answers: list[Answer], time: int) -> list[float] | None:
     """Return the four sums of a submission, or None if the script refuses it.
 
-    The script adds up in single precision. From phase 7 on it adds 7, and only the phases from 7 on
-    count.
+    The script adds in single precision. From phase 7 on, only the phases from 7 on count, and the
+    script adds 7.
     """
     rows = official_rows(content)
     if rows is None:
@@ -139,7 +138,7 @@ def official_gains(items: list[int], answer: int) -> Gains:
 
 # ---- Submissions ---------------------------------------------------------------------------------
 
-# A cell in place of another; {} is the id that is there.
+# New texts of a cell; {} stands for the id in the cell.
 CELLS = (
     *("{}", " {}", "{}\t", "+{}", "000{}", "-{}", "{}00000000", "{}" + "0" * 30, "1_{}", "\xa0{}"),
     *("{}.0", '"{}"', "{}e0", "1e2", "\ufeff{}", "", " ", "x", "nan", "True", "0x1f", "{} 1"),
@@ -147,9 +146,9 @@ CELLS = (
     *("{}\n", "{}\r", "{}\x0c", "\x1c{}", "{}\u2028"),
 )
 Rows = list[list[str]]
-# Changes the rows of a submission.
+# A function that changes the rows of a submission.
 ChangeRows = Callable[[Rows, random.Random], object]
-# Changes the text of a submission.
+# A function that changes the text of a submission.
 ChangeText = Callable[[str], str]
 
 
@@ -230,7 +229,7 @@ ANSWERS = make_answers()
 
 
 def make_case(number: int) -> Case:
-    """Return a valid submission with one change; each change is that of several numbers."""
+    """Return a valid submission with one change, which `number` chooses."""
     changes_of_rows = [*map(change_cell, CELLS), *CHANGES_OF_ROWS]
     rng = random.Random(number)
     rows = []
@@ -276,10 +275,10 @@ def test_many_of_the_submissions_are_accepted_and_many_refused() -> None:
 
 @pytest.mark.parametrize("start", range(0, N_CASES, 20))
 def test_the_kit_accepts_and_scores_as_the_official_script(start: int, folder: Path) -> None:
-    """The check, and the evaluation of what it accepts, are run on twenty submissions.
+    """The check and the evaluation must agree with the script on twenty submissions.
 
     In single precision, an addition errs by at most 2.4e-7 if the sum is below 8. The script adds
-    up three phases from 7 on, or up to seven phases from 0 on, which gives smaller sums.
+    the sums of at most seven phases.
     """
     for number in range(start, start + 20):
         case = make_case(number)

@@ -9,10 +9,10 @@ from conftest import Write, fails, succeeds
 replay = import_module("replay")
 
 SCRIPT = "related_challenges/debiasing/replay.py"
-# In phase 0, the day before phase 1 begins, at 23:00 in Beijing.
+# 23:00 in Beijing in phase 0, on the day before phase 1 begins.
 EARLY = 1_586_444_400
 HOUR = 3600
-# In the final stage, on 6 June 2020 at 08:00 in Beijing.
+# 6 June 2020, 08:00 in Beijing, in the final stage.
 LATE = 1_591_401_600
 PHASES = range(10)
 # Each phase has three test users: those of phase 0 have the numbers 0, 11 and 22, those of phase 1
@@ -45,8 +45,9 @@ def recommend(rare: int | None, popular: int | None) -> str:
     return "".join(f"{user},{','.join(map(str, items))}\n" for user in USERS)
 
 
-# NDCG@50 is 1 for place 0, 1 / log2(2 + 2) = 1/2 for place 2, and 1/3 for place 6. "half" is that
-# of item 1, and "full" is two thirds of it and one third of that of item 2.
+# A user gains NDCG@50 of 1 for place 0, 1 / log2(2 + 2) = 1/2 for place 2, and 1/3 for place 6. Two
+# thirds of the users clicked item 1, the rare one, and a third clicked item 2. So "full" is two
+# thirds of the gain of item 1 plus a third of the gain of item 2; "half" is the gain of item 1.
 RARE_FIRST = recommend(0, None)
 POPULAR_FIRST = recommend(None, 0)
 BOTH = recommend(0, 2)
@@ -111,12 +112,13 @@ def test_a_season_by_hand(season: Path) -> None:
 
 
 def test_the_leaderboard_shows_the_submission_of_highest_full_score(season: Path) -> None:
-    """A later submission replaces an earlier one only if it is better by full."""
+    """A later submission replaces an earlier one only if its full score is higher."""
     tomorrow = LATE + 24 * HOUR
     submit(season, "red", LATE, RARE_FIRST)
     submit(season, "red", tomorrow, BOTH)
     submit(season, "green", LATE, POPULAR_BEFORE_RARE)
-    # Better by half: 1 / log2(1 + 2) = 0.63 in place of 1/2. Worse by full: 0.42 in place of 2/3.
+    # The half score is higher: 1 / log2(1 + 2) = 0.63 in place of 1/2. The full score is lower:
+    # 0.42 in place of 2/3.
     submit(season, "green", tomorrow, recommend(1, None))
     lines = run_replay(season)
     assert f"red 1 9.5000 10.0000 {tomorrow}" in lines
@@ -140,14 +142,14 @@ def test_a_team_has_some_submissions_a_day(season: Path, first: int, most: int) 
 
 
 def test_the_two_stages_are_counted_apart(season: Path) -> None:
-    """The final stage begins on 5 June at 08:00 in Beijing."""
+    """The final stage begins on 5 June at 08:00 in Beijing, and counts submissions anew."""
     submit(season, "red", 1_591_315_200, RARE_FIRST)
     submit(season, "red", 1_591_315_201, RARE_FIRST)
     assert run_replay(season)[0] == "2 of 2 submissions scored"
 
 
 def test_a_faulty_submission_is_named_and_counts(season: Path) -> None:
-    """It is the only one of its day, so that the next one is refused."""
+    """Only one submission a day is allowed, so the next one of that day is refused."""
     faulty = submit(season, "red", LATE, f"7.0{RARE_FIRST}")
     submit(season, "red", LATE + 1, RARE_FIRST)
     lines = run_replay(season)
@@ -161,7 +163,7 @@ def test_a_faulty_submission_is_named_and_counts(season: Path) -> None:
     [(1, 1), (9, 9), (10, 10), (11, 10), (109, 10), (110, 11), (119, 11), (650, 65)],
 )
 def test_ten_teams_or_the_top_tenth_qualify(n_teams: int, expected: int) -> None:
-    """Scores fall from team to team."""
+    """Each team has a lower score than the team before."""
     leaderboard = [scored(f"team {n}", full=-n, half=0) for n in range(n_teams)]
     assert replay.qualify(leaderboard) == leaderboard[:expected]
 
@@ -188,9 +190,10 @@ def scored(team: str, full: float, half: float) -> object:
 def test_the_best_by_half_does_not_win_if_it_is_not_qualified(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The last of eleven teams by full is the best by half. Two qualified teams share the victory.
+    """The last of eleven teams by full score is the best by half score, but has not qualified.
 
-    A team's lower score by full does not count, even if it is better by half.
+    Two qualified teams share the victory. A team's submission with a lower full score does not
+    count, even if its half score is higher.
     """
     teams = [scored(f"team_{number}", full=9 - number / 10, half=8) for number in range(8)]
     teams += [scored("red", full=9, half=8.5), scored("green", full=8.9, half=8.5)]

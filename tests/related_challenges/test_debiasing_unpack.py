@@ -1,4 +1,4 @@
-"""Debiasing: the organisers' zips are unpacked with their passwords, all of them or none."""
+"""Debiasing: the organisers' zips are unpacked with their passwords, wholly or not at all."""
 
 import io
 import struct
@@ -18,7 +18,7 @@ QUERIES = b"9,0.79\n"
 FEATURES = b"1,0.5,0.25\n"
 
 # ---- Zips with a password ------------------------------------------------------------------------
-# Python reads these, but does not write them. The cipher is described in APPNOTE 6.1.
+# Python reads encrypted zips, but cannot write them. The cipher is described in APPNOTE 6.1.
 
 CRC_TABLE = [0] * 256
 for byte in range(256):
@@ -76,7 +76,8 @@ def zip_with_password(members: Mapping[str, bytes], password: str) -> bytes:
         # A raw stream, without the header of zlib.
         packer = zlib.compressobj(wbits=-15)
         packed = packer.compress(content) + packer.flush()
-        # Eleven bytes that should be random, and a byte by which a wrong password is noticed.
+        # An encrypted file begins with eleven bytes, which should be random, and a byte that
+        # reveals a wrong password.
         start = bytes(11) + bytes([checksum >> 24])
         hidden = Cipher(password).encrypt(start + packed)
         # Version 2.0, flag of encryption, deflate, time and date, checksum, sizes, length of name.
@@ -144,7 +145,7 @@ def test_all_files_are_unpacked_beside_the_zips(folder: Path, write: Write) -> N
     command = [SCRIPT, folder, "--passwords", write("passwords.txt", PASSWORDS)]
     assert succeeds(command) == f"written: 5 files to {folder}\n"
     assert contents(folder) == {**before, **UNPACKED}
-    # Files that are there already are not unpacked again.
+    # A second run unpacks nothing, since the files exist already.
     assert succeeds(command) == f"written: 0 files to {folder}\n"
 
 
@@ -158,7 +159,7 @@ def test_a_zip_with_a_password_need_not_be_inside_another(write: Write) -> None:
 
 
 def test_a_zip_may_itself_be_encrypted_in_another(write: Write) -> None:
-    """The password of the inner zip opens it."""
+    """The password of the inner zip also opens the encrypted zip inside the outer one."""
     outer = zip_with_password({"underexpose_train_click-3.zip": zip_of(TRAIN_CLICKS)}, PASSWORD)
     folder = write("clicks/underexpose_train.zip", outer).parent
     succeeds([SCRIPT, folder, "--passwords", write("passwords.txt", PASSWORDS)])

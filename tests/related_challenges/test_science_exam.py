@@ -1,4 +1,4 @@
-"""Science exam: predictions, an evaluation by hand, models that see no answer they predict."""
+"""Science exam: evaluation by hand, and models that do not see the answers they predict."""
 
 import argparse
 from importlib import import_module
@@ -23,7 +23,6 @@ HEADER = "id,prompt,A,B,C,D,E,answer\n"
 def test_the_three_options_with_the_highest_scores_are_written(tmp_path: Path) -> None:
     """Options with equal scores come in alphabetical order; NaN is refused."""
     questions = pd.DataFrame({"id": ["7", "x"]})
-    # Flags of a model.
     options = argparse.Namespace(output_dir=tmp_path, output_file="mine.csv", local=False)
     exam.write_predictions(options, questions, np.array([[0, 2, 1, 2, 3], [1, 1, 1, 1, 1.0]]))
     assert (tmp_path / "mine.csv").read_text() == "id,prediction\n7,E B D\nx,A B C\n"
@@ -69,7 +68,7 @@ def write_exam(write: Write) -> Path:
 
 
 def test_predictions_with_too_many_labels_or_none_are_reported(write: Write) -> None:
-    """The evaluation warns of them, and the check names them."""
+    """The evaluation warns of such predictions, and the check names them."""
     folder = write_exam(write)
     done = run(evaluation("science_exam", folder))
     assert done.stderr.splitlines() == [
@@ -99,7 +98,7 @@ def test_an_evaluation_by_hand(write: Write) -> None:
     expected = {"score": 11 / 24, "interval_low": low, "interval_high": high}
     assert scores_in(folder) == pytest.approx(expected)
     assert last_record(folder)["score"] == pytest.approx(11 / 24)
-    # The two rows above these name the files of the submission and of the answers.
+    # The first two rows, which name the files of the submission and of the answers, are skipped.
     _, _, *facts = page_in(folder).tables[0].rows
     assert facts == [
         ["Origin", "answers of unknown origin"],
@@ -160,12 +159,12 @@ def test_models_do_not_see_the_answers_they_predict(
 def test_a_seed_of_folds_and_each_member_have_an_effect(lines: list[str], tmp_path: Path) -> None:
     first = lines[:24]
     others = lines[24:48]
-    # Training questions are predicted in folds, which depend on the seed.
+    # Training questions are predicted in folds, and the seed decides the folds.
     with_seed_0 = predict(tmp_path, "ranker", first, first, "--seed", 0)
     with_seed_1 = predict(tmp_path, "ranker", first, first, "--seed", 1)
     assert with_seed_0 != with_seed_1
-    # The ensemble learns from the first questions and predicts the others. Each further member
-    # changes the predictions in another way.
+    # The ensemble learns from the first questions and predicts the others. Each added member must
+    # change the predictions.
     predictions = {predict(tmp_path, "ensemble", first, others, "--members", "length")}
     for member in ("overlap", "cosine", "words"):
         members = ["--members", "length", member]
