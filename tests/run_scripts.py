@@ -2,8 +2,8 @@
 
 `run_script` runs a script in this process. That is quick, since PyTorch is imported once for all
 tests. However, it does not reveal a script that works only because an earlier one has imported
-something, nor what happens when a process ends or is killed. Tests use `run_process` for this, as
-for the commands of the READMEs, Control-C and torchrun.
+something, nor what happens when a process ends or is killed. For such tests there is `run_process`,
+for example for commands of the READMEs, Control-C and torchrun.
 """
 
 import os
@@ -22,7 +22,8 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-# Imported before the first script runs, so that `_redirect_paths` can change its path constants.
+# This import comes before the first script runs, so that `_redirect_paths` can change the module's
+# path constants.
 from common import provenance
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,14 +77,15 @@ def wait_for(look: Callable[[], Any], seconds: float = PATIENCE) -> Any:
 def ends_within(pid: int, seconds: float = 60) -> bool:
     """Wait at most some seconds for a process to end; return whether it has ended.
 
-    A process that has ended, but whose parent has not asked for its exit code (a zombie), counts as
-    ended on Linux. Works on Unix only.
+    On Linux, a zombie counts as ended: a process whose parent has not yet asked for the exit code.
+    The function works on Unix only.
     """
 
     def is_over() -> bool:
         try:
             if sys.platform == "linux":
-                # Such as "123 (python3) Z 1 …": number, name, state. The name may hold blanks.
+                # The file begins for example with "123 (python3) Z 1": number, name, state. The
+                # name may hold blanks.
                 stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
                 state = stat.rpartition(")")[2].split()[0]
                 return state == "Z"
@@ -134,7 +136,7 @@ def run_script(
         _signal_handlers_put_back(),
         _warnings_on_stderr(),
     ):
-        # A new process would know nothing of what happened before.
+        # A new process does not know which files an earlier script has read and written.
         provenance.RUN = provenance.ThisRun()
         exit_code = _run_to_exit(script)
     (stdout,) = out
@@ -172,7 +174,7 @@ def _signal_handlers_put_back() -> Iterator[None]:
 
 @contextmanager
 def _warnings_on_stderr() -> Iterator[None]:
-    """Write warnings to stderr, as in a process of the script's own; pytest records them."""
+    """Write warnings to stderr, as in a new process; pytest would collect them."""
     with warnings.catch_warnings():
         warnings.resetwarnings()
         warnings.filterwarnings("ignore", category=DeprecationWarning)
@@ -247,7 +249,7 @@ def without_modules_of(*folders: Path) -> Iterator[None]:
         return path.startswith(prefixes) and not path.startswith(SHARED_FOLDERS) and not is_library
 
     def remove() -> dict[str, ModuleType]:
-        """Remove such modules from `sys.modules` and return them."""
+        """Remove the modules that lie beside scripts from `sys.modules` and return them."""
         modules = list(sys.modules.items())
         # Look only at top-level modules: thousands of submodules are removed with their packages.
         top_level = {

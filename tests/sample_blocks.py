@@ -1,10 +1,10 @@
-"""Tell whether a user has edited the block of a sample model that is marked for own code.
+"""Tell whether a user has edited a sample model's marked block.
 
     python tests/sample_blocks.py
 
 records a fingerprint of the marked block of every sample model in tests/sample_blocks.json. Run it
 after changing a sample model of the kit. If a user replaces a block, the tests about the kit's
-model in that block are skipped with this reason, and all other tests run.
+model in that block are skipped, and all other tests run.
 """
 
 import functools
@@ -31,7 +31,7 @@ PATTERNS = (
 
 
 def main() -> None:
-    """Record the blocks of this kit."""
+    """Record the fingerprints of this kit's marked blocks."""
     RECORD.write_text(format_record(), encoding="utf-8")
 
 

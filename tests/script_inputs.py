@@ -1,4 +1,4 @@
-"""Every file that a script reads, with the columns that it reads there, for malformed.py.
+"""Every file that a script reads, with the columns that the script reads, for malformed.py.
 
 A file that several scripts read in the same way is listed once, with the first of these scripts.
 """
@@ -38,7 +38,7 @@ from run_scripts import Done, run_script
 
 @dataclass(frozen=True)
 class InputColumn:
-    """A column that a script reads, with flags for changes to it that the script accepts."""
+    """A column that a script reads, and which changes of the column the script accepts."""
 
     column: Column
     # Whether the script works without the column.
@@ -47,7 +47,7 @@ class InputColumn:
     may_hold_any_text: bool = False
     # Whether the column may have any name.
     may_have_any_name: bool = False
-    # Whether every cell is valid that Python's `int` reads, such as -1 or 1_0.
+    # Whether the script accepts every text that Python's `int` accepts, for example -1 and 1_0.
     is_read_by_int: bool = False
 
 
@@ -164,7 +164,7 @@ def find_inputs() -> list[InputFile]:
 def checked_submission(
     checker: str, path: str, columns: tuple[InputColumn, ...], *, has_header: bool = True
 ) -> InputFile:
-    """Return a submission as the input of the script that checks it. The script writes nothing."""
+    """Return the input of a script that checks a submission: the checked file itself."""
     return InputFile(
         f"{checker} {path}", path, columns, has_output_dir=False, has_header=has_header
     )
@@ -188,7 +188,7 @@ def files_of_task_1_or_2(task: int) -> list[InputFile]:
             evaluation,
             f"data/test_output/test_submission_task_{task}.csv",
             prediction,
-            # Without the CSV, the evaluation reads the zip beside it.
+            # If the CSV is missing, the evaluation reads the zip beside it.
             may_be_missing=True,
         ),
         InputFile(
@@ -292,8 +292,9 @@ def files_of_task_3() -> list[InputFile]:
 
 def files_of_task_4() -> list[InputFile]:
     """Return the files that scripts of task 4 read."""
-    # task_4/trainer is a copy of task_4/numpy that `prepare` makes. Training overwrites the weights
-    # in the script's folder; the evaluation needs those in task_4/numpy.
+    # Training overwrites the weights in the script's folder, but the evaluation below needs the
+    # weights in task_4/numpy. So the training script runs in task_4/trainer, a copy of task_4/numpy
+    # that `prepare` makes.
     trainer = "task_4/trainer/train_model.py"
     evaluation = "task_4/numpy/local_evaluation.py"
     target = schema.target_column()
@@ -386,8 +387,8 @@ def files_of_student_response() -> list[InputFile]:
     return [
         InputFile(
             f"{folder}/local_data_split.py",
-            # Each question has a file; this one stands for all of them. If it is missing, there is
-            # one question fewer.
+            # Each question has a file; this file stands for all of them. If it is missing, the
+            # script reads one question less.
             f"{folder}/data/train_data/D0-3.xml",
             may_be_missing=True,
         ),
@@ -461,7 +462,7 @@ def prepare(kit: Path) -> None:
     # Make the copy of task_4/numpy whose training `files_of_task_4` runs, without weights.
     ignored = shutil.ignore_patterns("__pycache__", "model_task_4*")
     shutil.copytree(kit / "task_4/numpy", kit / "task_4/trainer", ignore=ignored)
-    # Remove the records of checksums. Otherwise the scripts would refuse a file that a test changes
+    # Remove the records of checksums. With these records, the scripts would refuse a changed file
     # for its checksum, before they read its content.
     for pattern in ("split_*.json", "template_*.json", "folds.json"):
         for record in kit.rglob(pattern):

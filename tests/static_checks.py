@@ -3,7 +3,7 @@
     python tests/static_checks.py
 
 `python3 quickstart.py --test` runs this before the tests, .pre-commit-config.yaml before a commit.
-The exit code is 0 only if every check passes. All checks run, also after one has failed.
+The exit code is 0 only if every check passes. All checks run, even if one fails.
 """
 
 import os

@@ -487,7 +487,7 @@ def test_options_of_tasks_3_and_4_are_chosen_as_often_as_in_real_answers() -> No
 
 
 def test_tasks_3_and_4_are_as_hard_to_predict_as_the_real_answers() -> None:
-    """The expected accuracies come from real answers of 1,785 students, a fifth held out."""
+    """The expected accuracies come from 1,785 real students, a fifth of their answers held out."""
     answers = simulate("full", "tasks_3_4").answers
     # Pick about as many of the 6,148 simulated students.
     is_picked = np.random.default_rng(0).random(6148) < 0.3

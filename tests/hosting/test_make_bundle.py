@@ -105,7 +105,7 @@ def first_half(text: str) -> str:
 
 
 def files_of_teams(templates: Path) -> dict[str, dict[str, str]]:
-    """Return the files that each team of `OfficialCompetition` zips: team, file name, content."""
+    """Return the files that each team of `OfficialCompetition` zips, by team and file name."""
     right: dict[str, str] = {}
     for task in (1, 2, 3):
         right |= submission_for(templates, task)

@@ -187,7 +187,7 @@ def test_with_one_candidate_only_the_first_guess_counts(guessed: Path) -> None:
 def test_the_evaluation_also_has_the_challenges_name_and_may_normalise(
     write: Write, flags: list[str], score: float, rules: str
 ) -> None:
-    """The challenge calls its evaluation evaluate.py. Normalised, the guess "X." is the answer."""
+    """The challenge calls its evaluation evaluate.py. Normalising turns "X." into the answer."""
     folder = write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
     write("submission.csv", 'id,ret\n0,"[""X.""]"\n1,[]\n2,[]\n3,[]\n')
     # The flags that name the folders, without the script.

@@ -399,7 +399,7 @@ def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int
     users_to_mask = np.append(users, [3, USER_WITHOUT_CLICK])
 
     def describe(shift: int) -> Any:
-        """Add a number to the item of each latest click, mask these clicks, return the features."""
+        """Change each latest click's item by `shift`, mask these clicks, return the features."""
         item = phase.item.copy()
         item[latest] = (item[latest] + shift) % N_ITEMS
         shifted_phase = dataclasses.replace(phase, item=item)

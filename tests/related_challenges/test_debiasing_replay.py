@@ -127,7 +127,7 @@ def test_the_leaderboard_shows_the_submission_of_highest_full_score(season: Path
 
 @pytest.mark.parametrize(("first", "most"), [(EARLY, 3), (LATE, 1)])
 def test_a_team_has_some_submissions_a_day(season: Path, first: int, most: int) -> None:
-    """The day ends at midnight in Beijing. Another team, and the next day, do not count."""
+    """The day ends at midnight in Beijing. Each team and each day is counted by itself."""
     day_start = (first + 8 * HOUR) // (24 * HOUR) * 24 * HOUR - 8 * HOUR
     day_end = day_start + 24 * HOUR - 1
     last_times = [day_end - 3 + number for number in range(4)]

@@ -27,7 +27,7 @@ FOLDER = "related_challenges/student_response"
 
 
 def test_labels_of_all_sets_are_valid_for_answers_without_labels(write: Write) -> None:
-    """Files without labels do not tell which set of labels is used."""
+    """Files without labels do not tell which set of labels applies, so all labels are valid."""
     folder = write("in/a.xml", question_file("a", {"a.1": ""})).parent
     path = write("submission.csv", "id,label\na.1,right\n")
     check = [f"{FOLDER}/check_submission.py", path, "--input_dir", folder]
@@ -66,7 +66,7 @@ def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
         # The numbers of the training answer's question and of the test answer's question.
         ("test-unseen-answers", "Q", "M", [0, 0]),
         ("test-unseen-questions", "R", "M", [0, 1]),
-        # The same id in another module is another question.
+        # Question Q of another module is another question.
         ("test-unseen-domains", "Q", "N", [0, 1]),
         ("anything", "Q", "M", [0, 0]),
     ],
@@ -126,7 +126,7 @@ class LabelledQuestions:
     label: np.ndarray
 
     def flags(self, **changes: Any) -> argparse.Namespace:
-        """Return the flags of a model that predicts the folds; `changes` replaces some of them."""
+        """Return the flags of a model that predicts the folds; `changes` replaces some flags."""
         flags: dict[str, Any] = {
             "input_dir": self.folder,
             "submission_template_dir": self.folder.parent,
@@ -180,7 +180,7 @@ def test_models_never_see_the_label_of_a_test_answer(
 def test_a_matrix_gives_the_papers_table() -> None:
     """The counts and measures of BEETLE II are published in Dzikovska, Nielsen and Brew (2012)."""
     # Figure 3 of the paper: a row for each predicted label, a column for each true one. The sixth
-    # row counts the answers that the system could not interpret.
+    # row counts answers that the system could not interpret.
     counts = [
         (617, 20, 23, 0, 3), (249, 332, 146, 29, 20), (68, 38, 149, 3, 0), (4, 22, 23, 15, 1),
         (3, 3, 1, 1, 94), (216, 211, 314, 38, 86),
@@ -196,8 +196,8 @@ def test_a_matrix_gives_the_papers_table() -> None:
     assert result.loc["micro average", "recall"] == pytest.approx(accuracy)
 
 
-# True labels and predictions of six answers. In the next tests, each of the three test sets has
-# these answers.
+# True labels and predictions of six answers. In the next tests, each of the three test sets
+# consists of these six answers.
 SIX_ANSWERS = pd.DataFrame(
     [
         ("correct", "correct"),
@@ -209,8 +209,9 @@ SIX_ANSWERS = pd.DataFrame(
     ],
     columns=["label", "prediction"],
 )
-# The F1 of each of the five labels in SIX_ANSWERS. A label that no answer has and that is never
-# predicted has an F1 of 1 by the rules of the task's scorer.
+# The F1 of each of the five labels in SIX_ANSWERS, worked out by hand. For example "correct": 2 of
+# 3 predictions and 2 of 3 true labels match, so F1 is 2/3. By the rules of the task's scorer, F1 is
+# 1 for a label that is neither given nor predicted.
 F1_BY_LABEL = {
     "correct": 2 / 3,
     "partially_correct_incomplete": 0,
@@ -290,7 +291,7 @@ def test_words_drop_apostrophes() -> None:
 def test_shared_phrases_by_hand() -> None:
     left = ["the", "bulb", "isnt", "in", "a", "closed", "path", "so", "it", "is", "out"]
     right = ["it", "is", "not", "in", "a", "closed", "path"]
-    # "in a closed path" and "it is".
+    # The shared phrases are "in a closed path" and "it is".
     assert similarity.shared_phrases(left, right) == [4, 2]
     overlap, f1, lesk, cosine = similarity.phrase_measures(left, right)
     assert overlap == 4 + 2
@@ -302,7 +303,7 @@ def test_shared_phrases_by_hand() -> None:
 
 def test_measures_are_those_of_the_packages_own_example() -> None:
     """The authors of Text::Similarity published these figures with its version 0.06."""
-    # The list of stop words of the example has removed the words between these.
+    # The example's list of stop words has removed the other words of the texts.
     left = ["winston", "churchill", "prime", "minister", "england"]
     right = ["prime", "minister", "england", "winston", "churchill", "came", "visit"]
     published = (5, 0.833333333333333, 0.371428571428571, 0.845154254728517)
@@ -316,7 +317,7 @@ def test_the_package_keeps_apostrophes_and_hyphens_inside_words() -> None:
 
 
 def test_similarity_on_real_answers_is_that_of_the_tasks_organisers(real_data: Path) -> None:
-    """The organisers ran the package; a public repository has their figures.
+    """The organisers ran Text::Similarity; a public repository has their figures.
 
     It is https://github.com/ashudeep/Student-Response-Analysis, and the file
     semevalFormatProcessing-3way/beetleBaselineFeatures.arff. The answers here have hyphens or
@@ -325,7 +326,7 @@ def test_similarity_on_real_answers_is_that_of_the_tasks_organisers(real_data: P
     folder = real_data / "related/student_response/beetle_5way/train/Core"
     answers = responses.read_responses(folder)
     measures = dict(zip(answers["id"], similarity.describe(answers).tolist(), strict=True))
-    # Overlap, F1, Lesk and cosine, with the question and then with the references.
+    # Overlap, F1, Lesk and cosine: first with the question, then with the references.
     published = {
         "FaultFinding-BURNED_BULB_LOCATE_EXPLAIN_Q.sbj34-l1.qa217": [
             1, 0.0666666666666667, 0.00694444444444444, 0.0833333333333333,
@@ -366,7 +367,7 @@ def test_features_by_hand(write: Write) -> None:
     reference = the + zebra + bulb
     # Weights of the words that answer and reference share, divided by those of the reference.
     recall = np.array([the, the + zebra, the + bulb]) / reference
-    # The same, divided by the weights of the answer.
+    # The same weights of shared words, divided by the weights of the answer.
     precision = np.array([1, 1, (the + bulb) / (the + bulb + negation)])
     # In the reference, "the" and "zebra" are new: the question does not have them.
     recall_of_new = np.array([the, the + zebra, the]) / (the + zebra)
@@ -389,12 +390,13 @@ def test_features_by_hand(write: Write) -> None:
 REFERENCE = "the bulbs B and C are on path 2"
 ANSWERS = [
     REFERENCE,
-    # Shares two pairs of words with the reference: "path 2" and, without endings, "bulb B".
+    # This answer shares two pairs of words with the reference: "path 2" and, without endings, "bulb
+    # B".
     "path 2 and bulb B",
-    # Shares the pairs "on path" and "path 2" and the triple "on path 2". Of its symbols D and 2, it
-    # shares 2.
+    # This answer shares the pairs "on path" and "path 2" and the triple "on path 2". Of its
+    # symbols, D and 2, the reference has 2.
     "bulb D is on path 2",
-    # No symbol, no content word: "a" is a function word, not a bulb.
+    # This answer has no symbol and no content word: "a" is a function word, not the name of a bulb.
     "not a",
 ]
 FEATURES_OF_PAIRS = {
@@ -453,7 +455,7 @@ def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write)
     """The features of a training answer do not depend on the text of an answer to predict."""
 
     def describe(second_text: str, training_answer: int = 0) -> Any:
-        """Return the features of two answers without labels, one of which is a training answer."""
+        """Return the features of two answers without labels; one of them is a training answer."""
         texts = ["the bulb is lit", second_text]
         path = write("a.xml", question_file("a", {"a.1": "", "a.2": ""}, texts))
         answers = responses.read_responses(path.parent, labels="ignored")
@@ -495,7 +497,7 @@ def table_in(printed: str) -> dict[str, list[str]]:
 def evaluate_three_labels(write: Write, tmp_path: Path) -> list[object]:
     """Return the command that scores a submission for four answers, which have three labels.
 
-    Answer a.1 is predicted correctly. The others are not.
+    Only answer a.1 is predicted correctly.
     """
     for name, second in (("a", "contradictory"), ("b", "incorrect")):
         labels = {f"{name}.1": "correct", f"{name}.2": second}
@@ -530,7 +532,7 @@ def test_an_evaluation_by_hand(evaluate_three_labels: list[object], tmp_path: Pa
 def test_labels_can_be_merged_to_fewer_labels(
     evaluate_three_labels: list[object], tmp_path: Path
 ) -> None:
-    """With two labels, `contradictory` becomes `incorrect`. Five labels cannot be made of three."""
+    """With two labels, `contradictory` becomes `incorrect`. Three labels cannot become five."""
     printed = succeeds([*evaluate_three_labels, "--ways", "2"])
     assert "contradictory" not in printed
     assert "score 0.5000" in printed
@@ -539,7 +541,7 @@ def test_labels_can_be_merged_to_fewer_labels(
 
 
 def test_folds_by_question(challenge_kit: Kits) -> None:
-    """All answers to a question are in the same fold; the kit's folds are split in this way."""
+    """All answers to a question are in the same fold, here in the folds of the sample."""
     data = challenge_kit("student_response") / FOLDER / "data"
     folds = pd.read_csv(data / "test_input/folds.csv", dtype=str)
     # An id begins with the question, which ends at the first point.
@@ -571,7 +573,8 @@ def test_folds_by_module(write: Write, tmp_path: Path) -> None:
 
 
 def test_label_distribution(write: Write, tmp_path: Path) -> None:
-    # The first of two answers to each question is correct. The second one has this label.
+    # The first of two answers to each question is correct. The second answer has the label given
+    # here.
     second_labels = {"x/a": "irrelevant", "y/b": "incorrect", "y/c": "correct"}
     for name, second_label in second_labels.items():
         labels = {f"{name}.1": "correct", f"{name}.2": second_label}
@@ -617,7 +620,7 @@ def scored_test_sets(
     kit = challenge_kit("student_response")
     data = kit / FOLDER / "data"
     folder = tmp_path_factory.mktemp("test_sets")
-    # Published scores are shown for files in a folder with the name of their corpus.
+    # The page shows published scores only if the folder is named like the corpus, here sciEntsBank.
     corpus = folder / "sciEntsBank"
     shutil.copytree(data / "test_data", corpus)
     shutil.copytree(data / "train_data", folder / "train")
@@ -721,14 +724,14 @@ def write_questions(folder: Path, first_labels: list[str]) -> None:
 def test_word_features_of_a_training_question_are_learned_from_other_questions(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Changing the labels of a training question changes no feature of its own answers."""
+    """Changing the labels of a training question changes no feature of the question's answers."""
     test = write("test-unseen-questions/new.xml", question_file("new", {"a.1": ""}, ["a bulb"]))
     train = tmp_path / "train"
     train.mkdir()
     folders = ["--train_dir", train, "--test_dir", test.parent, "--output_dir", tmp_path / "out"]
     monkeypatch.setattr(sys, "argv", ["model", *map(str, folders)])
-    # The features of all answers, in each run of the model. A function that keeps them replaces the
-    # one that learns from them.
+    # The features of all answers, in each run of the model. `keep_features` stores them in place of
+    # learning from them.
     features_of_runs: list[Any] = []
 
     def keep_features(features: Any, label: Any, train: Any, rows: Any) -> Any:
@@ -746,7 +749,7 @@ def test_word_features_of_a_training_question_are_learned_from_other_questions(
     # The first three rows are the answers to the question whose labels change.
     before, after = features_of_runs
     np.testing.assert_array_equal(before[:3], after[:3])
-    # The labels do matter to the answers to other questions.
+    # The labels do change features of answers to other questions.
     assert (before[3:] != after[3:]).any()
 
 
@@ -770,7 +773,7 @@ def write_test_answer(write: Write) -> Path:
     ],
 )
 def test_few_answers_to_learn_from(name: str, write: Write, tmp_path: Path) -> None:
-    """Five answers with the most frequent label and one with another are enough."""
+    """Five answers with the most frequent label and one answer with another label are enough."""
     train = write_training_answers(write, n_correct=5, other="incorrect")
     folders = ["--train_dir", train, "--test_dir", write_test_answer(write)]
     done = run([f"{FOLDER}/sample_model_{name}.py", "--output_dir", tmp_path, *folders])
@@ -815,7 +818,7 @@ def test_flags_of_the_majority_model(write: Write, tmp_path: Path) -> None:
 
 @needs_blocks(f"{FOLDER}/sample_model_majority.py")
 def test_the_scores_on_real_answers_are_the_measured_ones(real_data: Path, tmp_path: Path) -> None:
-    """The figures are those of BEETLE, whose most frequent label is `correct`."""
+    """The figures are for BEETLE, whose most frequent label is `correct`."""
     related = real_data / "related/student_response"
     beetle = related / "beetle_5way/train/Core"
     sciences = related / "sciEntsBank_3way/train"

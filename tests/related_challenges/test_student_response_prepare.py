@@ -37,7 +37,7 @@ def read_labels(write: Write, rows: str, n_answers: int = 2) -> Any:
 
 
 def test_every_label_but_one_of_the_five_has_a_rule_in_both_schemes() -> None:
-    """Facets do not tell that an answer is outside the domain."""
+    """No annotation of facets leads to the label "non_domain"."""
     assert set(annotations.DEMAND.values()) == set(responses.LABEL_SETS[5])
     findings = (annotations.UNDERSTOOD, annotations.CONTRADICTED, annotations.NOT_ADDRESSED)
     assert set(annotations.FACETS.values()) == {*findings, annotations.ASSUMED}
@@ -68,10 +68,10 @@ def test_demand_labels_become_labels(write: Write, label: str, expected: str) ->
         ("Expressed Inferred Assumed", "correct"),
         ("Expressed Unaddressed", "partially_correct_incomplete"),
         ("Inferred Diff-Arg Assumed", "partially_correct_incomplete"),
-        # A facet that the question states is not an achievement of the answer.
+        # If the question already states a facet, the answer gets no credit for the facet.
         ("Assumed Unaddressed", "irrelevant"),
         ("Diff-Arg Unaddressed", "irrelevant"),
-        # A contradiction counts more than anything else.
+        # A contradicted facet outweighs all other facets.
         ("Expressed Contra-Expr", "contradictory"),
         ("Unaddressed Contra-Infr", "contradictory"),
         ("Expressed Expressed Self-Contra", "contradictory"),
@@ -117,8 +117,9 @@ def test_faulty_annotations_are_refused(write: Write, rows: str, message: str) -
 def test_kappa_by_hand() -> None:
     """Two people judge 50 proposals.
 
-    Both say yes to 20 and no to 15. The first one alone says yes to 5, the second one alone to 10.
-    They agree on a share of 0.7. By chance this would be 0.5 * 0.6 + 0.5 * 0.4 = 0.5.
+    Both people say yes to 20 proposals and no to 15. Only the first one says yes to 5, and only the
+    second one to 10. So they agree on a share of 0.7. By chance the share would be 0.5 * 0.6 + 0.5
+    * 0.4 = 0.5.
     """
     first = pd.Series(["yes"] * 25 + ["no"] * 25)
     second = pd.Series(["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15)
@@ -126,7 +127,7 @@ def test_kappa_by_hand() -> None:
 
 
 def test_kappa_of_a_label_that_only_one_annotator_uses() -> None:
-    """They agree on a half; by chance this would be a quarter."""
+    """The annotators agree on a half of the answers; by chance this share would be a quarter."""
     kappa = prepare.cohen_kappa(pd.Series(["a", "b"]), pd.Series(["c", "b"]))
     assert kappa == pytest.approx((1 / 2 - 1 / 4) / (1 - 1 / 4))
 
@@ -379,9 +380,9 @@ def test_a_model_of_the_training_set_is_scored_on_the_others(
     assert last_record(tmp_path)["origin"] == "simulated"
 
 
-# The released files of BEETLE are the result of such a preparation: no answer is repeated, and each
-# question has three correct answers. In a single question, more than 80 % of the answers have the
-# same label.
+# The released files of BEETLE have been prepared already: no answer is repeated, and each question
+# has three correct answers. In a single question, more than 80 % of the answers have the same
+# label.
 
 
 @pytest.fixture(scope="module")
@@ -419,7 +420,7 @@ def test_released_answers_are_prepared_already_but_for_one_question(
 
 
 def test_a_share_of_the_released_questions_is_held_out(prepared_beetle: Prepared) -> None:
-    """16 % of the 46 questions that are left are 7."""
+    """Of the 46 remaining questions, 16 % are held out, which are 7."""
     train, _, unseen_questions = prepare.FOLDERS
     assert len(list((prepared_beetle.folder / train).glob("*.xml"))) == 39
     assert len(list((prepared_beetle.folder / unseen_questions).glob("*.xml"))) == 7
@@ -443,7 +444,7 @@ def test_released_answers_keep_their_labels(prepared_beetle: Prepared, beetle: P
 def test_a_tenth_of_the_released_answers_of_every_label_is_held_out(
     prepared_beetle: Prepared,
 ) -> None:
-    """The answers are those to the questions that are not held out."""
+    """A tenth of the answers to the questions that are not held out is held out."""
     train = Counter(prepared_beetle.labels(prepare.TRAIN).values())
     held_out = Counter(prepared_beetle.labels(responses.UNSEEN_ANSWERS).values())
     expected = {label: round(0.1 * n_answers) for label, n_answers in (train + held_out).items()}

@@ -23,7 +23,7 @@ ITEM_RESPONSE = "item_response"
 def test_a_blend_of_one_model_is_the_model_to_the_power_of_its_weight(
     task: int, tmp_path: Path
 ) -> None:
-    """So the model of the blend has learned from all training answers, and its weight is used."""
+    """The blend must fit the model to all training answers, and apply the weight."""
     blend = SCRIPTS[task - 1]
     model = blend.replace("blend", "item_response")
     folders = [tmp_path / "model", tmp_path / "blend"]
@@ -38,7 +38,7 @@ def test_a_blend_of_one_model_is_the_model_to_the_power_of_its_weight(
 
     assert (done.returncode, done.stderr) == (0, "")
     assert np.array_equal(planted.read_prediction(blend, folders[1]), predicted)
-    # A line of the table that is printed: name, weight, log loss and accuracy.
+    # A line of the printed table has name, weight, log loss and accuracy.
     (row,) = [line for line in done.stdout.splitlines() if line.startswith(ITEM_RESPONSE)]
     weight = float(row.removeprefix(ITEM_RESPONSE).split()[0])
     power = read_probabilities(files[0], task).value ** weight

@@ -1,4 +1,4 @@
-"""Gradient boosting on features, tasks 1 and 2: which features there are, and what they find."""
+"""Gradient boosting on features, tasks 1 and 2: features that are used, and what they predict."""
 
 import shutil
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ TRAIN, TEST = split(plant_quizzes(6, 0.7), 7_000)
 
 
 def predict(folder: Path, task: int, *flags: object, **files: pd.DataFrame) -> Any:
-    """Return the predictions, and the groups of features that the script says it has used."""
+    """Return the predictions, and the groups of features that the script names as used."""
     files = {"train": TRAIN, "pairs": TEST, **files}
     script = SCRIPT.format(task)
     done = run([*planted.command(script, folder, **files), *flags])
@@ -44,7 +44,7 @@ def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
     of_students = pd.DataFrame({"UserId": range(300), "Gender": 1, "PremiumPupil": np.nan})
     of_students.loc[3, "PremiumPupil"] = 1.0
     of_students.to_csv(tmp_path / "student_metadata_task_1_2.csv", index=False)
-    # The accuracy by the last of the groups of features.
+    # The accuracy with each list of groups of features; the key is the last group of the list.
     scores = {}
     for groups in (["rates", "students"], ["rates", "context"], ["rates", "context", "habits"]):
         flags = ["--metadata_dir", tmp_path, "--features", *groups]
@@ -60,8 +60,8 @@ def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
     if task == 1:
         assert scores["students"] > planted.majority_accuracy(task, TRAIN, TEST) + 0.02
         assert scores["context"] > scores["students"] + 0.05
-        # Habits do not help to predict whether an answer is right: the gain is 0 but for chance,
-        # and the limit two standard errors below 0.
+        # Habits do not help to predict whether an answer is right. So the expected gain is 0, and
+        # the limit lies two standard errors below 0.
         assert scores["habits"] > scores["context"] - 0.015
     else:
         # The option of a wrong answer can be predicted only from the student's habits.
@@ -127,7 +127,7 @@ WITHOUT_ANSWER_METADATA = "model, rates, subjects, context, students"
     ("columns", "has_metadata", "expected"),
     [
         (NO_OPTIONS, False, "model, rates, context"),
-        # Without AnswerId, metadata of answers cannot be used.
+        # The groups that come from answer metadata need the column AnswerId.
         (NO_OPTIONS, True, WITHOUT_ANSWER_METADATA),
         (ONLY_IDS_OF_ANSWERS, True, f"{WITHOUT_ANSWER_METADATA}, {OF_ANSWERS}"),
     ],
@@ -158,7 +158,7 @@ def test_a_group_that_is_asked_for_and_needs_missing_columns_is_an_error(
 class Calls:
     """The calls of `predict_proba` in a run of the script, in order."""
 
-    # The probabilities of the class 1, an array for each call.
+    # The probabilities of class 1: an array for each call.
     probabilities: list[np.ndarray] = field(default_factory=list)
     # Whether no probability of the call falls if the first feature rises by 1.
     never_falls: list[bool] = field(default_factory=list)
@@ -166,11 +166,11 @@ class Calls:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
-    """Return a record that the script's trees fill."""
+    """Return the calls of `predict_proba`, which the script's trees will append."""
     recorded = Calls()
 
     class Recorded(HistGradientBoostingClassifier):
-        """A model that records its predictions, and those for a first feature greater by 1."""
+        """Trees that record their probabilities, also with the first feature raised by 1."""
 
         def predict_proba(self, x: np.ndarray) -> np.ndarray:
             probability = super().predict_proba(x)[:, 1]
@@ -193,7 +193,7 @@ def read_probabilities(folder: Path) -> np.ndarray:
 def test_the_probability_of_the_trees_is_the_mean_of_two_fits(
     tmp_path: Path, calls: Calls, task: int
 ) -> None:
-    """Without the group `model` there is nothing but trees."""
+    """Without the group `model`, the trees alone give the probability."""
     flags = ["--features", "rates", "context", "--probabilities", tmp_path / "p.parquet"]
     predict(tmp_path, task, *flags)
 
@@ -201,7 +201,7 @@ def test_the_probability_of_the_trees_is_the_mean_of_two_fits(
     # The two fits have different seeds, so that their probabilities differ, but only a little.
     assert 0.001 < np.abs(first - second).mean() < 0.1
     mean = (first + second) / 2
-    # In task 2 the first two fits predict whether the answer is wrong.
+    # In task 2, class 1 of the first two fits is a wrong answer.
     p_right = mean if task == 1 else 1 - mean
     # The file of task 1 has one column, the probability of a right answer. The file of task 2 has a
     # column for each option, and the right option differs from row to row: `p_right` must be the
@@ -221,7 +221,7 @@ def test_the_trees_of_task_1_never_fall_if_the_item_response_model_rises(
 def test_trees_of_task_1_that_know_nothing_more_do_not_fall_below_item_response(
     tmp_path: Path, calls: Calls
 ) -> None:
-    """One ability is all that there is to know, and item response models it."""
+    """The simulated answers depend on one ability alone, which item response models exactly."""
     n_students, n_questions = 300, 40
     rng = np.random.default_rng(0)
     student, question = np.divmod(np.arange(n_students * n_questions), n_questions)
@@ -244,11 +244,11 @@ def test_trees_of_task_1_that_know_nothing_more_do_not_fall_below_item_response(
     p_trees = (calls.probabilities[0] + calls.probabilities[1]) / 2
     log_loss["trees"] = -np.log(np.where(truth, p_trees, 1 - p_trees))
 
-    # The trees alone fall below. Answers of one student are correlated.
+    # The trees alone are worse than item response. Answers of one student are correlated.
     loss = log_loss["trees"] - log_loss["item_response"]
     student_of_test = test["UserId"].to_numpy()
     assert loss.mean() > 2 * metrics.clustered_standard_error(loss, student_of_test)
-    # Two standard errors are left to chance.
+    # Two standard errors are allowed for chance.
     loss = log_loss["gradient_boosting"] - log_loss["item_response"]
     assert loss.mean() < 2 * metrics.clustered_standard_error(loss, student_of_test)
 
@@ -265,9 +265,9 @@ def sample(request: pytest.FixtureRequest) -> ModuleType:
 
 
 def draw_outcomes(weight: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return start, p_trees and outcomes whose true probabilities have this weight of the trees.
+    """Return start, p_trees and outcomes, which are drawn with this weight of the trees.
 
-    The last value is the standard error with which the outcomes tell the weight.
+    The last value is the standard error of the weight that such outcomes lead to.
     """
     rng = np.random.default_rng(0)
     start = rng.normal(0, 1, 20_000)
@@ -284,7 +284,7 @@ def test_the_weight_lies_two_standard_errors_below_that_of_the_outcomes(
 ) -> None:
     start, p_trees, outcome, error = draw_outcomes(0.3)
     weight = sample.choose_weight(start, p_trees, outcome)
-    # The best weight has a standard error of `error` = 0.017; weights are 0.02 apart.
+    # The best weight has a standard error of 0.017 (`error`), and the tried weights are 0.02 apart.
     assert weight == pytest.approx(0.3 - 2 * error, abs=3 * error + 0.02)
     assert weight < 0.3
 
@@ -293,7 +293,8 @@ def test_the_weight_lies_two_standard_errors_below_that_of_the_outcomes(
 def test_the_weight_is_0_without_gain_and_1_if_the_trees_are_better_than_the_start(
     sample: ModuleType, true_weight: float, expected: float
 ) -> None:
-    # With 0.0, a draw in fifty has a best weight two standard errors above 0; this one has not.
+    # If the true weight is 0.0, one draw in fifty has a best weight two standard errors above 0.
+    # This draw has not.
     start, p_trees, outcome, _ = draw_outcomes(true_weight)
     assert sample.choose_weight(start, p_trees, outcome) == expected
 
@@ -303,7 +304,7 @@ def test_the_ends_of_a_mix_are_the_start_and_the_trees(sample: ModuleType) -> No
     p_trees = np.array([0.1, 0.7, 0.5])
     assert sample.mix(start, p_trees, 0.0) == pytest.approx(planted.sigmoid(start))
     assert sample.mix(start, p_trees, 1.0) == pytest.approx(p_trees)
-    # Half way between the logits −2 and log(1 / 9).
+    # The weight 0.5 gives the mean of the logits −2 and log(1 / 9).
     expected = planted.sigmoid((-2 - np.log(9)) / 2)
     assert sample.mix(start, p_trees, 0.5)[0] == pytest.approx(expected)
 

@@ -18,7 +18,7 @@ QUIZ = CONTEXTS[:1]
 
 
 def predict_without_context(task: int, train: pd.DataFrame, asked: pd.DataFrame) -> np.ndarray:
-    """Return what the sample model with `GUESSING` would predict if it knew no contexts."""
+    """Return the predictions of the sample model without contexts (quizzes and classes)."""
     if task == 1:
         model = ItemResponse(n_dimensions=None, guessing=0.1)
         model.fit(train.UserId, train.QuestionId, train.IsCorrect)
@@ -35,8 +35,8 @@ def score_with_metadata(
 ) -> float:
     """Return the accuracy of the sample model with `n_train` training answers.
 
-    `contexts` are the columns of the answer metadata. Without any, the model must predict what the
-    estimator without contexts predicts.
+    `contexts` are the columns of the answer metadata. Without columns, the model must predict the
+    same as the estimator without contexts.
     """
     train, test = split(answers, n_train)
     pairs = test[:6_000]
@@ -53,7 +53,7 @@ def score_with_metadata(
 
 @TASKS
 def test_quizzes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -> None:
-    """All students answer all questions, so the answers do not tell which quizzes there are."""
+    """All students answer all questions, so only the metadata tell which quizzes there are."""
     answers = planted.plant_quizzes(8, by_class=True)
 
     without_metadata = score_with_metadata(task, tmp_path, answers, 20_000, [])

@@ -15,8 +15,8 @@ from run_scripts import ROOT, run_process, run_script
 from sample_blocks import needs_blocks
 
 SCRIPT = "task_{}/sample_model_partial_vae.py"
-# Fits the same network with the kit's Adam and then with PyTorch's. Prints whether the weights are
-# equal, and after each fit whether PyTorch's compiler, `torch._dynamo`, has been imported.
+# This code fits the same network with the kit's Adam and then with PyTorch's. It prints whether the
+# weights are equal, and after each fit whether PyTorch's compiler, `torch._dynamo`, is imported.
 FIT_WITH_BOTH_OPTIMISERS = """
 import sys, torch
 from common.adam import Adam
@@ -74,15 +74,16 @@ def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) 
 def test_a_process_without_students_takes_part_in_torchrun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int
 ) -> None:
-    """The third of three processes fits without students, and ends without a word and a file.
+    """The third of three processes fits without students. It must print nothing and write no file.
 
-    The students of a batch are dealt to the processes in turn. The batch holds two students:
-    one with answers, and one without, who stands for unknown ids. None is left for the third
-    process.
+    The students of a batch are dealt to the processes in turn. The batch here holds two students:
+    one with answers, and one without, who stands for unknown ids. So the third process gets no
+    student.
     """
     answers_of_one_student = TRAIN[TRAIN.UserId == TRAIN.UserId[0]]
     arguments = command(SCRIPT.format(task), tmp_path, answers_of_one_student)
-    # The third process runs alone: what would connect it to the other two is replaced.
+    # The test runs only the third process, so the calls that connect it to the other two are
+    # replaced.
     monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend: None)
     monkeypatch.setattr(torch.nn.parallel, "DistributedDataParallel", lambda network: network)
     monkeypatch.setattr(atexit, "register", lambda function: function)

@@ -1,4 +1,4 @@
-"""Rules that every sample model of tasks 1 to 3 keeps, each tested on all scripts but blends."""
+"""Rules for every sample model of tasks 1 to 3, tested on all scripts except blends."""
 
 import json
 import re
@@ -24,7 +24,7 @@ from terminal import run_on_terminal
 def find_scripts(*tasks: int) -> list[str]:
     """Return the sample models of these tasks except the blends, as paths from the kit's folder.
 
-    A blend runs the others. `test_blend_sample.py` tests what is its own.
+    A blend runs other sample models, and has tests in `test_blend_sample.py`.
     """
     paths = [path for task in tasks for path in glob_kit(f"task_{task}/sample_model_*.py")]
     return [str(path.relative_to(ROOT)) for path in paths if "blend" not in path.stem]
@@ -43,9 +43,10 @@ def short_name(script: str) -> str:
 SCRIPTS = find_scripts(1, 2)
 RANKINGS = find_scripts(3)
 LEARNED = [script for script in SCRIPTS if short_name(script) != "majority"]
-# Models that learn from a single answer too. Gradient boosting needs 100 right and 100 wrong ones.
+# These models can learn from a single answer. Gradient boosting needs 100 right and 100 wrong
+# answers.
 ACCEPTS_FEW_ANSWERS = [script for script in SCRIPTS if short_name(script) != "gradient_boosting"]
-# Models that learn in steps. Control-C ends their fits after the present step.
+# Models that learn in steps. Control-C ends such a fit after the current step.
 STEPWISE = [script for script in ACCEPTS_FEW_ANSWERS if short_name(script) != "majority"]
 # Flags that save time and still let a model learn the planted effects.
 ENOUGH: dict[str, list[object]] = {
@@ -128,8 +129,9 @@ def probability_of_truth(fit: Fit) -> np.ndarray:
 def test_it_learns_what_is_planted(fit: Fit) -> None:
     """The model beats the shares of the answers to each question, which ignore the student.
 
-    The probabilities of the model have a lower log loss than the shares, and the predictions are
-    more accurate than the most frequent answers. The majority model predicts these answers.
+    The probabilities of the model have a lower log loss than the shares. The predictions are more
+    accurate than the most frequent answers, except those of the majority model, which are these
+    answers.
     """
     score = accuracy(fit.task, fit.predicted[: len(TEST)])
     gain = score - planted.majority_accuracy(fit.task)
@@ -137,8 +139,8 @@ def test_it_learns_what_is_planted(fit: Fit) -> None:
         assert abs(gain) < 0.01
         return
 
-    # The share of each answer among the training answers to its question, by question and answer.
-    # Adding 1 to every count keeps the shares above 0.
+    # The share of each answer among the training answers to a question; the key is question and
+    # answer. Adding 1 to every count keeps the shares above 0.
     counts = pd.crosstab(TRAIN.QuestionId, TRAIN[COLUMN[fit.task]]) + 1
     shares = counts.div(counts.sum(axis=1), axis=0).stack()
     question_and_answer = pd.MultiIndex.from_frame(TEST[["QuestionId", COLUMN[fit.task]]])
@@ -184,7 +186,7 @@ def test_fewer_dimensions_or_steps_lower_the_accuracy(fit: Fit, tmp_path: Path) 
 
 
 def test_probabilities_belong_to_the_predictions(fit: Fit) -> None:
-    """The rows of the probabilities are the pairs asked for, and their maxima the predictions."""
+    """Rows of probabilities belong to the pairs asked for; the largest one is the prediction."""
     written = pd.read_parquet(fit.folder / "p.parquet")
     pd.testing.assert_frame_equal(written[KEYS], fit.asked, check_dtype=False)
     p = read_probabilities(fit)
@@ -199,12 +201,12 @@ def test_probabilities_belong_to_the_predictions(fit: Fit) -> None:
 
 
 def test_probabilities_beat_the_shares_over_all_answers(fit: Fit) -> None:
-    """The shares are those of all answers together, and the same for every question."""
+    """The shares are counted over all answers, and are the same for every question."""
     truth = TEST[COLUMN[fit.task]]
     share_of_truth = truth.map(truth.value_counts(normalize=True)).to_numpy()
     gain = np.log(probability_of_truth(fit)) - np.log(share_of_truth)
-    # The smallest gain is that of the majority model in task 1, four standard errors. A gain above
-    # three standard errors is hardly due to chance.
+    # The smallest gain, of the majority model in task 1, is four standard errors. A gain above
+    # three is hardly due to chance.
     assert gain.mean() > 3 * metrics.clustered_standard_error(gain, STUDENT)
 
 
@@ -228,7 +230,7 @@ def test_an_unknown_student_is_predicted_to_answer_like_the_majority(fit: Fit) -
     column = TRAIN[COLUMN[fit.task]]
     # The most frequent answer to each question, by QuestionId.
     most_frequent = planted.most_common(fit.task)
-    # How often each answer is given: a row for each question, in the same order.
+    # How often each answer is given to a question. The rows are in the order of `most_frequent`.
     shares = pd.crosstab(TRAIN.QuestionId, column, normalize="index").to_numpy()
     # How far the most frequent answer leads, as a share of the answers to the question.
     *_, second_largest, largest = np.sort(shares, axis=1).T
@@ -237,7 +239,8 @@ def test_an_unknown_student_is_predicted_to_answer_like_the_majority(fit: Fit) -
     if fit.name == "gradient_boosting":
         # The trees of this model may merge similar questions. A question has 140 answers, so that
         # the lead has a standard error of 1 / √140 = 0.085. Only questions with a lead of four
-        # standard errors are compared, and one in ten of them may be predicted otherwise.
+        # standard errors are compared, and one in ten of these questions may be predicted
+        # otherwise.
         expected = most_frequent[lead > 0.34]
         assert np.mean(predicted[expected.index] == expected) >= 0.9
     else:
@@ -263,9 +266,8 @@ def test_one_seed_gives_the_same_bytes_and_another_seed_a_similar_model(
         predicted.append(predict(fit.script, tmp_path, *flags, pairs=fit.asked))
         written.append((tmp_path / f"submission_task_{fit.task}.csv").read_bytes())
     assert written[0] == written[1]
-    # The models with two seeds agree on at least 0.96 of the 2,331 predictions, those of boosting
-    # on 0.87. These shares have standard errors of 0.004 and 0.007. Each limit is four of them
-    # lower.
+    # With two seeds, a model agrees on at least 0.96 of the 2,331 predictions, and boosting on
+    # 0.87. These shares have standard errors of 0.004 and 0.007. Each limit is four of them lower.
     least = 0.84 if fit.name == "gradient_boosting" else 0.94
     agreement = np.mean(predicted[1] == predicted[2])
     assert least < agreement < 1
@@ -332,7 +334,7 @@ def test_few_or_uniform_answers_are_enough(
 
 FEW = "train.csv: holds 90 right and 60 wrong answers, expected at least 100 of each"
 AT_LEAST_1 = "--dimensions and --iterations must be at least 1"
-# A sample model with flags that it refuses, and the reason that it gives.
+# A sample model with flags that it refuses, and the reason in its message.
 REFUSED = {
     "matrix_factorization --dimensions 0": AT_LEAST_1,
     "matrix_factorization --iterations 0": AT_LEAST_1,
@@ -380,7 +382,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 @pytest.mark.parametrize("script", each_script(STEPWISE))
 def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -> None:
-    """The prediction of the interrupted script is better than the majority model's.
+    """The interrupted script predicts better than the majority model.
 
     The script runs in a terminal, because only then it shows a progress bar.
     """
@@ -426,7 +428,7 @@ def find_known_questions(name: str, kit: Path, answers: pd.DataFrame) -> set[int
 
 @pytest.mark.parametrize("script", each_script(RANKINGS))
 def test_every_question_gets_one_rank(script: str, simulated_kit: Path, tmp_path: Path) -> None:
-    """Questions of which a model knows nothing get the last ranks, by QuestionId."""
+    """Questions of which a model knows nothing get the last ranks, in the order of QuestionId."""
     name = short_name(script)
     template = pd.read_csv(simulated_kit / "submission_templates/submission_task_3.csv")
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
@@ -467,6 +469,6 @@ def test_every_question_gets_one_rank(script: str, simulated_kit: Path, tmp_path
     assert submission.QuestionId.equals(template.QuestionId)
     assert sorted(submission.ranking) == list(range(1, len(template) + 1))
     unknown = {*template.QuestionId} - find_known_questions(name, simulated_kit, answers)
-    # From the last rank upwards.
+    # The questions with the last ranks, the very last one first.
     last = submission.nlargest(len(unknown), "ranking").QuestionId
     assert last.tolist() == sorted(unknown, reverse=True)

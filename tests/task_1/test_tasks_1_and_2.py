@@ -14,7 +14,7 @@ from sample_blocks import needs_blocks
 
 
 def read_score(folder: Path, task: int, end: str = "") -> float:
-    """Return the score in a text file; `end` is `_public`, `_private` or `_own` for a phase."""
+    """Return the score in a text file; `end` is `_public`, `_private`, `_own` or empty."""
     return float((folder / f"scores_task_{task}{end}.txt").read_text().removeprefix("score:"))
 
 
@@ -56,7 +56,7 @@ def shared(
     simulated_kit: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Submitted:
-    """Run the majority model of task 1, or of task 2, on the official template."""
+    """Run the majority model of task 1, or of task 2, on the template for both phases."""
     folder = tmp_path_factory.mktemp("submitted")
     command = [f"task_{request.param}/sample_model_majority.py", "--output_dir", folder]
     succeeds(command, kit=simulated_kit)
@@ -90,7 +90,7 @@ def test_the_zip_holds_the_official_name_whatever_the_file_is_called(submitted: 
     ("phase", "name"), [("public", "submission_task_{}.csv"), ("private", "my_idea.zip")]
 )
 def test_only_rows_of_the_phase_are_scored(submitted: Submitted, phase: str, name: str) -> None:
-    """A submission holds the pairs of both phases; those of the other phase are ignored.
+    """A submission holds the pairs of both phases, and the other phase's pairs are ignored.
 
     It is scored from the CSV file or from the zip, whatever their names.
     """
@@ -183,7 +183,7 @@ def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: in
     answers = answers_frame([1, 2] * 4, [7, 7, 8, 8, 9, 9, 10, 10], is_right, *options)
     answers.to_csv(mine / "answers.csv", index=False)
     (mine / "pairs.csv").write_text("UserId,QuestionId\n91,8\n92,7\n91,9\n91,11\n")
-    # The guesses are the answers in reverse order, but the guess of the first answer is wrong. So
+    # The rows of the guesses are in reverse order. Only the guess of the first answer is wrong, so
     # seven of the eight guesses are right.
     wrong_guess = {1: 0, 2: 1}[task]
     guesses = answers.assign(**{column: answers[column].where(answers.index > 0, wrong_guess)})
@@ -220,7 +220,7 @@ def test_real_answers_are_predicted_above_chance(
     ):
         succeeds(f"task_{task}/{command}".split(), kit=kit)
     # The score is above chance, even in the sample, which has only about two answers to a question.
-    # It is below the scores of the best models.
+    # The score is below 0.7, the scores of the best models.
     scores = kit / "data/test_output"
     assert {1: 0.55, 2: 0.35}[task] < read_score(scores, task) < 0.7
     page = (scores / f"scores_task_{task}.html").read_text()

@@ -58,7 +58,7 @@ def pairs_of(page: Path) -> np.ndarray:
 
 @pytest.fixture
 def ask(simulated_kit: Path, tmp_path: Path) -> Ask:
-    """Return a function that writes the page and returns its pairs."""
+    """Return a function that writes the page for experts and returns the pairs on it."""
 
     def pairs(*flags: object) -> np.ndarray:
         succeeds([JUDGE, "--output_dir", tmp_path, *flags], kit=simulated_kit)
@@ -137,14 +137,14 @@ def test_the_pairs_of_a_phase_are_those_of_its_panel_with_the_same_sides(
 def test_between_two_rankings_there_are_only_pairs_on_which_they_disagree(
     ask: Ask, rankings: dict[str, Path]
 ) -> None:
-    """More pairs are requested than exist, so that the page asks for all that exist."""
+    """More pairs are requested than exist, so that the page asks for all existing pairs."""
     files = [folder / "submission_task_3.csv" for folder in rankings.values()]
     pairs = ask("--between", *files, "--n_pairs", 1_000_000)
     rank_by_entropy = read_rank(rankings["entropy"])
     rank_by_chance = read_rank(rankings["random"])
 
     def rankings_disagree(first: int, second: int) -> bool:
-        """Return whether another of the two questions is better in each of the rankings."""
+        """Return whether each of the rankings prefers another one of the two questions."""
         first_is_better_by_entropy = rank_by_entropy[first] < rank_by_entropy[second]
         first_is_better_by_chance = rank_by_chance[first] < rank_by_chance[second]
         return bool(first_is_better_by_entropy != first_is_better_by_chance)
@@ -169,7 +169,7 @@ def test_two_equal_rankings_have_no_pair_to_judge(
 
 
 def read_without_scripts(path: Path, links: list[str]) -> Page:
-    """Read a page whose scripts are left out; it may refer to `links` and to nothing else."""
+    """Read a page without its scripts; its only links may be `links`."""
     html = path.read_text(encoding="utf-8")
     return read_page(re.sub("<script.*?</script>", "", html, flags=re.DOTALL), links)
 
@@ -182,7 +182,6 @@ def test_the_page_links_to_images_and_to_nothing_else(simulated_kit: Path, tmp_p
     page = read_without_scripts(path, links)
     shown = [reference for reference in page.references if reference != "data:,"]
     assert len(shown) == len(np.unique(pairs_of(path)))
-    # No address on the network, and no image embedded.
     html = path.read_text(encoding="utf-8")
     assert not re.search(r"https?:|data:image", html.replace("http://www.w3.org/2000/svg", ""))
 
@@ -258,7 +257,7 @@ def judge_before_break(tab: Tab, meant: list[int]) -> dict[str, str]:
 
 
 def judge_after_break(tab: Tab, meant: list[int]) -> dict[str, str]:
-    """Judge the other pairs; return the page before and after."""
+    """Judge the remaining pairs; return the page's text before and after."""
     texts = {"resumed": tab.text()}
     for side in meant[N_PAIRS_BEFORE_BREAK:]:
         choose(tab, side, by_key=True)
@@ -363,7 +362,7 @@ def test_the_evaluation_scores_rankings_by_the_saved_panel(
     assert (tmp_path / "scores_task_3_own.txt").read_text() == f"score:{share}\n"
     page = read_page((tmp_path / "scores_task_3_own.html").read_text(encoding="utf-8"))
     assert "From simulated answers." in page.text
-    # A single expert agrees with nobody else.
+    # With a single expert, there is no agreement among experts to show.
     assert "Agreement among the experts" not in page.headings
 
 
@@ -371,7 +370,7 @@ def test_the_evaluation_scores_rankings_by_the_saved_panel(
 def test_nothing_is_saved_without_a_judgement_and_the_name_of_an_expert(
     simulated_kit: Path, tmp_path: Path
 ) -> None:
-    """The name becomes a column of the saved file, so it must not be that of another column."""
+    """The expert's name becomes a column of the saved file, so no other column may have it."""
     succeeds([JUDGE, "--output_dir", tmp_path], kit=simulated_kit)
     with open_browser(tmp_path / "profile", tmp_path / "saved") as tab:
         tab.open(tmp_path / "judge.html")
@@ -436,7 +435,7 @@ def test_another_expert_can_judge_the_same_pairs_in_the_same_browser(
         tab.click("choose-2")
 
         def restart(*, confirm: bool) -> str:
-            """Start anew, answer the page's question whether to do so, and return the name."""
+            """Press "start anew", confirm or not, and return the expert's name that remains."""
             tab.run(f"window.confirm = () => {str(confirm).lower()}")
             tab.click("restart")
             tab.open(tmp_path / "judge.html")
@@ -536,10 +535,11 @@ def test_kappa_is_that_of_scikit_learn_over_the_pairs_that_both_judged() -> None
 
 @pytest.mark.parametrize("share_left", [0.5, 0.7])
 def test_the_interval_of_kappa_holds_its_true_value(share_left: float) -> None:
-    """The second expert copies the first with probability 0.5, and otherwise judges alone.
+    """The interval of kappa contains the true kappa, 0.5, in at least 95 % of simulated panels.
 
-    The true kappa is then 0.5. Of 1,000 intervals, 95 % or more should hold it: fewer than 930 have
-    a probability below 0.005 by the binomial distribution.
+    The second expert copies the first with probability 0.5, and otherwise judges alone. The true
+    kappa is then 0.5. If 95 % of 1,000 intervals should hold it, fewer than 930 have a probability
+    below 0.005 (binomial distribution).
     """
     rng = np.random.default_rng(0)
 
@@ -566,7 +566,7 @@ def test_kappa_of_experts_who_always_agree_is_1_with_an_interval() -> None:
 
 
 def test_kappa_of_experts_who_always_choose_the_left_is_unknown() -> None:
-    """Such experts would agree by chance alone, too."""
+    """Two experts who always choose the left question would agree by chance alone."""
     always_left = pd.Series([1.0] * 6)
     two = expert_agreement.compare_two("A", "B", always_left, always_left)
     assert two.agreement == 1
@@ -601,8 +601,8 @@ def test_the_page_of_a_score_compares_every_two_experts(
 
 
 NO_JUDGEMENT = np.nan
-# Whether experts A and B agree with two rankings on seven pairs: A with the first ranking, B with
-# the first, A with the second, B with the second.
+# Whether experts A and B agree with two rankings on seven pairs: the columns are A with the first
+# ranking, B with the first, A with the second, B with the second.
 AGREEMENT_BY_PAIR = pd.DataFrame(
     [
         # Both experts are for the first ranking.
@@ -632,7 +632,8 @@ def with_first_and_second(pairs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFra
 
 def test_only_pairs_on_which_two_rankings_disagree_count_each_once() -> None:
     contest = expert_agreement.contest(*with_first_and_second(AGREEMENT_BY_PAIR))
-    # Pairs 0, 1, 2 and 5. Most experts are for the first ranking on pair 0, for the second on 2.
+    # The rankings disagree on the pairs 0, 1, 2 and 5. Most experts are for the first ranking on
+    # pair 0, and for the second ranking on pair 2.
     assert contest.n_pairs == 4
     assert contest.n_first == 1
     assert contest.n_second == 1
@@ -677,7 +678,7 @@ def test_without_pairs_nobody_knows_how_many_are_needed() -> None:
 
 
 def power_of_sign_test(n: int, share: float) -> float:
-    """Return the probability that n pairs tell rankings apart, if the first wins this share."""
+    """Return the probability that n pairs tell rankings apart, if the first one wins `share`."""
     power = 0.0
     for n_first in range(n + 1):
         if expert_agreement.sign_test(n_first, n) <= 0.05:

@@ -1,4 +1,4 @@
-"""Features of a question's quality: worked examples, other implementations and real answers."""
+"""Features of a question's quality equal worked examples and other implementations."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,7 +170,7 @@ def with_distractors() -> qf.QuestionAnswers:
     options_of_weak = [2, 1, 2, 2, 2, 2, 2, 2]
     options_of_able = [1, 3, 1, 1, 1, 1, 1, 1]
     options_of_exception = [4, 3, 1, 1, 1, 1, 1, 1]
-    # Able students have the lower ids, so that students by id are not in the order of ability.
+    # Able students have the lower ids, so that the order of ids is not the order of abilities.
     options = [options_of_exception] + [options_of_able] * 19 + [options_of_weak] * 20
     rows = []
     for student, options_of_student in enumerate(options):
@@ -195,7 +195,7 @@ def test_the_worst_distractor_is_the_one_that_able_students_choose(
 def test_options_are_counted_in_quarters_of_the_students_by_ability(
     with_distractors: qf.QuestionAnswers,
 ) -> None:
-    """The weakest quarter comes first."""
+    """The students are divided into quarters by ability; the weakest quarter comes first."""
     quarters = [[0, 10, 0, 0], [0, 10, 0, 0], [9, 0, 0, 1], [10, 0, 0, 0]]
     assert qf.option_counts_by_ability(with_distractors, question=0).tolist() == quarters
     assert not qf.option_counts_by_ability(with_distractors, question=99).any()
@@ -230,7 +230,7 @@ def test_features_of_confidence_by_hand(
 
 @dataclass(frozen=True)
 class Rates:
-    """Answers to 200 questions with known rates of right answers."""
+    """Simulated answers to 200 questions whose rates of right answers are known."""
 
     data: qf.QuestionAnswers
     # The true rate of right answers to each question.
@@ -262,7 +262,7 @@ def test_shrinking_brings_values_closer_to_the_truth(rates: Rates) -> None:
 def test_a_value_is_shrunk_by_its_reliability(rates: Rates) -> None:
     """The distance from the mean is multiplied by the reliability.
 
-    The reliability is the share of the variance of a value that is due to the true values, not to
+    The reliability is the share of a value's variance that comes from the true values and not from
     chance. The more answers, the greater the reliability.
     """
     raw = qf.correct_rate(rates.data)
@@ -273,9 +273,9 @@ def test_a_value_is_shrunk_by_its_reliability(rates: Rates) -> None:
     # The variance of a share of n right answers, each right with probability p, is p (1 - p) / n.
     variance_by_chance = np.mean(rates.truth * (1 - rates.truth)) / rates.n_answers
     reliability = variance / (variance + variance_by_chance)
-    # A small distance from the mean would make the quotient of two distances inexact. The mean of
-    # the 200 true rates, whose standard deviation is 0.13, has a standard error of
-    # 0.13 / √200 = 0.009, at most a tenth of a distance above 0.1.
+    # The quotient of two distances from the mean is inexact if the distances are small. The mean of
+    # the 200 true rates, whose standard deviation is 0.13, has a standard error of 0.13 / √200 =
+    # 0.009, at most a tenth of a distance above 0.1.
     is_far = np.abs(raw - mean) > 0.1
     distance = (raw - mean)[is_far]
     shrunk_distance = (value - mean)[is_far]
@@ -283,7 +283,7 @@ def test_a_value_is_shrunk_by_its_reliability(rates: Rates) -> None:
 
 
 def test_shrinking_twice_gives_the_same_values(rates: Rates) -> None:
-    """Shrinking divides the students into random halves, which depend on the seed alone."""
+    """Shrinking divides students into random halves; the seed alone decides which."""
     first = qf.shrink(qf.FEATURES["correct_rate"], rates.data)
     second = qf.shrink(qf.FEATURES["correct_rate"], rates.data)
     assert np.array_equal(first, second)

@@ -91,7 +91,7 @@ def test_only_the_page_of_a_question_links_to_its_image(
 def test_the_page_of_a_ranking_shows_the_best_and_the_worst_questions(
     simulated_kit: Path, ranked: Path, pages: dict[str, Page]
 ) -> None:
-    """Each of these questions has a page too. Questions without answers are not shown."""
+    """Each of these questions has a page too. Questions without answers are left out."""
     ranking = read_ranking(ranked)
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
     by_question = answers.groupby("QuestionId")
@@ -165,8 +165,8 @@ def test_the_page_of_a_question_shows_who_chose_what_by_ability(
 ) -> None:
     """The students who answered the question are divided into quarters, the weakest first.
 
-    A bar stands for an option and a quarter. Its title is such as "option 2, right, 4: 81%": 81 %
-    of the ablest quarter chose option 2.
+    Each bar shows how many students of a quarter chose an option. For example, the title "option 2,
+    right, 4: 81%" means that 81 % of the ablest quarter chose option 2.
     """
     options_shown = []
     quarters_shown = []
@@ -297,7 +297,7 @@ def test_without_metadata_the_subjects_are_unknown(few_answers: dict[str, Page])
     ("question", "n_grey_quarters"),
     [
         pytest.param(7, 4, id="12 answers"),
-        # One of the four quarters has only 19 of the 79 answers.
+        # One of the four quarters has only 19 of the 79 answers, so its bars are grey.
         pytest.param(8, 1, id="79 answers"),
         pytest.param(9, 0, id="80 answers"),
     ],
@@ -305,14 +305,14 @@ def test_without_metadata_the_subjects_are_unknown(few_answers: dict[str, Page])
 def test_bars_of_a_quarter_with_fewer_than_20_answers_are_grey(
     few_answers: dict[str, Page], question: int, n_grey_quarters: int
 ) -> None:
-    """A bar in the chart of a question stands for an option and a quarter of the students.
+    """A bar is grey if its quarter of the students has fewer than 20 answers.
 
-    The students who answered the question are divided into quarters by their ability.
+    A bar stands for an option and a quarter of the students, whom ability divides into quarters.
     """
     page = few_answers[f"question_{question}"]
     styles = [style for chart in page.charts for style in chart.styles]
     n_grey_bars = sum("var(--line)" in style for style in styles)
-    # Students choose only two options, so that each quarter has two bars.
+    # Students here choose only two of the options, so that each quarter has two bars.
     assert n_grey_bars == 2 * n_grey_quarters
     assert (LEGEND in page.text) == (n_grey_quarters > 0)
 

@@ -1,4 +1,4 @@
-"""Rankings of task 3, made and scored as by a user: sample models, evaluation, comparison."""
+"""Rankings of task 3, made and scored as a user does: sample models, evaluation, comparison."""
 
 import json
 import re
@@ -72,8 +72,8 @@ def test_confidence_ranks_by_the_mean_confidence(
     stated = answers.merge(metadata.dropna(subset=["AnswerId", "Confidence"]), on="AnswerId")
     confidence = stated.groupby("QuestionId").Confidence
     # The model shrinks the means of questions with few stated confidences, so that the order of
-    # these questions changes. The order of the half of the questions with most of them hardly
-    # changes.
+    # these questions changes. The order of the questions with many stated confidences hardly
+    # changes: half of all questions.
     is_well_known = confidence.size() >= confidence.size().median()
     assert correlation(rank("confidence"), confidence.mean()[is_well_known]) < -0.8
 
@@ -99,7 +99,7 @@ def test_rank_average_puts_questions_with_few_subjects_first(
     questions["n_subjects"] = questions.SubjectId.str.count(",")
     expected = questions.sort_values(["n_subjects", "QuestionId"]).QuestionId
     ranked = rank("rank_average", "--features", "number_of_subjects").sort_values().index
-    # Questions without answers are ranked apart.
+    # Questions without answers rank after all others, so they are left out here.
     answered = {*answers.QuestionId}
     ranked_and_answered = [question for question in ranked if question in answered]
     expected_and_answered = [question for question in expected if question in answered]
@@ -120,7 +120,7 @@ def test_the_rank_average_puts_a_question_last_whose_feature_is_nan(
     table.to_csv(tmp_path / "train.csv", index=False)
     files = ["--input_dir", tmp_path, "--train_data", "train.csv"]
     ranking = rank("rank_average", *files, "--features", "point_biserial")
-    # Six questions are answered. The others in the template have no answers and rank after them.
+    # Questions 0 to 5 have answers, so they take the ranks 1 to 6. Question 0 is the last of these.
     assert ranking.loc[0] == 6
     assert sorted(ranking.loc[range(1, 6)]) == [1, 2, 3, 4, 5]
 
@@ -151,15 +151,19 @@ def test_the_questions_that_depend_on_ability_rank_first(
 
 @needs_blocks("task_3/sample_model_matrix_factorization.py")
 def test_an_answer_tells_most_if_half_the_students_are_right_and_abilities_decide() -> None:
-    """A row of `questions` is a question: its easiness, and its loadings on two abilities."""
+    """An answer tells most if half of the students are right and abilities decide.
+
+    A row of `questions` holds a question's easiness and its loadings on two abilities.
+    """
     questions = np.array(
         [
-            # Abilities do not matter.
+            # "nothing": loadings of 0, so abilities do not matter.
             [0, 0, 0],
-            # Half of the students are right; abilities matter little, and then much.
+            # "some" and "most": half of the students are right. The loadings are small, and then
+            # large.
             [0, 0.6, 0.8],
             [0, 1.2, 1.6],
-            # Most students are right; nearly all are.
+            # "less" and "almost nothing": most students are right, and then nearly all.
             [2, 1.2, 1.6],
             [9, 0.6, 0.8],
         ]
@@ -224,7 +228,7 @@ def test_metadata_that_a_feature_needs_must_be_there(
 def test_metadata_of_the_default_answers_are_not_used_for_other_answers(
     simulated_kit: Path, rank: Rank, tmp_path: Path, answers: pd.DataFrame
 ) -> None:
-    """With --input_dir, a model that needs metadata asks for --metadata_dir, others run."""
+    """With --input_dir, models that need metadata ask for --metadata_dir; other models run."""
     answers.to_csv(tmp_path / "train_task_3_4.csv", index=False)
     command = ["task_3/sample_model_confidence.py", "--input_dir", tmp_path]
     assert fails([*command, "--output_dir", tmp_path / "out"], kit=simulated_kit) == (
@@ -329,7 +333,7 @@ def test_files_that_hold_no_judgements_of_these_questions_are_refused(
 
 
 # The judgements in `PAIRS`, with some cells empty. Ann has not judged the first pair, on which she
-# would have agreed with the ranking. Two more experts have judged nothing.
+# would have agreed with the ranking. The last two experts have judged nothing.
 WITH_EMPTY_JUDGEMENTS = """,Unnamed: 0,left,right,Ann,Ben T.,3,T4_MQ,X
 0,0,124,10029,,1,1,,
 1,1,13001,9115,1,1,2,,
@@ -341,7 +345,7 @@ WITH_EMPTY_JUDGEMENTS = """,Unnamed: 0,left,right,Ann,Ben T.,3,T4_MQ,X
 
 @dataclass(frozen=True)
 class Score:
-    """The score of `RANKING`, as it is told."""
+    """The score of `RANKING` on the terminal, in the text file and on the page."""
 
     # The printed line of each expert.
     lines: list[str]
@@ -352,7 +356,7 @@ class Score:
 
 @pytest.fixture
 def score_with_empty(write: Write, judged: list[object], tmp_path: Path) -> Callable[..., Score]:
-    """Return a function that scores `RANKING`, with flags, where some judgements are empty."""
+    """Return a function that scores `RANKING` by `WITH_EMPTY_JUDGEMENTS`, with further flags."""
     write("pairs.csv", WITH_EMPTY_JUDGEMENTS)
 
     def score(*flags: str) -> Score:
@@ -425,9 +429,10 @@ class Evaluated:
     score: float
     # The experts' judgements: 1 if the left question is better, 2 if the right one is.
     votes: pd.DataFrame
-    # The two questions of each pair, shape (2, pairs).
+    # The left and the right question of each pair, shape (2, pairs).
     questions: np.ndarray
-    # Whether each expert agrees with the ranking on each pair; NaN where the pair is not judged.
+    # Whether each expert (column) agrees with the ranking on each pair (row); NaN without a
+    # judgement.
     agrees: pd.DataFrame
 
     @property
@@ -474,7 +479,7 @@ def test_the_agreement_with_every_expert_is_printed(evaluated: Evaluated) -> Non
 
 
 def test_the_intervals_are_those_of_resampled_pairs(evaluated: Evaluated) -> None:
-    """They are bootstrap intervals of the mean agreement and of the best expert's agreement."""
+    """The intervals are bootstrap intervals of the mean and of the best agreement."""
     # Draw 25 of the 25 pairs with replacement, 4,000 times.
     pairs = np.random.default_rng(5).integers(0, 25, (4_000, 25))
     # The agreement with each expert over the pairs of a draw, shape (draws, experts).
@@ -603,16 +608,16 @@ class HalvesCompared:
 def halves_compared(
     shared_halved_kit: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> HalvesCompared:
-    """Rank by the first half, and let the evaluation rank by the second half and compare.
+    """Rank by the first half of the students, and let the evaluation compare with the second.
 
-    The expected ranking by a half is that of the model if it reads the file of that half.
+    The expected figures compare two runs of the same model, one on the file of each half.
     """
     folder = tmp_path_factory.mktemp("compared")
     kit = Path(shutil.copytree(shared_halved_kit, folder / "kit"))
     model = ["task_3/sample_model_rank_average.py", "--features", "correct_rate", "option_entropy"]
 
     def rank_by(name: str) -> pd.Series:
-        """Return the model's ranking by a file of answers."""
+        """Return the model's ranking by the answers in a file."""
         flags = ["--input_dir", kit / "data/test_input", "--train_data", name]
         succeeds([*model, *flags, "--output_dir", folder], kit=kit)
         return pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId").ranking
@@ -699,7 +704,7 @@ def test_random_rankings_by_two_halves_are_uncorrelated(halved_kit: Path) -> Non
 def test_the_evaluation_never_runs_a_script_outside_task_3(halved_kit: Path) -> None:
     """The record beside a submission names the script that the evaluation runs again.
 
-    Whoever wrote the submission may have written any script into the record.
+    A forged record could name any script.
     """
     succeeds(["task_3/sample_model_entropy.py", "--local"], kit=halved_kit)
     path = halved_kit / "data/test_output/test_submission_task_3.json"
@@ -767,8 +772,8 @@ def write_rankings_of_all_students(real_data: Path, folder: Path) -> list[Path]:
     stats = pd.read_csv(file, index_col="QuestionId")
     questions = pd.read_csv(folder / "submission_task_3.csv").QuestionId
     rate = (stats.NumCorrect / stats.NumAnswers).reindex(questions.sort_values())
-    # The entropy of right and wrong falls with the distance of the rate from 1/2, so that it orders
-    # the questions like minus this distance.
+    # The entropy of a rate falls with the rate's distance from 1/2. So minus this distance orders
+    # the questions in the same way.
     value_by_feature = {"correct_rate": rate, "correct_entropy": -(rate - 0.5).abs()}
     paths = []
     for name, value in value_by_feature.items():
@@ -810,7 +815,7 @@ def real_comparison(
         if line.startswith("| "):
             name = line.removeprefix("| ").split(" |")[0]
             lines[name] = line
-    # The script names a ranking by its path, the page by the name of its file.
+    # The printed table names a ranking by its path, and the page of measurements by its file name.
     for path in rankings:
         line = lines.pop(str(path))
         lines[path.name] = line.replace(str(path), path.name)

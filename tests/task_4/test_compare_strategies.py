@@ -45,7 +45,7 @@ def compare(split_kit: Path, tmp_path: Path) -> Compare:
 
 
 def figures(page: Page, caption: str, rule: int = 0) -> pd.DataFrame:
-    """Return a table of figures by strategy; the columns have the page's headings.
+    """Return a table of figures, a row for each strategy; the columns have the page's headings.
 
     The page has the table once for each rule: `rule` is 0 for games in which targets may not be
     asked, and 1 for games in which they may.
@@ -58,7 +58,7 @@ def figures(page: Page, caption: str, rule: int = 0) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of all strategies by two rules: targets may not be asked, and they may."""
+    """A comparison of all strategies by two rules: targets may be asked, or may not."""
 
     output: str
     page: Page
@@ -97,8 +97,8 @@ def test_every_strategy_has_an_accuracy_auc_and_log_loss(comparison: Comparison,
 def test_the_use_of_questions_is_shown_in_shares(comparison: Comparison, rule: int) -> None:
     """Exposure is the largest share of students who are asked the same question.
 
-    Overlap is the mean share of questions that two students have in common: it is at most the
-    exposure. Bank is the share of all questions that are asked of anybody.
+    Overlap is the mean share of questions that two students have in common, and at most the
+    exposure. Bank is the share of questions that are asked of any student.
     """
     use = figures(comparison.page, "Largest", rule)
     exposure = use["exposure 10"]
@@ -155,7 +155,7 @@ TWO = ["--strategies", "most_popular", OWN, "--masks", 1, "--questions"]
 def test_only_the_strategies_named_are_played_and_runs_repeat(compare: Compare) -> None:
     first, _ = compare(*TWO, 5)
     second, _ = compare(*TWO, 5)
-    # The times at the end differ.
+    # The output ends with the times of both runs, which differ.
     assert second.split("Time")[0] == first.split("Time")[0]
     assert "eddi" not in first
 
@@ -215,7 +215,7 @@ def test_functions_added_to_strategies_py_are_compared(
 def test_a_comparison_without_the_kits_own_strategy_has_no_table_of_its_lead(
     compare: Compare,
 ) -> None:
-    """Otherwise the output says how far the kit's own strategy is ahead of the others."""
+    """With it, the output says how far the kit's own strategy is ahead of the others."""
     printed, _ = compare("--questions", 3, "--masks", 1, "--strategies", "random")
     assert "ahead" not in printed
 
@@ -228,7 +228,7 @@ def test_a_comparison_without_the_kits_own_strategy_has_no_table_of_its_lead(
             "--input_dir data/train_data --train_data train_task_3_4.csv",
             r"train_task_3_4.csv: holds UserId \d+ of .*valid_task_4.csv \(40 such students\)",
         ),
-        # No game is played if the page cannot be written.
+        # The script refuses an output folder that is a file, before it plays any game.
         ("--questions 500 --output_dir data/README.md", r"README.md: is no folder"),
     ],
 )
@@ -257,11 +257,11 @@ SHORT = ["--phase", "public", "--questions", 3, "--strategies", "random"]
 
 @dataclass(frozen=True)
 class UnknownData:
-    """Two folders with answers of unknown origin, and the record that would make them official."""
+    """Answers of unknown origin in two folders, and the record that would make them official."""
 
     train_data: Path
     test_data: Path
-    # The record as data/download.py writes it, which is not there yet.
+    # The path of the record that data/download.py writes. The file does not exist yet.
     record: Path
     record_text: str
 

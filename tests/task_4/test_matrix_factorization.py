@@ -87,7 +87,7 @@ def test_probabilities_lie_between_0_and_1() -> None:
 
 @pytest.mark.parametrize("n_questions", [15, 25])
 def test_fewer_or_more_questions_do_not_change_predictions_of_the_others(n_questions: int) -> None:
-    """A new question is predicted like an average one, and its answer tells nothing."""
+    """A new question is predicted like an average one, and its answer changes no prediction."""
     model = random_model(seed=7)
     n_known = min(n_questions, N_QUESTIONS)
     revealed = np.zeros((1, n_questions), bool)
@@ -127,7 +127,7 @@ def test_training_recovers_the_parameters_of_the_questions() -> None:
     # covariances of the answers. These have a standard deviation of 0.008. The sample covariance of
     # two questions has a standard error of 0.25 / √2,000 = 0.006. So the sample covariances have a
     # correlation of 1 / √(1 + (0.006 / 0.008)²) = 0.8 with the true ones. The model has fewer
-    # parameters than there are covariances, and must do better.
+    # parameters than there are covariances, so its covariances must correlate more.
     pairs = np.triu_indices(40, 1)
     fitted_covariance = (fitted.loading @ fitted.loading.T)[pairs]
     true_covariance = (loading @ loading.T)[pairs]

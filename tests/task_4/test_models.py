@@ -11,8 +11,8 @@ from task_4_models import as_answers, full_model, load_package, plain_model
 
 PACKAGE, TRAIN = load_package("item_response", "train_model")
 (PARTIAL_VAE,) = load_package("pytorch")
-# If targets may be asked, the reward of a question contains this times the probability that the
-# answer to the question itself is predicted wrongly.
+# If targets may be asked, the reward of a question includes the probability that its answer is
+# predicted wrongly, multiplied by this weight.
 UNCERTAINTY_WEIGHT = 20
 
 
@@ -50,9 +50,9 @@ def test_training_recovers_the_parameters_of_the_questions() -> None:
     fitted_covariance = fitted.slopes @ fitted.slopes.T
     true_covariance = true_model.slopes @ true_model.slopes.T
     correlation = np.corrcoef(fitted_covariance.ravel(), true_covariance.ravel())[0, 1]
-    # A slope has a standard error of 1 / √(1,000 · 0.15) = 0.08, and the slopes have a standard
-    # deviation of 0.6. For products of two slopes, the expected correlation is about
-    # 1 - (0.08 / 0.6)² = 0.98.
+    # A slope has a standard error of 1 / √(1,000 · 0.15) = 0.08, where 0.15 is the information of
+    # an answer. The slopes have a standard deviation of 0.6. For products of two slopes, the
+    # expected correlation is about 1 - (0.08 / 0.6)² = 0.98.
     assert correlation > 0.95
 
 
@@ -103,7 +103,7 @@ def partial_vae(n: int, completion: float) -> Any:
 
 
 def infer_from_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
-    """Infer from which questions a student has answered, with the formulas of both packages.
+    """Infer abilities and targets from which questions a student has answered.
 
     Parameters
     ----------
@@ -125,7 +125,8 @@ def infer_from_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
     mask_mean = np.asarray(model.mask_mean, float)
     mask_weights = np.asarray(model.mask_weights, float)
 
-    # The probability that there is an answer outside the mask; below 0.3, it counts as 0.
+    # The probability that a student has also answered a question outside the mask; below 0.3 it
+    # counts as 0.
     hidden = np.where(mask, 0, mask @ completion).clip(max=1)
     hidden[hidden < 0.3] = 0
     # If hardly any answer seems to be hidden, the targets are among the answers of the mask.
@@ -197,8 +198,8 @@ def test_fewer_or_more_questions_do_not_change_predictions_of_the_others(name: s
     assert fewer[0] == pytest.approx(all_questions[0, :25], abs=1e-5)
     assert more[0, :30] == pytest.approx(all_questions[0], abs=1e-5)
 
-    # An answer to a new question tells nothing about other questions. So all predictions for
-    # student 1 are those for student 2, except that the wrong answer itself is known.
+    # An answer to a new question tells nothing about other questions. So student 1 gets the
+    # predictions of student 2, except for the known wrong answer.
     assert more[1] == pytest.approx([*more[2, :-1], 0], abs=1e-5)
 
     # A new question has the mean intercept. Both models have a guessing probability of 0.2.
@@ -219,7 +220,8 @@ class Beginning(NamedTuple):
 def begin(name: str, targets_may_be_asked: bool) -> Beginning:
     """Return six students whose posterior is that of a package, before any answer.
 
-    Checks that the posterior infers the same from the askable questions as `infer_from_mask`.
+    The function also checks the posterior's weights, means and conclusion against
+    `infer_from_mask`.
     """
     package = PACKAGES[name]
     model = package.make_model(30, 1.4)
@@ -325,7 +327,8 @@ def test_the_partial_vae_selects_the_question_with_the_largest_reward(
             rewards = {question: expected_reward(row, question) for question in askable_questions}
             best = max(rewards.values())
             assert rewards[selected[row]] == pytest.approx(best, rel=0.01)
-            # Most questions are clearly worse, so the assertion above would notice another choice.
+            # Most questions have a clearly lower reward, so the assertion above would notice
+            # another choice.
             assert np.median(list(rewards.values())) < 0.8 * best
 
         # Reveal random answers to the chosen questions.
