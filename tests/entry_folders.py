@@ -34,7 +34,7 @@ def make_setting(folder: Path) -> Setting:
 def with_entry(setting: Setting, **methods: str) -> Setting:
     """Write an entry in which some methods differ from those of the well-behaved one."""
     code = WELL_BEHAVED
-    # `seen, outcome, *rest` fits every method, whether the game passes two arguments or three.
+    # Every method gets the first two of these arguments, or all three.
     for name, body in methods.items():
         code += "\nclass Submission(Submission):\n"
         code += f"    def {name}(self, masked_data=0, masked_binary_data=0, can_query=0):\n"

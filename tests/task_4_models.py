@@ -1,4 +1,4 @@
-"""For tests of the packages in task_4/: their modules, models with known parameters, students."""
+"""Modules, models and students for tests of the packages in task_4/."""
 
 from pathlib import Path
 from types import ModuleType
@@ -38,7 +38,7 @@ def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
         "guessing": np.array(0),
         # The effects of quizzes.
         "quiz_covariance": np.zeros((n_questions, n_questions)),
-        # The model learns nothing about abilities and hidden answers from the answered mask.
+        # The answered mask then tells the model nothing about abilities and hidden answers.
         "mask_mean": np.zeros(n_questions),
         "mask_weights": np.zeros((n_questions, n_dimensions)),
         "completion": np.zeros((n_questions, n_questions)),
@@ -52,7 +52,7 @@ def full_model(package: ModuleType, n_questions: int, seed: int, completion: flo
 
     It has two dimensions of ability, guessing, effects of eight quizzes, and inference from which
     questions a student has answered (the answered mask). With a larger `completion`, the model
-    suspects more hidden answers outside the mask; with 0, none.
+    expects more hidden answers outside the mask; with 0, it expects none.
     """
     rng = np.random.default_rng(seed)
     n = n_questions
@@ -67,8 +67,8 @@ def full_model(package: ModuleType, n_questions: int, seed: int, completion: flo
         # The mean of masks that are divided by the root of their number of answers.
         mask_mean=rng.random(n) / n**0.5,
         mask_weights=rng.normal(0, 0.4, (n, 2)),
-        # The n entries of a column add up to about half of `completion`. A mask times the column is
-        # the probability of a hidden answer.
+        # The n entries of a column add up to about half of `completion`. The product of a mask and
+        # a column is the probability that the answer to the column's question is hidden.
         completion=rng.uniform(0, completion / n, (n, n)),
     )
 

@@ -25,7 +25,7 @@ class Shown:
 
 
 def run_on_terminal(command: Sequence[object], cwd: Path, environment: Mapping[str, str]) -> Shown:
-    """Run Python with a terminal as its output."""
+    """Run Python with a terminal of 80 columns as its output."""
     import pty
     import termios
 
@@ -36,7 +36,8 @@ def run_on_terminal(command: Sequence[object], cwd: Path, environment: Mapping[s
     with subprocess.Popen(words, cwd=cwd, env=env, stdout=its_end, stderr=its_end) as process:
         os.close(its_end)
         written = b""
-        # Linux raises an error at the end, when the process has closed the terminal.
+        # At the end of the output, Linux raises an error, because the process has closed the
+        # terminal.
         with contextlib.suppress(OSError):
             while part := os.read(our_end, 1 << 16):
                 written += part
@@ -59,8 +60,9 @@ def _show(written: str) -> tuple[list[str], list[str]]:
         row += rows_by_move.get(move, 0)
         if row == len(lines):
             lines.append("")
-        # The text replaces the line from its left margin on; the rest of a longer line stays. A
-        # move up keeps the column, but progress bars return to the margin before they write.
+        # The text overwrites the beginning of the line; the rest of a longer line stays. A real
+        # terminal keeps the column in a move up, but progress bars go to column 0 before they
+        # write.
         rest = lines[row][len(text) :]
         lines[row] = text + rest
         texts.append(text)

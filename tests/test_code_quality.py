@@ -28,7 +28,7 @@ def python_files(*folders: str) -> list[Path]:
 
 
 def top_level_imports(path: Path) -> list[str]:
-    """Return the packages that a file imports, without the modules in them, in order."""
+    """Return the packages that a file imports, in order: "numpy" for `import numpy.linalg`."""
     return [name.split(".")[0] for name in imported(path)]
 
 
@@ -74,7 +74,7 @@ SCRIPTS = scripts("data/*", "hosting/*", "task_*/**/*", "related_challenges/*/*"
 def test_every_folder_of_scripts_has_the_same_file_that_finds_the_kit() -> None:
     folders = {path.parent for path in SCRIPTS}
     assert len(folders) == 14
-    # A tool may be started by its path, too.
+    # Tools may be started by their path, like the scripts of the tasks.
     folders.add(ROOT / "tools")
     assert len({(folder / "common.py").read_text(encoding="utf-8") for folder in folders}) == 1
 

@@ -44,7 +44,7 @@ SAMPLES = scripts("task_[123]/sample_model_*", "task_4/*/train_model")
 def test_a_sample_s_header_says_which_arguments_of_the_guide_the_flag_local_stands_for(
     path: Path,
 ) -> None:
-    """In the scripts of the guide, two blocks of default arguments are commented out and in."""
+    """The guide of 2020 switches between local and upload by commenting out default arguments."""
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     blocks = '"Default arguments for local evaluation" with --local, "… for Codalab submission" wi'
     assert f"\nGuide:   {blocks}" in docstring
@@ -54,6 +54,6 @@ def test_a_sample_s_header_says_which_arguments_of_the_guide_the_flag_local_stan
 def test_every_script_defines_build_parser(script: str) -> None:
     """The only exception is quickstart.py, whose parser is in tools/.
 
-    The reason is that even an old Python must be able to read quickstart.py.
+    Even an old Python must be able to read quickstart.py, so it imports as little as possible.
     """
     assert script_runs._defines_build_parser(ROOT / script)

@@ -1,4 +1,4 @@
-"""The list of the kit's files holds every file that the kit uses, and none that a user adds."""
+"""The list of the kit's files holds every file of the kit, and no file that a user adds."""
 
 import os
 import re
@@ -16,7 +16,7 @@ ENTRIES_OF_THE_GUIDE = ("my_idea", "my_ranking", "my_questions")
 
 
 def test_modules_that_the_kit_imports_belong_to_it() -> None:
-    """They lie beside the importing file, or in one of the kit's packages."""
+    """Modules lie beside the importing file, or in one of the kit's packages."""
     files = {*find_kit_files()}
     programs = [path for path in files if path.suffix == ".py"]
     for path in programs:
@@ -73,9 +73,10 @@ def test_files_that_a_user_adds_do_not_belong_to_the_kit(tmp_path: Path) -> None
 
 @pytest.mark.skipif(not os.environ.get("KIT_AS_PUBLISHED"), reason="only .ci/run asks for it")
 def test_the_record_holds_the_marked_blocks_of_all_sample_models() -> None:
-    """Otherwise, tests of changed sample models are skipped: run `python tests/sample_blocks.py`.
+    """If this fails, run `python tests/sample_blocks.py`.
 
-    The record, tests/sample_blocks.json, tells whether a user has edited a marked block.
+    The record, tests/sample_blocks.json, tells whether a user has edited a marked block. Without
+    this test, tests of changed sample models would be skipped.
     """
     recorded = sample_blocks.RECORD.read_text(encoding="utf-8")
     assert recorded == sample_blocks.format_record()

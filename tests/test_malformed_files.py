@@ -40,6 +40,6 @@ def test_malformed_files_are_refused(kit: Path, name: str) -> None:
 
 @pytest.mark.parametrize("command", INPUT_BY_COMMAND, ids=INPUT_BY_COMMAND)
 def test_well_formed_files_are_accepted(kit: Path, command: str) -> None:
-    """Otherwise it would mean nothing that the malformed ones are refused."""
+    """A refusal of malformed files means something only if well-formed files are accepted."""
     done = INPUT_BY_COMMAND[command].run(kit)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Scripts that a notebook calls use their own modules, arguments and names."""
+"""Scripts that a notebook calls use their own modules, arguments and names, not the notebook's."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ TRAIN = "%run task_4/{}/train_model.py --local"
 
 @pytest.fixture
 def kit(split_kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return a kit in which the package task_4/copy has a model that predicts the contrary."""
+    """Return a kit whose package task_4/copy predicts the opposite of task_4/numpy."""
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     copy = Path(shutil.copytree(kit / "task_4/numpy", kit / "task_4/copy"))
     replace(
@@ -39,7 +39,7 @@ def replace(path: Path, old: str, new: str) -> None:
 
 
 def run_cells(kit: Path, *cells: str) -> list[str]:
-    """Run the cells of a notebook in a kernel whose folder is the kit; return what each prints."""
+    """Run the cells of a notebook in a kernel, in the kit's folder; return the output of each."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     client = NotebookClient(
         notebook, timeout=PATIENCE, allow_errors=True, resources={"metadata": {"path": str(kit)}}
@@ -78,7 +78,7 @@ def test_a_script_uses_the_modules_beside_it_also_after_other_scripts_and_edits(
 
 
 def test_a_module_of_another_folder_is_refused(kit: Path) -> None:
-    """The notebook has imported the module itself, or a script without running it to its end."""
+    """The notebook has imported the module, or imported a script but not run it to its end."""
     foreign = f"would use {kit}/task_4/numpy/model.py as its module model, expected "
     imports = "import sys; sys.path.insert(0, 'task_4/numpy'); import model, train_model"
     load = (
@@ -109,7 +109,7 @@ def test_scripts_of_two_kits_do_not_mix(kit: Path, tmp_path: Path) -> None:
     assert "Python uses another copy of the kit than that in " in second
 
 
-# Ways in which a cell calls a sample of task 1 without flags.
+# Code of notebook cells that call a sample of task 1 without flags, each in another way.
 CALLS = [
     "import sys; sys.path.insert(0, 'task_1'); import sample_model_majority as m; m.main()",
     "import runpy; _ = runpy.run_path('task_1/sample_model_majority.py', run_name='__main__')",
@@ -121,7 +121,7 @@ def test_a_script_reads_no_arguments_of_the_kernel_and_is_recorded_by_its_own_na
     kit: Path,
 ) -> None:
     read = "print(open('submissions/submission_task_1.json', encoding='utf-8').read())"
-    # Another script runs first, whose sources and flags are not those of the calls.
+    # Another script runs first. Its sources and flags must not end up in the records of the calls.
     before = "%run task_3/sample_model_entropy.py --output_file first.csv"
     cells = []
     for call in CALLS:
@@ -146,7 +146,7 @@ def test_flags_of_a_script_that_a_cell_runs_are_recorded(kit: Path) -> None:
 
 
 def test_a_cell_that_writes_predictions_itself_is_recorded_as_a_notebook(kit: Path) -> None:
-    """Also if a script has run in the same kernel before."""
+    """The same holds if a script has run in the kernel before."""
     write = (
         "from common import layout, submission\n"
         "from pathlib import Path\n"

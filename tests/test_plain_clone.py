@@ -1,4 +1,4 @@
-"""In a plain clone, scripts can be started in their folders although the kit is not installed."""
+"""In a plain clone, scripts start in their folders without an installed kit."""
 
 import os
 import re
@@ -52,9 +52,9 @@ def run_in(folder: Path, command: Sequence[str], environment: Path) -> Done:
 class GuideCommand(NamedTuple):
     """A command of FROM_THE_GUIDE.md."""
 
-    # The folder in which it runs.
+    # The folder in which the command runs.
     folder: str
-    # The words after `python`.
+    # The script and its flags: the words of the command after `python`.
     words: list[str]
 
 
@@ -95,9 +95,9 @@ def test_the_challenges_texts_work_word_for_word(tiny_kit: Path, bare: Path) -> 
     assert [name for name in WRITTEN_FILES if not (tiny_kit / name).is_file()] == []
 
 
-# Predictions of the local split may lie in two folders. The kit writes them to data/test_output.
-# The guide that came with the challenge lets users write them to data/test_input, beside the
-# local split.
+# There are two folders for predictions of the local split. The kit writes predictions to
+# data/test_output. The guide of the challenge lets users write predictions to data/test_input,
+# beside the local split.
 PREDICTIONS = "test_submission_task_1.csv"
 EVALUATE = ["task_1/local_evaluation.py"]
 
@@ -106,7 +106,7 @@ EVALUATE = ["task_1/local_evaluation.py"]
 def kit_with_two_predictions(split_kit: Path, tmp_path: Path) -> Path:
     """Return a kit with predictions in both folders.
 
-    Those beside the local split are the newer ones, and are the true outcomes.
+    The predictions beside the local split are newer, and all right.
     """
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
@@ -143,7 +143,7 @@ def test_predictions_in_a_folder_that_a_flag_names_are_scored(
     assert "older" not in succeeds(named, kit=kit_with_two_predictions)
 
 
-# By task: a file of true answers, and further flags of the evaluation.
+# For each task: a file of true answers, and further flags of the evaluation.
 TRUE_ANSWERS = {
     1: ("data/test_input/valid_task_1_2.csv", []),
     3: ("data/test_data/quality_response_remapped_public.csv", []),

@@ -14,7 +14,7 @@ CODE_PAGE = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
 
 
 def test_the_longest_cell_fits_a_c_long_of_32_bits() -> None:
-    """Python refuses a larger limit on Windows."""
+    """On Windows, a C long has 32 bits, and Python refuses a larger limit."""
     assert csv.field_size_limit() < 2**31
 
 

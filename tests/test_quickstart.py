@@ -1,4 +1,4 @@
-"""The quickstart, run as a newcomer runs it, but in the environment that runs the tests."""
+"""The quickstart, run as by a newcomer, but in the environment of the tests."""
 
 import ast
 import json
@@ -26,7 +26,7 @@ QUICK = [SPLITS[0], *MAJORITY]
 
 
 class LongFit(NamedTuple):
-    """A fit that takes long, and how it is made quick."""
+    """A fit that takes long, and the change that makes the fit quick."""
 
     file: str
     # The text in the file that makes the fit long, and its replacement.
@@ -55,7 +55,7 @@ def steps(output: str) -> dict[tuple[str, str], str]:
 
     A step is `run`, `done already` or `failed`.
     """
-    # Such as `[2/9] task 1  majority: score 0.6123, 1.2 s`.
+    # A line is for example `[2/9] task 1 majority: score 0.6123, 1.2 s`.
     pattern = r"\] (?:task )?(\w+)  (.*): (?:score [\d.]+, )?(done already|failed|[\d.]+ s)$"
     matches = re.findall(pattern, output, re.MULTILINE)
     return {(task, name): re.sub(r"[\d.]+ s", "run", end) for task, name, end in matches}
@@ -110,7 +110,7 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> 
 
 @dataclass(frozen=True)
 class OnTerminal:
-    """The quickstart as somebody sees it who runs it on a terminal."""
+    """The quickstart as a user sees it on a terminal."""
 
     kit: Path
     # The lines on the terminal at the end.
@@ -124,8 +124,8 @@ def on_terminal(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -
     """Run the quickstart on a terminal, in a kit with a finished environment .venv."""
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("terminal") / "kit"))
     keep_only(kit, "majority")
-    # The quickstart finds the kit and all libraries in .venv, and installs nothing: Python adds
-    # every folder that a .pth file names to its path.
+    # The quickstart finds the kit and all libraries in .venv, and installs nothing, because Python
+    # adds every folder that a .pth file names to its path.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
     (packages,) = kit.glob(".venv/lib/python*/site-packages")
     (packages / "kit.pth").write_text("\n".join(map(str, [kit, *LIBRARIES])))
@@ -212,7 +212,7 @@ def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -
 
 @pytest.mark.slow
 def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> None:
-    """The first run does everything; the second repeats only steps whose data have changed."""
+    """The first run does all steps, and the second repeats only steps whose data have changed."""
     # Two challenges are deleted, the others keep one sample model each.
     kit = copy_kit(tmp_path / "kit")
     related = kit / "related_challenges"
@@ -245,7 +245,7 @@ def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> 
 
 
 # The quickstart trains a package of task 4 on the local split, in a copy of the package's folder.
-# It brings the weights back to the package, unless the user has trained the package on all
+# The quickstart copies the weights to the package, unless the user has trained the package on all
 # students.
 
 
@@ -262,7 +262,8 @@ def test_a_package_is_ready_to_be_played_after_the_quickstart(tiny_kit: Path) ->
     score = run_with_package(tiny_kit)
     evaluate = ["task_4/numpy/local_evaluation.py", "--skip_curve"]
     scored, line, *further = succeeds(evaluate, kit=tiny_kit).splitlines()
-    # The weights were trained in a copy of the package. The line names the package's own script.
+    # The weights were trained in a copy of the package, but the line names the script in the
+    # package itself.
     made_by = "made by `python task_4/numpy/train_model.py --local`"
     assert scored.startswith(f"scored: task_4/numpy, {made_by} on 20")
     assert line.startswith(f"score {score:.4f} (")
@@ -270,7 +271,7 @@ def test_a_package_is_ready_to_be_played_after_the_quickstart(tiny_kit: Path) ->
 
 
 def test_the_quickstart_keeps_weights_that_were_trained_on_all_students(tiny_kit: Path) -> None:
-    """The score is that of the copy, which is trained on the local split."""
+    """The score is that of a copy, which the quickstart trains on the local split."""
     keep_only(tiny_kit, "numpy")
     score = run_with_package(tiny_kit)
     package = tiny_kit / "task_4/numpy"
@@ -285,7 +286,7 @@ def test_the_quickstart_keeps_weights_that_were_trained_on_all_students(tiny_kit
 
 @on_unix("error of its own for a pipe that is closed")
 def test_output_may_be_cut_off(quick_kit: Path) -> None:
-    """For instance, `python3 quickstart.py | head -1` cuts it off."""
+    """For instance, `python3 quickstart.py | head -1` cuts off the output."""
     command = [sys.executable, "quickstart.py"]
     env = {**os.environ, "PYTHONPATH": str(quick_kit)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -329,7 +330,7 @@ class Interrupted:
 
 @pytest.fixture
 def interrupted(quick_kit: Path) -> Interrupted:
-    """Press Control-C when one model sleeps, another one has failed, and all others are done.
+    """Press Control-C when one model sleeps, one has failed, and all others are done.
 
     The data of tasks 3 and 4 are missing.
     """
@@ -455,7 +456,8 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
         # The environment finds the kit already.
         assert list(kit.glob(".venv/[Ll]ib/**/education_kit.pth"))
 
-    # The first run replaces the environment by a new one with pip. The second run keeps that.
+    # The first run replaces the environment by a new one with pip. The second run keeps the new
+    # environment.
     run_without_index()
     assert not left_over.exists()
     run_without_index()
@@ -463,7 +465,7 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
 
 
 def test_the_environment_finds_the_kit_in_every_way_also_after_a_move(tmp_path: Path) -> None:
-    """A user's own modules come first, though they have the names of the kit's folders."""
+    """Modules of a user come first, even if they have the names of the kit's folders."""
     kit = copy_kit(tmp_path / "kit")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
     python = ".venv/Scripts/python.exe" if os.name == "nt" else ".venv/bin/python"
@@ -496,7 +498,7 @@ def test_the_environment_finds_the_kit_in_every_way_also_after_a_move(tmp_path: 
 
 
 def test_the_test_command_runs_all_checks_and_fails_if_one_fails(tmp_path: Path) -> None:
-    """The kit's static checks and its tests are replaced by a script and a test that fail."""
+    """A failing script replaces the static checks, and a failing test replaces the tests."""
     kit = copy_kit(tmp_path / "kit")
     (kit / "tests").mkdir()
     (kit / "tests/static_checks.py").write_text("raise SystemExit('one line is too long')\n")
@@ -515,7 +517,7 @@ def test_the_test_command_runs_all_checks_and_fails_if_one_fails(tmp_path: Path)
 
 
 def test_a_python_that_is_too_old_can_read_quickstart_py() -> None:
-    """Such a Python could not print the message that it is too old otherwise."""
+    """An old Python must read the file before it can print that it is too old."""
     ast.parse((ROOT / "quickstart.py").read_text(encoding="ascii"), feature_version=(3, 4))
 
 

@@ -29,7 +29,8 @@ def test_commands_run_in_order(page: Path, tiny_kit: Path) -> None:
     for program, *arguments in commands(ROOT / page):
         assert program in ("python", "python3")
         if arguments[0] == "quickstart.py":
-            # tests/test_quickstart.py runs it; with `--test` it would run these tests again.
+            # tests/test_quickstart.py runs the quickstart. With `--test` it would run these tests
+            # again.
             continue
         done = run_page_command(page, arguments, tiny_kit)
         assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
@@ -52,7 +53,7 @@ def test_commands_of_a_related_challenge_run_in_order(challenge: str, tiny_kit: 
         fit_few_trees(tiny_kit / folder)
     for arguments in indented_commands(folder / "README.md"):
         if arguments[0].endswith("unpack.py"):
-            # It needs zips with passwords, which test_debiasing_unpack.py makes.
+            # The command needs zips with passwords, which test_debiasing_unpack.py makes.
             continue
         for name, source in REAL_FOLDERS.items():
             if name in arguments and not (tiny_kit / name).exists():
@@ -60,7 +61,7 @@ def test_commands_of_a_related_challenge_run_in_order(challenge: str, tiny_kit: 
         if "SEASON" in arguments:
             team = tiny_kit / "SEASON" / "team"
             team.mkdir(parents=True)
-            # The time lies in the last phase.
+            # The file name is a time, 1591400000, that lies in the last phase.
             submission = tiny_kit / folder / "data/test_output/submission.csv"
             shutil.copyfile(submission, team / "1591400000.csv")
         done = run_page_command(folder / "README.md", arguments, tiny_kit)
@@ -69,14 +70,14 @@ def test_commands_of_a_related_challenge_run_in_order(challenge: str, tiny_kit: 
 
 
 def fit_few_trees(folder: Path) -> None:
-    """Let the boosting of the clicks fit few trees, to save time: no test here reads its score."""
+    """Let the boosting of debiasing fit few trees, to save time: no test here reads its score."""
     script = folder / "sample_model_gradient_boosting.py"
     text = script.read_text(encoding="utf-8")
     script.write_text(re.sub(r'"max_iter": \d+', '"max_iter": 5', text), encoding="utf-8")
 
 
 def test_commands_of_the_page_of_related_challenges_run_in_order(tiny_kit: Path) -> None:
-    """The quickstart, which the page begins with, has simulated the data."""
+    """The page begins with the quickstart, which simulates the data."""
     run_page_command(RELATED, ["related_challenges/cloze/generate_sample.py"], tiny_kit)
     for arguments in indented_commands(RELATED / "README.md"):
         done = run_page_command(RELATED, arguments, tiny_kit)

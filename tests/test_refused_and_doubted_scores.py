@@ -1,4 +1,4 @@
-"""No figure without its origin: honest mistakes are refused, or named beside the score.
+"""No score without its origin: honest mistakes are refused, or named beside the score.
 
 Each test follows a user who changes flags, moves files, edits code, or makes the data anew, and
 then scores what was made before. For task 4, see tests/task_4/test_refused_and_doubted_weights.py.
@@ -71,7 +71,7 @@ def test_an_entry_that_reads_a_copy_of_all_answers_cannot_be_cross_validated(
 ) -> None:
     """The copy lies outside of the kit, and its rows are in another order.
 
-    Therefore it is not recognised by its path or its fingerprint.
+    Therefore the kit cannot recognise the copy by its path or its fingerprint.
     """
     copy = tmp_path / "copy.csv"
     pd.read_csv(kit / "data/train_data/train_task_1_2.csv").sort_values("UserId").to_csv(copy)
@@ -120,7 +120,7 @@ def test_one_faulty_line_does_not_hide_answers_that_an_entry_has_seen(
 
 
 def test_an_entry_may_learn_from_other_answers_that_are_not_scored(kit: Path) -> None:
-    """The other answers are those of tasks 3 and 4, of other students to other questions."""
+    """The other answers come from tasks 3 and 4, which have other students and questions."""
     others = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
     others.assign(UserId=others["UserId"] + 10_000_000).to_csv(kit / "others.csv", index=False)
     succeeds([MAJORITY, "--local", "--input_dir", kit, "--train_data", "others.csv"], kit=kit)
@@ -140,7 +140,10 @@ def test_answers_that_an_entry_reads_with_pandas_are_noticed(kit: Path) -> None:
 def test_an_entry_that_has_seen_the_answers_gets_no_score_by_a_copy_of_them_either(
     kit: Path, tmp_path: Path, is_saved_anew: bool
 ) -> None:
-    """The folder of the copy holds neither the record of the split nor training answers."""
+    """An entry has learned from all answers, and is scored by a copy of the hidden answers.
+
+    The folder of the copy holds neither the record of the split nor training answers.
+    """
     valid = kit / "data/test_input/valid_task_1_2.csv"
     copy = tmp_path / "mine" / valid.name
     copy.parent.mkdir()
@@ -157,7 +160,7 @@ def test_an_entry_that_has_seen_the_answers_gets_no_score_by_a_copy_of_them_eith
 def test_a_test_of_one_s_own_is_compared_with_the_training_answers_in_its_folder(
     kit: Path, tmp_path: Path, name: str
 ) -> None:
-    """Only the kit's own splits are known to share no answers with their training file."""
+    """Only splits by the kit are known to share no answers with their training file."""
     folder = tmp_path / "mine"
     folder.mkdir()
     shutil.copy(kit / "data/train_data/train_task_1_2.csv", folder)
@@ -204,7 +207,7 @@ submission.write_predictions(template, 1, prediction, path)
 
 
 def test_an_entry_that_reads_its_training_answers_in_its_own_way_is_marked(kit: Path) -> None:
-    """The kit does not notice what an entry reads with pandas."""
+    """The kit does not notice training answers that an entry reads with pandas."""
     (kit / "task_1/own_way.py").write_text(OWN_WAY, encoding="utf-8")
     succeeds(["task_1/own_way.py"], kit=kit)
     assert UNKNOWN in succeeds(SCORE, kit=kit)
@@ -306,7 +309,7 @@ def test_a_score_is_marked_if_a_helper_outside_the_kit_has_changed(
     helper.touch()
     succeeds([entry, "--local"], kit=kit)
     assert "note: " not in succeeds(SCORE, kit=kit)
-    # Contents count, not times: a file may be restored or synchronised with an old time.
+    # Only contents count: a restored or synchronised file may have an old time.
     record = kit / f"{SUBMISSION}.json"
     fields = json.loads(record.read_text())
     fields["time"] = "2100-01-01T00:00:00+00:00"

@@ -1,4 +1,4 @@
-"""The notebook runs from top to bottom on simulated answers, and its stored outputs are right."""
+"""The notebook runs from top to bottom on simulated answers; its stored outputs are right."""
 
 import re
 import sys
@@ -15,7 +15,8 @@ from sample_blocks import needs_blocks
 
 STORED = nbformat.read(ROOT / "walkthrough.ipynb", as_version=4)
 NUMBER = re.compile(r"-?\d[\d,]*\.?\d*")
-# When a submission was made or scored, and the version of its code.
+# Text that differs from run to run: the time of making or scoring a submission, and the version of
+# its code.
 VARYING = re.compile(r" on \d{4}-\d\d-\d\d \d\d:\d\d UTC|, code [0-9a-f]{12}")
 
 
@@ -41,7 +42,7 @@ def numbers(text: str) -> list[float]:
 
 
 def comparable(text: str) -> str:
-    """Return a text in one line, without what differs from run to run."""
+    """Return a text in one line, without the parts that differ from run to run."""
     return VARYING.sub("", " ".join(text.split()))
 
 
@@ -53,7 +54,8 @@ STORED_TEXTS = texts(STORED)
 def test_the_second_model_of_the_notebook_is_better_than_the_first() -> None:
     scores = []
     for text in STORED_TEXTS:
-        # Such as "…\nscore 0.6123 …".
+        # The text holds for example "
+        # score 0.6123 (accuracy".
         _, found, rest = text.partition("\nscore ")
         if found:
             scores.append(float(rest.split()[0]))
@@ -78,7 +80,7 @@ class NewRun:
     """A run of the notebook in a copy of the kit."""
 
     kit: Path
-    # The outputs of all cells that are comparable with the stored ones.
+    # The outputs of all cells, without outputs that the stored notebook cannot have.
     texts: list[str]
 
 
@@ -98,7 +100,8 @@ def new_run(tmp_path_factory: pytest.TempPathFactory) -> NewRun:
         # nbclient has imported ipykernel. Later tests run scripts in this process, and a script
         # that finds ipykernel loaded takes itself for a notebook.
         sys.modules.pop("ipykernel", None)
-    # Unlike the kit of the stored notebook, the copy first simulates its data, and prints that.
+    # The copy first simulates its data and prints so. The kit of the stored notebook had its data
+    # already.
     shown = [text for text in shown if not text.startswith("simulated data")]
     return NewRun(kit, shown)
 
@@ -116,7 +119,7 @@ def test_a_run_of_the_notebook_writes_a_submission_without_doubts(new_run: NewRu
 @pytest.mark.slow
 @runs_notebook
 def test_a_new_run_shows_the_stored_texts(new_run: NewRun) -> None:
-    """The numbers in the texts may differ."""
+    """Numbers in the texts may differ; the next test compares them."""
     stored = [NUMBER.sub("#", comparable(text)) for text in STORED_TEXTS]
     new = [NUMBER.sub("#", comparable(text)) for text in new_run.texts]
     assert new == stored

@@ -1,4 +1,4 @@
-"""However Python is started, a script uses the code beside it and of its kit, or one line says why.
+"""However Python starts, a script uses the code of its own kit, or says in one line why not.
 
 Python may be told not to search the script's folder (-P, -I, PYTHONSAFEPATH), not to find installed
 packages (-S), or to run a module (-m). Another copy of the kit may be installed.
@@ -50,7 +50,7 @@ def run_in(folder: Path, command: Sequence[object], variables: Mapping[str, str]
 
 
 # The training script imports `model`, which lies beside it, and `hosting/make_bundle.py` imports
-# `competition`. With -I, Python ignores PYTHONDONTWRITEBYTECODE, and -B stands for that.
+# `competition`. Python with -I ignores PYTHONDONTWRITEBYTECODE, so -B takes its place.
 WAYS = [
     ("-P task_4/numpy/train_model.py", {}),
     ("-I -B task_4/numpy/train_model.py", {}),
@@ -80,7 +80,7 @@ def test_a_script_that_no_environment_knows_finds_the_kit(tmp_path: Path, words:
 
 
 def test_a_package_elsewhere_finds_the_modules_beside_it(python: Path, tmp_path: Path) -> None:
-    """Its copies are trained in processes that inherit PYTHONSAFEPATH."""
+    """The trainer imports modules beside it, even in processes that inherit PYTHONSAFEPATH."""
     for path in (ROOT / "task_4/numpy").glob("*.py"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     command = [python, tmp_path / "train_model.py", "--help"]
@@ -91,7 +91,11 @@ def test_a_package_elsewhere_finds_the_modules_beside_it(python: Path, tmp_path:
 def test_an_entry_is_played_without_the_search_of_its_folder(
     split_kit: Path, tmp_path: Path
 ) -> None:
-    """The evaluation starts a process that isolates the entry: `python -m inside`."""
+    """PYTHONSAFEPATH keeps Python from searching the current folder for modules.
+
+    The evaluation starts `python -m inside` in the folder of `inside`, and must find it all the
+    same.
+    """
     entry = tmp_path / "entry"
     entry.mkdir()
     (entry / ENTRY_FILE).write_text(WELL_BEHAVED, encoding="utf-8")
@@ -108,7 +112,8 @@ def list_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if "__pycache__" not in path.parts)
 
 
-# A command, and the folder of this kit where it runs. Another copy of the kit is installed.
+# A command and the folder of this kit in which the command runs. Another copy of the kit is
+# installed.
 WITH_ANOTHER_KIT = [
     ("-P task_1/sample_model_majority.py", "."),
     ("-I -B task_4/numpy/train_model.py", "."),
@@ -154,7 +159,7 @@ def test_a_kit_in_a_zip_is_refused_in_one_line(python: Path, tmp_path: Path) -> 
         for name in ("common", "tools"):
             for path in (ROOT / name).rglob("*.py"):
                 file.write(path, path.relative_to(ROOT))
-    # The current folder comes before the zip: it must not be the kit's.
+    # Python searches the current folder before the zip, so the current folder must not be the kit.
     done = run_in(tmp_path, [python, "-m", "tools.scoreboard"], {"PYTHONPATH": str(archive)})
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: {archive}: is not a folder: unzip the starter kit\n"

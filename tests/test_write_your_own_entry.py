@@ -22,8 +22,8 @@ from run_scripts import run_process
 from sample_blocks import needs_blocks
 
 GUIDE = ROOT / "WRITE_YOUR_OWN_ENTRY.md"
-# The files with tests that are marked `files`. Only these are collected, because collecting all
-# other tests takes longer than running these.
+# The files with tests that are marked `files`. Only these files are collected, because collecting
+# all other tests takes longer than running these.
 TESTS_OF_FILES = (
     "tests/test_code_quality.py",
     "tests/test_kit_files.py",
@@ -47,7 +47,7 @@ def apply(diff: str, text: str) -> str:
 
 
 def without_first_characters(lines: str) -> str:
-    """Return a text without the first character of each line, in a diff - or +."""
+    """Return a text without the first character of each line, which is - or + in a diff."""
     return re.sub("^.", "", lines, flags=re.MULTILINE)
 
 
@@ -161,7 +161,7 @@ def test_the_kits_files_pass_their_tests_beside_those_of_a_user(
 
 
 def add_own_files(kit: Path) -> None:
-    """Add files as users do in a clone; their imports and links lead nowhere."""
+    """Add files as users do in a clone, with imports and links that lead nowhere."""
     for folder in (".", "data", "task_1", "task_4", "related_challenges/cloze", "experiments"):
         (kit / folder).mkdir(exist_ok=True)
         (kit / folder / "my_code.py").write_text("import os,task_2.a,no_such_library\n")
@@ -207,7 +207,10 @@ def add_model_with_quiz_feature(kit: Path) -> None:
 
 @dataclass(frozen=True)
 class Rates:
-    """The feature on the local split. The rows are the training answers, then the template."""
+    """The rate of each row and what it depends on.
+
+    The rows are the training answers of the local split, then the template.
+    """
 
     answers: pd.DataFrame
     template: pd.DataFrame
@@ -257,7 +260,7 @@ def test_the_rate_of_an_answer_to_predict_comes_from_all_training_answers(rates:
 def run_feature_code(
     kit: Path, answers: pd.DataFrame, template: pd.DataFrame
 ) -> tuple[FloatArray, IntArray]:
-    """Run the guide's code for the feature; return the rate and the fold of every row.
+    """Run the guide's code for the rate; return the rate and the fold of every row.
 
     The rows are those of `answers`, then those of `template`.
     """

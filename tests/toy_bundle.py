@@ -1,6 +1,6 @@
 """Codabench bundles (competitions packed as a zip) for the tests.
 
-There are real bundles, and a toy bundle, whose scoring program runs the submission itself.
+The tests use real bundles, and a toy bundle whose scoring program runs the submission as code.
 """
 
 import os
@@ -22,8 +22,8 @@ from conftest import succeeds
 # The file that the toy bundle's scoring program reads in each task. In task 4, the ingestion
 # program writes the file.
 SCORED = {1: "submission_task_1.csv", 2: "submission_task_2.csv", 4: "played"}
-# The scoring program of the toy bundle. It runs the submission, which may call `score` and use the
-# folders `given` and `written`: in this way a test may try anything.
+# The scoring program of the toy bundle. It runs the submission as code, which may call `score` and
+# use the folders `given` and `written`, so that a test can try anything.
 SCORE = """\
 import json, pathlib, sys
 given, written = map(pathlib.Path, sys.argv[1:])
@@ -128,7 +128,7 @@ def write_zip(
     time: float | None = None,
     method: int = zipfile.ZIP_STORED,
 ) -> Path:
-    """Write a zip; `time` is when it was last changed, in seconds since 1970."""
+    """Write a zip; `time` is its time of change, in seconds since 1970."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, text in members.items():
@@ -154,7 +154,7 @@ def make_bundles(folder: Path, *flags: object) -> Path:
 def entry(select: str = "pass", update: str = "pass") -> dict[str, str]:
     """Return the files of an entry of task 4, by name.
 
-    `select` and `update` are lines of code that its methods run first.
+    `select` and `update` are code that `select_questions` and `update_model` run first.
     """
     source = f"""
 class Submission:

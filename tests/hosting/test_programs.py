@@ -1,4 +1,4 @@
-"""The programs run as on the platform: they keep each phase's secrets and score fairly."""
+"""The programs run as on the platform: what each phase shows, and who gets no score."""
 
 import copy
 import json

@@ -73,7 +73,7 @@ def test_scores_and_page_are_those_that_the_program_writes(bundle: Bundle, tmp_p
     source = 'print("only to stdout")\nscore(0.1 + 0.2, standard_error=1, extra=[1])'
     result = play(bundle, tmp_path / "a.zip", {FIRST: source})
     assert (result.fault, result.output) == ("", ())
-    # Scores are not rounded. The program also writes a text, `extra`, which is no score.
+    # Scores are not rounded. The program also writes a list, `extra`, which is no score.
     assert result.scores == {"score": 0.1 + 0.2, "standard_error": 1.0}
     assert result.details == f"<p>{0.1 + 0.2}</p>"
 

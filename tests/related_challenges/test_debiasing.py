@@ -294,10 +294,10 @@ def test_a_user_in_the_file_of_another_phase_is_refused(
 # Phase 2 is read from the files of phases 2, 1 and 0, whose times overlap.
 #
 # - From the files of phase 2, all clicks are read. Known clicks have times from 0.41 to 0.61. The
-#   oldest click of all is one to predict, at 0.40.
+#   oldest click is a click to predict, at 0.40.
 # - From the files of phase 1, clicks before 0.40 are read. The oldest of them is at 0.37.
 # - From the files of phase 0, clicks before 0.37 are read, but none before 0.21. The known clicks
-#   of phase 2 span 0.20, and no click is read that is older than the first one by more than this.
+#   of phase 2 span 0.20, so that clicks before 0.41 - 0.20 are too old.
 
 FIRST_TIME = 0.41
 TIME_SPAN = 0.20

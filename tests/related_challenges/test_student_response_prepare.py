@@ -245,8 +245,8 @@ def small_corpus(write: Write) -> list[object]:
 def test_a_small_corpus_by_hand(small_corpus: list[object], tmp_path: Path) -> None:
     """The fifth answer to each question repeats the second one.
 
-    Repeated answers are removed first. Without its repeated answer, question b has too few correct
-    answers, and is removed too.
+    Repeated answers are removed first. Then question b has too few correct answers, and is removed,
+    too.
     """
     printed = succeeds([*small_corpus, tmp_path / "out"])
     assert "12 answers, 10 without repetitions\n" in printed

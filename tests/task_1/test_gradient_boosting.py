@@ -166,7 +166,7 @@ class Calls:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
-    """Return the calls of `predict_proba`, which the script's trees will append."""
+    """Return the record in which the script's trees store their calls of `predict_proba`."""
     recorded = Calls()
 
     class Recorded(HistGradientBoostingClassifier):
@@ -265,7 +265,7 @@ def sample(request: pytest.FixtureRequest) -> ModuleType:
 
 
 def draw_outcomes(weight: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return start, p_trees and outcomes, which are drawn with this weight of the trees.
+    """Return start, p_trees, and outcomes that are drawn with this weight of the trees.
 
     The last value is the standard error of the weight that such outcomes lead to.
     """
@@ -312,7 +312,10 @@ def test_the_ends_of_a_mix_are_the_start_and_the_trees(sample: ModuleType) -> No
 def test_the_weight_is_chosen_by_rows_from_which_the_trees_have_not_learned(
     sample: ModuleType,
 ) -> None:
-    """Trees can learn the outcomes of these rows by heart, yet know nothing about other rows."""
+    """The weight is chosen by rows that the trees have not seen.
+
+    Trees can learn the outcomes of their training rows by heart, and know nothing about other rows.
+    """
     rng = np.random.default_rng(0)
     features = rng.random((4_000, 30), dtype=np.float32)
     outcome = rng.integers(0, 2, 4_000)

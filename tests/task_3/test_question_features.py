@@ -102,7 +102,7 @@ def test_the_right_option_of_a_question_is_the_most_frequent_one_in_the_answers(
 
 
 def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Example) -> None:
-    """Answers without a quiz are left out. Entropy within groups is computed in the same way."""
+    """Answers without a quiz are left out. Entropy within classes is computed in the same way."""
     data, table = example
     # The quiz of an answer, as in `table`, but the first 40 answers have no quiz.
     quiz = data.answers.UserId.to_numpy() % 3

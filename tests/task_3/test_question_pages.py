@@ -216,7 +216,7 @@ def rows_by_question(pages: dict[str, Page], data: qf.QuestionAnswers) -> dict[i
 def test_the_pages_show_point_biserial_correlations(
     pages: dict[str, Page], data: qf.QuestionAnswers, rows_by_question: dict[int, int]
 ) -> None:
-    """A question's page shows that of each option, the ranking's page that of right answers."""
+    """A question's page shows each option's correlation, the ranking's page the right one's."""
     correlations_of_options = qf.option_point_biserial(data)
     correlation_of_right_answers = qf.point_biserial(data)
     ranking_rows = {row[0]: row for table in pages["ranking"].tables for row in table.rows}

@@ -1,6 +1,7 @@
-"""Task 4: no score without its origin. Weights are traced to their training, or a doubt is named.
+"""Task 4: no score without its origin. Each test follows weights from training to score.
 
-The package is the baseline, whose weights are trained on the local split or on all students.
+The package is the baseline, whose weights are trained on the local split or on all students. If the
+training is unknown, or its code or data have changed, the score gets a doubt or is refused.
 """
 
 import json
@@ -30,13 +31,14 @@ Evaluate = Callable[..., "Scored"]
 EVALUATE = "task_4/local_evaluation.py"
 MAY_HAVE_SEEN = "may have seen these answers"
 EARLIER_CODE = "made by earlier code"
-# The files that the guide of 2020 asks for, besides the weights.
+# The files, besides the weights, that a zip needs by the guide of 2020.
 GUIDE_FILES = ["model.py", ENTRY_FILE]
 NUMPY_WEIGHTS = ["model_task_4_most_popular.npy", "model_task_4_num_answers.npy"]
 UNKNOWN_NUMPY = f"{MAY_HAVE_SEEN}: no record of training names {', '.join(NUMPY_WEIGHTS)}"
 
 # A train_model.py that leaves no record of training, since it saves the weights itself and does not
-# call the kit's `replace_weights`. It reads no answers: each file of weights holds two zeros.
+# call the kit's `replace_weights`. It reads no answers, and writes two zeros into each file of
+# weights.
 UNRECORDED_TRAINER = """
 import sys
 from pathlib import Path
@@ -52,7 +54,7 @@ for name in ("most_popular", "num_answers"):
 
 @dataclass(frozen=True)
 class Scored:
-    """The results of an evaluation: its output, the facts on its page, its line of the record."""
+    """The results of an evaluation: the output, the facts on the page, the line of the record."""
 
     output: str
     facts: list[list[str]]
@@ -71,7 +73,10 @@ class Scored:
 
 
 def copy_needed(scored_kit: Path, destination: Path) -> Path:
-    """Copy what these tests need of a kit, to save time: few folders, and two of the ten masks."""
+    """Copy only what these tests need of a kit, to save time.
+
+    The copy has few folders, and two of the ten masks.
+    """
     left_out = shutil.ignore_patterns("hosting", "related_challenges", "tests", "task_[123]")
     kit = Path(shutil.copytree(scored_kit, destination, ignore=left_out))
     path = kit / "data/test_data/test_public_task_4_more_splits.csv"
@@ -88,7 +93,7 @@ def kit(scored_kit: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def evaluate(kit: Path, tmp_path: Path) -> Evaluate:
-    """Return a function that scores an entry on the local split, or by other flags."""
+    """Return a function that scores an entry: on the local split, unless flags say otherwise."""
 
     def score(*flags: object, script: object = EVALUATE) -> Scored:
         output_dir = tmp_path / "output"
@@ -112,7 +117,7 @@ def zip_by_hand(package: Path, names: Iterable[str] = (*GUIDE_FILES, *NUMPY_WEIG
 
 
 def has_doubt(scored: Scored, mark: str, sentence: str) -> bool:
-    """Return whether this doubt alone is printed, on the page, and in the record."""
+    """Return whether only this doubt is printed, shown on the page and recorded."""
     return (
         scored.notes == [sentence]
         and scored.doubts_on_page == [sentence]
@@ -121,7 +126,7 @@ def has_doubt(scored: Scored, mark: str, sentence: str) -> bool:
 
 
 def has_no_doubt(scored: Scored) -> bool:
-    """Return whether no doubt is named anywhere."""
+    """Return whether there is no doubt in the output, on the page and in the record."""
     return not (scored.notes or scored.doubts_on_page or scored.result["doubts"])
 
 
@@ -170,7 +175,7 @@ def test_a_zip_by_hand_of_all_students_is_scored_by_a_phase(kit: Path, evaluate:
 
 
 def test_weights_of_two_packages_bring_the_students_of_both(kit: Path, tmp_path: Path) -> None:
-    """One of the packages has learned from students to be examined."""
+    """One of the two packages has learned from students who are examined here."""
     package = Path(shutil.copytree(kit / "task_4/numpy", kit / "task_4/mine"))
     succeeds([package / "train_model.py"], kit=kit)
     # The file of the local split comes from task_4/numpy, the other one from task_4/mine.
@@ -182,7 +187,7 @@ def test_weights_of_two_packages_bring_the_students_of_both(kit: Path, tmp_path:
 def test_weights_that_no_package_has_written_may_have_seen_the_answers(
     kit: Path, evaluate: Evaluate
 ) -> None:
-    """The package is trained anew after it was zipped, so its record describes other weights."""
+    """The package is trained again after zipping, so its record describes other weights."""
     package = kit / "task_4/numpy"
     archive = zip_by_hand(package)
     succeeds([package / "train_model.py"], kit=kit)
@@ -193,9 +198,10 @@ def test_weights_that_no_package_has_written_may_have_seen_the_answers(
 
 
 def test_a_large_file_of_weights_is_traced(kit: Path, evaluate: Evaluate) -> None:
-    """Records name weights by fingerprints; that of a file over 4 MB is made from samples of it."""
+    """Weights are traced by fingerprints. A file over 4 MB has a fingerprint of samples of it."""
     package = kit / "task_4/numpy"
-    # Let the package save counts of 700,000 questions, most of which do not exist.
+    # Let the package save counts of 700,000 questions, so that the file of weights is larger than 4
+    # MB.
     model = package / "model.py"
     source = model.read_text()
     counting = "self.num_answers = np.bincount(question, minlength=n_questions)"
@@ -289,7 +295,7 @@ def test_an_entry_of_code_and_texts_alone_has_no_doubt(evaluate: Evaluate, tmp_p
 def test_copied_weights_are_traced_and_trained_anew_without_the_local_students(
     kit: Path, evaluate: Evaluate
 ) -> None:
-    """The record lies in the package from which the weights were copied, not beside the copy."""
+    """The record of training lies beside the original weights, not beside the copied ones."""
     package = kit / "task_4/mine"
     weights.copy_package(kit / "task_4/numpy", package)
     succeeds(["task_4/numpy/train_model.py"], kit=kit)
@@ -318,7 +324,7 @@ def test_a_record_of_an_earlier_version_names_no_files_and_raises_no_doubt(
 @pytest.mark.parametrize(
     "files",
     [
-        # So is the record of a trainer that saves its weights in another folder than it should.
+        # A trainer that saves its weights in a wrong folder leaves a record without files.
         pytest.param({}, id="no files"),
         pytest.param({"a.npy": 1, "b.npy": {"bytes": [1]}}, id="damaged"),
     ],
@@ -351,8 +357,8 @@ def test_weights_of_earlier_code_are_marked(
         "weights: train them again to score the code as it is"
     )
     assert has_doubt(scored, EARLIER_CODE, sentence)
-    # The recorded code is that which made the score: the changed model was played, the changed
-    # trainer has not run.
+    # The record names the code that made the score. The changed model.py was played, but the
+    # changed trainer has not run.
     is_same_code = scored.result["code"] == before.result["code"]
     assert is_same_code == (name == "train_model.py")
 
@@ -368,7 +374,7 @@ def test_training_again_with_the_changed_code_removes_the_mark(
     succeeds([package / "train_model.py", "--local"], kit=kit)
     trained_again = evaluate(package)
     assert has_no_doubt(trained_again)
-    # Code that has trained and played the new weights is recorded as other code.
+    # The record names the changed code, which trained and played the new weights.
     assert trained_again.result["code"] != before.result["code"]
     assert trained_again.result["code"] != changed.result["code"]
 
@@ -377,7 +383,7 @@ def test_training_again_with_the_changed_code_removes_the_mark(
 def test_a_copied_package_has_a_doubt_only_if_it_was_edited(
     kit: Path, evaluate: Evaluate, tmp_path: Path, place: str
 ) -> None:
-    """Where the copy lies does not matter."""
+    """A copy may lie anywhere, but an edit of its code gives a doubt."""
     package = Path(shutil.copytree(kit / "task_4/numpy", tmp_path / place))
     assert has_no_doubt(evaluate(package))
     change_code(package / "train_model.py")
@@ -405,8 +411,8 @@ def test_an_interrupted_training_is_marked(kit: Path, evaluate: Evaluate) -> Non
 # ---- Training data that have changed -------------------------------------------------------------
 
 
-# A file from which the baseline's weights are made. The tests change these metadata and not the
-# answers, because the local split's own record would refuse changed answers first.
+# The baseline's weights are made from this file and from answers. The tests change this file,
+# because the record of the local split would already refuse changed answers.
 METADATA = "data/metadata/question_metadata_task_3_4.csv"
 
 # The ways to score the baseline on the local split.
@@ -416,7 +422,7 @@ ways_to_score = pytest.mark.parametrize(
 
 
 def scoring_command(package: Path, way: str) -> list[Any]:
-    """Return the script, and perhaps its argument, that scores a package in one of the ways."""
+    """Return the command that scores a package in one of the ways: a script and its arguments."""
     if way == "package":
         return [EVALUATE, package]
     if way == "zip by hand":
@@ -431,7 +437,7 @@ def scoring_command(package: Path, way: str) -> list[Any]:
 def test_weights_of_other_data_are_refused_on_the_local_split(
     kit: Path, tmp_path: Path, way: str
 ) -> None:
-    """The refusal names the command that trains the weights anew."""
+    """The message names the command that trains the weights again."""
     command = scoring_command(kit / "task_4/numpy", way)
     drop_last_line(kit / METADATA)
     message = fails([*command, "--output_dir", tmp_path / "output"], kit=kit)
@@ -441,7 +447,7 @@ def test_weights_of_other_data_are_refused_on_the_local_split(
 
 @ways_to_score
 def test_weights_whose_data_are_gone_are_scored(kit: Path, evaluate: Evaluate, way: str) -> None:
-    """Whether a file that no longer exists has changed cannot be known."""
+    """Nobody can know whether a deleted file had changed before."""
     script, *flags = scoring_command(kit / "task_4/numpy", way)
     (kit / METADATA).unlink()
     assert has_no_doubt(evaluate(*flags, script=script))
@@ -488,7 +494,7 @@ def student_zip(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 def test_weights_from_elsewhere_are_not_compared_with_the_files_of_this_kit(
     kit: Path, evaluate: Evaluate, tmp_path: Path, student_zip: Path
 ) -> None:
-    """Their local split and their weights differ from those of this kit."""
+    """Weights from another kit come from another local split, so this kit's files do not matter."""
     folder = tmp_path / "unpacked"
     shutil.unpack_archive(student_zip, folder)
     for entry in (student_zip, folder):
@@ -509,8 +515,8 @@ def test_weights_from_elsewhere_may_share_a_file_with_the_weights_of_this_kit(
 ) -> None:
     """Two local splits can give a small file of weights with the same content.
 
-    The weights from elsewhere then still count as those of another kit: changed metadata of this
-    kit are no reason to doubt them.
+    Such weights must still count as weights of another kit, so changed metadata of this kit give no
+    doubt.
     """
     package = kit / "task_4/numpy"
     folder = tmp_path / "unpacked"
@@ -551,7 +557,7 @@ def test_an_interrupted_training_elsewhere_is_marked(
 def test_the_quickstart_leaves_a_record_of_the_packages_own_script(
     kit: Path, evaluate: Evaluate
 ) -> None:
-    """The quickstart trains a copy of the package, and the copy may be gone later."""
+    """The quickstart trains a copy of the package, which may be deleted later."""
     package = kit / "task_4/numpy"
     copy = kit / "data/test_output/packages/numpy"
     weights.copy_package(package, copy)
@@ -578,12 +584,12 @@ def test_the_report_on_a_student_says_that_the_model_may_have_seen_the_answers(
     report = ["task_4/student_report.py", "--student", student, "--output_dir", tmp_path]
     page = tmp_path / f"student_{student}.html"
 
-    # With the records of the training.
+    # The records of the training lie beside the weights.
     output = succeeds(report, kit=kit)
     assert MAY_HAVE_SEEN not in output
     assert MAY_HAVE_SEEN not in page.read_text()
 
-    # Without them.
+    # Now the records are missing.
     (package / weights.TRAINING).unlink()
     (package / weights.TRAINED_STUDENTS).unlink()
     output = succeeds(report, kit=kit)
@@ -595,7 +601,7 @@ def test_the_report_on_a_student_says_that_the_model_may_have_seen_the_answers(
 def test_students_beside_weights_count_without_a_record_of_training(
     kit: Path, tmp_path: Path
 ) -> None:
-    """A user's own trainer may write the file of students, but no record."""
+    """A user's trainer may write the list of students without a record of training."""
     package = kit / "task_4/numpy"
     examined = pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.unique()
     np.save(package / weights.TRAINED_STUDENTS, examined[:1])

@@ -1,4 +1,4 @@
-"""Strategies of task 4, compared with their formulas, and games that are played with them."""
+"""Strategies of task 4, compared with their formulas, and games that strategies play."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -27,16 +27,16 @@ PACKAGE, SUBMISSION = load_package("item_response", "submission_model_task_4")
 ALL = strategy_games.find_strategies()
 N_QUESTIONS = 60
 POPULARITY = np.random.default_rng(1).permutation(N_QUESTIONS)
-# The questions with their trained model. This model has quiz effects and guessing, and infers the
-# ability also from which questions a student has answered.
+# A bank of questions with a model. The model has quiz effects and guessing, and infers abilities
+# also from which questions a student has answered.
 BANK = Bank(PACKAGE, full_model(PACKAGE, N_QUESTIONS, seed=1, completion=2.4), POPULARITY)
 
 
 def play(reference: Reference, strategy: Any, rules: Rules = STRICT, **setting: Any) -> Any:
     """Play a strategy with the questions and the model of `BANK`; return the game.
 
-    The answers to predict are those that the mask named "mask" of the reference hides. `setting`
-    holds fields of `GameLimits`.
+    The reference says which answers are hidden: those in its table of targets named "mask". The
+    strategy must predict them. `setting` holds fields of `GameLimits`.
     """
     limits = GameLimits(**setting)
     return strategy_games.play(BANK, reference, "mask", rules, strategy, limits)
@@ -45,8 +45,8 @@ def play(reference: Reference, strategy: Any, rules: Rules = STRICT, **setting: 
 def some_answers(seed: int, shape: tuple[int, int], share: float) -> pd.DataFrame:
     """Return random answers of students with the UserIds 100, 101 and so on.
 
-    `shape` is (students, questions). Each student answers about `share` of the questions, and each
-    has a probability of right answers of their own.
+    `shape` is (students, questions). Each student answers about `share` of the questions. The
+    probability of right answers differs between students.
     """
     rng = np.random.default_rng(seed)
     student, question = np.nonzero(rng.random(shape) < share)
@@ -67,7 +67,7 @@ def some_students(seed: int, share: float = 0.7) -> Reference:
 def recorded_arguments() -> list[tuple[Posterior, Any, Any]]:
     """Return the arguments that a strategy gets in each of four rounds of a game.
 
-    They are (posterior, askable, hidden), for ten of the forty students.
+    The arguments are (posterior, askable, hidden), for ten of the forty students.
     """
     arguments = []
     rows = np.arange(0, 40, 4)
@@ -83,7 +83,8 @@ def recorded_arguments() -> list[tuple[Posterior, Any, Any]]:
 # ---- The formulas ------------------------------------------------------------------------------
 #
 # Each function returns the value of asking one student (`row`) a question, computed in another way
-# than in strategies.py. All take the same arguments, whether or not they use all.
+# than in strategies.py. All functions take the same arguments, although some do not use all of
+# them.
 
 
 def right(logit: Any) -> Any:
@@ -111,9 +112,9 @@ def logit_of_mean_probability(posterior: Posterior, row: int, question: int) -> 
 
 
 def gain_in_determinant(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    """Return the D-optimal value: how much the answer raises the precision of the abilities.
+    """Return the D-optimal value: the relative gain in the determinant of the precision.
 
-    It is the relative gain in the determinant of their precision matrix.
+    The precision is that of the abilities, a matrix.
     """
     slopes = posterior.slopes[question]
     before = np.linalg.inv(posterior.ability_covariance[row])
@@ -138,7 +139,8 @@ def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
 def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
     """Return the expected distance by which an answer moves the mean of the abilities.
 
-    By Bayes' rule the answer moves the mean of the logit, and in proportion that of the abilities.
+    By Bayes' rule the answer moves the mean of the logit. The mean of the abilities moves in
+    proportion.
     """
     # `step` is the logit's distance from its mean in standard deviations.
     step, weight = np.polynomial.hermite_e.hermegauss(99)
@@ -202,8 +204,8 @@ def test_the_question_chosen_has_the_largest_value(name: str) -> None:
             columns = np.flatnonzero(askable[row])
             values = [FORMULAS[name](posterior, row, int(column), hidden) for column in columns]
             value_of_chosen = values[columns.tolist().index(question)]
-            # 5 % less is allowed, because some strategies use an approximation, and because some
-            # formulas here take the mean over random draws.
+            # The tolerance is 5 %: some strategies use an approximation, and some formulas here
+            # average over random draws.
             assert value_of_chosen >= 0.95 * max(values)
             # The worst question is clearly worse, so that this test can detect a wrong choice.
             assert min(values) < 0.9 * value_of_chosen
@@ -244,7 +246,8 @@ class AfterFourAnswers:
     """
 
     bank: Bank
-    # The model's knowledge about the students, and the same as a strategy gets it.
+    # The model's knowledge about the students, and the form in which a strategy gets this
+    # knowledge.
     known: Any
     posterior: Posterior
     # The mean of the prior covariance matrix of the logits.
@@ -277,7 +280,7 @@ def after_four_answers() -> AfterFourAnswers:
 
 
 def test_the_mean_logits_follow_from_the_abilities(after_four_answers: AfterFourAnswers) -> None:
-    """After four answers, the model has estimated how the students differ from those of training.
+    """After four answers, the model estimates how students differ from the training students.
 
     Their logits are stretched and shifted.
     """
@@ -346,7 +349,8 @@ def test_exposure_stays_within_its_limit(name: str) -> None:
 def test_exposure_beyond_a_limit_that_cannot_hold_is_counted(name: str) -> None:
     """A limit of 1 % of the 40 students lets every question be asked once.
 
-    That makes 60 questions, but the students need 40 · 8 = 320. So at least 260 exceed the limit.
+    So 60 questions can be asked within the limit. The students are asked 40 · 8 = 320 questions, so
+    at least 260 exceed the limit.
     """
     game = play(some_students(6), ALL[name], n_questions=8, max_exposure=0.01)
     n_students_asked = np.bincount(game.chosen.ravel())
@@ -355,7 +359,7 @@ def test_exposure_beyond_a_limit_that_cannot_hold_is_counted(name: str) -> None:
 
 
 def test_a_test_ends_at_its_standard_error() -> None:
-    """A test has at most twelve questions. The smaller the error at which it ends, the longer."""
+    """A test has at most twelve questions, and is longer if the required error is smaller."""
     # The length of each student's test, by the error at which the tests end.
     lengths = {}
     for error in (1.1, 0.8, 0.6, 0.0):
@@ -384,10 +388,10 @@ def test_a_test_ends_at_its_standard_error() -> None:
         (lambda known, askable, hidden: hidden.argmax(axis=1), "chooses column 3 for a student"),
         # Column 0 in every round, although it may be asked only once.
         (lambda known, askable, hidden: np.zeros(40, int), "chooses column 0 for a student"),
-        # Something else than a whole number for each student.
+        # These strategies do not return a whole number for each student.
         (lambda known, askable, hidden: np.zeros(40), "returns array.*whole numbers"),
         (lambda known, askable, hidden: np.zeros(39, int), "returns array.*whole .*each of 40"),
-        # Errors of the strategy. The last one tries to change the model.
+        # These strategies raise errors. The last one tries to change the model.
         (lambda known, askable, hidden: 1 / 0, r"raises ZeroDivisionError \(line \d+: division by"),
         (lambda known, askable, hidden: sys.exit(3), r"raises SystemExit \(line \d+: 3\)"),
         (lambda known, askable, hidden: known.mean.fill(2), "raises ValueError .*read-only"),
@@ -398,7 +402,7 @@ def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, messa
     targets = np.tile(np.arange(N_QUESTIONS) == 3, (40, 1))
 
     def wrong(posterior: Any, askable: Any, hidden: Any) -> Any:
-        """Return the choice, after overwriting `askable`, which must not permit other questions."""
+        """Overwrite `askable`, which must permit no further question; then return the choice."""
         askable[:] = True
         return choice(posterior, askable, targets)
 
@@ -455,10 +459,10 @@ def test_accuracy_auc_and_log_loss_by_hand(scores_by_hand: pd.DataFrame) -> None
 
 
 def test_exposure_use_of_the_bank_length_and_overlap_by_hand(scores_by_hand: pd.DataFrame) -> None:
-    """One test consists of the questions 0 and 1, the other one of question 0."""
+    """One test consists of questions 0 and 1, and the other test of question 0."""
     # Both students are asked question 0.
     assert scores_by_hand.exposure.tolist() == [0, 1, 1]
-    # None, then one, then two of the five questions are used.
+    # Of the five questions, none is used at first, then one, and then two.
     assert scores_by_hand.bank.tolist() == [0, 0.2, 0.4]
     assert scores_by_hand.length.tolist() == [0, 1, 1.5]
     # The overlap is the number of questions that two tests share, divided by their mean length.
@@ -466,7 +470,7 @@ def test_exposure_use_of_the_bank_length_and_overlap_by_hand(scores_by_hand: pd.
 
 
 def test_mean_overlap_of_three_tests_by_hand() -> None:
-    """The three tests are {0, 1}, {0, 2} and {0, 3}: any two share one question of two."""
+    """The tests ask {0, 1}, {0, 2} and {0, 3}: any two tests share one of their two questions."""
     n_students_by_question = np.array([3, 1, 1, 1])
     overlap = strategy_games.mean_overlap(n_students_by_question, n_students=3)
     assert overlap == pytest.approx(0.5)
@@ -483,8 +487,8 @@ def test_tables_show_means_over_the_masks_and_the_deviation_at_the_end(
 @pytest.mark.parametrize(
     ("probability_of_other", "n_masks", "expected"),
     [
-        # The other strategy predicts all answers wrongly except the third, so the gains are
-        # 1, 0, 0, 1. Both students gain equally, so the standard error is 0.
+        # The first strategy is right on answers 0, 2 and 3, and the other one on answer 2 alone. So
+        # the gains are 1, 0, 0, 1. Both students gain equally, so the standard error is 0.
         ([0.1, 0.9, 0.9, 0.1], 1, (0.5, 0)),
         # The gains are 0, -1, 1, 0 in each of two masks. Over both masks, one student gains -2 and
         # the other one 2. The standard error is the root of n / (n - 1) times the sum of the
@@ -527,7 +531,7 @@ def some_splits(
 
 @pytest.mark.parametrize(("name", "learned_share"), [("bobcat", 0.6), ("ncat", 0.7)])
 def test_protocols_split_students_and_answers(name: str, learned_share: float) -> None:
-    """53 students are split five times into those to learn from and those to examine."""
+    """Each of five splits divides 53 students into training students and examined ones."""
     target_share = compare_strategies.PROTOCOLS[name].target_share
     for learned_answers, reference in some_splits(name, n_splits=5):
         learned_students = set(learned_answers["UserId"])
@@ -559,7 +563,7 @@ def test_the_five_splits_of_bobcat_examine_every_student_once() -> None:
 def test_protocols_do_not_examine_students_with_too_few_answers(
     name: str, n_questions: int
 ) -> None:
-    """With ten questions, no student is left out; with `n_questions`, some; with 80, all."""
+    """With ten questions no student is left out, with `n_questions` some, with 80 all."""
     [(_, all_examined)] = some_splits(name, n_splits=1)
     [(_, reference)] = some_splits(name, n_splits=1, n_questions=n_questions)
     assert 0 < len(reference.student) < len(all_examined.student)

@@ -1,4 +1,4 @@
-"""Task 4's page on a student: its figures compared with known ones, the script run as by a user."""
+"""Task 4's page about a student: figures compared with known ones, and whole runs."""
 
 import re
 import shutil
@@ -61,8 +61,8 @@ def density_after(answers: Any) -> Any:
 def sessions() -> dict[int, Session]:
     """Ask each of the three students two questions; the last ten answers of each are hidden.
 
-    Only two questions are asked: from the third answer on, the model also estimates the population
-    of students anew, which the integration on the grid does not do.
+    Only two questions are asked, because from the third answer on the model also adapts to the
+    population of students. The integration on the grid does not do this.
     """
     bank = bank_of(np.full((40, 1), SLOPE), guessing=0.2)
     # The mean logit of the bank is SLOPE · ability.
@@ -124,7 +124,7 @@ def test_the_number_of_right_hidden_answers_is_binomial_given_the_ability(
 
 
 def test_a_test_that_ends_by_precision_is_the_beginning_of_a_longer_one() -> None:
-    """The figures of the test are those of the longer one up to the question at which it ended."""
+    """Up to its last question, a test has the figures of a longer test of the same student."""
     rng = np.random.default_rng(2)
     bank = bank_of(rng.exponential(1, (60, 1)))
     right = rng.random((25, 60)) < 0.6
@@ -151,9 +151,10 @@ def test_a_test_that_ends_by_precision_is_the_beginning_of_a_longer_one() -> Non
 
 @pytest.mark.parametrize(("n_columns", "targets"), [(26, [18, 19, 20, 21]), (10, [8, 9])])
 def test_the_ability_is_the_mean_over_the_whole_bank(n_columns: int, targets: list[int]) -> None:
-    """The bank has 20 questions, the file of students more (26) or fewer (10).
+    """The bank has 20 questions; the file of students has more (26) or fewer (10).
 
-    Students may be asked questions that the bank lacks. Answers to such questions may be hidden.
+    Students may be asked questions that the bank lacks, and answers to such questions may be
+    hidden.
     """
     rng = np.random.default_rng(0)
     slopes = rng.normal(size=(20, 2))
@@ -164,20 +165,20 @@ def test_the_ability_is_the_mean_over_the_whole_bank(n_columns: int, targets: li
     right = np.ones(columns.shape, bool)
     reference = as_reference(right, np.isin(columns, targets))
 
-    # Ask one of them all questions whose answers are not hidden.
+    # Ask the first student all questions whose answers are not hidden.
     askable = set(range(n_columns)) - set(targets)
     session = ability.ask(bank, reference, "mask", rows=[0], n_questions=len(askable))[0]
     assert set(session.steps.QuestionId[1:]) == askable
 
-    # A student of whom nothing is known has the mean and the deviation of the training students.
+    # Before any answer, a student has the mean and the deviation of the training students.
     first = session.steps.loc[0, ["ability", "error", "share"]].tolist()
     assert first == pytest.approx([0, 1, bank.share.mean()], abs=1e-3)
 
     # The probabilities and their draws are those of the questions of the bank.
     assert session.probability.shape == (20,)
     assert session.draws.shape[1:] == (20,)
-    # All hidden answers count, also those to questions that the bank lacks. In some draws, all of
-    # them are right.
+    # All hidden answers count, even answers to questions that the bank lacks. In some draws, all
+    # hidden answers are right.
     assert len(session.hidden_truth) == len(targets)
     assert session.hidden_counts.max() == len(targets)
 
@@ -210,7 +211,7 @@ def played(kit: Path) -> Played:
 
 
 def test_the_report_asks_what_the_evaluation_asks(kit: Path, played: Played) -> None:
-    """The evaluation of the same package has written its questions."""
+    """The evaluation of this package has written the questions that it asked."""
     sequences = pd.read_csv(kit / "data/test_output/sequence_task_4.csv")
     asked: list[int] = []
     for session in played.session_by_student.values():
@@ -219,7 +220,7 @@ def test_the_report_asks_what_the_evaluation_asks(kit: Path, played: Played) -> 
 
 
 def test_the_report_predicts_what_the_evaluation_scores(kit: Path, played: Played) -> None:
-    """The evaluation of the same package has written its score, the share of right predictions."""
+    """The evaluation of this package has written the share of right predictions."""
     sessions = played.session_by_student.values()
     is_hit = [(session.hidden_probability > 0.5) == session.hidden_truth for session in sessions]
     score = (kit / "data/test_output/scores_task_4.txt").read_text().removeprefix("score:")
@@ -316,8 +317,8 @@ def test_the_page_tells_what_share_of_the_bank_is_expected_right(report: Report)
 
 def test_the_page_compares_the_ability_with_the_training_students(report: Report) -> None:
     last = report.session.steps.iloc[-1]
-    # The abilities of the training students are standard normal. The 90 % range of the student's
-    # ability ends 1.645 standard errors from its mean.
+    # The abilities of the training students are standard normal. The student's 90 % range of
+    # ability reaches 1.645 standard errors to both sides of its mean.
     abilities = last.ability + np.array([-1.645, 0, 1.645]) * last.error
     low, below, high = norm.cdf(abilities)
     ability_and_error = f"is {last.ability:+.2f} with a standard error of {last.error:.2f}"
@@ -363,7 +364,7 @@ def test_the_page_shows_every_question_asked(kit: Path, report: Report) -> None:
     for number, step in enumerate(report.asked.itertuples(), 1):
         outcome = "right" if step.is_right else "wrong"
         titles.append(with_minus_signs(f"{number}, {outcome}: {step.ability:z.2f}"))
-        # Half of the 90 % range of the ability after the answer.
+        # Half of the width of the 90 % range of the ability after the answer.
         half_range = 1.645 * step.error
         row = [
             f"{number}",
@@ -429,7 +430,7 @@ def expected_subjects(kit: Path, report: Report, level: int, fewest: int) -> lis
 def test_the_page_shows_what_is_expected_by_subject(
     kit: Path, report: Report, heading: str, level: int, fewest: int
 ) -> None:
-    """Each subject has two marks: the average training student's, and then the student's."""
+    """Each subject has two marks: first for the average training student, then for the student."""
     titles = []
     for subject in expected_subjects(kit, report, level, fewest):
         titles.append(f"{subject.name}: {subject.share_of_average:.2f}")
@@ -447,7 +448,7 @@ def test_the_page_tells_how_many_topics_were_asked_about(kit: Path, report: Repo
 
 
 def test_the_page_names_the_topics_that_least_is_known_about(kit: Path, report: Report) -> None:
-    """They are the three topics with the widest 90 % range of the expected share."""
+    """The three topics with the widest 90 % ranges of the expected share are named."""
     topics = expected_subjects(kit, report, level=2, fewest=5)
     draws = {}
     for topic in topics:
@@ -463,7 +464,7 @@ def test_the_page_names_the_topics_that_least_is_known_about(kit: Path, report: 
 
 
 def test_a_table_has_the_shares_of_all_students(kit: Path, report: Report) -> None:
-    """A row for each student and each subject of the pages."""
+    """The table has a row for each student and each subject."""
     table = report.mastery
     assert table.UserId.nunique() == 2
     rows = table[table.UserId == report.student]
@@ -519,14 +520,14 @@ def test_flags_set_the_phase_the_mask_and_the_number_of_questions(
     # Without metadata, the page knows no subjects.
     assert page.table("The questions").column("subject") == ["unknown"] * 6
     assert "there are no metadata of the questions" in page.text
-    # Simulated answers are recognised by their rows, wherever the file lies.
+    # The kit recognises simulated answers by their rows, wherever the file lies.
     assert "From simulated answers" in page.text
 
 
 def test_a_test_may_end_by_precision(kit: Path, private_student: PrivateStudent) -> None:
     printed = succeeds([*private_student.command, "--stop_at_error", 0.97], kit=kit)
-    # The standard error begins at 1, so 0.97 is soon reached. After how many questions exactly,
-    # depends on the trained model.
+    # The standard error begins at 1, so 0.97 is soon reached. How many questions this takes depends
+    # on the trained model.
     assert re.search(r": (1 question|[23] questions), ", printed)
     page = read_page(private_student.page.read_text())
     assert "until the standard error is at most 0.97, at most 10 questions" in page.text
@@ -610,7 +611,7 @@ def test_a_package_with_damaged_weights_is_refused(
 def test_a_package_that_knows_the_student_is_refused(
     kit: Path, package: Path, first_student: int
 ) -> None:
-    """The package is trained on all students, also those of the local split."""
+    """The package is trained on all students, including those of the local split."""
     succeeds([package / "train_model.py"], kit=kit)
     fault = r"its model is trained on UserId .*`train_model.py --local`"
     expect_refusal(kit, package, first_student, fault)

@@ -1,4 +1,4 @@
-"""Task 4, run as a user runs it: evaluation, package and training; rules of every package."""
+"""Task 4, run as by a user: evaluation, package and training; rules that every package keeps."""
 
 import json
 import re
@@ -40,7 +40,8 @@ PACKAGES = {
 # The code of each package that is packed.
 CODE = {"model.py", "submission_model_task_4.py"}
 RECORDS = {"model_task_4_students.npy", "model_task_4_training.json"}
-# Each package as a parameter of a test. A package whose training a user has edited is skipped.
+# Each package as a parameter of a test. The tests of a package are skipped if a user has edited its
+# trainer.
 PACKAGE_PARAMETERS = [
     pytest.param(name, marks=needs_blocks(f"task_4/{name}/train_model.py")) for name in PACKAGES
 ]
@@ -55,7 +56,7 @@ def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> floa
     student = answers.UserId.rank(method="dense").astype(int) - 1
     question = answers.QuestionId
     rows = np.arange(student.max() + 1)
-    # The arrays have the names that they have in the published evaluators.
+    # The names of the arrays are those of the published evaluators.
     shape = (len(rows), n_questions)
     data = np.zeros(shape, int)
     binary_data = np.zeros(shape, int)
@@ -147,7 +148,7 @@ class Evaluated:
     def expected_sequences(self) -> pd.DataFrame:
         """Find, in plain pandas, the questions that the baseline must ask each student.
 
-        They are the ten questions with most training answers among those that may be asked.
+        Among the questions that may be asked, these are the ten with most training answers.
         """
         n_answers = self.train.QuestionId.value_counts()
         askable = self.valid[self.valid.IsTarget == 0]
@@ -294,7 +295,7 @@ def test_probabilities_of_an_entry_are_written_and_scored(
 
 @dataclass(frozen=True)
 class OddEvaluation:
-    """The evaluation of an entry that does what a user should hear about."""
+    """The evaluation of an entry with faults that its user should be told."""
 
     output: str
     page: Page
@@ -329,9 +330,9 @@ def test_the_user_learns_that_an_entry_changes_its_arguments(odd_evaluation: Odd
 
 
 def test_the_user_learns_why_there_is_no_curve(odd_evaluation: OddEvaluation) -> None:
-    """For the curve of accuracies, games are replayed without calling `select_questions`.
+    """To draw the curve of accuracies, games are replayed without `select_questions`.
 
-    The entry sets `self.asked` in this method, so `predict` then lacks the attribute.
+    This entry sets `self.asked` in `select_questions`, so that `predict` fails without it.
     """
     reason = "replaying the games without select_questions, after round 0, predict: raised Attr"
     assert f"no curve: {reason}" in odd_evaluation.output
@@ -432,7 +433,7 @@ def test_the_page_of_a_phase_shows_the_score_with_each_mask(
 def test_the_accuracy_of_the_baseline_is_the_same_after_each_question(
     evaluated_phase: EvaluatedPhase,
 ) -> None:
-    """The baseline learns nothing from answers, whether it or chance chooses the questions."""
+    """The baseline learns nothing from answers, so it does not matter who chooses the questions."""
     curve = evaluated_phase.page.table("Accuracy after each question")
     assert curve.columns == ["Questions", "entry's choice", "random choice"]
     mean = evaluated_phase.mean
@@ -453,7 +454,7 @@ def test_every_student_is_asked_ten_questions_that_the_mask_does_not_hide(
 def test_the_page_of_a_phase_shows_games_with_one_mask_alone(
     evaluated_phase: EvaluatedPhase,
 ) -> None:
-    """A student is asked ten questions with each mask; those with the first mask are shown."""
+    """A student plays a game with each mask; the page shows only the game with the first mask."""
     tables = [table for table in evaluated_phase.page.tables if "UserId" in table.caption]
     assert {len(table.rows) for table in tables} == {10}
 
@@ -463,9 +464,9 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
 ) -> None:
     """Entries written for the evaluator that the organisers published in 2020 run unchanged.
 
-    That evaluator calls the entry's first method select_feature, the kit calls it select_questions.
-    Where no answer is revealed, that evaluator passes 0 to the entry, the kit passes -1, or 0 with
-    the flag --unobserved 0.
+    The published evaluator calls the entry's first method select_feature, and the kit calls it
+    select_questions. For an answer that is not revealed, the published evaluator passes 0 to the
+    entry. The kit passes -1, or 0 with the flag --unobserved 0.
     """
     # The method update_model of this entry fails if it sees a -1.
     source = toy_bundle.entry(update="assert seen.min() >= 0")[ENTRY_FILE]
@@ -479,7 +480,7 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
     assert own_accuracy == f"{score:.4f}"
     assert own_accuracy != random_accuracy
 
-    # Packing plays the entry. Without the flag, the entry meets a -1.
+    # Packing plays the entry. Without the flag --unobserved 0, the entry gets a -1 and fails.
     pack = ["task_4/package.py", entry, "--output_dir", tmp_path]
     assert "round 1, update_model: raised AssertionError" in fails(pack, kit=kit)
     assert "submission_task_4.zip" in succeeds([*pack, "--unobserved", "0"], kit=kit)
@@ -555,7 +556,7 @@ def test_only_files_that_are_needed_to_play_are_packed(packed: Packed) -> None:
 def test_a_package_and_zips_of_it_have_the_same_score(
     kit: Path, packed: Packed, tmp_path: Path
 ) -> None:
-    """The entry can read the files beside its module, whether or not it is zipped."""
+    """The entry reads files beside its module, as a folder and as a zip."""
     evaluate = ["task_4/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
     for entry in (packed.folder, packed.zip_by_script, packed.zip_by_hand):
         assert "its files:" not in succeeds([*evaluate, entry], kit=kit)
@@ -684,9 +685,10 @@ def test_students_to_be_predicted_must_not_be_in_the_training_file(
 def test_the_packages_own_script_trains_a_copy_and_scores_that(
     kit: Path, evaluate: Evaluate, package_of_all_students: Path
 ) -> None:
-    """The package has weights that were trained on all students, also on those to be examined.
+    """The package's own script must leave weights of all students unchanged.
 
-    These weights are not changed.
+    Those students include the students who are examined, so the script trains a copy on others and
+    scores the copy.
     """
     package = package_of_all_students
     weights = {path: path.read_bytes() for path in package.glob("model_task_4*")}
@@ -786,10 +788,10 @@ def test_learned_packages_beat_the_most_popular_answer(kit: Path) -> None:
     popular, students = play_phases(kit, "numpy")
     for name in ("item_response", "matrix_factorization", "pytorch"):
         hits, _ = play_phases(kit, name)
-        # The difference is paired: all packages predict the same answers. The answers of one
-        # student are correlated. Over 50 students the gain is 0.08, with a standard error of 0.017.
-        # On another machine rounding changes few predictions, so the gain stays above three
-        # standard errors.
+        # The difference is paired: all packages predict the same answers. The standard error is
+        # clustered, because a student's answers are correlated. Over 50 students the gain is 0.08,
+        # with a standard error of 0.017. On another machine rounding changes few predictions, so
+        # the gain stays above three standard errors.
         gain = hits.astype(float) - popular
         assert gain.mean() > 3 * metrics.clustered_standard_error(gain, students), name
 
@@ -799,7 +801,7 @@ def test_learned_packages_beat_the_most_popular_answer(kit: Path) -> None:
 def test_a_package_scores_the_same_in_the_loop_of_the_published_evaluators(
     kit: Path, tmp_path: Path, name: str
 ) -> None:
-    """The organisers' evaluators let targets be asked, and show 0 where nothing is revealed."""
+    """The organisers' evaluators let targets be asked, and pass 0 for unrevealed answers."""
     pack = ["task_4/package.py", kit / "task_4" / name, "--output_dir", tmp_path]
     assert run(pack, kit=kit).returncode == 0
     path = tmp_path / "submission_task_4.zip"
@@ -836,16 +838,16 @@ class Trained:
 
 @dataclass(frozen=True)
 class Trainings:
-    """Trainings of a package on one file and on two files, each of thirty other students."""
+    """Trainings of a package on one file, and on two files with thirty other students each."""
 
     name: str
     first_answers: pd.DataFrame
     second_answers: pd.DataFrame
     on_first: Trained
-    # On the first file again, after the training on both.
+    # The training on the first file again, after the training on both files.
     on_first_again: Trained
     on_both: Trained
-    # On the first file with another seed, or None where no seed is used.
+    # The training on the first file with another seed; None if the package uses no seed.
     with_other_seed: Trained | None
     # The message if the second file also holds an answer of a student of the first file.
     message_for_known_student: str
@@ -902,7 +904,7 @@ def trainings(
 
 
 def test_training_on_the_same_file_gives_the_same_weights(trainings: Trainings) -> None:
-    """Between the two trainings, the package was trained on other files."""
+    """Between the two trainings on the first file, the package was trained on both files."""
     assert trainings.on_first_again.weights == trainings.on_first.weights
 
 
@@ -939,7 +941,7 @@ def test_a_student_must_not_be_in_two_training_files(trainings: Trainings) -> No
 def test_both_values_of_unobserved_answers_lead_to_the_same_games(
     kit: Path, name: str, targets_queryable: bool
 ) -> None:
-    """An answer that is not revealed is -1 or 0, by the evaluator. The file may have no options.
+    """An answer that is not revealed is passed as -1 or 0. The file may lack options.
 
     With 0 and without options, the value of a wrong answer is also that of an answer that is not
     revealed. An entry must then tell from `can_query` which answers are revealed.
@@ -959,8 +961,8 @@ def test_both_values_of_unobserved_answers_lead_to_the_same_games(
         assert np.array_equal(game.chosen, games[0].chosen)
         assert np.array_equal(game.prediction, games[0].prediction)
 
-    # The prediction of a target that was asked is its answer. A row of `chosen` has the questions
-    # that a student was asked.
+    # The prediction of a target that was asked is its answer. A row of `chosen` holds the questions
+    # that one student was asked.
     game = games[0]
     student_row, target = np.nonzero(reference.targets["IsTarget"])
     is_asked = (game.chosen[student_row] == target[:, None]).any(axis=1)

@@ -72,10 +72,10 @@ def forge(kit: Path, path: Path, **changed_fields: object) -> None:
 
 @dataclass(frozen=True)
 class Blended:
-    """A blend of a task's two files with learned weights, as the user gets it."""
+    """A blend of two files with learned weights: what the tool prints and writes."""
 
     task: int
-    # The files, as named on the command line.
+    # The two files, as named on the command line.
     files: list[str]
     weights: list[float]
     # The log loss of each file and, as the last one, of the blend.
@@ -122,7 +122,7 @@ def test_a_blend_of_two_scripts_is_the_weighted_mean_of_their_log_probabilities(
     kit: Path, blended: Blended
 ) -> None:
     blend = read_probabilities(blended.submission.with_suffix(".parquet"), blended.task).value
-    # The weighted mean of the logarithms, up to a constant for each answer.
+    # The logarithm of the blend is the weighted mean of logarithms plus a constant for each answer.
     log_mean = np.zeros_like(blend)
     for file, weight in zip(blended.files, blended.weights, strict=True):
         probability = read_probabilities(kit / file, blended.task).value
@@ -154,7 +154,7 @@ def test_the_evaluation_scores_a_blend_and_records_its_command(kit: Path) -> Non
 
 
 def blend_with_weights(kit: Path, *weights: str) -> np.ndarray:
-    """Blend a file whose script fails when it runs, and the second of FILES; return the blend."""
+    """Blend failing.parquet, whose script fails if it runs, and the second of FILES."""
     words = [*BLEND, "failing.parquet", FILES[1], "--local", "--weights", *weights]
     assert "held out" not in succeeds(words, kit=kit, cwd=kit)
     blend = kit / "data/test_output/test_submission_task_1.parquet"
@@ -162,7 +162,7 @@ def blend_with_weights(kit: Path, *weights: str) -> np.ndarray:
 
 
 def test_with_given_weights_no_script_is_run(kit: Path) -> None:
-    """With a weight of 1, the blend has the probabilities of the file."""
+    """With the weights 1 and 0, the blend equals the first file."""
     of_file = read_probabilities(kit / FILES[1], 1).value
     assert np.allclose(blend_with_weights(kit, "0", "1"), of_file, atol=1e-4)
 
@@ -194,7 +194,10 @@ def test_a_blend_with_a_part_of_unknown_origin_is_of_unknown_origin(kit: Path) -
 def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
     kit: Path, changes: dict[str, object]
 ) -> None:
-    """A blend of blends keeps the mark."""
+    """The score of a blend keeps the doubt "made by earlier code" of its parts.
+
+    The second round blends the blend of the first round, which must keep the doubt, too.
+    """
     forge(kit, kit / "edited.parquet", **changes)
     weights = ["--local", "--weights", "1", "1"]
     note = "note: task_1/sample_model_majority.py or a file that it imports has changed since it"
@@ -211,7 +214,7 @@ def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
 
 @with_links
 def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> None:
-    """A file of probabilities may come from anywhere and name any script."""
+    """A file of probabilities may come from anywhere, and its record may name any script."""
     outside = tmp_path / "outside.py"
     sign_of_run = tmp_path / "ran"
     outside.write_text(f"open({str(sign_of_run)!r}, 'w')\n")
@@ -253,7 +256,7 @@ def test_a_script_whose_name_no_file_can_have_is_refused(kit: Path, tmp_path: Pa
 def test_scripts_are_run_again_only_with_their_own_flags(
     kit: Path, tmp_path: Path, model: str, options: dict[str, Any], expected: str
 ) -> None:
-    """A forged record could otherwise let a script write anywhere."""
+    """With other flags, a forged record could make a script write anywhere."""
     line = blend_forged(kit, tmp_path, f"task_1/sample_model_{model}.py", options)
     assert expected in line
 
@@ -287,8 +290,8 @@ OVERWRITTEN = r".parquet: is an input or another output too and would be overwri
         (f"{BOTH} --local --weights 1e308 1", r"--weights 1e\+308 1: expected numbers from 0"),
         (f"{BOTH} --local --input_dir data/train_data", "expected the same training answe"),
         (f"failing.parquet {FILES[1]} --local", "task_1/failing.py: ended with exit code 1 on"),
-        # The model of this file has learned from all answers, also from those to be predicted. A
-        # run without them would give the file a weight that does not fit its predictions.
+        # The model of all.parquet has learned from all answers, even from those to be predicted. A
+        # run without these answers would give a weight that does not fit the file.
         (f"{FILES[1]} all.parquet --local", "all.parquet: was learned from data/train_data/tr"),
     ],
 )
@@ -300,8 +303,8 @@ def test_files_and_weights_that_cannot_be_blended_are_refused(
     assert sorted((kit / "data/test_output").iterdir()) == before
 
 
-# A program that shows that it runs, by writing a number into a file every 0.05 s. ALIVE stands for
-# the path of the file. The program goes on after Control-C, as the sample models do.
+# This program writes a number into the file ALIVE every 0.05 s, as a sign that it runs. It ignores
+# Control-C, as the sample models do until their step ends.
 CHILD = """
 import pathlib, signal, time
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -343,7 +346,7 @@ def test_a_tool_that_is_interrupted_while_it_runs_a_script_leaves_nothing_behind
     process.send_signal(number)
 
     assert process.wait(PATIENCE) == 128 + number
-    # The child has ended, too: it writes no more.
+    # The child process has ended, too, if it writes nothing more.
     last = sign_of_life.read_text()
     time.sleep(0.3)
     assert sign_of_life.read_text() == last
@@ -358,7 +361,7 @@ def test_a_tool_that_is_interrupted_while_it_runs_a_script_leaves_nothing_behind
 def test_planted_weights_are_recovered(weights: list[float], n_categories: int) -> None:
     """Answers are drawn from a blend with known weights, which are learned from the answers.
 
-    If the known weight of a file is negative, weights of at least 0 cannot recover it.
+    Known weights are at least 0, because learned weights are.
     """
     rng = np.random.default_rng(0)
     logs = logarithms(rng.dirichlet(np.full(n_categories, 2.0), (len(weights), 100_000)))
@@ -381,8 +384,8 @@ def test_planted_weights_are_recovered(weights: list[float], n_categories: int) 
 def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -> None:
     """Twelve files of random probabilities are blended.
 
-    On the answers that the weights were learned on, the blend would seem better than guessing. On
-    other answers it is worse.
+    The blend seems better than guessing on answers from which its weights were learned, and is
+    worse on other answers.
     """
     n_files = 12
     n_answers = 60

@@ -1,7 +1,8 @@
 """The checker and the evaluation refuse a malformed submission with file, row and rule.
 
-The checker must name every fault, and the evaluation the first one in the same words. Nothing is
-scored or written then. `test_reading.py` tests how a CSV is read, `test_zips.py` how a zip is.
+The checker must name every fault, and the evaluation the first one in the same words. For a
+malformed submission nothing is scored or written. `test_reading.py` tests how a CSV is read,
+`test_zips.py` how a zip is.
 """
 
 from collections.abc import Callable
@@ -59,7 +60,7 @@ class Malformed:
 
     task: int
     content: Content
-    # A part of each message, in order; {reference} is the path of the answers.
+    # Parts of the messages, in their order; {reference} stands for the path of the answers.
     messages: list[str]
 
 
@@ -163,7 +164,8 @@ def submit(tmp_path: Path, write: Write) -> Submit:
 
     def checker(task: int, name: str) -> list[object]:
         """Return the command that checks a submission."""
-        # The pairs of tasks 1 and 2 are those of the answers, whose file also serves as template.
+        # In tasks 1 and 2, the file of answers also serves as template, because it holds the same
+        # pairs.
         template = "template.csv" if task == 3 else "answers.csv"
         command: list[object] = ["-m", "tools.check_submission", submission_dir / name]
         command += ["--task", task, "--input_dir", input_dir]
@@ -274,7 +276,7 @@ def test_a_malformed_submission_removes_the_score_of_an_earlier_one(
 def test_a_csv_that_differs_from_the_zip_beside_it_is_not_valid(
     tmp_path: Path, write: Write, task: int, before: str, after: str
 ) -> None:
-    """The zip is what would be uploaded."""
+    """Users upload the zip, so the CSV beside it must be the same."""
     write("template.csv", RANKING_TEMPLATE if task == 3 else ANSWERS)
     write_zip(tmp_path / "mine.zip", {f"submission_task_{task}.csv": GOOD[task]})
     path = write("mine.csv", GOOD[task])
@@ -291,9 +293,10 @@ def test_a_csv_that_differs_from_the_zip_beside_it_is_not_valid(
 def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
     submit: Submit, tmp_path: Path
 ) -> None:
-    """The challenge's scorer ignores such rows, too; only the checker refuses them."""
+    """The challenge's scorer ignores further rows, too; only the checker refuses them."""
     # Rows are numbered by the lines of the file: the blank line is row 4, and the first row that
-    # was not asked for, of student 7, is row 5. The last row is the second such row.
+    # was not asked for, of student 7, is row 5. The last row is the second row that was not asked
+    # for.
     content = """UserId,QuestionId,IsCorrect
 1,10,1
 1,11,0
@@ -340,7 +343,7 @@ BROKEN = {
         ]),
         ({ENTRY_FILE: entry()[ENTRY_FILE].replace("predict", "guess")}, "",
          ["starting Submission: class Submission has no method predict"]),
-        # The guide calls the update of the model optional.
+        # By the guide, an entry may lack `update_model`.
         ({ENTRY_FILE: entry()[ENTRY_FILE].replace("update_model", "learn")}, "", []),
         # Saved models, by their suffixes.
         ({**entry(), "model.pt": "", "w/a.npy": "", "table.csv": ""}, "", [

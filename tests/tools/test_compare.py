@@ -40,7 +40,7 @@ needs_both_models = needs_blocks(
 def comparison_in(output: str) -> str:
     """Return the output after the lines that name A and B.
 
-    The comparison begins with the words "task 1, local split", which are left out.
+    The words "task 1, local split" at the beginning are left out.
     """
     return output.partition("task 1, local split")[2]
 
@@ -104,7 +104,7 @@ def test_the_scores_are_those_of_the_evaluation(scored_kit: Path, compare: Compa
     ("words", "expected"),
     [
         # This model has scores on the local split (number 1) and on the public test (number 4). The
-        # score on the test set of the other one, number 2 or 4, is taken.
+        # tool takes the score on the same test set as the other score, number 2 or 4.
         ("task_1/sample_model_majority.py 2", "task 1, local split"),
         ("task_1/sample_model_majority.py 4", "task 1, public test"),
         ("submissions/submission_task_1.zip 4 --phase public", r"be told: B - A = 0\.0000"),
@@ -160,20 +160,20 @@ def test_scores_that_cannot_be_compared_are_refused(
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
-        # The name of number 1 (a model of task 1) and of number 2 (a related challenge): number 1
-        # is meant. Its line names no file of outcomes.
+        # Scores 1 (task 1) and 2 (a related challenge) have the same name. The tool takes number 1,
+        # whose line names no file of outcomes.
         ("majority", "local split.*: score it again"),
         ("2", "is scored in Student response, expected scores of"),
-        # The file of outcomes is gone.
+        # The line names a file of outcomes that is gone.
         ("gone", ".npz: file not found"),
-        # The file of outcomes belongs to another score.
+        # The line names a file of outcomes of another score.
         ("other", r"its outcomes give the score 0\.6250, but the line of .*jsonl .* 0\.6000: they"),
     ],
 )
 def test_scores_without_outcomes_or_with_other_ones_are_refused(
     tmp_path: Path, word: str, expected: str
 ) -> None:
-    """An outcome of a prediction is right or wrong. Files beside the record hold the outcomes."""
+    """Files of outcomes say which predictions are right; without them there is no comparison."""
     related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
     # The score of these outcomes is the mean over two parts, (2/2 + 1/4) / 2 = 0.625. The record
     # says 0.6.
@@ -201,7 +201,11 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
     """Both entries have several scores in the record."""
 
     def scored(model: str, right: list[int], day: int, first_question: int = 0) -> Result:
-        """Return a result on answers of two students to four questions from the first one on."""
+        """Return a result of a model on four answers of two students.
+
+        `right` says which answers are predicted right. The answers are to four questions, numbered
+        from `first_question`.
+        """
         questions = range(first_question, first_question + len(right))
         outcome = kept(right, student=[1, 1, 2, 2], question=questions)
         return replace(
@@ -213,8 +217,8 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
             outcomes=outcomes.write(tmp_path / "outcomes", outcome),
         )
 
-    # The scores in the record are numbered from 1, here like their days. Numbers 3 and 4 are to be
-    # compared: number 5 is later than 3, but the other entry has no score on the same answers.
+    # The number of a score in the record is its day here. Numbers 3 and 4 are compared: number 5 is
+    # later than 3, but on other answers, for which "other" has no score.
     path = write_record(
         tmp_path / "results.jsonl",
         scored("idea", [0, 0, 0, 0], day=1),
@@ -224,7 +228,7 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
         scored("idea", [1, 1, 1, 1], day=5, first_question=10),
     )
     output = succeeds([*COMPARE, "idea", "other", "--results", path])
-    # A line that is longer than 80 characters is continued below.
+    # Join lines, because the tool breaks lines at 80 characters.
     printed = " ".join(output.split())
     assert printed.startswith(
         "A 0.5000 idea, no seed, scored on 2026-01-03 10:00 UTC "
@@ -236,17 +240,17 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
 
 
 def test_mcnemar_by_hand() -> None:
-    """Only A is right on 1 answer, only B on 5.
+    """Only A is right on 1 answer, and only B on 5.
 
-    If A and B were equally good, B would win 5 or 6 of these 6 answers with probability
-    (6 + 1) / 2⁶, and A as well: p = 2 · 7 / 64 = 0.2188.
+    If A and B were equally good, B would win 5 or 6 of these 6 answers with probability (6 + 1) /
+    2⁶, and A would with the same probability: p = 2 · 7 / 64 = 0.2188.
     """
     a = kept([1, 0, 0, 0, 0, 0, 1, 0], student=[1] * 8)
     b = kept([0, 1, 1, 1, 1, 1, 1, 0], student=[1] * 8)
     verdict, mcnemar = describe(TASK_1, a, b)
     assert "p = 0.2188; only A is right on 1 answers, only B on 5" in mcnemar
     assert "p = 1.0000" in describe(TASK_1, a, a)[1]
-    # A single student tells nothing about the variation between students.
+    # With a single student, the variation between students is unknown.
     assert verdict.startswith("no difference can be told: B - A = 0.5000 (no interval: a single")
 
 
@@ -265,8 +269,8 @@ def test_the_interval_covers_a_known_difference_in_95_percent_of_cases() -> None
     for seed in range(40):
         rng = np.random.default_rng(seed)
         student = np.repeat(np.arange(150), rng.integers(1, 30, 150))
-        # The gain of B differs between students, so that answers of one student are not
-        # independent.
+        # B gains more with some students than with others, so that answers of one student are
+        # correlated.
         gain = rng.normal(0.03, 0.15, 150)[student]
         chance = rng.random(len(student))
         a = kept(chance < 0.6, student=student)

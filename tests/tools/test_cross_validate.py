@@ -27,7 +27,7 @@ TRAIN = "data/train_data/train_task_1_2.csv"
 RECORD = "data/test_output/results.jsonl"
 # An entry that always predicts the same. It starts quickly, because it imports nothing of the kit.
 # It checks that its training answers hold none of the answers to be predicted. The text is a
-# template for `str.format`, in which {{ stands for {.
+# template for `str.format`, so {{ stands for {.
 ENTRY = """
 import argparse, csv, json, sys
 from hashlib import sha256
@@ -102,8 +102,8 @@ class Case:
     seed: int | None = None
 
 
-# Entries that the fixture `validated` writes. They predict the outcome "right", the outcome
-# "wrong", and the second option.
+# Entries that the fixture `validated` writes. They always predict "right", always "wrong", and
+# always the second option.
 RIGHT = "task_1/always_1.py"
 WRONG = "task_1/always_0.py"
 SECOND_OPTION = "task_2/always_2.py"
@@ -185,7 +185,7 @@ def test_a_cross_validation_is_a_line_of_the_record(validated: Validated, number
 def test_the_record_holds_the_cost_that_the_entry_has_recorded(
     validated: Validated, number: int
 ) -> None:
-    """The entries of the first three cases record 3 seconds and a memory of 1,000."""
+    """The entries of the first three cases record 3 seconds and 1,000 of memory."""
     result = validated.results[number]
     assert result.seconds == 3
     assert result.memory == 1000
@@ -222,7 +222,8 @@ def test_only_the_record_is_left_behind(validated: Validated) -> None:
 @pytest.mark.parametrize(
     ("number", "predicted"),
     [
-        # The number of the case, and the outcome that its entry predicts for all answers.
+        # The first two cases: their number, and the outcome that their entry predicts for all
+        # answers.
         pytest.param(0, 1, id="right"),
         pytest.param(1, 0, id="wrong"),
     ],
@@ -259,7 +260,7 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
     (kit / "task_4/my_fault").mkdir()
     long_output = "print('x\\n' * 3_000_000)\nraise SystemExit('error: the end')\n"
     (kit / "task_4/my_fault/train_model.py").write_text(long_output)
-    # Asks for question -1.
+    # This entry breaks the rules: it asks every student question -1, which does not exist.
     shutil.copytree(kit / "task_4/numpy", kit / "task_4/my_breach")
     entry = kit / "task_4/my_breach" / ENTRY_FILE
     selection = "self.model.select(can_query)"
@@ -303,7 +304,7 @@ def test_entries_and_flags_that_cannot_be_cross_validated_are_refused(
 
 @pytest.fixture(scope="module")
 def doubtful_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit to which tests add entries of their own, and lines of the record."""
+    """Return a kit to which tests add entries, and whose scores get doubts."""
     return Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("doubtful") / "kit"))
 
 
@@ -319,7 +320,7 @@ def write_entry(kit: Path, folder: Path, name: str, *edits: tuple[str, str]) -> 
     return path
 
 
-# In `ENTRY`, the end of the record that it writes.
+# The end of the record that `ENTRY` writes, which tests replace.
 END_OF_RECORD = "files=files)"
 LEARNED = "made_from={'train.csv': {}, 'template.csv': {}}"
 MAY_HAVE_SEEN = "may have seen these answers"
@@ -392,7 +393,7 @@ def test_an_entry_outside_the_kit_whose_code_changes_meanwhile_is_doubted(
 def test_a_package_outside_the_kit_with_other_code_in_another_fold_is_doubted(
     tmp_path: Path, codes: list[str], is_doubted: bool
 ) -> None:
-    """The code of a package is more than its trainer, which stays the same here."""
+    """Only model code changes here, not the trainer: both belong to the code of a package."""
     trainer = tmp_path / "train_model.py"
     trainer.touch()
     before = source_code.fingerprint(trainer)
@@ -420,12 +421,12 @@ def test_the_frozen_copy_has_the_metadata_but_no_answers(doubtful_kit: Path) -> 
     )
     entry = write_entry(kit, kit / "task_1", "looks.py", ("def main():\n", look))
     assert "fold 2: " in succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
-    # The folder that the copy links to stays when the copy is removed.
+    # Removing the copy must not remove the folder to which the copy links.
     assert (kit / "data/metadata" / layout.QUESTION_METADATA_TASK_1_2).is_file()
 
 
 def test_all_folds_run_the_code_as_it_was_at_the_start(doubtful_kit: Path) -> None:
-    """The entry edits its own file in the kit, as a user might in an editor meanwhile."""
+    """The entry edits its own file in the kit, as a user might while the folds run."""
     kit = doubtful_kit
     target = kit / "task_1/frozen.py"
     change = f"def main():\n    Path({str(target)!r}).write_text('1 / 0')\n"
@@ -452,9 +453,9 @@ def test_without_symlinks_a_folder_is_copied(
 
 
 def test_notes_name_the_entry_in_the_kit(doubtful_kit: Path) -> None:
-    """The note is about an entry without `build_parser`, which is given no metadata."""
+    """The note concerns an entry without `build_parser`, which gets no metadata."""
     kit = doubtful_kit
-    # The name of the function changes. The entry must then get no metadata.
+    # Without a function named `build_parser`, the entry gets no metadata.
     edits = [
         ("def build_parser", "def parser"),
         (repr(str(kit / "data/metadata")), "None"),
@@ -470,7 +471,7 @@ def test_notes_name_the_entry_in_the_kit(doubtful_kit: Path) -> None:
     [
         ("str(ROOT / 'data/gone.csv')", ": data/gone.csv$"),
         ("f'in {ROOT}'", ": in {kit}$"),
-        # The message is shortened after the copy's folder is left out.
+        # The message leaves out the copy's folder, and is then shortened.
         ("'x' * 190 + f' {Path(__file__)}'", ": x{190} task_1/f…$"),
     ],
 )
@@ -493,7 +494,7 @@ def test_a_fault_of_build_parser_names_the_entry_in_the_kit(doubtful_kit: Path) 
 
 
 def test_a_package_finds_the_kit_in_a_plain_clone(split_kit: Path, tmp_path: Path) -> None:
-    """No kit is installed, and PYTHONPATH names none: the trainer runs in a temporary folder."""
+    """The trainer runs in a temporary folder, with no installed kit and no PYTHONPATH."""
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     command = [*VALIDATE, "task_4/numpy", "--folds", "2"]
     done = run_process(command, kit=kit, cwd=kit, environment={"PYTHONPATH": ""})

@@ -1,4 +1,4 @@
-"""The lines that describe the machine, also if a file, a package or git is missing."""
+"""The lines that describe the machine, even if a file, a package or git is missing."""
 
 import os
 import platform

@@ -34,13 +34,13 @@ def test_each_student_has_a_share_of_each_subject_with_answers(tiny_kit: Path) -
     tree = pd.read_csv(tiny_kit / "data/metadata/subject_metadata.csv", encoding="utf-8-sig")
     names = tree.set_index("SubjectId")["Name"]
     assert (table["Name"] == names.loc[table["SubjectId"]].to_numpy()).all()
-    # Every answer counts in one area at most, and nearly all do.
+    # An answer counts in at most one area, and nearly all answers count in one.
     n_in_areas = table[table["Level"] == 1].groupby("UserId")["Answers"].sum()
     n_answers = answers["UserId"].value_counts().loc[n_in_areas.index]
     assert (n_in_areas <= n_answers).all()
     assert n_in_areas.sum() > 0.9 * len(answers)
     assert table["Share"].between(table["Low"], table["High"]).all()
-    # An able student is expected to know more.
+    # Students with more right answers are expected to know more.
     able = answers.groupby("UserId")["IsCorrect"].mean()
     shares = table[table["Level"] == 1].groupby("UserId")["Share"].mean()
     assert able.loc[shares.index].corr(shares) > 0.8
@@ -58,7 +58,8 @@ def test_the_page_shows_the_class_that_the_flag_names(tiny_kit: Path) -> None:
     assert len(shown) == len(areas)
     first = areas.iloc[0]
     expected = first["Name"], first["Answers"], *(100 * first[["Share", "Low", "High"]]).round()
-    # Whole percents, apart from the last rounding of the table's four decimals.
+    # The page shows whole percents. The table is rounded to four decimals, so that a percent may be
+    # rounded the other way.
     found = [cell for cell in shown if cell[0] == expected[0]]
     distance = [
         max(abs(float(a) - float(b)) for a, b in zip(cell[1:], expected[1:], strict=True))

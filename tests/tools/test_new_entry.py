@@ -93,7 +93,7 @@ def test_names_that_would_hide_a_module_or_cannot_be_imported_are_refused(name: 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
-    """The copy names its source once, in the docstring; commands to run the copy are printed."""
+    """The copy names its source only in the docstring. The tool prints commands for the copy."""
     task = script.parent.relative_to(layout.ROOT).as_posix()
     folder = tmp_path / script.parent.name
     folder.mkdir()
@@ -108,14 +108,13 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
     listed = "\n".join(command for command, _ in new_entry.commands(task, copy))
     for called in (f"python {task}/{name}.py", f"python {task}/local_evaluation.py"):
         assert f"\n{called}" in f"\n{listed}"
-    # The folder has a script that splits the data. Only in a related challenge do the commands
-    # begin with it.
+    # In a related challenge, the commands begin with the split of the data.
     is_related_challenge = script.is_relative_to(layout.RELATED_DIR)
     assert listed.count("local_data_split.py") == (1 if is_related_challenge else 0)
 
 
 def enclosing_function(tree: ast.Module, line: int) -> ast.FunctionDef:
-    """Return the function that holds a line; functions in functions do not count."""
+    """Return the outermost function that holds a line."""
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     for function in functions:
         if function.lineno < line <= (function.end_lineno or 0):
@@ -196,7 +195,7 @@ START = ["-m", "tools.new_entry"]
 def test_the_command_copies_the_shortest_model_of_a_challenge_and_prints_commands_for_it(
     tmp_path: Path,
 ) -> None:
-    """For the tasks, `test_write_your_own_entry.py` runs the printed commands."""
+    """The printed commands of tasks are run in `test_write_your_own_entry.py`."""
     kit = copy_kit(tmp_path / "kit")
     out = succeeds([*START, "related_challenges/cloze/", "my_idea"], kit=kit, cwd=kit)
     text = (kit / "related_challenges/cloze/my_idea.py").read_text()

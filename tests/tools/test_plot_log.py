@@ -43,10 +43,10 @@ STOPPED_RUN = [
     step(2, loss=0.7, held_out_accuracy=0.4),
     {"event": "stopped early", "step": 2},
 ]
-# The second run of the other log: a model of the user's logs a quantity of its own. A value as
-# large as 1e308 is not drawn.
+# The second run of the other log: a user's model logs a quantity "own". The value 1e308 is too
+# large to be drawn.
 OWN_RUN = [start("<b>", script="x.py"), step(1, own=1), step(2, own=1e308)]
-# The line that is printed about each run.
+# The lines that the tool prints about the runs.
 LINE_OF_SAME_RUN = (
     "partial_vae: 2 steps; loss 1.0000 to 0.5000; held-out loss 1.1000 to 0.5500; "
     "held-out accuracy up to 0.2222, at step 2"

@@ -34,7 +34,7 @@ def page_of(*results: Result) -> Page:
 
 
 def rows_of(*results: Result) -> list[Row]:
-    """Return the rows of the only table."""
+    """Return the rows of the scoreboard, which must be a single table."""
     (table,) = scoreboard.make_tables(results)
     return table.rows
 
@@ -155,7 +155,7 @@ def test_an_interrupted_fit_is_never_averaged_with_complete_ones() -> None:
 
 
 def test_interrupted_fits_are_never_averaged_with_each_other() -> None:
-    """Not even a fit with the same seed replaces another. Only later code replaces earlier fits."""
+    """Each interrupted fit has a row, even with an equal seed, until the code changes."""
     interrupted = replace(RESULT, doubts=[INTERRUPTED])
     results = [
         # A fit of earlier code.
@@ -197,7 +197,7 @@ def test_a_score_of_edited_code_is_current_until_the_entry_runs_again() -> None:
 
 
 def test_only_the_row_whose_code_was_edited_is_marked() -> None:
-    """The second version of the code is edited after its run."""
+    """The second version of the code is edited after it has run."""
     first = replace(RESULT, time=DAYS[0], code="aa", score=0.5)
     second = replace(RESULT, time=DAYS[1], code="bb", score=0.6, doubts=[EARLIER_CODE])
     (table,) = scoreboard.make_tables([first, second])
@@ -256,7 +256,7 @@ SCIENCE_EXAM = "Science exam"
 
 
 class Expected(NamedTuple):
-    """A result, and the table that it must have for itself."""
+    """A result, and the table that shows this result alone."""
 
     result: Result
     title: str
@@ -324,7 +324,7 @@ def test_tables_are_grouped_by_the_origin_of_the_answers() -> None:
 def test_scores_on_the_same_answers_are_in_one_table_with_the_best_known_origin(
     origins: list[Origin], expected: Origin
 ) -> None:
-    """Earlier versions of the kit have recorded official answers as of unknown origin."""
+    """Earlier versions of the kit recorded official answers as answers of unknown origin."""
     results = [
         replace(RESULT, model=f"model {number}", origin=origin)
         for number, origin in enumerate(origins)
@@ -355,7 +355,7 @@ MOST_POPULAR = "most popular, 2020"
 def test_scores_of_2020_are_shown_beside_scores_on_the_same_official_answers_only(
     task: int, phase: str, rules: str, expected: list[str]
 ) -> None:
-    """Only published scores have no day."""
+    """On the page, only rows of published scores have no day."""
     result = replace(RESULT, task=task, phase=phase, rules=rules)
     rows = rows_of(replace(result, **OFFICIAL))
     assert [row.name for row in rows if not row.day] == expected

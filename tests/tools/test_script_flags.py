@@ -1,4 +1,4 @@
-"""The flags with which the tools call a sample model are those that its docstring shows."""
+"""Sample models show in their docstring the flags with which the tools call them."""
 
 import ast
 import re

@@ -13,10 +13,10 @@ SHOW_ITSELF = "import os, sys, MODULE; print(sys.argv[1:], MODULE.NAME, __name__
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder with four scripts: two show themselves, fails.py and exits.py only exit.
+    """Return a folder with four scripts.
 
     first/script.py and second/script.py print their flags, the name that a module beside them
-    holds, their own `__name__`, and the number of their process.
+    holds, their own `__name__`, and the id of their process. fails.py and exits.py only exit.
     """
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
@@ -40,7 +40,7 @@ def test_each_script_has_its_flags_and_its_modules(folder: Path) -> None:
     assert first.startswith("['--flag', 'two words'] first __main__ ")
     assert started_too == "$ python second/script.py"
     assert second.startswith("[] second __main__ ")
-    # Both print the same process: libraries are imported once.
+    # Both scripts run in one process, so that libraries are imported once.
     assert first.split()[-1] == second.split()[-1]
 
 

@@ -19,12 +19,12 @@ def named_step(name: str, title: str = "task 1") -> Step:
 
 
 class Recorder:
-    """Records the steps that begin, in place of running them, on a machine with `n_cores`."""
+    """Stands for a machine with `n_cores`: records the steps that begin, and does not run them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, n_cores: int) -> None:
         # Names of the steps that have begun, in this order.
         self.begun: list[str] = []
-        # A step whose name is a key runs until the test sets the event.
+        # A step with this name runs until the test sets the event.
         self.may_end: dict[str, threading.Event] = {}
         self.most_at_a_time = 0
         self._n_running = 0
@@ -60,7 +60,7 @@ def test_one_worker_takes_the_quick_steps_the_other_the_slow_ones(
     thread = threading.Thread(target=side_by_side.run_side_by_side, args=("python", steps))
     thread.start()
 
-    # While one worker runs the slowest step, the other takes all others, the quickest first.
+    # One worker runs the slowest step. The other worker runs all other steps, the quickest first.
     others = ["majority", "entropy", "item_response", "gradient_boosting"]
     assert wait_for(lambda: [name for name in recorder.begun if name != "pytorch"] == others)
     assert "pytorch" in recorder.begun[:2]
@@ -101,7 +101,7 @@ def test_on_large_data_one_step_runs_at_a_time(
 def test_results_and_failures_are_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A failure stops no other step; failures are returned in the order of the steps."""
+    """A failed step stops no other step, and failures are returned in the order of the steps."""
     Recorder(monkeypatch, n_cores=1)
     steps = [named_step("broken_slow"), named_step("majority"), named_step("broken_2", "task 2")]
     monkeypatch.setattr(side_by_side, "SLOW", ("broken_slow",))
@@ -112,7 +112,7 @@ def test_results_and_failures_are_printed(
         "failed: task 1, broken_slow: broken_slow has failed",
         "failed: task 2, broken_2: broken_2 has failed",
     ]
-    # The single worker leaves the slow step for the end.
+    # With one worker, the slow step runs last.
     assert capsys.readouterr().out.splitlines() == [
         "[1/3] task 1  majority: 1.0 s",
         "[2/3] task 2  broken_2: failed",
