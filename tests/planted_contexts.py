@@ -156,8 +156,8 @@ def standard_error_of_variance(variance: float, n_effects: int, answers_each: fl
     # An estimated effect is the true effect plus an error. The variances of effect and error add
     # up.
     variance_of_estimates = variance + error_variance
-    # The standard error of a variance that is estimated from n normal numbers: √(2 / n)
-    # times the variance.
+    # A variance that is estimated from n normal numbers has the standard error √(2 / n) times the
+    # variance.
     return math.sqrt(2 / n_effects) * variance_of_estimates
 
 

@@ -93,8 +93,8 @@ def test_an_entry_is_played_without_the_search_of_its_folder(
 ) -> None:
     """PYTHONSAFEPATH keeps Python from searching the current folder for modules.
 
-    The evaluation starts `python -m inside` in the folder of `inside`, and must find it all the
-    same.
+    The evaluation starts `python -m inside` in the folder that holds `inside`. Python must find
+    `inside` all the same.
     """
     entry = tmp_path / "entry"
     entry.mkdir()

@@ -220,7 +220,7 @@ def test_real_answers_are_predicted_above_chance(
     ):
         succeeds(f"task_{task}/{command}".split(), kit=kit)
     # The score is above chance, even in the sample, which has only about two answers to a question.
-    # The score is below the scores of the best models.
+    # The best models score more.
     scores = kit / "data/test_output"
     assert {1: 0.55, 2: 0.35}[task] < read_score(scores, task) < 0.7
     page = (scores / f"scores_task_{task}.html").read_text()

@@ -538,8 +538,8 @@ def test_the_interval_of_kappa_holds_its_true_value(share_left: float) -> None:
     """The interval of kappa contains the true kappa, 0.5, in at least 95 % of simulated panels.
 
     The second expert copies the first with probability 0.5, and otherwise judges alone. The true
-    kappa is then 0.5. If 95 % of 1,000 intervals should hold it, fewer than 930 have a probability
-    below 0.005 (binomial distribution).
+    kappa is then 0.5. If each of 1,000 intervals contains it with a probability of 95 %, fewer than
+    930 do so with a probability below 0.005 (binomial distribution).
     """
     rng = np.random.default_rng(0)
 

@@ -114,7 +114,7 @@ def logit_of_mean_probability(posterior: Posterior, row: int, question: int) -> 
 def gain_in_determinant(posterior: Any, row: int, question: int, hidden: Any) -> float:
     """Return the D-optimal value: the relative gain in the determinant of the precision.
 
-    The precision is that of the abilities, a matrix.
+    The precision is the inverse of the covariance matrix of the abilities.
     """
     slopes = posterior.slopes[question]
     before = np.linalg.inv(posterior.ability_covariance[row])

@@ -162,7 +162,7 @@ def blend_with_weights(kit: Path, *weights: str) -> np.ndarray:
 
 
 def test_with_given_weights_no_script_is_run(kit: Path) -> None:
-    """With the weights 1 and 0, the blend equals the first file."""
+    """With the weights 0 and 1, the blend equals the second file."""
     of_file = read_probabilities(kit / FILES[1], 1).value
     assert np.allclose(blend_with_weights(kit, "0", "1"), of_file, atol=1e-4)
 
@@ -202,6 +202,7 @@ def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
     weights = ["--local", "--weights", "1", "1"]
     note = "note: task_1/sample_model_majority.py or a file that it imports has changed since it"
     part = "edited.parquet"
+    # Each round blends `part`. The blend is then the part of the next round.
     for _ in range(2):
         succeeds([*BLEND, FILES[1], part, *weights], kit=kit, cwd=kit)
         evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)
@@ -361,7 +362,7 @@ def test_a_tool_that_is_interrupted_while_it_runs_a_script_leaves_nothing_behind
 def test_planted_weights_are_recovered(weights: list[float], n_categories: int) -> None:
     """Answers are drawn from a blend with known weights, which are learned from the answers.
 
-    Known weights are at least 0, because learned weights are.
+    The known weight -0.8 cannot be recovered, because learned weights are at least 0.
     """
     rng = np.random.default_rng(0)
     logs = logarithms(rng.dirichlet(np.full(n_categories, 2.0), (len(weights), 100_000)))

@@ -73,9 +73,10 @@ def test_a_comparison_shows_the_difference_its_interval_and_mcnemars_test(
     better, low, high = map(float, figures.groups())
     assert 0 < low < better < high < 0.2
     assert "McNemar's exact test: p < 0.0001" in output
-    # In the other order, A is better by as much.
+    # In the other order, A is better by as much: the sentence about B is the same about A.
     other_order = " ".join(compare("2 1").split())
-    assert figures[0].replace("B", "A", 1) in other_order
+    sentence_about_b = figures[0]
+    assert sentence_about_b.replace("B", "A", 1) in other_order
 
 
 def test_without_arguments_the_scores_of_the_record_are_listed(
@@ -177,7 +178,7 @@ def test_scores_without_outcomes_or_with_other_ones_are_refused(
     related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
     # The score of these outcomes is the mean over two parts, (2/2 + 1/4) / 2 = 0.625. The record
     # says 0.6.
-    two_parts = kept([1, 1, 1, 0, 0, 0], student=[1] * 6, part=[0, 0, 1, 1, 1, 1])
+    two_parts = make_outcomes([1, 1, 1, 0, 0, 0], student=[1] * 6, part=[0, 0, 1, 1, 1, 1])
     digest = outcomes.write(tmp_path / "outcomes", two_parts)
     other = replace(RESULT, model="other", outcomes=digest)
     gone = replace(RESULT, model="gone", outcomes="0" * 16)
@@ -185,7 +186,7 @@ def test_scores_without_outcomes_or_with_other_ones_are_refused(
     assert re.search(expected, fails([*COMPARE, word, word, "--results", path]))
 
 
-def kept(right: Any, *, student: Any, part: Any = None, question: Any = None) -> Outcomes:
+def make_outcomes(right: Any, *, student: Any, part: Any = None, question: Any = None) -> Outcomes:
     """Return the outcomes of predictions: an element of each argument belongs to one prediction.
 
     `right` is 1 if the prediction is right. `student` and `question` name the answer that it
@@ -207,7 +208,7 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
         from `first_question`.
         """
         questions = range(first_question, first_question + len(right))
-        outcome = kept(right, student=[1, 1, 2, 2], question=questions)
+        outcome = make_outcomes(right, student=[1, 1, 2, 2], question=questions)
         return replace(
             RESULT,
             model=model,
@@ -245,8 +246,8 @@ def test_mcnemar_by_hand() -> None:
     If A and B were equally good, B would win 5 or 6 of these 6 answers with probability (6 + 1) /
     2⁶, and A would with the same probability: p = 2 · 7 / 64 = 0.2188.
     """
-    a = kept([1, 0, 0, 0, 0, 0, 1, 0], student=[1] * 8)
-    b = kept([0, 1, 1, 1, 1, 1, 1, 0], student=[1] * 8)
+    a = make_outcomes([1, 0, 0, 0, 0, 0, 1, 0], student=[1] * 8)
+    b = make_outcomes([0, 1, 1, 1, 1, 1, 1, 0], student=[1] * 8)
     verdict, mcnemar = describe(TASK_1, a, b)
     assert "p = 0.2188; only A is right on 1 answers, only B on 5" in mcnemar
     assert "p = 1.0000" in describe(TASK_1, a, a)[1]
@@ -255,7 +256,7 @@ def test_mcnemar_by_hand() -> None:
 
 
 def test_mcnemar_is_not_applied_to_an_answer_that_is_predicted_twice() -> None:
-    twice = kept([1, 0], student=[1, 1], part=[0, 1], question=[1, 1])
+    twice = make_outcomes([1, 0], student=[1, 1], part=[0, 1], question=[1, 1])
     assert "no test by McNemar" in describe(TASK_4, twice, twice)[1]
 
 
@@ -273,8 +274,8 @@ def test_the_interval_covers_a_known_difference_in_95_percent_of_cases() -> None
         # correlated.
         gain = rng.normal(0.03, 0.15, 150)[student]
         chance = rng.random(len(student))
-        a = kept(chance < 0.6, student=student)
-        b = kept(chance < np.clip(0.6 + gain, 0, 1), student=student)
+        a = make_outcomes(chance < 0.6, student=student)
+        b = make_outcomes(chance < np.clip(0.6 + gain, 0, 1), student=student)
         match = re.search(r"interval (\S+) to ([^)]+)\)", describe(TASK_1, a, b)[0])
         assert match
         low, high = map(float, match.groups())

@@ -154,9 +154,10 @@ def test_a_choice_that_a_student_makes_thousands_of_times_does_not_overflow(
     p_other = (1 - p_chosen) / (N_OPTIONS - 1)
     before = np.full((n, N_OPTIONS), p_other, np.float32)
     before[:, 2] = p_chosen
-    same = np.zeros(n, int)
-    habits = fit_habits(same, same, np.full(n, 2), before)
+    student = np.zeros(n, int)
+    context = np.zeros(n, int)
+    habits = fit_habits(student, context, np.full(n, 2), before)
     assert all(np.isfinite(total).all() for total in habits.total)
-    p = add_habits(habits, same[:1], same[:1], before[:1])
+    p = add_habits(habits, student[:1], context[:1], before[:1])
     assert np.isfinite(p).all()
     assert p.sum() == pytest.approx(1, abs=1e-5)
