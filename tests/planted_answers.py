@@ -66,7 +66,7 @@ def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
 
 
 def split(answers: pd.DataFrame, n_train: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the first answers, to train on, and all others, to test on."""
+    """Return the first `n_train` answers to train on, and the remaining ones to test on."""
     return answers[:n_train], answers[n_train:].reset_index(drop=True)
 
 

@@ -213,7 +213,7 @@ def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -
 @pytest.mark.slow
 def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> None:
     """The first run does all steps, and the second repeats only steps whose data have changed."""
-    # Two challenges are deleted, the others keep one sample model each.
+    # Two challenges are deleted. The other challenges keep one sample model each.
     kit = copy_kit(tmp_path / "kit")
     related = kit / "related_challenges"
     shutil.rmtree(related / "debiasing")

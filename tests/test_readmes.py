@@ -9,7 +9,7 @@ import pytest
 from conftest import PAGES, ROOT, commands, run_page_command
 from recorded import recorded_doubts
 
-# The guide is walked in a test of its own, test_write_your_own_entry.py.
+# WRITE_YOUR_OWN_ENTRY.md has its test in test_write_your_own_entry.py.
 WITH_COMMANDS = [page for page in PAGES if "WRITE" not in page.name and commands(ROOT / page)]
 RELATED = Path("related_challenges")
 CHALLENGES = ["cloze", "debiasing", "science_exam", "student_response"]

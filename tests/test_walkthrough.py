@@ -28,7 +28,7 @@ def texts(notebook: nbformat.NotebookNode) -> list[str]:
         text_by_format = output.get("data", {"text/plain": output.get("text", "")})
         is_picture = "image/svg+xml" in text_by_format
         text = "(picture)" if is_picture else text_by_format["text/plain"]
-        # On a slow machine, the line end of a printed text comes as an output of its own.
+        # On a slow machine, the line end of a printed text comes as a separate output.
         if text == "\n" and shown:
             shown[-1] += text
         else:

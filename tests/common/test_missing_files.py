@@ -14,7 +14,7 @@ HINTS = {
     Path(layout.TEMPLATE_TASK_1_2): "`python -m tools.templates` builds it",
     RELATED / "train_data/a.csv": "`python related_challenges/cloze/generate_sample.py` sim",
     RELATED / "test_input/a.csv": "`python related_challenges/cloze/local_data_split.py` mak",
-    # This is no official name: the user has probably mistyped the name of a file of theirs.
+    # This is no official name: the user has probably mistyped the name of their own file.
     layout.TRAIN_DIR / "train_task_1_2_mine.csv": "",
 }
 

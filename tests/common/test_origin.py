@@ -260,7 +260,7 @@ def test_answers_of_other_students_are_of_unknown_origin(
     flags = ["--input_dir", tmp_path, "--output_dir", tmp_path]
     printed = succeeds(["task_1/local_evaluation.py", *flags], kit=predicted_kit)
     assert origin_on_page(tmp_path, "task_1") == ("unknown", True)
-    # Only simulated answers are mentioned on the terminal.
+    # The terminal names the origin of simulated answers only.
     assert "origin" not in printed
 
 

@@ -80,7 +80,7 @@ def test_a_character_that_the_encoding_lacks_is_escaped_and_files_are_utf_8(
 
 @on_linux("a locale of ASCII")
 def test_a_name_in_utf_8_is_the_same_in_a_locale_of_ascii(script: Path) -> None:
-    """Such a locale gives Python a surrogate for each byte of the name."""
+    """In an ASCII locale, Python gets a surrogate for each byte of the name."""
     code = (
         "import os; from common.errors import printable; "
         "name = os.listdir('names')[0]; assert not name.isprintable(); "
@@ -140,7 +140,7 @@ def test_a_full_disk_under_stderr_loses_no_result(script: Path) -> None:
 @on_unix("error of its own for a pipe that is closed")
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
 def test_a_reader_that_has_ended_loses_no_result(script: Path, name: str) -> None:
-    """For instance, `head` has ended in `python script.py | head -1`."""
+    """For instance, `head -1` in `python script.py | head -1` ends before the script."""
     reading, writing = os.pipe()
     os.close(reading)
     # The named stream is a pipe that nobody reads.

@@ -219,7 +219,7 @@ def test_a_page_equals_that_of_the_local_evaluation(official: OfficialCompetitio
 
 
 def test_no_page_shows_what_experts_said_of_single_pairs(official: OfficialCompetition) -> None:
-    """These judgements are the hidden answers of task 3."""
+    """Judgements of single pairs are the hidden answers of task 3."""
     succeeds(official.evaluate_locally("right", task=3, phase="public"), kit=official.kit)
     local = (official.base / "local/scores_task_3_public.html").read_text()
     assert "Pairs on which" in local

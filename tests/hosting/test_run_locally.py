@@ -547,7 +547,7 @@ def test_only_damaged_records_of_scores_are_not_reused(scored: ScoredClass, tmp_
     # A record is a line of JSON about one submission to a task.
     records = records_file.read_text().splitlines()
     scored_records = [record for record in records if not json.loads(record)["fault"]]
-    # Damage three of the records; all others stay whole.
+    # Damage three of the records; the other records stay whole.
     without_page, with_text, *whole, cut_off = scored_records
     (school.output / json.loads(without_page)["details"]).unlink()
     no_record = "[]"

@@ -150,7 +150,7 @@ def test_all_files_are_unpacked_beside_the_zips(folder: Path, write: Write) -> N
 
 
 def test_a_zip_with_a_password_need_not_be_inside_another(write: Write) -> None:
-    """A file may be in two zips if it is the same."""
+    """A file may be in two zips if its contents are equal."""
     inner = TRAIN["underexpose_train/underexpose_train_click-3.zip"]
     folder = write("clicks/underexpose_train_click-3.zip", inner).parent
     write("clicks/underexpose_train.zip", zip_of(TRAIN))

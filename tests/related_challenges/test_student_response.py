@@ -831,6 +831,6 @@ def test_the_scores_on_real_answers_are_the_measured_ones(real_data: Path, tmp_p
     assert "accuracy 0.4225" in printed
     assert "score 0.1188 (macro F1 of 3,941 answers)" in printed
 
-    # A model of one corpus predicts all answers of the other.
+    # A model of one corpus predicts all answers of the other corpus.
     flags = ["--train_dir", beetle, "--test_dir", sciences, "--output_dir", tmp_path]
     assert "4,969 rows" in succeeds([model, *flags])

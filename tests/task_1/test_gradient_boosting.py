@@ -141,6 +141,7 @@ def test_groups_that_need_missing_columns_are_left_out(
     has_metadata: bool,
     expected: str,
 ) -> None:
+    """Groups of features have names; "subjects", for example, needs metadata of questions."""
     flags = ["--metadata_dir", split_kit / "data/metadata"] if has_metadata else []
     _, groups = predict(tmp_path, 1, *flags, train=train[columns], pairs=pairs)
     assert groups == expected

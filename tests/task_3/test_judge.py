@@ -464,9 +464,9 @@ def test_a_browser_that_keeps_nothing_says_so(simulated_kit: Path, tmp_path: Pat
 # ---- Several experts -----------------------------------------------------------------------------
 
 ANN = "left,right,Ann\n1,2,1\n3,4,2\n5,6,\n"
-# The first pair of Ann, with the sides exchanged, and two of his own.
+# Ben has judged Ann's first pair, with the sides exchanged, and one more pair.
 BEN = "left,right,Ben\n2,1,1\n7,8,2\n"
-# More of Ann's judgements. She judges the first pair as before.
+# More judgements by Ann. She judges the first pair as before.
 MORE_OF_ANN = "left,right,Ann\n2,1,2\n5,6,1\n"
 
 

@@ -31,7 +31,7 @@ def ranked(simulated_kit: Path, tmp_path_factory: Any) -> Path:
     (folder / "images").mkdir()
     (folder / f"images/{best}.jpg").write_bytes(b"picture")
     report = command_of_report(folder, folder / "pages")
-    # The output names the first page that was written and counts the others.
+    # The output names the first written page and counts the other pages.
     assert "ranking.html and 20 more pages" in succeeds(report, kit=simulated_kit)
     return folder
 

@@ -110,7 +110,8 @@ def test_rank_average_puts_questions_with_few_subjects_first(
 def test_the_rank_average_puts_a_question_last_whose_feature_is_nan(
     rank: Rank, tmp_path: Path
 ) -> None:
-    # Nobody errs on question 0, so its point-biserial correlation is NaN. All others have one.
+    # Nobody errs on question 0, so its point-biserial correlation is NaN. The other questions have
+    # a correlation.
     student, question = np.divmod(np.arange(60 * 6), 6)
     is_correct = np.random.default_rng(0).integers(0, 2, len(student))
     is_correct[question == 0] = 1
@@ -177,7 +178,7 @@ def test_an_answer_tells_most_if_half_the_students_are_right_and_abilities_decid
 
 @needs_blocks("task_3/sample_model_matrix_factorization.py")
 def test_the_expected_information_is_a_mean_over_students() -> None:
-    """It is the entropy of an answer without the abilities minus the mean entropy given them."""
+    """The information is an answer's entropy minus its mean entropy given the abilities."""
     easiness = 0
     loadings = np.array([1.2, 1.6])
     question = np.array([[easiness, *loadings]])

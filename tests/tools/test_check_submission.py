@@ -415,7 +415,7 @@ def test_a_folder_that_does_not_exist_is_named() -> None:
 def test_a_submission_for_the_local_split_is_compared_with_the_files_of_the_split(
     scored_kit: Path,
 ) -> None:
-    """Such a submission is not for upload, so that the checker names no zip to upload."""
+    """A submission for the local split is not for upload: the checker names no zip."""
     path = scored_kit / "data/test_output/test_submission_task_1.csv"
     out = succeeds(["-m", "tools.check_submission", path], kit=scored_kit)
     assert "every pair of data/test_input/test_submission_task_1_2.csv once" in out

@@ -25,7 +25,7 @@ from run_scripts import run_process
 VALIDATE = ["-m", "tools.cross_validate"]
 TRAIN = "data/train_data/train_task_1_2.csv"
 RECORD = "data/test_output/results.jsonl"
-# An entry that always predicts the same. It starts quickly, because it imports nothing of the kit.
+# An entry that always predicts one value. It starts quickly, because it imports nothing of the kit.
 # It checks that its training answers hold none of the answers to be predicted. The text is a
 # template for `str.format`, so {{ stands for {.
 ENTRY = """

@@ -280,7 +280,7 @@ class TwoQuizzes:
 @pytest.fixture
 def two_quizzes(read: Read) -> TwoQuizzes:
     student, question = (index.ravel() for index in np.indices((30, 12)))
-    # Students 0 and 1 answer both quizzes, and all others one.
+    # Students 0 and 1 answer both quizzes, and all other students answer one.
     quiz = question // 6
     is_answered = (quiz == student % 2) | (student < 2)
     student = student[is_answered]

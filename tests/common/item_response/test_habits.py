@@ -1,4 +1,4 @@
-"""Habits of choosing options by their position: planted habits are found, and no others."""
+"""Habits of choosing options by their position: only planted habits are found."""
 
 from dataclasses import dataclass
 

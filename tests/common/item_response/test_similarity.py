@@ -67,7 +67,7 @@ def test_blocks_of_many_questions_are_found_among_many_students() -> None:
 
 
 def test_groups_of_blocks_make_a_level_of_their_own() -> None:
-    """400 students answer single blocks, and 300 others whole groups of four blocks."""
+    """400 students answer single blocks, and 300 more answer whole groups of four blocks."""
     n_groups = 6
     student, question, block = simulate_blocks(n_students=400, n_blocks=4 * n_groups)
     group_of_question = block // 4

@@ -81,7 +81,7 @@ def test_an_entry_may_lie_in_shared_memory(
 ) -> None:
     limit_protections(monkeypatch, names, landlock_version)
     output = run_in(monkeypatch, tmp_path / "package", str(shared_memory))
-    # In the new root, the folder lies in a /dev/shm that is the entry's own.
+    # In the new root, /dev/shm is a new folder, into which the entry may write.
     may_write = f"can write {shared_memory}/new\n" if "root" in names else ""
     assert output == f"{may_write}has run\n"
     assert not [*shared_memory.iterdir()]
