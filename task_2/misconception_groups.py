@@ -1,13 +1,13 @@
 """Find groups of wrong options that the same students choose, and measure the groups.
 
 A model of answers (`common.item_response`) says how probable each wrong option is for a student who
-does not get a question right. It knows the student's ability, the difficulty of the question, the
-popularity of its options and the student's habit of clicking the first option, say. Two wrong
-options belong together if more students choose both than this model expects.
+does not get a question right. The model knows the student's ability, the difficulty of the
+question, the popularity of its options and the student's habits, such as clicking the first option.
+Two wrong options belong together if more students choose both than this model expects.
 
 The evidence for a pair of options is a score test of independence: the sum of the products of the
-residuals of both choices, over the students who got both questions wrong, divided by its standard
-deviation. A constant is added to the variance, so that a few rare choices are no strong evidence.
+residuals of both choices, over the students who got both questions wrong, divided by the standard
+deviation of this sum. A constant is added to the variance: a few rare choices are weak evidence.
 The evidence for two groups adds up the sums and the variances of all pairs between them. The two
 groups with the strongest evidence are merged until none exceeds a threshold (agglomerative
 clustering). Students who took no part in the search choose the threshold.
@@ -25,25 +25,26 @@ from scipy import sparse
 
 # The variance of a student's tendency to a group, on the scale of logits.
 SPREAD = 0.5
-# How many standard deviations the evidence for merging two groups must exceed. `choose_groups`
-# tries each.
+# Thresholds of the evidence for merging two groups, in standard deviations. `choose_groups` tries
+# each threshold.
 THRESHOLDS = (3.5, 3.75, 4.0, 4.5, 5.0, 6.0)
 # Added to the variance of each pair. Otherwise, two students who both chose two rare options would
 # be strong evidence, and there are many such pairs.
 EXTRA_VARIANCE = 1.0
-# Only options that form a pair with at least this evidence take part, at most MOST_ITEMS: the
-# matrices of their pairs are dense.
+# An option takes part only if it forms a pair with at least this evidence. At most MOST_ITEMS
+# options take part, because the matrices of their pairs are dense.
 MIN_EVIDENCE = 2.5
 MOST_ITEMS = 4000
-# Pairs of questions are compared if at least so many students got both wrong.
+# Two questions are compared if at least this many students got both wrong.
 MIN_COMMON = 3
 # More pairs of questions than this would need too much memory.
 MOST_QUESTION_PAIRS = 4_000_000
-# Questions whose pairs are counted at a time. More of them are quicker and take more memory.
+# Number of questions whose pairs are counted at a time. Larger blocks are faster and need more
+# memory.
 BLOCK = 512
 # The normal distribution's 97.5 % quantile.
 Z_95 = 1.96
-# A ratio of fewer students has no interval: its error cannot be estimated.
+# A ratio over fewer students gets no interval, because its error cannot be estimated.
 FEW_STUDENTS = 20
 
 
@@ -69,7 +70,7 @@ class WrongAnswers:
 
     @property
     def n_options(self) -> int:
-        """Return the number of options of the question that has most."""
+        """Return the largest number of options of a question."""
         return int(self.probability.shape[1])
 
     @property
@@ -109,23 +110,24 @@ class Pairs:
     """How much more often than expected students choose both options of a pair.
 
     Both matrices have a row and a column for each item, and entries at the same positions. A pair
-    has one entry, in the row of the item with the smaller number. Items of questions that few
-    students get wrong together have none, and neither have two options of one question.
+    has one entry, in the row of the item with the smaller number. Pairs that are not compared have
+    no entry: two options of one question, or of questions that few students got wrong together.
     """
 
-    # Sum, over the students who got both questions wrong, of the product of the residuals of the
-    # two options. A residual is 1 if the option was chosen and 0 if not, minus its probability.
+    # The residual of an option is 1 if the student chose the option, else 0, minus the probability
+    # of the option. `covariance` is the product of both options' residuals, summed over the
+    # students who got both questions wrong.
     covariance: sparse.csr_array
-    # The variance of that sum if the two choices are independent, plus EXTRA_VARIANCE.
+    # The variance of `covariance` if the two choices are independent, plus EXTRA_VARIANCE.
     variance: sparse.csr_array
-    # Number of options of the question that has most; see `WrongAnswers`.
+    # Largest number of options of a question; see `WrongAnswers`.
     n_options: int
 
 
 def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) -> Pairs:
-    """Compare how often pairs of options are chosen with how often that is expected.
+    """Compare how often both options of a pair are chosen with how often the model expects it.
 
-    At most `most_pairs` pairs of questions are compared: those that most students got wrong.
+    At most `most_pairs` pairs of questions are compared, those that most students got wrong.
     """
     n_options = wrong.n_options
     is_wrong = _wrong_matrix(wrong)
@@ -137,13 +139,13 @@ def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) ->
     # For each block of questions: the items of the pairs, the covariances and the variances.
     parts: list[tuple[IntArray, IntArray, FloatArray, FloatArray]] = []
     for start in range(0, len(questions), BLOCK):
-        # The pairs with questions before this block are in the blocks of those.
+        # Earlier blocks hold the pairs with earlier questions.
         of_block = slice(n_options * start, n_options * (start + BLOCK))
         others = residual_columns[:, n_options * start :].tocsr()
         product = (residual_columns[:, of_block].T @ others).tocoo()
         of_block_wrong = wrong_columns[:, start : start + BLOCK]
         n_common = (of_block_wrong.T @ wrong_columns[:, start:]).toarray()
-        # Two options of one question are no pair, and each pair is counted once.
+        # Keep each pair of questions once, and no question with itself.
         n_common[np.tril_indices(n_common.shape[0], m=n_common.shape[1])] = 0
         n_students = n_common[product.row // n_options, product.col // n_options]
         is_kept = n_students >= least
@@ -170,7 +172,7 @@ def _residual_matrix(wrong: WrongAnswers) -> sparse.csr_array:
     """Return the residuals of the wrong options, shape (students, items)."""
     residual = -wrong.probability
     residual[np.arange(len(wrong.option)), wrong.option] += 1
-    # The right option has probability 0. It cannot be chosen here, and has no residual.
+    # The right option has probability 0 in a wrong answer, and so no residual.
     row, option = np.nonzero(wrong.probability)
     item = wrong.question[row] * wrong.n_options + option.astype(np.int32)
     positions = (wrong.student[row], item)
@@ -178,7 +180,7 @@ def _residual_matrix(wrong: WrongAnswers) -> sparse.csr_array:
 
 
 def _wrong_matrix(wrong: WrongAnswers) -> sparse.csr_array:
-    """Return which students got which questions wrong, shape (students, questions), of ones."""
+    """Return a matrix (students, questions), 1 where the student got the question wrong."""
     ones = np.ones(len(wrong.student), np.float32)
     positions = (wrong.student, wrong.question)
     return sparse.csr_array((ones, positions), (wrong.n_students, wrong.n_questions))
@@ -198,9 +200,9 @@ def _mean_variance(wrong: WrongAnswers) -> FloatArray:
 def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[int, IntArray]:
     """Return which pairs of questions are compared.
 
-    The first result says how many students must get both questions of a pair wrong: at least
-    MIN_COMMON, and so many that at most `most_pairs` pairs are left. The second one lists the
-    questions of these pairs, in increasing order.
+    A pair is compared if at least m students got both questions wrong. The first result is m: the
+    smallest number from MIN_COMMON on that leaves at most `most_pairs` pairs. The second result
+    lists the questions of these pairs, in increasing order.
     """
     columns = is_wrong.tocsc()
     n_students, n_questions = is_wrong.shape
@@ -213,7 +215,8 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
         n_common = product.data[is_pair].astype(np.int64)
         n_pairs_with += np.bincount(n_common, minlength=n_students + 2)
         np.maximum.at(most_common, product.col[is_pair], n_common)
-    # Each pair is counted twice. n_pairs[m] is the number of pairs with at least m students.
+    # n_pairs[m] is the number of pairs that at least m students got wrong: the sum of
+    # `n_pairs_with` from m on. `n_pairs_with` counts each pair twice.
     n_pairs = np.cumsum(n_pairs_with[::-1])[::-1] // 2
     enough = np.flatnonzero(n_pairs <= most_pairs)
     least = max(MIN_COMMON, int(enough[0]))
@@ -226,8 +229,8 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
 def find_groups(pairs: Pairs, threshold: float) -> IntArray:
     """Return the group of each item, -1 for none; int32 (n_items,).
 
-    Groups are numbered from 0. Each has at least two items, of different questions. `threshold`
-    is the least evidence, in standard deviations, with which two groups are merged.
+    Groups are numbered from 0. A group has at least two items, all of different questions. Two
+    groups are merged if the evidence exceeds `threshold`, in standard deviations.
     """
     items = _promising_items(pairs)
     group = np.full(pairs.covariance.shape[0], -1, np.int32)
@@ -273,7 +276,7 @@ def merge_groups(
         The group of each item, numbered from 0; -1 for an item in no group.
     """
     n = len(question)
-    # At first each item is a group. A merged group has the number of one of the two.
+    # At first each item is a group. A merged group keeps the number of the first of its two parts.
     group = np.arange(n)
     # The total covariance and variance of all pairs between two groups.
     covariance = covariance.astype(np.float64)
@@ -301,7 +304,8 @@ def merge_groups(
         evidence[:, first] = row
         evidence[second] = -np.inf
         evidence[:, second] = -np.inf
-        # Groups whose strongest partner was one of the two, or is the merged group now.
+        # The strongest partner may have changed for groups whose partner was one of the merged two,
+        # and for groups whose strongest partner is now the merged group.
         is_changed = (best == first) | (best == second) | (row > best_evidence)
         is_changed[[first, second]] = True
         changed = np.flatnonzero(is_changed)
@@ -335,17 +339,17 @@ def predict_with_groups(
 ) -> FloatArray:
     """Return the probabilities of the options of wrong answers, from a student's other choices.
 
-    A student has a tendency to each group, which is added to the logits of the group's options. It
-    is normally distributed with mean 0 and variance `spread`. One step of Newton's method from 0
-    approximates its posterior mode: the sum of the residuals, divided by the sum of their variances
-    plus 1 / `spread`.
+    A student has a tendency to each group, which is added to the logits of the group's options. A
+    tendency is normally distributed with mean 0 and variance `spread`. One step of Newton's method
+    from 0 approximates its posterior mode: the sum of the residuals, divided by the sum of their
+    variances plus 1 / `spread`.
 
     Parameters
     ----------
     known, asked
         Answers that are known and answers that are to be predicted. Students and questions have
         the same numbers in both. If both are the same object, each answer is predicted from the
-        others.
+        student's other answers.
     group
         The group of each item; see `find_groups`.
     spread
@@ -357,7 +361,8 @@ def predict_with_groups(
         Probabilities given that the answer is wrong. Rows sum to 1.
     """
     chances = _list_chances(known, group)
-    # The cells with known answers, in increasing order, and the position of each chance's cell.
+    # `cells` are the cells of the known chances, in increasing order; `position` is the index of
+    # each chance's cell in `cells`.
     cells, position = np.unique(chances.cell, return_inverse=True)
     residual = np.bincount(position, chances.is_chosen - chances.p, len(cells))
     variance = np.bincount(position, chances.p * (1 - chances.p), len(cells))
@@ -374,7 +379,7 @@ def predict_with_groups(
         known_residual -= chances.is_chosen - chances.p
         known_variance -= chances.p * (1 - chances.p)
     tendency = known_residual / (known_variance + 1 / spread)
-    # Each option of an answer occurs once among the chances.
+    # No row and option occurs twice in `chances`, so this multiplies each probability at most once.
     probability[chances.row, chances.option] *= np.exp(tendency)
     probability /= probability.sum(axis=1, keepdims=True)
     return probability
@@ -382,9 +387,10 @@ def predict_with_groups(
 
 @dataclass(frozen=True)
 class Chances:
-    """The chances to choose an option of a group: an answer and an option of its question.
+    """The chances to choose an option of a group.
 
-    Each array has the shape (n_chances,).
+    A chance is a wrong answer and an option of its question that is in a group. Each array has the
+    shape (n_chances,).
     """
 
     # The row of the answer in `WrongAnswers`.
@@ -458,10 +464,10 @@ def ratio_by_student(numerator: FloatArray, denominator: FloatArray) -> Ratio:
 def gain_by_student(
     known: WrongAnswers, asked: WrongAnswers, group: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return by how much groups lower the log loss of each student's answers, and their number.
+    """Return by how much groups lower the log loss of each student, and the number of answers.
 
-    `known` and `asked` are as in `predict_with_groups`. Both arrays are float64 (n_students,). The
-    gain is the sum over the student's answers in `asked`.
+    `known` and `asked` are as in `predict_with_groups`. Both results are float64 (n_students,), and
+    are sums over the student's answers in `asked`.
     """
     before = log_loss(asked.probability, asked.option)
     after = log_loss(predict_with_groups(known, asked, group), asked.option)
@@ -475,9 +481,9 @@ def choose_groups(
 ) -> IntArray:
     """Return the groups, at the threshold that predicts the choices of other students best.
 
-    `choosing` are wrong answers of students of whom `pairs` knows nothing. A threshold counts only
-    if the 95 % interval of its gain lies above 0: else chance would often choose some. If there is
-    none, no item is in a group.
+    `choosing` are wrong answers of students whose answers are not in `pairs`. A threshold qualifies
+    only if the 95 % interval of its gain lies above 0; otherwise groups that exist by chance would
+    often be chosen. If no threshold qualifies, no item is in a group.
     """
     best_gain = 0.0
     best: IntArray = np.full(choosing.n_items, -1, np.int32)
@@ -497,9 +503,9 @@ class Choices:
     Both matrices have the shape (n_students, n_groups).
     """
 
-    # Pairs of a choice of the group's option and another choice of its option.
+    # Number of pairs of the student's choices that are both options of the group.
     n_pairs: sparse.csr_array
-    # The number of these pairs that the model of answers expects, given the first choice.
+    # The number of pairs that the model of answers expects, given the first choice of each pair.
     n_expected: sparse.csr_array
 
 
@@ -520,7 +526,8 @@ def pair_choices(known: WrongAnswers, asked: WrongAnswers, group: IntArray) -> C
     expected = _sum_by_student(chances, chances.p, known, shape)
     expected_of_chosen = _sum_by_student(chances, chances.p * chances.is_chosen, known, shape)
     # A student who chose k options of a group has k · (k − 1) ordered pairs of choices. For each of
-    # the k choices, the expected number of the others is `expected` without the choice itself.
+    # the k first choices, the expected number of second choices is `expected` minus the probability
+    # of the first choice.
     return Choices(chosen * chosen - chosen, chosen * expected - expected_of_chosen)
 
 
@@ -535,8 +542,8 @@ def _sum_by_student(
 def measure_lift(wrong: WrongAnswers, group: IntArray) -> list[Ratio]:
     """Return how much more often than expected students stay with a group, for each group.
 
-    If a student chose an option of the group, how often did the student choose the group's option
-    in the other questions of the group that the student got wrong? The result is this number
+    Take the students who chose an option of the group, and the group's other questions that they
+    got wrong: how often did they choose the group's option there? The result is this number,
     divided by the number that the model of answers expects.
     """
     choices = pair_choices(wrong, wrong, group)

@@ -6,8 +6,8 @@ options of a group must be, and one in five check the groups. The method is in
 task_2/misconception_groups.py, figures are in tests/benchmarks/misconceptions.md.
 
 Run:     python task_2/misconceptions.py                  the training answers of tasks 3/4
-         python task_2/misconceptions.py --tasks 1/2      those of tasks 1/2, which are more
-Writes:  data/test_output/misconceptions.html, and .csv with the same
+         python task_2/misconceptions.py --tasks 1/2      the training answers of tasks 1/2
+Writes:  data/test_output/misconceptions.html, and the same table as .csv
 """
 
 import argparse
@@ -40,7 +40,8 @@ from misconception_groups import Ratio, WrongAnswers
 
 PAGE = "misconceptions.html"
 TABLE = "misconceptions.csv"
-# Abilities of the model of answers. With more, it would begin to learn the misconceptions itself.
+# Number of abilities in the model of answers. With more abilities, the model itself would begin to
+# learn the misconceptions.
 N_DIMENSIONS = 2
 # Shares of the students who find groups, choose among them and check them.
 SHARES = (0.6, 0.2, 0.2)
@@ -71,7 +72,8 @@ class Group:
 
     # Students who chose at least two of its options.
     n_students: int
-    # How much more often than expected students stay with the group; see `groups.measure_lift`.
+    # How much more often than expected students choose another option of the group; see
+    # `groups.measure_lift`.
     lift: Ratio
     options: list[WrongOption]
 
@@ -89,14 +91,17 @@ class Group:
 
     @property
     def common_position(self) -> int | None:
-        """Return the option, from 1, if it is the same in all questions, else None."""
+        """Return the number of the option, from 1, if all wrong options of the group share it.
+
+        Otherwise return None.
+        """
         positions = {option.option for option in self.options}
         return positions.pop() if len(positions) == 1 else None
 
 
 @dataclass(frozen=True)
 class Found:
-    """The groups that were found, and on which answers they rest."""
+    """The groups that were found, and the answers that they were found in."""
 
     wrong: WrongAnswers
     # QuestionIds, by the number of the question.

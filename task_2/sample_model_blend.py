@@ -43,7 +43,7 @@ def list_commands(name: str, seed: int) -> list[Command]:
     """Return a command for each fit of a model: a script of this folder, and its flags."""
     script = Path(__file__).with_name(f"sample_model_{name}.py")
     n_fits = N_FITS[name]
-    # Blends with other seeds have no seed of a fit in common.
+    # Two blends with different seeds have no seed of a fit in common.
     return [(script, ["--seed", str(n_fits * seed + i)]) for i in range(n_fits)]
 
 

@@ -44,7 +44,7 @@ def main() -> None:
     overall_counts = counts.sum()
     counts = counts.reindex(template["QuestionId"].unique()).fillna(overall_counts)
 
-    # Laplace's rule of succession: every option that the question has counts once more.
+    # Laplace's rule of succession: add one choice to every option that the question has.
     n_options = answer_options.number_by_id(answers, counts.index)
     is_there = np.array(options_of_test) <= n_options[:, np.newaxis]
     smoothed_counts = (counts + 1).where(is_there, 0)

@@ -146,7 +146,7 @@ def rank_options(
     n_questions
         Number of questions, with the last one.
     n_options
-        Number of options of the question that has most, usually 4.
+        Largest number of options of a question, usually 4.
     """
     n_chosen = np.bincount(n_options * question + option, minlength=n_options * n_questions)
     popularity = n_chosen.reshape(n_questions, n_options).astype(float)
@@ -165,11 +165,11 @@ def list_decisions(
 
     An answer of rank 0, the correct option, is a yes in decision 0 of its question. Rank 1 is a no
     in decision 0 and a yes in decision 1, and so on. The last rank is a no in all decisions.
-    `n_decisions` has the number of decisions of each question. Where the highest is 3, question q
-    has the columns 3 q, 3 q + 1 and 3 q + 2.
+    `n_decisions` has the number of decisions of each question. If no question has more than 3
+    decisions, question q has the columns 3 q, 3 q + 1 and 3 q + 2.
     """
     most = int(n_decisions.max())
-    # Decisions after the first yes are not taken.
+    # A student takes no further decision after the first yes, which is decision `rank`.
     is_taken = rank[:, None] >= np.arange(most)
     is_taken &= n_decisions[question][:, None] > np.arange(most)
     answer_row, decision = np.nonzero(is_taken)
