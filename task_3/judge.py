@@ -179,7 +179,7 @@ def draw_pairs(
         second = second[disagree]
     drawn = rng.permutation(len(first))[:n_pairs]
     pairs = question_ids[np.stack([first[drawn], second[drawn]], axis=1)]
-    # Chance decides which question is on the left, so that sides tell nothing.
+    # Draw which question is on the left, so that the side does not show the better question.
     is_exchanged = rng.random(len(pairs)) < 0.5
     pairs[is_exchanged] = pairs[is_exchanged, ::-1]
     return pairs
@@ -231,7 +231,7 @@ def make_cards(
         has_grey_bars = False
         if image is None and n_answers[position] > 0:
             by_ability = features.option_counts_by_ability(data, question_id)
-            # Both questions of a pair have the same axis, which ends at 100 %.
+            # The axis ends at 100 %, so that both questions of a pair have the same axis.
             chart = draw(options.loc[question_id], by_ability, reaches=1.0)
             has_grey_bars = bool((by_ability.sum(axis=1) < FEW_ANSWERS).any())
         card = Card(
@@ -270,7 +270,7 @@ def merge(paths: Sequence[Path], output: Path) -> None:
         raise InputError(f"{output}: expected the name of a CSV file, such as panel.csv")
     record = output.with_suffix(".json")
     cli.require_outputs([output, record], paths)
-    # The pairs in the order and with the sides in which they come first.
+    # Each pair keeps the order and the sides of its first occurrence.
     sides_by_pair: dict[tuple[int, int], tuple[int, int]] = {}
     by_expert: dict[str, JudgementsByPair] = {}
     for path in paths:
@@ -288,7 +288,7 @@ def merge(paths: Sequence[Path], output: Path) -> None:
 
 
 def add_judgements(known: JudgementsByPair, judged: pd.Series, expert: str, path: Path) -> None:
-    """Add the judgements in a column of a file to those that are known of the same expert.
+    """Add the judgements in a column of a file to the known judgements of the same expert.
 
     Raises `InputError` if the expert has judged a pair in two ways.
     """

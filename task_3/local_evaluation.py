@@ -84,7 +84,7 @@ def main() -> None:
     options = build_parser().parse_args()
     options.phase = choose_phase(options, TASK_3)
     if options.phase == LOCAL and options.ref_data:
-        # With --ref_data, the experts' judgements come from a file of the user's own. By default,
+        # With --ref_data, the experts' judgements come from a file of the user. By default,
         # they are compared with the ranking that is submitted in the first phase.
         options.phase = layout.PHASES[0]
     default = TASK_3.submission_path(options.phase)
@@ -170,8 +170,8 @@ def describe_rival(rival: ranking.Rival) -> str:
 def simulated_ranking(submitted: Path, phase: str) -> list[Path]:
     """Return the ranking if it was made from simulated answers and is scored by one's own panel.
 
-    A panel that people have written does not tell where its questions come from. If the ranking is
-    one of simulated questions, so are the judged ones, and the score counts as simulated.
+    A panel that people have written does not tell where its questions come from. If the ranked
+    questions are simulated, the judged questions are too, and the score counts as simulated.
     """
     is_simulated = provenance.origin_of(submitted) is Origin.SIMULATED
     return [submitted] if phase == OWN and is_simulated else []

@@ -38,11 +38,11 @@ class QuestionAnswers(NamedTuple):
     # NaN if the student stated none, and GroupId and QuizId, -1 where missing.
     answers: pd.DataFrame
     # A row for each QuestionId in increasing order, answered or not. CorrectAnswer is the number of
-    # the right option, 0 if the question has no answers. If answers contradict each other about it,
-    # it is the number that most of them give. The metadata of the questions add n_subjects, NaN for
-    # a question that is not in the metadata.
+    # the right option, 0 if the question has no answers. If the answers name different right
+    # options, CorrectAnswer is the most frequent one. The metadata of the questions add n_subjects,
+    # NaN for a question that is not in the metadata.
     questions: pd.DataFrame
-    # The number of options of the question that has most.
+    # The largest number of options of a question.
     n_options: int
 
     @property
