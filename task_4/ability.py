@@ -46,7 +46,7 @@ class Bank:
     n_questions : int
         Q.
     share : array of float
-        P(right) of each question for a student of whom nothing is known, shape (Q,).
+        P(right) of each question for a student without known answers, shape (Q,).
     logit_mean, logit_deviation : float
         Mean and standard deviation, over the training students, of the mean logit of the questions.
     """
@@ -208,8 +208,8 @@ def ask(
     """
     state = GameState(reference, mask, Rules())
     n_students, n_columns = state.can_query.shape
-    # The bank may have more questions than the reference. They count for the ability too, but
-    # nobody may be asked them.
+    # The bank may have more questions than the reference. These further questions count for the
+    # ability too, but nobody may be asked them.
     width = max(n_columns, bank.n_questions)
     padding = [(0, 0), (0, width - n_columns)]
     model = bank.model.pad_questions(width)

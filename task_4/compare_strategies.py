@@ -218,7 +218,7 @@ def _parse_share(text: str) -> float:
 
 
 def find_files(options: argparse.Namespace) -> Files:
-    """Return the files that the flags name, which must be all simulated or none of them."""
+    """Return the files that the flags name; refuse simulated files beside official ones."""
     # `training_paths` expects the trainers' flag --local, which this script lacks.
     options.local = options.phase == LOCAL
     train, _ = training.training_paths(options)
@@ -262,8 +262,8 @@ def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
         return
     answers = read_students(files.train)
     reference = read_reference(files.reference, int(answers["QuestionId"].max()) + 1)
-    # No student may be both learned from and examined. The message about one begins with the names
-    # of the training files and ends with a hint.
+    # The model may not learn from a student whom it examines. The message about such a student
+    # begins with the names of the training files and ends with a hint.
     train = ", ".join(map(str, files.train))
     hint = "were all files written by the same run of local_data_split.py?"
     reference.require_others(answers["UserId"].to_numpy(), f"{train}: holds", hint)
@@ -339,7 +339,8 @@ def _divide_students(n_students: int, protocol: Protocol, split_number: int) -> 
     order = np.random.default_rng([n_shuffles, 0]).permutation(n_students)
     part = np.empty(n_students, np.int64)
     part[order] = np.arange(n_students) * protocol.n_parts // n_students
-    # Earlier splits of the same shuffle have examined the first parts: begin to count behind them.
+    # Earlier splits of the same shuffle have examined the first parts. Rotate the parts, so that
+    # the next parts become the first.
     n_examined = position * protocol.n_test
     return (part - n_examined) % protocol.n_parts
 
@@ -531,8 +532,8 @@ def as_text(result: Result) -> str:
     for caption, table in result.tables.items():
         # A column's name may hold a line break: each of its lines is a line of the header.
         header = pd.MultiIndex.from_tuples([tuple(str(name).split("\n")) for name in table])
-        # pandas writes the name of the header's last line above the names of the rows. Therefore
-        # the name "strategy" serves as the title of the rows.
+        # pandas prints the name of the last header level above the row names, so this name is the
+        # title of the column of strategies.
         header = header.set_names("strategy", level=-1)
         shown = table.set_axis(header, axis=1).rename_axis(None)
         shown = shown.rename(index=lambda name: name[:_NAME_WIDTH])

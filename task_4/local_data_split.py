@@ -25,10 +25,11 @@ TARGET_SHARE = 0.2
 
 
 def split_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
-    """Split the answers into two tables, returned by the names of their files.
+    """Split the answers into two tables; return them by the names of their files.
 
-    One holds the answers of the students to learn from. The other one holds the answers of the
-    students to be examined, with the column `IsTarget`: 1 for the answers to be predicted.
+    The first table holds the answers of the students to learn from. The second one holds the
+    answers of the students to be examined. Its column `IsTarget` is 1 for the answers to be
+    predicted.
     """
     is_held_out = splits.hold_out_students(answers, EXAMINED_SHARE, seed)
     valid = answers[is_held_out]

@@ -31,10 +31,10 @@ import numpy as np
 _N_ROUNDS = 10
 # Share of a logit's variance that ten answers are expected to remove.
 _RESOLUTION = 0.7
-# Later answers will move the mean of a logit by an unknown amount. The strategy assumes that this
-# amount has at least this variance.
+# Later answers will move the mean of a logit. The strategy assumes that this move has at least this
+# variance.
 _MIN_SPREAD = 0.05
-# If targets may be asked: how much the uncertainty of a question's own answer counts.
+# If targets may be asked, this number times the uncertainty of a question's own answer is added.
 _OWN_UNCERTAINTY = 20.0
 
 # Gauss-Hermite quadrature: the mean of f(z), z standard normal, is Σ weight f(node) / Σ weight.

@@ -187,7 +187,7 @@ def choose(
 
     All students choose at once. If more students want a question than may get it, those who are
     first in `order` get it, and the others choose again among the questions that are left. A
-    student for whom no question is left is asked a question that has reached its limit.
+    student without a free question is asked a question that has reached its limit.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def choose(
         # Students for whom no question is left within the limit.
         is_stuck = ~free.any(axis=1)
         free[is_stuck] = askable[waiting[is_stuck]]
-        # Taking all students would only copy the posterior.
+        # `take` copies the posterior, which is not needed if all students are waiting.
         of_waiting = posterior if len(waiting) == len(askable) else posterior.take(waiting)
         wanted = _ask_strategy(strategy, of_waiting, free, hidden[waiting])
         # The rank of each student by `order`, from 1 on, among those who want the same question.

@@ -65,7 +65,7 @@ class Subject:
     """A subject of questions of the bank."""
 
     subject_id: int
-    # In the tree of subjects.
+    # Level in the tree of subjects.
     level: int
     name: str
     # QuestionIds.
@@ -74,7 +74,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Subjects:
-    """The subjects that a page shows; none without metadata."""
+    """The subjects that a page shows. Without metadata, both lists are empty."""
 
     # The few areas of mathematics.
     areas: list[Subject]
@@ -380,7 +380,7 @@ def subject_dots(bank: Bank, session: Session, subjects: Sequence[Subject]) -> l
     """Return a row of the chart for each subject, in increasing order of the expected share.
 
     The dot is the share of the subject's questions that the student is expected to answer
-    correctly. The diamond is the share that is expected of a student of whom nothing is known.
+    correctly. The diamond is the share that is expected of a student without known answers.
     """
     dots = []
     shares = expected_shares(session, subjects)
@@ -394,7 +394,7 @@ def subject_dots(bank: Bank, session: Session, subjects: Sequence[Subject]) -> l
 def expected_shares(session: Session, subjects: Sequence[Subject]) -> pd.DataFrame:
     """Return the share of each subject's questions that is expected right, with its range.
 
-    Answers counts the questions on the subject that the student was asked.
+    The column Answers is the number of questions on the subject that the student was asked.
     """
     # The first row of the steps is before any question.
     asked = session.steps["QuestionId"][1:]

@@ -13,12 +13,12 @@ mean and a covariance between questions.
 2001, "A family of algorithms for approximate Bayesian inference").
 
 *The answered mask* marks the questions that a student has answered, except hidden ones. It tells
-something before any answer is seen. First, the mask shifts the mean. Second, it betrays *targets*,
-the hidden answers: if students usually answer a question outside the mask together with those in
-the mask, that question is probably a target.
+something before any answer is seen. First, the mask shifts the mean. Second, the mask betrays
+*targets*, the hidden answers: if students usually answer a question outside the mask together with
+the questions in the mask, that question is probably a target.
 
-*The population* says how the students who are asked differ from the training students. It is
-estimated from the answers of all of them together.
+*The population* says how the students who are asked differ from the training students. The answers
+of all students who are asked serve to estimate the population.
 
 This file needs NumPy only, and no other file of the kit, because it goes into the zip to upload.
 """
@@ -48,11 +48,11 @@ _MIN_PROBABILITY = 0.3
 _MAX_SHARE_HIDDEN = 0.05
 # Share of a logit's variance that ten answers are expected to remove.
 _RESOLUTION = 0.7
-# Later answers will move the mean of a logit by an unknown amount. `_weight` assumes that this
-# amount has at least this variance.
+# Later answers will move the mean of a logit. `_weight` assumes that this move has at least this
+# variance.
 _MIN_SPREAD = 0.05
-# If targets may be asked, asking a question makes its own prediction certain. For this, `select`
-# adds the probability that the prediction would be wrong, multiplied by this number.
+# If targets may be asked, a question that has been asked is surely predicted right. `select`
+# therefore adds this number times the probability that the prediction would be wrong.
 _OWN_UNCERTAINTY = 20.0
 # The population is estimated anew when the first student reaches each of these numbers of answers.
 _ADAPT_AFTER = (3, 6, 10)
@@ -75,11 +75,11 @@ _NODE_WEIGHTS /= _NODE_WEIGHTS.sum()
 class Model:
     """The learned parameters: float32, for Q questions and k dimensions of ability."""
 
-    # Mean logit of each question for students of whom nothing is known, shape (Q,).
+    # Mean logit of each question for a student without known answers, shape (Q,).
     intercept: FloatArray
     # Discriminations, shape (Q, k). Abilities have variance 1.
     slopes: FloatArray
-    # Covariance of a student's quiz effects, shape (Q, Q).
+    # Covariance of a student's quiz effects on two questions, shape (Q, Q).
     quiz_covariance: FloatArray
     # Probability that a student who does not know an answer guesses it, shape ().
     guessing: FloatArray
@@ -157,8 +157,8 @@ class StudentPosterior:
         The model, of Q questions.
     answered_mask
         Which answers of each student may be asked or have been revealed, bool, shape (S, Q). All
-        False if this is not known. The targets, which are to be predicted, are other answers or, by
-        some rules, among these.
+        False if this is not known. By some rules the mask holds the targets, which are to be
+        predicted; by other rules the targets are outside the mask.
 
     Attributes
     ----------
@@ -195,8 +195,8 @@ class StudentPosterior:
         )
         if self.targets_may_be_asked:
             p_hidden[:] = 0
-        # The hidden answers of a student are the targets. For a student without any, all answers in
-        # the mask are taken to be equally likely targets.
+        # The hidden answers of a student are the targets. For a student without hidden answers, all
+        # answers in the mask are equally likely to be targets.
         has_hidden = p_hidden.any(axis=1, keepdims=True)
         self.target_weight = np.where(has_hidden, p_hidden, answered_mask).astype(np.float32)
 
@@ -216,9 +216,9 @@ class StudentPosterior:
         return np.minimum(p_hidden, 1) * (p_hidden > _MIN_PROBABILITY)
 
     def _expected_ability(self, answered_mask: BoolArray) -> FloatArray:
-        """Predict the abilities from which questions a student has answered, shape (S, k).
+        """Predict students' abilities, shape (S, k), from which questions they have answered.
 
-        They are relative to the average ability.
+        The abilities are relative to the average ability.
         """
         answered = answered_mask.astype(np.float32)
         count = answered.sum(axis=1, keepdims=True)
@@ -247,7 +247,7 @@ class StudentPosterior:
         # The answer is known now and need not be predicted.
         self.target_weight[student, question] = 0
         # In each round every student is asked one question. So the student with the most answers
-        # has one for each round.
+        # has an answer for each round.
         n_rounds = int(self.n_answers.max())
         if n_rounds not in _ADAPT_AFTER:
             self._update(student, question, is_right)
@@ -339,8 +339,8 @@ class StudentPosterior:
         question = np.zeros((len(self._expected_logits), len(self._observed)), np.int64)
         for t, (student, asked, _) in enumerate(self._observed):
             question[student, t] = asked
-        # Prior mean and covariance of these questions' logits, shapes (S, rounds) and (S, rounds,
-        # rounds). The other questions' logits are not needed.
+        # Prior mean and covariance of the logits of the asked questions, shapes (S, rounds) and
+        # (S, rounds, rounds).
         mean_of_all, slopes_of_all = self._prior(Population(*parameters.tolist()))
         mean = np.take_along_axis(mean_of_all, question, axis=1)
         slopes = slopes_of_all[question]

@@ -62,9 +62,8 @@ def main() -> None:
 def fit(answers: pd.DataFrame, n_questions: int) -> Model:
     """Fit the item response model, and two regressions on which questions a student has answered.
 
-    Which questions these are tells something about the student. One regression predicts the
-    abilities from them (`mask_mean` and `mask_weights`). The other one predicts which further
-    questions the student has answered, if only some are shown (`completion`).
+    The first regression predicts the student's abilities (`mask_mean` and `mask_weights`). The
+    second one sees some of the answered questions, and predicts the others (`completion`).
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ class Submission:
         # weights beside this file.
         self.model = model or Model.load(Path(__file__).parent)
         # Which questions could be asked before the first round, shape (students, questions). None
-        # until a method gets `can_query`, which `predict` never does.
+        # until the evaluator passes `can_query`, to `select_questions` or `update_model`.
         self.askable: BoolArray | None = None
         # Which answers have been revealed, in the same shape.
         self.revealed: BoolArray | None = None
@@ -41,8 +41,8 @@ class Submission:
         """Note which answers have been revealed; the abilities are computed anew when needed."""
         if self.askable is None:
             self.askable = can_query == 1
-        # Some evaluators show 0 for an answer that is not revealed, as for a wrong one. A question
-        # that could be asked at first, and cannot be asked now, has been asked.
+        # Some evaluators show 0 for a hidden answer, as for a wrong answer. Therefore a question
+        # counts as asked if it could be asked at first and cannot be asked now.
         self.revealed = self.askable & (can_query != 1)
 
     def predict(self, masked_data: IntArray, masked_binary_data: IntArray) -> IntArray:

@@ -81,7 +81,7 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
     cells = (student, answers["QuestionId"].to_numpy())
     shape = (len(student_ids), n_questions)
     is_correct = answers["IsCorrect"].to_numpy(np.float32)
-    # Sparse matrices: most students have answered a part of the questions.
+    # The matrices are sparse, because most students have answered only some of the questions.
     answered = csr_matrix((np.ones_like(is_correct), cells), shape)
     is_right = csr_matrix((is_correct, cells), shape)
 
@@ -102,7 +102,7 @@ def fit_questions(
     is_right: csr_matrix,
     prior_mean: FloatArray,
 ) -> Model:
-    """Fit the questions' parameters by a ridge regression each, then the variance of the noise.
+    """Fit the parameters of each question by a ridge regression, then the variance of the noise.
 
     `mean` and `covariance` are those of the students' abilities. `answered` and `is_right` are as
     in `fit_abilities`. `prior_mean` is the prior mean of a question's intercept and loadings.

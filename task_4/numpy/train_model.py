@@ -39,8 +39,7 @@ def main() -> None:
     model.fit(answers["QuestionId"].to_numpy(), answers["IsCorrect"].to_numpy(), n_questions)
     # ---- End of the model. --------------------------------------------------------------------
 
-    # Save the UserIds too. The model knows these students' answers, so the evaluation refuses to
-    # score it on them.
+    # Save the UserIds too: the evaluation refuses to score the model on students it learned from.
     with training.replace_weights(PACKAGE, answers["UserId"].to_numpy()) as folder:
         model.save(folder)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")

@@ -30,11 +30,11 @@ _MIN_PROBABILITY = 0.3
 _MAX_SHARE_HIDDEN = 0.05
 # Share of a logit's variance that later answers are expected to remove, however many are left.
 _RESOLUTION = 0.5
-# Later answers will move the mean of a logit by an unknown amount. `_weight` assumes that this
-# amount has at least this variance.
+# Later answers will move the mean of a logit. `_weight` assumes that this move has at least this
+# variance.
 _MIN_SPREAD = 0.05
-# If targets may be asked, asking a question makes its own prediction certain. For this, `select`
-# adds the probability that the prediction would be wrong, multiplied by this number.
+# If targets may be asked, a question that has been asked is surely predicted right. `select`
+# therefore adds this number times the probability that the prediction would be wrong.
 _OWN_UNCERTAINTY = 20.0
 
 
@@ -105,8 +105,8 @@ class StudentPosterior:
         The model, of Q questions.
     answered_mask
         Which answers of each student may be asked or have been revealed, bool, shape (S, Q). All
-        False if this is not known. The targets, which are to be predicted, are other answers or, by
-        some rules, among these.
+        False if this is not known. By some rules the mask holds the targets, which are to be
+        predicted; by other rules the targets are outside the mask.
     """
 
     def __init__(self, model: Model, answered_mask: Tensor) -> None:
@@ -125,8 +125,8 @@ class StudentPosterior:
             p_hidden[:] = 0
         # Probability that the answer is a target and not yet known, shape (S, Q). It is not
         # normalised: only the ratios within a student count. The hidden answers of a student are
-        # the targets. For a student without any, all answers in the mask are taken to be equally
-        # likely targets.
+        # the targets. For a student without hidden answers, all answers in the mask are equally
+        # likely to be targets.
         has_hidden = p_hidden.any(dim=1, keepdim=True)
         self._target_weight = torch.where(has_hidden, p_hidden, answered_mask.float())
 
@@ -147,7 +147,7 @@ class StudentPosterior:
         return p_hidden.clamp(max=1) * (p_hidden > _MIN_PROBABILITY)
 
     def _prior_mean(self, answered_mask: Tensor) -> Tensor:
-        """Predict the mean of z from which questions a student has answered, shape (S, k)."""
+        """Predict each student's mean of z, (S, k), from which questions the student answered."""
         answered = answered_mask.float()
         count = answered.sum(dim=1, keepdim=True)
         scaled_mask = answered / count.clamp(min=1).sqrt()

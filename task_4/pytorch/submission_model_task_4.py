@@ -22,8 +22,7 @@ class Submission:
         self.model = model or Model.load(Path(__file__).parent)
         self.posterior: StudentPosterior | None = None
         # Which questions could be asked before the first round, shape (students, questions). None
-        # until the evaluator has told it: it gives `can_query` to `select_questions` and
-        # `update_model`, but not to `predict`.
+        # until the evaluator passes `can_query`, to `select_questions` or `update_model`.
         self.askable: BoolArray | None = None
         # Whether the posterior has learned from an answer, shape (students, questions).
         self.observed: BoolArray = np.zeros((0, 0), bool)
@@ -59,8 +58,8 @@ class Submission:
     ) -> StudentPosterior:
         """Return the posterior, after learning from the answers revealed since the last call.
 
-        The posterior starts from the answered mask: which answers are revealed or may be asked. The
-        mask is unknown until the first call with `can_query`; that call starts the posterior anew.
+        The answered mask says which answers are revealed or may be asked. The first call with
+        `can_query` learns the mask, and starts a new posterior from it.
         """
         revealed = self._find_revealed(masked_data, masked_binary_data, can_query)
         is_first_mask = self.askable is None and can_query is not None

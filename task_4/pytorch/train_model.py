@@ -140,9 +140,9 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
 def factorise(covariance: FloatArray, n_factors: int) -> FloatArray:
     """Approximate a covariance (questions, questions) by F Fᵀ; return F (questions, factors).
 
-    Pivoted Cholesky decomposition: each factor explains the question whose variance is explained
-    least so far, and the questions that vary with it, which are those of the same quiz. There are
-    at most `n_factors`.
+    This is a pivoted Cholesky decomposition with at most `n_factors` factors. Each factor starts
+    from the question with the largest unexplained variance. It explains this question, and the
+    questions that vary with it: those of the same quiz.
     """
     factors = np.zeros((len(covariance), 0), np.float32)
     # The variance of each question that the factors do not explain.
