@@ -81,7 +81,7 @@ def main() -> None:
     """Fetch, check and unpack the archive, then build the templates."""
     options = build_parser().parse_args()
     data_dir: Path = options.output_dir
-    # Data in another folder than data/ have their templates in a folder below it.
+    # If the data go to a folder other than data/, their templates go to a folder in it.
     is_default = data_dir.resolve() == layout.DATA_DIR
     template_dir = layout.TEMPLATE_DIR if is_default else data_dir / layout.TEMPLATE_DIR.name
     log_event = run_log.open_log(options.log)
@@ -157,7 +157,7 @@ def fetch(url: str, path: Path) -> None:
                         f"{url}: the file sent is not the official archive (SHA-256 differs), "
                         f"expected {SHA256}; the file was removed"
                     )
-                # The wrong bytes may be those of the earlier run: fetch everything once more.
+                # The earlier run may have written the wrong bytes: fetch everything once more.
                 partial.touch()
                 n_before = 0
                 is_continued = False
@@ -239,7 +239,7 @@ def request_blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
     except UnicodeError:
         raise InputError(f"{url}: the host name is not valid; choose another address") from None
     except (OSError, http.client.HTTPException) as error:
-        # Some errors wrap the true one in `reason`, others have no text.
+        # Some errors hold the true cause in `reason`; others have no text.
         reason = str(getattr(error, "reason", error)) or type(error).__name__
         raise ConnectionError(reason) from None
 
@@ -259,7 +259,7 @@ def read_position(response: http.client.HTTPResponse, url: str, start: int) -> i
     else:
         total = response.headers.get("Content-Length", "")
         position = 0
-    # The header may hold anything: `int` must not be given a very long number.
+    # The server may send any header: `int` raises an error if a number has too many digits.
     if re.fullmatch("[0-9]{1,18}", total) and int(total) != SIZE:
         raise InputError(f"{url}: has {int(total):,} bytes, expected {SIZE:,}")
     return position
@@ -278,8 +278,8 @@ def find_members(
 ) -> dict[Path, zipfile.ZipInfo]:
     """Map the path of each file to be written to the member of the archive that holds it.
 
-    Raises `InputError` if a member would be written outside `data_dir`, or would overwrite a file
-    with other content that is not simulated.
+    Raises `InputError` if a member would be written outside `data_dir`. Also raises it if a member
+    differs from a file that exists, unless that file holds simulated data.
     """
     files: dict[Path, zipfile.ZipInfo] = {}
     folders = {PARTS[part] for part in parts}

@@ -45,7 +45,7 @@ from explore_charts import HeatMap, column_chart, compact
 from tqdm import tqdm
 
 PAGE = "explore.html"
-# The page about simulated data, if there are other data, which take the first name.
+# The name of the page about simulated data, if another page about official data exists.
 SIMULATED_PAGE = "explore_simulated.html"
 
 # A function that draws a chart. The template explore.html calls it with the argument `label`.
@@ -254,7 +254,7 @@ def read_part(tasks: str, paths: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
 def start_part(
     answers: pd.DataFrame, students: pd.DataFrame, questions: pd.DataFrame
 ) -> dict[str, Any]:
-    """Return the variables of the template that need no metadata; those that need some are empty.
+    """Return the variables of the template; variables that need metadata are still empty.
 
     The tables have a row for each training answer, student and question.
     """
@@ -263,7 +263,7 @@ def start_part(
         "n_students": len(students),
         "n_questions": len(questions),
         "share_right": answers["IsCorrect"].mean(),
-        # Numbers of distinct quizzes, groups and schemes of work.
+        # How many distinct quizzes, groups and schemes of work there are.
         "n_others": {},
         # For each column, how many rows lack a value; see `count_missing`.
         "missing": [],
@@ -323,7 +323,7 @@ def add_up(rows: pd.DataFrame, by: Any, index: pd.Index | None = None) -> pd.Dat
 
 
 def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the roots of the tree of subjects. Each subject's `below` lists those just below it.
+    """Return the roots of the tree of subjects. `below` lists the subjects just below a subject.
 
     `subjects` has a row for each question and subject, with the counts of the question. Subjects
     with most answers come first.
@@ -512,8 +512,8 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
     `counts` has a row for each question and right option, and a column for each option chosen.
     `n_options` has the number of options of each row's question.
     """
-    # The right option of a few questions was changed. For each question, use the right option that
-    # most of the question's answers had.
+    # The right option of a few questions was changed. For each question, take the row of the right
+    # option that applied to most answers.
     n_answers_of_row = counts.sum(axis=1)
     usual_rows = n_answers_of_row.groupby("QuestionId").idxmax()
     usual_counts = counts.loc[usual_rows]
@@ -532,7 +532,7 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
         for name, share in zip(names_of_distractors(n_distractors), attraction, strict=True)
     ]
     axis = "share of the wrong answers"
-    # Where questions have different numbers of options, guessing reaches no single share.
+    # If questions differ in their number of options, no single share is that of guessing.
     is_mixed = n_options.nunique() > 1
     chance = np.nan if is_mixed else 1 / n_distractors
     chart: Chart = partial(
@@ -552,13 +552,13 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
 def sorted_wrong_counts(counts: pd.DataFrame) -> np.ndarray:
     """Return how often each wrong option of a question is chosen, in decreasing order.
 
-    `counts` has a row for each question, with the right option in the index, and a column for each
-    option chosen. The result has the shape (n_questions, n_options - 1). Options that a question
-    does not have count 0.
+    `counts` has a row for each question and a column for each option chosen. Its index holds the
+    right option of each question. The result has the shape (n_questions, n_options - 1). Options
+    that a question does not have count 0.
     """
     right_option = counts.index.get_level_values("CorrectAnswer").to_numpy()
-    # Each row of `is_wrong` is true for all options but one. Indexing gives a flat array of their
-    # counts, equally many for each question.
+    # Each row of `is_wrong` is true for all options but the right one. Indexing gives a flat array,
+    # with equally many counts for each question.
     is_wrong = counts.columns.to_numpy() != right_option[:, None]
     wrong_counts = counts.to_numpy()[is_wrong].reshape(-1, counts.shape[1] - 1)
     # `np.sort` sorts in increasing order: sort the negative numbers.
@@ -719,8 +719,8 @@ def count_pairs(answers: pd.DataFrame, first: str, second: str) -> pd.Series:
     known = answers[answers[first] >= 0]
     first_id = known[first].to_numpy().astype(np.int64)
     second_id = known[second].to_numpy()
-    # Put both ids into one number, the first id in the upper 32 bits: one column is sorted much
-    # faster than two.
+    # Sorting one column is much faster than sorting two: combine both ids in one number, with the
+    # first id in the upper 32 bits.
     pairs, n_answers = np.unique((first_id << 32) | second_id, return_counts=True)
     return pd.Series(n_answers, index=pd.Index(pairs >> 32, name=first))
 
@@ -747,7 +747,7 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
     if birth_year.isna().all():
         return
     years = pd.RangeIndex(int(birth_year.min()), int(birth_year.max()) + 1)
-    # For each year, the number of students (n_rows) and the share of their answers that are right.
+    # For each year of birth: n_rows is the number of students, share the share of right answers.
     born = add_up(students, birth_year, years)
     chart = partial(
         column_chart,
@@ -774,14 +774,14 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
 def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts: float) -> Figure:
     """Draw a histogram of whole numbers from 1 on.
 
-    `things` is the plural of what has such a number, for example "students". `axis` says what the
-    numbers are, for example "answers of a student". `facts` are further facts that the page
-    mentions beside the chart.
+    Each number belongs to a thing, for example a student; `things` is the plural, "students".
+    `axis` says what the numbers are, for example "answers of a student". `facts` are further facts
+    that the page mentions beside the chart.
     """
     edges = bin_edges(int(values.min()), int(values.max()) + 1)
     counts, _ = np.histogram(values, edges)
-    # Either each bin holds one number, or `bin_edges` has made fewer bins, of increasing width.
-    # Those are about equally wide on a logarithmic scale.
+    # Either each bin holds one number, or `bin_edges` has made fewer bins, of increasing width. On
+    # a logarithmic scale, these bins are about equally wide.
     n_numbers = edges[-1] - edges[0]
     is_logarithmic = len(counts) < n_numbers
 
@@ -825,8 +825,8 @@ def bin_edges(low: int, high: int) -> np.ndarray:
     growth = (high / low) ** (1 / N_BINS) - 1
     edges = [low]
     width = 1
-    # No bin is narrower than the one before: with alternating widths the columns would jump up and
-    # down.
+    # No bin is narrower than the previous bin: with alternating widths the columns would jump up
+    # and down.
     while edges[-1] < high:
         width = max(width, round(edges[-1] * growth))
         edges.append(edges[-1] + width)
@@ -845,7 +845,7 @@ def choose_round_numbers(edges: np.ndarray) -> list[int]:
                 is_whole = number == int(number)
                 if is_whole and edges[0] <= number <= edges[-1]:
                     numbers.append(int(number))
-        # Four numbers are enough to read the scale; otherwise take the finer steps.
+        # Four numbers are enough to read the scale; with fewer, try the next finer steps.
         if len(numbers) >= 4:
             break
     return numbers
@@ -854,7 +854,7 @@ def choose_round_numbers(edges: np.ndarray) -> list[int]:
 def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
     """Draw a histogram of shares in bins of 5 %.
 
-    `things` is the plural of what has such a share, for example "questions".
+    Each share belongs to a thing, for example a question; `things` is the plural, "questions".
     """
     # Adding 1e-9 keeps shares such as 0.15 in the bin that starts there, despite rounding.
     bin_index = np.floor(shares * 20 + 1e-9).clip(upper=19).astype(int)

@@ -64,7 +64,7 @@ def column_chart(
     highest = max(heights) * room
     if highest == 0:
         highest = 1.0
-    # The texts that come with the ticks are too long here.
+    # Use only the heights of the ticks: their texts are too long here.
     tick_heights = [height for height, _ in charts.ticks(0, highest, 4, integer=True)]
     scale = [(height, compact(height)) for height in tick_heights]
     # A name at the right end of the axis is centred there: its right half needs room.

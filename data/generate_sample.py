@@ -46,7 +46,7 @@ from tqdm import tqdm
 # Increase this number whenever a change makes the same seed give other data.
 GENERATOR_VERSION = 2
 
-# The largest share of the questions that one student answers.
+# No student answers more than this share of the questions.
 MOST_ANSWERED = 0.9
 # Number of masks of task 4. A mask says which answers of a student are to be predicted (targets).
 N_MASKS = 10
@@ -97,8 +97,8 @@ TASKS_1_2 = SchoolSetting(
 # part.
 TASKS_3_4 = SchoolSetting(
     students=(4_918, 615, 615),
-    # AnswerIds number the answers of all parts from 0. The last number follows from the highest
-    # official AnswerId, which is the number of all answers less 1.
+    # The numbers of training, public and private answers. AnswerIds count all of them from 0, so
+    # the number of private answers follows from the highest official AnswerId.
     answers=(1_382_727, 74_891, 51_299),
     n_questions=948,
     n_quizzes=119,
@@ -261,13 +261,13 @@ def simulate(
     ability = simulation.draw_abilities(rng, cohort, setting.n_cohorts, area_of_topic)
     misconceptions = None
     if n_misconceptions:
-        # Misconceptions have a random stream of their own: planting them changes no other draw.
+        # Misconceptions use a separate random stream, so that planting them changes no other draw.
         misconceptions = simulation.draw_misconceptions(
             rng.spawn(1)[0], questions, len(counts), n_misconceptions
         )
     choices = simulation.draw_choices(rng, incidence, questions, ability, misconceptions)
 
-    # Ids in random order, so that no id contains information.
+    # Draw the ids in random order, so that an id tells nothing about its question or answer.
     question_id = rng.permutation(setting.n_questions).astype(np.int32)
     student_id = rng.permutation(len(counts)).astype(np.int32)
     answer_id = rng.permutation(len(incidence.answers)).astype(np.int32)
@@ -703,13 +703,13 @@ def write_tree(
 
     Returns what SIMULATED.json, which marks the folder as simulated, says about the simulation.
     """
-    # Each step has a random stream of its own, so that changing one step changes no other. The
+    # Each step has its own random stream, so that a change of one step changes no other step. The
     # steps must always take their streams in the same order.
     random_streams = iter(np.random.default_rng(seed).spawn(16))
     subjects = make_subjects()
     write_subjects(subjects, folder / METADATA_FOLDER / layout.SUBJECT_METADATA)
     chosen = settings(size, n_questions)
-    # At full size, the second simulation begins after minutes: check both now.
+    # Check both settings now: at full size, the second simulation begins only after minutes.
     for setting in (chosen.tasks_1_2, chosen.tasks_3_4):
         simulation.require_room(setting.n_questions, n_misconceptions)
     # For each group of tasks, the expected accuracies that no model exceeds.
@@ -740,7 +740,7 @@ def write_tree(
         answers_rng = next(random_streams)
         judgements_rng = next(random_streams)
         metadata_rng = next(random_streams)
-        # A stream of its own, so that changing the images changes no table.
+        # Images use a separate random stream, so that a change of the images changes no table.
         images_rng = np.random.default_rng([seed, 1])
         change_keys(answers_rng, school)
         write_images(images_rng, folder / layout.IMAGES_DIR.name, school)
@@ -754,7 +754,7 @@ def write_tree(
         "generator_version": GENERATOR_VERSION,
         "best_expected_accuracy": limits,
     }
-    # Without misconceptions, the marker is the same as before there was the flag.
+    # Without planted misconceptions, the marker says nothing about them.
     if n_misconceptions:
         facts["misconceptions"] = n_misconceptions
     return facts

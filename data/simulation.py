@@ -60,7 +60,8 @@ MISCONCEPTION_STRENGTH = 0.8
 
 # Number of rows to work on at a time, since larger temporary arrays would not fit into memory.
 CHUNK = 1 << 20
-# Students who ran out of quizzes are offered more in at most this many rounds.
+# Students who have answered all quizzes of their class get more quizzes, in at most this many
+# rounds.
 MOST_ROUNDS = 40
 # Rounds before this one offer quizzes by popularity; later rounds offer all quizzes equally.
 FIRST_EQUAL_ROUND = 20
@@ -100,8 +101,8 @@ class SchoolSetting:
     activity: tuple[tuple[float, ...], ...]
     # Quantiles of the logarithm of the popularity of quizzes.
     popularity: tuple[float, ...]
-    # Cohorts and quizzes have levels from 0 to 1. The number is the standard deviation of the
-    # difference between a cohort's level and the levels of the quizzes that suit the cohort.
+    # Cohorts and quizzes have levels from 0 to 1. A quiz suits a cohort of a similar level:
+    # `level_width` is the standard deviation of the difference of the levels.
     level_width: float
     # Mean and standard deviation, over questions, of the easiness: the logit of knowing the answer
     # at ability 0.
@@ -206,7 +207,7 @@ def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high
     The quantiles give the shape of the distribution.
     """
     low = MIN_ANSWERS
-    # A count is `low`, plus this number times a scale.
+    # A count is `low` plus scale · excess.
     excess = _draw_by_quantiles(rng, quantiles, n) - quantiles[0]
     # Find by bisection the scale with which the counts sum to `total`. As counts are capped at
     # `high`, their sum is not proportional to the scale.
@@ -350,7 +351,7 @@ def _draw_listed_quizzes(
         waiting_time = rng.standard_exponential(weight.shape, dtype=np.float32) / (weight + 1e-12)
         n_quizzes = waiting_time.shape[1]
         if longest < n_quizzes:
-            # Only the quizzes with the shortest waiting times are needed: sorting takes less time.
+            # Only the quizzes with the shortest waiting times are needed: sort no others.
             candidates = np.argpartition(waiting_time, longest - 1, axis=1)[:, :longest]
         else:
             candidates = np.broadcast_to(np.arange(n_quizzes), waiting_time.shape)
@@ -419,8 +420,8 @@ def _draw_class_starts(
     number_in_pair = sittings.index_in_list % 2
     # One number for each pair of quizzes of each student.
     student_and_pair = student * lists.n_listed.max() + pair_of_quizzes
-    # Draw a delay for each sitting, then replace it by the delay of the student's first sitting in
-    # the same pair of quizzes. A delay of 1 is the time from one quiz to the next.
+    # Draw a delay for each sitting; both quizzes of a pair then get the delay of the first one. The
+    # unit is the time from one quiz to the next.
     delay = rng.beta(1, 4, len(student))[_first_row_of_group(student_and_pair)]
     days_per_quiz = setting.n_days / np.maximum(lists.n_listed, 1)
     day = (pair_of_quizzes * 2 + delay) * days_per_quiz[cohort[student]]
@@ -508,7 +509,7 @@ def _continue_alone(
     quizzes: Array,
     popularity: Array | None,
 ) -> Incidence:
-    """Let students who ran out of quizzes answer others alone, until all have enough answers.
+    """Let students who lack answers answer further quizzes alone, until all have enough answers.
 
     `n_wanted` is the number of answers that each student is to have.
     """
@@ -517,13 +518,13 @@ def _continue_alone(
     answered = np.sort(_pairs(incidence.answers, n_questions))
     # Number of answers that each student lacks.
     missing = n_wanted - np.bincount(incidence.answers["student"], minlength=len(n_wanted))
-    # An empty table first, so that there is something to join if no student lacks answers.
+    # Begin with an empty table: `concat` needs a table even if no student lacks answers.
     parts = [pd.DataFrame({"student": [], "quiz": [], "question": []}, dtype=np.int64)]
     for round_number in range(MOST_ROUNDS):
         if not missing.any():
             break
         if round_number == FIRST_EQUAL_ROUND:
-            # These students know all popular quizzes: draw from all quizzes equally.
+            # These students have answered all popular quizzes: draw from all quizzes equally.
             popularity = None
         new = _offer_quizzes(rng, missing, quizzes, popularity)
         new = new[~_contains(answered, _pairs(new, n_questions))]
@@ -684,14 +685,15 @@ class Misconceptions:
 
     # The misconception of each question, -1 for none, int32 (n_questions,).
     of_question: Array
-    # The wrong option to which it leads, 0 to 3; -1 for none, int8 (n_questions,).
+    # The wrong option to which the question's misconception leads, 0 to 3; -1 for none. The type is
+    # int8, the shape (n_questions,).
     option: Array
     # Whether each student has each misconception, bool (n_students, n_misconceptions).
     has: Array
 
 
 def require_room(n_questions: int, n_misconceptions: int) -> None:
-    """Raise `InputError` if there are too few questions for so many misconceptions."""
+    """Raise `InputError` if there are too few questions for `n_misconceptions` misconceptions."""
     most = n_questions // MISCONCEPTION_LENGTH
     if n_misconceptions > most:
         raise InputError(
@@ -715,7 +717,7 @@ def draw_misconceptions(rng: Rng, questions: Questions, n_students: int, n: int)
     of_question = np.full(n_questions, -1, np.int32)
     for number, block in enumerate(rng.permutation(len(blocks))[:n]):
         of_question[blocks[block]] = number
-    # One to three options after the right one, counted around.
+    # Go one to three options on from the right option; after the last option comes the first.
     option = ((questions.key + rng.integers(1, N_OPTIONS, n_questions)) % N_OPTIONS).astype(np.int8)
     option[of_question < 0] = -1
     return Misconceptions(of_question, option, rng.random((n_students, n)) < MISCONCEPTION_SHARE)
@@ -784,8 +786,9 @@ def _easiness(
 ) -> Array:
     """Return the easiness of each question, on the scale of the students' abilities.
 
-    `within_topic` and `between_topics` are standard normal: a number of the question's own, and a
-    number that all questions of its topic share. `counts` is the question's number of answers.
+    `within_topic` and `between_topics` are standard normal. Each question has its own number in
+    `within_topic`; the questions of a topic share their number in `between_topics`. `counts` holds
+    the number of answers of each question.
     """
     # Make the mean over all answers 0, so that the answers are equally hard with every seed.
     between_topics = between_topics - np.average(between_topics, weights=counts)

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from simulation import Rng
 
-# For each question, the row numbers of its leaves (subjects of level 3) in the table that
-# `make_subjects` returns.
+# The leaves (subjects of level 3) of each question, as row numbers in the table of `make_subjects`.
 Leaves = list[tuple[int, ...]]
 
 ROOTS = ("Maths", "Other subjects")
@@ -47,7 +46,7 @@ AREAS = {
 SUBTOPICS = (
     "first steps", "practice", "in context", "reasoning, explaining and proving", "mixed problems",
 )  # fmt: skip
-# This many topics, the first ones, have five subtopics; the others have four.
+# The first topics, this many, have five subtopics; the other topics have four.
 N_FIVE_SUBTOPICS = 32
 HIGHEST_ID = 1988
 
@@ -106,7 +105,7 @@ def draw_subject_lists(
     """Draw the leaves and the topic of each question.
 
     The questions belong to `n_topics` topics of the tree. Most questions have one leaf, in their
-    own topic. A few have a second one: the first leaf of any of the `n_topics` topics.
+    own topic. A few questions have a second leaf: the first leaf of any of the `n_topics` topics.
 
     Returns
     -------
