@@ -38,9 +38,10 @@ def main():
 
 def advise_newer_python():
     # type: () -> str
-    """Return the end of an error message, such as ": try `python3.13 quickstart.py`".
+    """Return the advice to start a newer Python, such as ": try `python3.13 quickstart.py`".
 
-    It names the newest Python on the PATH that the kit can use. Empty if there is none.
+    An error message ends with it. It names the newest Python on the PATH that the kit can use.
+    Returns "" if the PATH has no such Python.
     """
     oldest_minor = OLDEST_PYTHON[1]
     newest_minor = oldest_minor + 20  # Python gets one minor version a year.

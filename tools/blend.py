@@ -90,8 +90,8 @@ def main() -> None:
     for file in files:
         if file.record is not None:
             entry_origin.require_same_sources(file.path, file.record, file.path.parent)
-        # In the record of the blend, name the files from which this part has learned, and the
-        # doubts about this part.
+        # The record of the blend names the files from which this model has learned, and the doubts
+        # about this model.
         provenance.note_part(file.record, file.path.parent)
     task = files[0].task
     paths = sample_models.paths(options, task)
@@ -183,7 +183,7 @@ def command_to_repeat(file: Probabilities, train: Path) -> Command:
             f"{file.task}{or_else}"
         )
     script, flags = script_runs.command_to_repeat(record, TASKS[file.task], file.path, or_else)
-    # A script that has learned from other training answers may have seen answers to be predicted.
+    # Other training answers might include answers that the blend is to predict.
     if fingerprints.fingerprint(train) not in record.made_from.values():
         learned_from = "unknown answers"
         if record.made_from:
@@ -211,7 +211,7 @@ class HeldOut:
 
 
 def predict_held_out(commands: Sequence[Command], paths: sample_models.Paths, task: int) -> HeldOut:
-    """Let every command learn from 80 % of the training answers and predict the others.
+    """Let every command learn from 80 % of the training answers and predict the other 20 %.
 
     Raises `InputError` if there are too few answers.
     """
@@ -249,8 +249,8 @@ def predict_template(
 ) -> FloatArray:
     """Let every command learn from all training answers and predict the template.
 
-    What this process writes later counts as made from the files that the commands have read, by the
-    code that they have run.
+    The records of files that this process writes later name the files that the commands have read
+    and the code that they have run.
 
     Returns
     -------
@@ -281,7 +281,7 @@ def existing_metadata(paths: sample_models.Paths) -> Path | None:
 
 
 def logarithms(probability: FloatArray) -> FloatArray:
-    """Return the logarithms of probabilities as float32; smaller probabilities count as 1e-6."""
+    """Return the logarithms of probabilities as float32; probabilities below 1e-6 count as 1e-6."""
     bounded = np.maximum(probability, _SMALLEST_PROBABILITY)
     return np.asarray(np.log(bounded), np.float32)
 

@@ -55,7 +55,7 @@ _SAME_SCORE = 1e-9
 
 @dataclass(frozen=True)
 class AnswerSet:
-    """The answers that a score rests on. Two scores can be compared if theirs are equal."""
+    """The answers that a score rests on. Only scores with equal answer sets can be compared."""
 
     phase: str
     # In words: the rules of the games in task 4, and in a cross-validation how the folds were made.
@@ -67,12 +67,13 @@ class AnswerSet:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of the two scores to compare, which the user names A and B, or a score that may be meant.
+    """A score that the user may mean by A or B, the two names on the command line.
 
     If A is the name of a model, every score of the model in the record is a candidate.
     """
 
-    # The model with its seed and version, and when it was scored; or the file.
+    # For a score in the record: the model, its seed and version, and when it was scored. Otherwise
+    # the name of the file.
     name: str
     # The number of the score in the record; 0 for a file.
     number: int
@@ -214,7 +215,7 @@ def find_by_file(
 def find_by_number(
     word: str, results: Sequence[Result], path: Path, phase: str | None
 ) -> list[Result]:
-    """Return the result with the number `word` in the record, as a list of one.
+    """Return a list with one result: the one with the number `word` in the record.
 
     Results are counted from 1. `path` is the record.
     """
@@ -242,8 +243,7 @@ def find_by_name(
     matches = [result for result in candidates if result.name == word]
     if not matches:
         matches = [result for result in candidates if result.model == word]
-    # If a model of a task and a model of a related challenge share the name, that of the task is
-    # meant.
+    # If a task and a related challenge have a model of this name, the user means the task's model.
     of_tasks = [result for result in matches if isinstance(result.task, int)]
     matches = of_tasks or matches
     if not matches:
@@ -361,7 +361,7 @@ def describe_result(result: Result) -> str:
 
 
 def has_script_changed(result: Result) -> bool:
-    """Return whether the script of a result has changed since, or a file that it imports.
+    """Return whether a result's script, or a file that it imports, has changed since the score.
 
     Returns False if that is not known, as for an entry of task 4, whose code is a whole folder.
     """
@@ -414,7 +414,7 @@ def compare(words: Sequence[str], scores: Sequence[list[Candidate]]) -> str:
 
 
 def describe_others(letter: str, chosen: Candidate, candidates: Sequence[Candidate]) -> list[str]:
-    """Say which further scores A or B may stand for; nothing if there is no other one."""
+    """Say which further scores A or B may stand for; return no line if there are none."""
     n_others = len(candidates) - 1
     if n_others == 0:
         return []

@@ -79,7 +79,7 @@ _FORBIDDEN_FLAGS = [f"--{name}" for name in (*provenance.PLACES, "local")]
 class EntryCode:
     """The code of an entry: where the user has it, and where the folds run it."""
 
-    # The entry's script as the user has named it; of a package of task 4, the trainer.
+    # The entry's script as the user has named it. For a package of task 4, its train_model.py.
     script: Path
     # The script that every fold runs: a copy if `kit_copy` is one, else `script` itself.
     frozen_script: Path
@@ -98,7 +98,7 @@ class FoldRun:
     predicted: pd.DataFrame
     # How the predictions were made.
     training: Provenance
-    # Reasons why the score may not mean what it seems to mean.
+    # Reasons to doubt the score.
     doubts: Sequence[Doubt] = ()
 
     @property
@@ -353,11 +353,11 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 
 @dataclass(frozen=True)
 class Split:
-    """The answers, and the ones that one fold holds out."""
+    """All answers, and which of them one fold holds out."""
 
     # "fold 1" or "repeat 1, fold 1".
     title: str
-    # In task 4 with the column IsTarget.
+    # All training answers; in task 4, the column IsTarget marks the targets.
     answers: pd.DataFrame
     # True for an answer in the fold, shape (n_answers,).
     is_held_out: BoolArray
@@ -398,7 +398,7 @@ def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) 
     reference = fold.folder / "held_out.csv"
     writing.write_files({reference: fold.answers[fold.is_held_out]})
     predicted = pairs.match(task, submission, reference).pairs
-    # A script is free to write its submission without a record of how it was made.
+    # A user's script may write its submission without a record of how it was made.
     known = provenance.read(submission)
     doubts = doubt_record(known, code.script, template)
     if known is not None:
@@ -423,7 +423,7 @@ def doubt_record(known: Provenance | None, script: Path, template: Path) -> list
     """
     if known is None:
         return [UNKNOWN_SOURCES]
-    # The code need not be compared: it is that of the frozen copy.
+    # Do not compare the code: every fold runs the same frozen copy.
     shown_record = replace(known, script=provenance.show_path(script))
     return [
         *entry_origin.doubt_sources(known, [template.name]),

@@ -140,7 +140,7 @@ def describe_system() -> str:
     try:
         distribution = platform.freedesktop_os_release()["PRETTY_NAME"]
     except (OSError, KeyError):
-        # The system is not Linux, or a distribution that does not state its name.
+        # The system is not Linux, or the distribution does not state its name.
         return kernel
     return f"{distribution}, {kernel}"
 

@@ -32,8 +32,8 @@ from common.origin import Origin
 import numpy as np
 import pandas as pd
 
-# Levels of the tree of subjects: areas of mathematics, parts of them, topics. The root, which is
-# all of mathematics, would tell no more than the ability.
+# Levels of the tree of subjects: areas of mathematics, parts of areas, topics. The root is left
+# out: it is all of mathematics, so its mastery would tell no more than the ability.
 _TREE_LEVELS = (1, 2, 3)
 # The page shows at most this many students, if no flag names some.
 _N_SHOWN = 30
@@ -53,8 +53,8 @@ class Subjects:
     # For each question, its subject at each level; shape (questions, levels). Subjects are numbered
     # from 0. A question that has no subject at a level repeats a number that stands for no subject.
     path: IntArray
-    # Name and level of each subject, and its SubjectId (-1 for a concept). A row for each number;
-    # numbers beyond the last row stand for no subject.
+    # Row i has the name, level and SubjectId (-1 for a concept) of the subject with the number i.
+    # Numbers beyond the last row stand for no subject.
     table: pd.DataFrame
 
 
@@ -118,8 +118,8 @@ def main() -> None:
 def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
     """Read the subjects of questions from the metadata.
 
-    A question's subject at a level is found on the way from its deepest subject up to the root; of
-    several deepest subjects, the first in the question's list counts.
+    A question's subject at a level lies on the path from its deepest subject up to the root. If a
+    question has several deepest subjects, the first one in its list counts.
     """
     names = f"question_metadata_{layout.ending_of(tasks)}", layout.SUBJECT_METADATA
     for name in names:
@@ -148,7 +148,7 @@ def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
 
 
 def read_concepts(path: Path, question_ids: IntArray) -> Subjects:
-    """Read a table that gives each question a concept; questions without one have no subject."""
+    """Read a table with the concept of each question; a question without concept has no subject."""
     source = reading.file_source(path)
     listed = reading.read_table(source, [schema.QUESTION_ID, _CONCEPT])
     row = find_rows(listed["QuestionId"].to_numpy(), question_ids)
@@ -183,7 +183,7 @@ def name_subjects(mastery: pd.DataFrame, subjects: Subjects) -> pd.DataFrame:
 
 
 def find_class(answers: pd.DataFrame, wanted: list[int] | None, path: Path) -> IntArray:
-    """Return the UserIds for the page: those that the flag names, or those with most answers."""
+    """Return the students on the page: those that the flag names, or those with most answers."""
     counts = answers["UserId"].value_counts()
     if wanted is None:
         most = counts.sort_index().sort_values(ascending=False, kind="stable")
@@ -208,7 +208,7 @@ def class_page(
     shown = mastery[mastery["UserId"].isin(students)]
     widest = shown[shown["Level"] == shown["Level"].min()]
     narrowest = shown[shown["Level"] == shown["Level"].max()]
-    # The areas that most students of the class have met come first.
+    # The areas in which most students of the class have answers come first.
     areas = widest.groupby(["SubjectId", "Name"]).size().sort_values(ascending=False, kind="stable")
     # A row of the table for each student, with None for an area without answers.
     cell_of = {

@@ -58,8 +58,8 @@ def map_chart(parameters: pd.DataFrame) -> Html:
 def fit_chart(groups: pd.DataFrame, question: int) -> Html:
     """Draw how well the model fits one question: shares of right answers, observed and expected.
 
-    The students who answered the question are in groups by ability. `groups` has a row for each
-    group: the question's rows of `QuestionStatistics.fit_groups`.
+    The students who answered the question are divided into groups by ability. `groups` has a row
+    for each group, from the table of `QuestionStatistics.fit_groups`.
     """
     records = groups.to_dict("records")
     n_groups = len(records)

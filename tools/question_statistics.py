@@ -5,7 +5,7 @@
     python -m tools.question_statistics --train_data my_answers.csv --groups my_classes.csv
 
 Fits item response theory to the training answers of tasks 3 and 4, or of other tasks
-(`--tasks 1/2`). Writes a page, questions.html, and three tables with all that it shows a part of:
+(`--tasks 1/2`). Writes a page, questions.html, and three tables with more rows than the page shows:
 
     questions.csv            difficulty, discrimination, standard errors and fit of each question
     question_pairs.csv       pairs of questions whose answers agree more than abilities explain
@@ -47,8 +47,8 @@ from tools.question_charts import fit_chart, map_chart
 import pandas as pd
 
 _NAMES = ("questions.csv", "question_pairs.csv", "question_groups.csv", "questions.html")
-# Groups by the values of the metadata. Other values say that the group is not known, or are of too
-# few students.
+# For each column of the metadata, the groups by value. All other values mean that the group is
+# unknown or has too few students.
 _GROUPS = {
     "Gender": {1: "female", 2: "male"},
     "PremiumPupil": {0: "others", 1: "premium pupils"},
@@ -61,7 +61,7 @@ _N_CURVES = 4
 _SIGNIFICANT = 0.05
 # Misfit up to this, as a share of right answers, hardly matters.
 _SMALL_MISFIT = 0.05
-# The page shows the information of a test of this many average questions.
+# The page shows the information that a test of average questions gives. The test has this length.
 _TEST_LENGTH = 20
 
 
@@ -70,9 +70,9 @@ class FoundModel:
     """A model of the answers without contexts."""
 
     model: ItemResponse
-    # What it was learned from, in words for the page.
+    # The answers that the model was learned from, in words for the page.
     source: str
-    # Where that comes from.
+    # Where these answers come from.
     origin: Origin
 
 
@@ -143,8 +143,8 @@ def find_model(options: argparse.Namespace, train: Path, answers: pd.DataFrame) 
     read = model_files.read_model(options.model, train)
     model = read.model
     if read.had_contexts:
-        # Effects of contexts have explained a part of the answers that the abilities now have to
-        # explain, so the fit goes on without contexts.
+        # Remove the effects of contexts. The abilities must now explain what these effects
+        # explained, so a few more steps of the fit follow.
         model = ItemResponse(model.n_dimensions, guessing=model.guessing, seed=model.seed)
         model.fit(*columns, start=read.model)
     return FoundModel(model, read.source, read.origin)

@@ -14,7 +14,8 @@ from common.evaluation.record import Result
 from common.tasks import CROSS_VALIDATION, LOCAL, OWN, TASKS
 
 PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES, OWN)
-# A line of the record is invalid if it holds a larger number. JSON allows numbers of any size.
+# No figure of a score is larger. A line of the record with a larger number is invalid, because JSON
+# allows numbers of any size.
 _MAX_NUMBER = 1e12
 
 

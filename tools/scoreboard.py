@@ -196,7 +196,7 @@ def make_tables(results: Iterable[Result]) -> list[Table]:
 
 
 def with_best_known_origin(results: Sequence[Result]) -> list[Result]:
-    """Return the results; those on the same answers name the same origin of the answers.
+    """Return the results, changed so that all results on the same answers name the same origin.
 
     In older lines of the record, the origin of official answers is unknown.
     """
@@ -307,7 +307,7 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
         model = key.model
         latest = latest_of_row[key]
         is_current = key.code == latest_of_model[model].code
-        # The title above the rows of former code says already that their code is an earlier one.
+        # Rows of former code do not repeat the doubt about earlier code: their title says so.
         doubts = latest.doubts if is_current else model.doubts
         details = [*doubts, *details_by_model[model]]
         if key.position is not None and n_rows[model] > 1:
@@ -325,7 +325,8 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
 
 def model_of(result: Result) -> Model:
     """Return the model that a result is a score of."""
-    # A notebook without a name may have held any model: each of its scores is one of its own.
+    # A notebook without a name may have held any model, so each of its scores counts as a new
+    # model.
     is_unnamed = result.script == provenance.NOTEBOOK and result.model == provenance.NOTEBOOK
     sources = result.learned_from
     return Model(

@@ -65,7 +65,7 @@ def run_to_end(
     """
     # `env` is changed below, so take it out of the options.
     environment = dict(popen_options.pop("env", os.environ))
-    # The output is read as UTF-8, which is not what Python writes to a file on Windows.
+    # The output is read as UTF-8. On Windows, Python would write another encoding.
     environment["PYTHONIOENCODING"] = "utf-8"
     with tempfile.TemporaryFile() as output:
         with subprocess.Popen(
@@ -80,7 +80,7 @@ def run_to_end(
             try:
                 code = process.wait(time_limit)
             finally:
-                # Also if Control-C ends the wait.
+                # This also runs if Control-C ends the wait.
                 _end_with_children(process)
         return code, _last_lines(output)
 
@@ -324,7 +324,7 @@ def declared_flags(script: Path, kit_copy: Path | None = None) -> frozenset[str]
 def _defines_build_parser(script: Path) -> bool:
     """Return whether a script defines `build_parser` at its top level.
 
-    Only such a script is imported to find out its flags: importing another one may run it.
+    Only such a script is imported to find out its flags: importing any other script may run it.
     """
     try:
         tree = ast.parse(script.read_bytes())

@@ -17,8 +17,8 @@ PATH_FILE = "education_kit.pth"
 def set_up(*, for_tests: bool) -> str:
     """Return a Python that has the kit and its packages, after installing both if need be.
 
-    That is the Python that runs the quickstart, if it has them, otherwise the one in .venv.
-    With `for_tests`, the packages that only the tests need are among them.
+    If the Python that runs the quickstart has them, return this Python, otherwise the Python in
+    .venv. With `for_tests`, the packages that only the tests need are required too.
     """
     pin_files = ["requirements.txt"]
     if for_tests:

@@ -13,7 +13,7 @@ DATA_SUFFIXES = (".csv", ".txt", ".xml")
 
 
 def mark_path(step: Step) -> Path:
-    """Return where the fingerprint of a finished step lies."""
+    """Return the path of the file with the fingerprint of a finished step."""
     return step.output_dir / f"quickstart_{step.title.replace(' ', '_')}.txt"
 
 
@@ -24,7 +24,7 @@ def is_finished(step: Step, fingerprint: str) -> bool:
 
 
 def forget_models() -> None:
-    """Remove the marks of all finished models, so that all of them run again."""
+    """Remove the fingerprints of all finished models, so that all models run again."""
     related = layout.RELATED_DIR.glob(f"*/data/{OUTPUT_DIR.name}/*/quickstart_*.txt")
     for path in [*OUTPUT_DIR.glob("*/quickstart_*.txt"), *related]:
         path.unlink()

@@ -41,7 +41,7 @@ def simulated_size() -> str:
 
 def has_current_templates() -> bool:
     """Return whether the submission templates exist and were made from the present data."""
-    # All templates are built together: one stands for all.
+    # All templates are built together, so it is enough to check one of them.
     template = layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3
     if not template.is_file():
         return False

@@ -65,8 +65,8 @@ def run_in_one_process(python: str, step: Step, children: Children) -> str:
 def bring_back_weights(copy: Path, package: Path) -> None:
     """Replace the weights in a package by those that were trained in a copy of the package.
 
-    The copy is trained with --local, without the students of the local test. Weights that the
-    package has from all students, or from an unknown training, are not replaced.
+    The copy is trained with --local, without the students of the local test. If the package has
+    weights from all students, or from an unknown training, they are not replaced.
     """
     old_weights = list(package.glob(f"{WEIGHTS}*"))
     record = read_record(package)

@@ -98,8 +98,8 @@ def run_group(
 ) -> None:
     """Run steps, which are sorted from quick to slow, until all have ended.
 
-    One worker takes the quickest step that waits, so that scores appear soon. The other workers
-    take the slowest, so that none of these is left for the end.
+    One worker takes the quickest waiting step, so that scores appear soon. The other workers take
+    the slowest waiting step, so that no slow step is left for the end.
     """
     waiting = deque(steps)
     running: dict[Future[str], Running] = {}
@@ -130,7 +130,7 @@ def show_running(running: Collection[Running]) -> None:
 
 
 def show_line(text: str) -> None:
-    """Show a text in the last line of a terminal, in place of what stood there."""
+    """Show a text in the last line of a terminal; it replaces the text that was there."""
     if sys.stdout.isatty():
         columns = shutil.get_terminal_size().columns - 1
         print(f"\r{' ' * columns}\r{text[:columns]}", end="", flush=True)
