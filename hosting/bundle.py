@@ -62,7 +62,8 @@ class Task:
     number: int
     scoring_program: Path
     reference_data: Path
-    # None if submissions are scored as they are, without an ingestion program.
+    # Only task 4 has an ingestion program. None for other tasks, whose submissions are scored as
+    # they are.
     ingestion_program: Path | None
     input_data: Path | None
 
@@ -153,8 +154,8 @@ def _require_yaml(path: Path, folder: Path) -> None:
     """
     if (folder / YAML_NAME).is_file():
         return
-    # Whoever zips the bundle's folder, instead of the files in the folder, gets a zip with the
-    # competition.yaml in a folder.
+    # If a user zips the bundle's folder instead of the files in it, competition.yaml lies in a
+    # folder of the zip.
     elsewhere = sorted(file.relative_to(folder).as_posix() for file in folder.rglob(YAML_NAME))
     where = f", it lies in {elsewhere[0]}" if elsewhere else ""
     raise InputError(
@@ -330,8 +331,8 @@ def _run_ingestion(app: Path, task: Task, time_limit: int) -> ProgramRun:
         shutil.copytree(task.ingestion_program, app / "program")
         shutil.copytree(task.input_data, app / "input_data")
         run = _run_program(app, time_limit)
-    # On the platform, exitCode is for a program that the submission brings. Here, such a submission
-    # has been refused.
+    # On the platform, exitCode is for a program that the submission brings. Here it is None, since
+    # `_require_no_program` has refused such submissions.
     status = {"exitCode": None, "ingestionExitCode": run.exit_code}
     (app / "output/metadata").write_text(yaml.safe_dump(status), encoding="utf-8")
     return run

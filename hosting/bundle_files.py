@@ -248,8 +248,8 @@ def _write_pairs(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
         source = reading.file_source(path)
         pairs = read_pair_values(source, answer_options.column_in(source, task.column))
         if each_phase != phase:
-            # A submission holds the rows of both phases: the scoring program must know all pairs,
-            # but not the answers of the other phase.
+            # A submission holds the rows of both phases. The scoring program therefore needs the
+            # pairs of both phases, but the answers of its own phase only.
             writing.write_files({folder / _TEST / path.name: pairs[["QuestionId", "UserId"]]})
             continue
         train = data_dir / _TRAIN / task.data.train
@@ -321,8 +321,8 @@ def _public_marker(data_dir: Path, plan: Plan) -> dict[str, Any] | None:
     """Return the marker of the public files of simulated data; None if they are not simulated.
 
     With the marker, the kit of a participant says "simulated answers". The marker holds neither the
-    seed nor anything else that helps to simulate the data again. With a sketch of hidden answers,
-    participants could test guesses of these answers: only public files have a sketch here.
+    seed nor anything else that helps to simulate the data again. Only public files have a sketch
+    here: with a sketch of hidden answers, participants could test guesses of these answers.
     """
     simulated = set(fingerprints.simulated_files(data_dir))
     public_names = find_public(data_dir, plan.tasks)
@@ -340,7 +340,7 @@ def _public_marker(data_dir: Path, plan: Plan) -> dict[str, Any] | None:
 
 
 def _without_dead_links(page: Path, existing: Collection[Path]) -> str:
-    """Return a Markdown page, with the text alone instead of links to paths not in `existing`."""
+    """Return a Markdown page in which links to paths not in `existing` become plain text."""
 
     def replace_link(link: re.Match[str]) -> str:
         text, target = link.groups()
@@ -358,7 +358,7 @@ def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
     """
     names = []
     all_data = [TASKS[number].data for number in sorted(tasks)]
-    # Two tasks may share their files: a dict drops repetitions and keeps the order.
+    # Tasks may share files: `dict.fromkeys` drops repetitions and keeps the order.
     for data in dict.fromkeys(all_data):
         train = f"{_TRAIN}/{data.train}"
         reading.require_file(data_dir / train)

@@ -147,7 +147,7 @@ def _check_task(server: str, phase_name: str, task: dict[str, Any]) -> int:
     n_open = 0
     for file in files:
         kind = str(file.get("type"))
-        # A file of a kind that is unknown here may hold answers.
+        # Files of an unknown kind count as secret, since they may hold answers.
         unknown = Item(printable(kind, 40), is_secret=True)
         item = _FILES.get(kind, unknown)
         reply = _ask(f"{server}/datasets/download/{file.get('key')}/")

@@ -36,7 +36,7 @@ class AnswerCounts(NamedTuple):
     n_answers: int
     n_students: int
     n_questions: int
-    # Number of options of the question that has most.
+    # Largest number of options of a question.
     n_options: int
 
 
@@ -80,8 +80,8 @@ def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
     description = describe(plan)
     writing.write_files({bundle / YAML_NAME: description})
     (bundle / LOGO).write_bytes((HERE / LOGO).read_bytes())
-    # Only the template of competition.yaml states how many submissions a team may make: read the
-    # numbers from the finished text.
+    # Read from the finished competition.yaml how many submissions a team may make: no other place
+    # states these numbers.
     limits = {}
     for phase in yaml.safe_load(description)["phases"]:
         n_per_day = phase["max_submissions_per_day"]

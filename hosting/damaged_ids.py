@@ -36,9 +36,9 @@ _WHOLE_THOUSANDS = re.compile(r"\d{1,3}\.000", re.ASCII)
 # A long number that a spreadsheet has rounded: it kept the first six digits, or the first fifteen,
 # and wrote zeros for the others.
 _ROUNDED = re.compile(r"[1-9]\d{5}0{4,}|[1-9]\d{14}0+", re.ASCII)
-# Numbers of so many digits may have been rounded. One in ten numbers of 16 digits ends in 0 without
-# rounding. A column therefore counts as rounded only if it has at least `_MIN_LONG` long numbers,
-# and if at least half of these look rounded.
+# Numbers with this many digits may have been rounded. One in ten numbers of 16 digits ends in 0
+# without rounding. A column therefore counts as rounded only if it has at least `_MIN_LONG` long
+# numbers, and if at least half of the long numbers look rounded.
 _LONG = re.compile(r"\d{10,15}|\d{16,}", re.ASCII)
 _MIN_LONG = 10
 
@@ -63,7 +63,7 @@ def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
     if len(shortened):
         _refuse(source, column, ids, shortened, "has shortened long numbers")
     dates = distinct[distinct.map(_matches(_DATE))]
-    # If all ids are dates, they may be meant so.
+    # If all ids are dates, the organiser may use dates as ids.
     if len(dates) and len(dates) < len(distinct):
         _refuse(source, column, ids, dates, "has made dates of some ids")
     with_comma = distinct[distinct.map(_matches(_WITH_COMMA))]
@@ -71,7 +71,8 @@ def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
         _refuse(source, column, ids, with_comma, "has put commas into some numbers")
     thousands = distinct[distinct.map(_matches(_THOUSANDS))]
     is_whole = thousands.map(_matches(_WHOLE_THOUSANDS)).astype(bool)
-    # 7.000 alone is the number 7 with decimals; beside 7.512 it is seven thousand.
+    # If every such number ends in .000, as 7.000 does, these may be decimals. If a column holds
+    # 7.512 as well as 7.000, the points separate thousands.
     if is_whole.any() and not is_whole.all():
         _refuse(source, column, ids, thousands, "has put points into some numbers")
     _require_leading_zeros(source, column, ids, distinct)

@@ -42,7 +42,7 @@ _ATTEMPT_COLUMNS = ("team", "file", "submitted", "task", "fault", "details")
 _DECIMALS = 10
 # Characters of a team's name that are printed, so that a line fits on a terminal.
 _WIDEST_NAME = 40
-# A chart shows at most this many of the best teams, so that it stays short.
+# A chart shows only the best teams, at most this many, so that it stays short.
 _MAX_DRAWN = 25
 # A spreadsheet reads a cell that begins with one of these as a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -85,7 +85,7 @@ def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder
 def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
     """Print a line for each row of a board: rank, team, and score ± standard error.
 
-    A last line says what ± means, if there is any.
+    If a line has ±, a last line says what it means.
     """
     width = min(_WIDEST_NAME, board["team"].str.len().max())
     texts = _score_texts(bundle, board)

@@ -5,9 +5,8 @@
 All tasks get the same training file. A larger training file for task 4 would contain answers that
 are hidden in tasks 1 and 2. Students get random numbers, answers get random AnswerIds and stand in
 random order: no number and no order tells who a student is or whether an answer is right. Questions
-are numbered in
-the order of their ids in the file, shorter ids first: 2 before 10, q2 before q10. The folder
-organiser/ tells for each number which id of the organiser's file it stands for.
+are numbered in the order of their ids in the file, shorter ids first: 2 before 10, q2 before q10.
+The folder organiser/ tells for each number which id of the organiser's file it stands for.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _ID_COLUMNS = [schema.Column(name, schema.TEXT) for name in _IDS]
 # if a cell of their column is empty.
 _WHOLE_NUMBER = r"^(\d+)\.0+$"
 
-# The smallest input that is accepted. It is enough to try everything, too little for a fair
+# The smallest input that is accepted. This is enough to try everything, but too little for a fair
 # competition.
 MIN_ANSWERS = 200
 MIN_STUDENTS = 10

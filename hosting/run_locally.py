@@ -192,7 +192,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _describe(bundle: Bundle) -> None:
-    """Print what a bundle holds."""
+    """Print the title, the phases and the leaderboard's columns of a competition's bundle."""
     print(bundle.title)
     for phase in bundle.phases:
         names = "; ".join(task.name for task in phase.tasks)
@@ -550,7 +550,10 @@ def _read_records(folder: Path, bundle_digest: str) -> Records:
 
 
 def _is_reusable(record: dict[str, Any], folder: Path, bundle_digest: str) -> bool:
-    """Return whether a record holds scores with this bundle, and the page of the score exists."""
+    """Return whether a submission need not be scored again.
+
+    This is so if the record holds scores that this bundle gave, and the page of the score exists.
+    """
     is_of_bundle = record["bundle"] == bundle_digest
     has_failed = bool(record["fault"])
     are_numbers = all(isinstance(score, float) for score in record["scores"].values())

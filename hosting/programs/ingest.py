@@ -33,7 +33,8 @@ from common.tasks import TASK_4
 
 import played
 
-# If a submission holds a file of this name, the platform runs the submission itself as a program.
+# If a submission holds a file with one of these names, the platform runs the submission as a
+# program.
 _PROGRAM_NAMES = ("metadata.yaml", "metadata")
 # Characters shown of an error that an entry raises.
 _SHOWN_FAULT = 300

@@ -61,7 +61,7 @@ class ScoredSubmission:
 
     @property
     def all_columns(self) -> dict[str, float]:
-        """The content of scores.json, by the keys of the leaderboard's columns."""
+        """The content of scores.json: a score for each key of a column of the leaderboard."""
         columns = {"score": self.score.value}
         if self.score.error is not None:
             columns["standard_error"] = round(self.score.error, _STANDARD_ERROR_DECIMALS)
@@ -133,10 +133,10 @@ def _choose_columns(judged: ScoredSubmission | None, mode: str) -> dict[str, flo
 def _require_begun(starts: str) -> None:
     """Raise `InputError` if the phase has not begun; `starts` is its first moment, in UTC.
 
-    The platform's API accepts submissions before a phase begins. With RUN_LOCALLY, which
-    `hosting/run_locally.py` sets, the date is not checked: the organiser decides when to score.
+    The platform's API accepts submissions before a phase begins. `hosting/run_locally.py` sets
+    RUN_LOCALLY, so that the organiser can score at any time.
     """
-    # Both are ISO texts in UTC, so that they sort by time.
+    # Both texts are ISO dates in UTC: the smaller text is the earlier time.
     is_early = datetime.now(UTC).isoformat(sep=" ") < starts
     if is_early and not os.environ.get("RUN_LOCALLY"):
         raise InputError(f"this phase begins on {starts} UTC: not scored before")
@@ -198,8 +198,8 @@ def _list_current_folder() -> str:
 
 
 # ---- The judges --------------------------------------------------------------------------------
-# Each reads the submission in the current folder, and raises `InputError` if it is not valid. If
-# `answers` is None, it only checks the submission, and returns None.
+# Each function below reads the submission in the current folder, and raises `InputError` if the
+# submission is not valid. If `answers` is None, the function only checks it, and returns None.
 
 
 def _judge_pairs(

@@ -19,7 +19,7 @@ class SilentBar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Do nothing: there is no bar to close."""
+        """Do nothing, since no bar is shown."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         """Return a function that does nothing, for methods such as `update` and `close`."""
