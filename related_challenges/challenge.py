@@ -181,9 +181,9 @@ def model_parser(doc: str | None, script: str, **files: str) -> argparse.Argumen
     doc, script
         As in `parser`.
     **files : str
-        Further flags for files, with their defaults. If `test_data` is among them, the model can
-        predict the training file in folds instead of the test file. The parser then also has
-        ``--local`` and the flags that name the file of folds (`FOLD_FLAGS`).
+        Further flags for files, with their defaults. If `test_data` is among them, the parser also
+        has ``--local``, with which the model predicts the folds of the training file instead of the
+        test file, and the flags that name the file of folds (`FOLD_FLAGS`).
     """
     defaults = {
         "input_dir": TRAIN_FOLDER,
@@ -293,7 +293,7 @@ def start_evaluation(
 ) -> argparse.Namespace:
     """Parse the flags of a `local_evaluation.py`, and delete the score files of an earlier run.
 
-    If this run fails, no score files are left that could be taken for its own.
+    If this run fails, nobody can take the scores of the earlier run for its scores.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
 
 
 def find_answered_file(submission: Path, ids_by_path: Mapping[Path, Sequence[str]]) -> Path:
-    """Return the file of queries with which a submission shares most ids, in a tie the first."""
+    """Return the file of queries that shares most ids with a submission; the first one if tied."""
 
     def ignore(fault: str) -> None:
         """Ignore a faulty id, since `queries.read_guesses` reports it."""

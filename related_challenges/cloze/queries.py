@@ -93,7 +93,7 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
 
 
 def _require_distinct_ids(path: Path, queries: Mapping[int, Mapping[str, Any]]) -> None:
-    """Raise `InputError` if two queries have the same id; `queries` are by their line."""
+    """Raise `InputError` if two queries have the same id; the keys of `queries` are their lines."""
     line_of_id: dict[str, int] = {}
     for number, query in queries.items():
         first_line = line_of_id.setdefault(query["id"], number)

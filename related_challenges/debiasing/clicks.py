@@ -72,7 +72,7 @@ def find_phases(folder: Path) -> list[int]:
     Raises
     ------
     InputError
-        If there is none.
+        If the folder has no training clicks of any phase.
     """
     phases = [phase for phase in PHASES if reading.is_there(folder / TRAIN_CLICKS.format(phase))]
     if not phases:
@@ -175,7 +175,7 @@ def read_queries(path: Path) -> pd.DataFrame:
 def split_latest(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Split clicks into the latest click of every user, sorted by user_id, and all other clicks.
 
-    Of several clicks at a user's latest time, the last row counts as the latest.
+    If a user has several clicks at the latest time, the last row counts as the latest click.
     """
     ordered = table.iloc[np.lexsort((table["time"], table["user_id"]))]
     latest = ordered.drop_duplicates("user_id", keep="last")
@@ -249,7 +249,7 @@ def add_degrees(parts: Iterable[tuple[int, pd.DataFrame, pd.DataFrame]]) -> pd.D
         known clicks on it in the files of this phase and all earlier phases. A click in the files
         of two phases counts twice.
     """
-    # A running sum over the phases.
+    # The number of known clicks on each item, in the phases so far.
     degree = pd.Series(dtype=int)
     tables = []
     for phase, known_clicks, answers in parts:
@@ -346,7 +346,7 @@ def _read_answer_file(path: Path, columns: Sequence[Column], **constants: int) -
         If the file is missing or faulty, or if a user belongs to another phase.
     """
     answers = _read(path, columns, once_per_user=True).assign(**constants)
-    # A user's id tells in which phase the user is a test user.
+    # The remainder of a user's id, modulo USER_MODULUS, is the user's test phase.
     is_wrong = answers["user_id"] % USER_MODULUS != answers["phase_id"]
     wrong = answers[is_wrong]
     faults = {}

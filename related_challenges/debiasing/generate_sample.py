@@ -27,7 +27,7 @@ N_THEMES = 20
 N_SUCCESSORS = 4
 # Probability that a user goes on to a successor of the item.
 FOLLOW_PROBABILITY = 0.75
-# Number of popular items drawn for each user, more than a user needs.
+# Number of popular items drawn for each user. No user takes as many steps.
 N_POPULAR = 200
 # Each user takes at least `MIN_STEPS` steps from item to item. The number of further steps has a
 # Poisson distribution with the mean `MEAN_FURTHER_STEPS`.
@@ -48,7 +48,7 @@ def write_sample(folder: Path, seed: int) -> None:
         begin = phase * STEP
         is_inside = all_clicks["time"].between(begin, begin + WINDOW, inclusive="left")
         inside = all_clicks[is_inside]
-        # As in the real files, the remainder of a user's id is the number of the phase in which the
+        # As in the real files, user_id modulo USER_MODULUS is the number of the phase in which the
         # user is a test user.
         is_test_user = inside["user_id"] % clicks.USER_MODULUS == phase
         hidden, known = clicks.split_latest(inside[is_test_user])

@@ -124,7 +124,7 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
     inside = read_known_clicks(number)
     item_ids = np.unique(inside["item_id"])
     phase_start = inside["time"].min()
-    # Not 0, since times are divided by it.
+    # Times are divided by the length, so it must not be 0.
     length = max(np.ptp(inside["time"]), np.finfo(float).tiny)
     history_start = phase_start - HISTORY * length
     queries = clicks.read_queries(test_dir / clicks.QUERY_TIMES.format(number))
@@ -209,7 +209,7 @@ def best_items(phase: Phase, scores: csr_array) -> IntArray:
             f"{phase.name} holds only {n_unseen} items that its most active test user has not "
             f"clicked, expected at least {N_RECOMMENDED}"
         )
-    # An empty part, for a phase without test users.
+    # Begin with an empty array: `concatenate` needs an array even without test users.
     best = [np.empty((0, N_RECOMMENDED), phase.item_ids.dtype)]
     for start in range(0, len(phase.test_user), N_USERS_PER_BLOCK):
         rows = slice(start, start + N_USERS_PER_BLOCK)

@@ -113,7 +113,7 @@ def find_submissions(season: Path) -> list[Submission]:
     Raises
     ------
     InputError
-        If there is none, or if the name of one is no Unix time.
+        If `season` holds no submission, or if the name of a submission is not a Unix time.
     """
     submissions = []
     for path in list_paths(season, "*/*.csv"):

@@ -54,7 +54,7 @@ def item_similarity(phase: recommend.Phase) -> csr_array:
     """
     n_items = len(phase.item_ids)
     earlier, later, weight = pairs_of_clicks(phase)
-    # Either item of a pair may be the one that a user clicked, and the other the one to score.
+    # Use each pair of clicks twice: either item may be the clicked item, the other the scored item.
     clicked = phase.item[np.concatenate([earlier, later])]
     scored = phase.item[np.concatenate([later, earlier])]
     n_clicks = np.bincount(phase.item)

@@ -19,8 +19,8 @@ import numpy as np
 N_RECOMMENDED = 50
 COLUMNS = ("user_id", *(f"item_{n}" for n in range(1, N_RECOMMENDED + 1)))
 EXPECTED_CELL = "a whole number such as 55, without .0, quotation marks or byte order mark"
-# Stands for an item that no answer can be: a cell that could not be read, a missing user, or an id
-# of more than 64 bits. An item id in the answers is at least 0.
+# Stands for an item that is never right: a cell that could not be read, a missing user, or an id of
+# more than 64 bits. Item ids in the answers are at least 0.
 NO_ITEM = -1
 _INT64 = np.iinfo(np.int64)
 

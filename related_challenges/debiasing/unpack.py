@@ -38,7 +38,7 @@ class Places:
     password_file: Path
     # The password of each zip, by the zip's name without .zip.
     passwords: Mapping[str, str]
-    # The folder of the zips, which gets the files at the end.
+    # The folder that holds the zips. All unpacked files are moved here at the end.
     folder: Path
     # The temporary folder, to which files are unpacked first.
     partial: Path
@@ -71,7 +71,7 @@ def main() -> None:
         for path in paths:
             unpack(path, path.name, places)
         unpacked = sorted(partial.glob("*.csv"))
-        # All files are complete: only now do they get their places.
+        # Move the files to their folder only now that all of them are complete.
         for path in unpacked:
             path.replace(folder / path.name)
     finally:
@@ -145,12 +145,13 @@ def find_members(archive: zipfile.ZipFile, endings: Sequence[str]) -> list[zipfi
 def is_new(member: zipfile.ZipInfo, origin: str, places: Places) -> bool:
     """Return whether a file has to be unpacked.
 
-    It need not be if it is in the folder of the zips, or was unpacked from another zip.
+    A file that is in the folder of the zips, or was unpacked from another zip, is not unpacked
+    again.
 
     Raises
     ------
     InputError
-        If the file that is there has another content.
+        If that file has other content.
     """
     name = PurePosixPath(member.filename).name
     for present in (places.folder / name, places.partial / name):

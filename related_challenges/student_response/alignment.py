@@ -296,17 +296,17 @@ class Matches:
         The parameters are rows of texts in the matrices of `TextWords`: the texts of each answer
         and its question, and the texts of each pair (answer, reference).
         """
-        # All matrices have a column for each word of the vocabulary. 1 where a text has the word:
+        # All matrices have a column for each word of the vocabulary. Here, 1 where a text has it.
         is_in_text = self._words.is_in_text
         # How similar the most similar word of a text is to the word, from 0 to 1.
         nearest = self._words.nearest
         nearest_in_answer = nearest[pair_answer]
         nearest_in_reference = nearest[pair_reference]
-        # 1 where an answer has a word, shape (answers, words).
+        # 1 where the text of an answer has a word of the vocabulary, shape (answers, words).
         self.answer_words = is_in_text[answer]
-        # Whether the question of an answer has a word, shape (answers, words).
+        # Whether the question of an answer has this word or one spelled almost alike, same shape.
         is_in_question = nearest[question] >= SAME_SPELLING
-        # 1 where an answer has a new word, that is a word that its question does not have.
+        # 1 where an answer has a new word: a word that the question does not have.
         self.new_words = self.answer_words - self.answer_words.multiply(is_in_question)
         # 1 where the reference of a pair has a word, shape (pairs, words).
         reference_words = is_in_text[pair_reference]

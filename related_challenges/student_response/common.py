@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 _THIS_FOLDER = Path(__file__).resolve().parent
-# The kit's package lies in this folder or in a folder above it. If this folder is a copy outside
-# the kit, the package lies in a folder of sys.path, to which `pip install -e` adds the kit.
+# The kit's package lies in this folder or in a folder above it. A copy of this folder outside the
+# kit finds the package on sys.path, if the kit was installed with `pip install -e`.
 _SEARCH_PATH = [_THIS_FOLDER, *_THIS_FOLDER.parents, *map(Path, sys.path)]
 _CANDIDATES = [folder / "common" for folder in _SEARCH_PATH]
 # Other packages may be called `common` too: only the kit's package has a layout.py.
@@ -26,5 +26,5 @@ if not _PACKAGES:
 __path__ = [str(_PACKAGES[0])]
 
 # Nothing here uses this module. Importing it limits the threads of libraries, and ends the script
-# with a message if a required package is missing. The import needs `__path__`.
+# with a message if a required package is missing. This line works only after `__path__` is set.
 from common import requirements as requirements  # noqa: E402

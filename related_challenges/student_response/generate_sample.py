@@ -95,7 +95,8 @@ def write_sample(train: Path, test: Path, annotated: Path, seed: int) -> None:
         for number in range(N_QUESTIONS):
             folders = choose_folders(train, test, domain, number)
             write_question(rng, domain, number, ideas_by_question, folders)
-    # A source of its own: the files above do not depend on the annotated answers.
+    # A separate random generator: a change of the annotated answers does not change the files
+    # above.
     write_annotated_answers(np.random.default_rng([seed, 1]), annotated)
 
 

@@ -40,7 +40,7 @@ class Result:
     description: str
     # The name of the score on the page and in the record.
     metric: str
-    # How the score was computed, for the record.
+    # How the score was computed, as a text for the record of scores.
     rules: str
     # Tables for the terminal, line by line.
     lines: list[str]
@@ -117,7 +117,7 @@ def score_mean_of_test_sets(
 ) -> Result:
     """Return the mean of the test sets' macro F1.
 
-    Its tables begin with the table of the test sets, and the tables of `all_answers` follow.
+    The result shows the table of the test sets, then the tables of `all_answers`.
     `test_sets` is the table that `responses.score_test_sets` returns.
     """
     macro_f1 = test_sets["macro F1"][test_sets["labels"] == n_ways]

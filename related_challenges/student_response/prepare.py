@@ -95,7 +95,7 @@ def main() -> None:
 def refuse_equal_names(paths: Iterable[Path]) -> None:
     """Raise `InputError` if two question files have the same name.
 
-    They may lie in different folders, but the prepared files lie in the same one.
+    The question files may lie in different folders, but all prepared files lie in the same folder.
     """
     path_of_name: dict[str, Path] = {}
     for path in paths:
@@ -127,8 +127,8 @@ def cohen_kappa(first: "pd.Series[str]", second: "pd.Series[str]") -> float:
     """Return Cohen's kappa of two annotators (Cohen 1960).
 
     Kappa is (agreement - by_chance) / (1 - by_chance): 1 for full agreement, 0 for annotators who
-    agree as often as by chance. By chance, each annotator would choose each label as often as now,
-    but at random.
+    agree as often as by chance. Agreement by chance is that of annotators who draw their labels at
+    random, with the same frequencies.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ def read_responses(folder: Path, *, labels: LabelReading = "required") -> pd.Dat
     label_set: tuple[str, ...] = ()
     if labels == "required" or (labels == "if present" and has_labels):
         label_set = _find_label_set(answers)
-    # NaN if labels are not read.
+    # If labels are not read, `label_set` is empty and every label becomes NaN.
     known = answers["label"].where(answers["label"].isin(label_set))
     return answers.assign(label=pd.Categorical(known, label_set)).reset_index(drop=True)
 
@@ -315,8 +315,7 @@ def read_fits(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Fit]]:
     -------
     answers : DataFrame
         Answers to learn from, then the answers of ``--test_dir``. Labels of answers to predict are
-        NaN. These are all labels if folds are predicted, since every answer is then in the fold of
-        some fit.
+        NaN. If folds are predicted, all labels are NaN, since each answer is predicted by some fit.
     fits : list of Fit
         One fit for each fold, or a single fit with ``--test_dir``. A fit has the labels to learn
         from.
@@ -393,9 +392,8 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
     Raises
     ------
     InputError
-        If an answer is in both tables, or if `train` is a test set. Also if `test` is not what the
-        name of its test set says: a question or domain in it is not new although it should be, or a
-        question is new although only the answers should be.
+        If an answer is in both tables, or if `train` is a test set. Also if `test` contradicts the
+        name of its test set, for example if "test-unseen-questions" holds a known question.
     """
     test_set_paths = train["path"][train["scenario"] != ""]
     if len(test_set_paths):
@@ -598,7 +596,7 @@ def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
         - `CORRECTIVE`, the decision that an answer needs correction, which is any label but
           ``correct``.
     """
-    # The last row, of uninterpretable answers, counts in the gold totals, but it is no label.
+    # The last row, of uninterpretable answers, is no label, but counts in the gold totals.
     labelled = counts.iloc[:-1].to_numpy()
     n_predicted = labelled.sum(axis=1)
     n_gold = counts.sum().to_numpy()
@@ -662,9 +660,9 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
             counts = confusion_matrix(gold, test_set["predicted"].tolist(), ways)
             measures = evaluate(counts)
             f1 = _f1_of_scorer(counts, measures)
-            # In two test sets of sciEntsBank, `non_domain` hardly occurs: three answers in the one
-            # have this label, and none in the other. The scorer leaves it out of their macro
-            # average (`macroav.exclude` in evaluation.R).
+            # In two test sets of sciEntsBank, `non_domain` hardly occurs: three answers of one test
+            # set have this label, and none of the other. The scorer leaves the label out of the
+            # macro average of both (`macroav.exclude` in evaluation.R).
             if corpus == SCIENTSBANK and ways == 5 and scenario != UNSEEN_DOMAINS:
                 f1 = f1.drop("non_domain")
             accuracy = float(measures["recall"][MICRO])
