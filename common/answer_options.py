@@ -148,7 +148,7 @@ def number_by_question(answers: pd.DataFrame, question: IntArray, n_questions: i
     """Return the number of options of each question, int8, shape (n_questions,).
 
     `question` is the question of each answer, 0 to `n_questions` − 1. A question without answers
-    counts as one with as many options as any question has.
+    counts as having the largest number of options of any question.
     """
     number: IntArray = np.full(n_questions, count_options(answers), np.int8)
     number[question] = number_of_each(answers)
@@ -158,7 +158,7 @@ def number_by_question(answers: pd.DataFrame, question: IntArray, n_questions: i
 def number_by_id(answers: pd.DataFrame, question_ids: IntArray | pd.Index) -> IntArray:
     """Return the number of options of questions, given their QuestionIds, int8, shape (ids,).
 
-    A question without answers counts as in `number_by_question`.
+    A question without answers counts as having the largest number of options of any question.
     """
     if _NAME not in answers:
         return np.full(len(question_ids), schema.N_OPTIONS, np.int8)

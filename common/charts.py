@@ -109,7 +109,7 @@ def _find_break(text: str, n_fitting: int) -> int:
     # A space at the end of a line is not drawn, so it may be the first character that does not fit.
     after_space = text.rfind(" ", 0, n_fitting + 1) + 1
     after_underscore = text.rfind("_", 0, n_fitting) + 1
-    # Each is 0 if there is no such character.
+    # Both positions are 0 if there is no such character.
     return after_space or after_underscore or n_fitting
 
 
@@ -635,7 +635,7 @@ def bar_panels(
     # between panels is one bar wide.
     pitch = len(bar_names) + 1
     last_bar = len(panels) * pitch - 2
-    # 0.6: half a bar, and 0.2 of free space before the first bar and after the last one.
+    # At both ends, leave room for half a bar (`_HALF_BAR`, 0.4) and 0.2 of free space.
     x_limits = (-0.6, last_bar + 0.6)
     y_limits = (0, n_fifths / 5)
     axes = axes_with_y_labels(drawing, x_limits, y_limits, scale, axis=axis, above=above)

@@ -34,8 +34,9 @@ _GZIP = b"\x1f\x8b"
 _N_FIRST = 1 << 12
 # Bytes that are converted at once.
 _PIECE = 1 << 20
-# A gzip file may unpack to this many bytes, and to so many times its own size. CSV files shrink to
-# a fifth or a tenth; a small file that unpacks to far more could fill the memory.
+# A gzip file may unpack to at most `_MIN_UNPACKED` bytes or a multiple of its own size, whichever
+# is larger. gzip shrinks a CSV file to a fifth or a tenth; a small file that unpacks to far more
+# could fill the memory.
 _MIN_UNPACKED = 1 << 26
 _MAX_RATIO = 100
 
@@ -132,7 +133,7 @@ def needs_conversion(first: bytes) -> bool:
 
 
 def describe_format(first: bytes, expected: str = CSV) -> str:
-    """Return the end of a message, if the first bytes of a file are those of no text; else ""."""
+    """Say what a file is that is not text, as the end of a message; "" for text."""
     found, advice = _find_format(first)
     if not found or (found == _JSON_TITLE and expected == JSON_LINES):
         return ""
@@ -140,7 +141,7 @@ def describe_format(first: bytes, expected: str = CSV) -> str:
 
 
 def _find_format(first: bytes) -> tuple[str, str]:
-    """Return what a file is and what to do; two empty texts for text, or what nobody knows."""
+    """Return what a file is and what to do; two empty texts for text or an unknown format."""
     for beginning, title, advice in _FORMATS:
         if first.startswith(beginning):
             return title, advice
@@ -179,7 +180,8 @@ def _find_utf16(first: bytes) -> str:
     if first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         # Python's decoder "utf-16" reads the order of the bytes from the mark.
         return "utf-16"
-    # Without a mark: in UTF-16, each letter of an English header is one byte beside a zero byte.
+    # There is no byte order mark. In UTF-16, each letter of an English header is a byte beside a
+    # zero byte.
     n_bytes = min(len(first) // 2 * 2, _N_HEADER_BYTES)
     if n_bytes < 4:
         return ""

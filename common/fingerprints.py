@@ -101,7 +101,10 @@ def data_folders(path: Path) -> list[Path]:
 
 
 def read_json(path: Path) -> Any:
-    """Return the content of a JSON file; None if it cannot be read. Do not change the content."""
+    """Return the content of a JSON file, which callers share and must not change.
+
+    Returns None if the file cannot be read.
+    """
     try:
         status = path.stat()
         return _read_json(path, status.st_mtime_ns, status.st_size)
@@ -152,8 +155,8 @@ def simulated_files(data_dir: Path) -> list[Path]:
     if marker is None:
         return []
     simulated: set[Path] = set()
-    # Look for the files that the latest simulation was to replace, too: if it was killed, some of
-    # them are still there.
+    # Also look for the files that the latest simulation was to replace: if it was killed, some of
+    # these files are still there.
     for part in ("files", "replaced"):
         for name, known in marker.get(part, {}).items():
             path = data_dir / name
@@ -165,7 +168,7 @@ def simulated_files(data_dir: Path) -> list[Path]:
 def replaceable_files(data_dir: Path) -> list[Path]:
     """Return the simulated files of a data folder that another simulation may replace.
 
-    Files of a hosted competition are none of them: nobody here could simulate them again.
+    Files of a hosted competition are not among them, since nobody here could simulate them again.
     """
     return [] if is_hosted(data_dir) else simulated_files(data_dir)
 

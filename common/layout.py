@@ -54,8 +54,9 @@ DEBIASING_PHASES = range(10)
 TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
 TEMPLATE_TASK_3 = "submission_task_3.csv"
 
-# The files that a script makes together share a record: a JSON file beside them that says how they
-# were made (see `common.provenance`). Here are the name of each record and the names of its files.
+# Files that a script makes together share a record: a JSON file beside them that says how they were
+# made (see `common.provenance`). The keys are the names of records, the values the names of their
+# files.
 _FILES_OF_RECORD = {
     "split_task_1_2.json": (TRAIN_TASK_1_2, VALID_TASK_1_2, LOCAL_TEMPLATE_TASK_1_2),
     "split_task_3.json": (TRAIN_TASK_3, VALID_TASK_3),

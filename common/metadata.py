@@ -2,8 +2,8 @@
 
 Readers take ids and return rows in the order of the ids. A value is -1, NaN or NaT where it is
 unknown or the file lacks the column. Readers raise `InputError` if a file is not as expected,
-contains an id twice, or has no row for any of the ids. Ids of tasks 1/2 have nothing to do with
-those of tasks 3/4.
+contains an id twice, or has no row for any of the ids. The same id means different students and
+questions in tasks 1/2 and in tasks 3/4.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def read_subject_tree(path: Path) -> pd.DataFrame:
         raise _value_error(path, "ParentId", row, parent_id[row], fault)
     _require_levels(path, tree["Level"].to_numpy(), parent, parent_id)
     tree = tree.assign(parent_id=parent_id).sort_values("SubjectId", ignore_index=True)
-    # Sorting has changed the rows, so find those of the parents again.
+    # Sorting has changed the rows, so find the rows of the parents again.
     parent = find_rows(tree["SubjectId"].to_numpy(), tree.pop("parent_id").to_numpy())
     return tree.assign(parent=parent)
 
@@ -343,8 +343,8 @@ def _read_wanted(
 def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
     """Read columns of a file, the first of which holds ids, and check that the file is complete.
 
-    Raises `InputError` if an id is there twice, or the file does not end in a line end. The id -1
-    stands for an empty cell and may be there more often.
+    Raises `InputError` if the file holds an id twice, or does not end in a line end. The id -1
+    stands for an empty cell and may repeat.
     """
     source = reading.file_source(path)
     data = reading.read_table(source, columns)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-# A score of fewer students is shown without standard error.
+# A score that rests on fewer students is shown without a standard error.
 _FEW_STUDENTS = 10
 
 
@@ -340,7 +340,7 @@ def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:
     second = position[:, 1]
     # Rank the questions by random keys: a question with a smaller key is better.
     keys = np.random.default_rng(0).random((_N_DRAWS, len(questions)))
-    # The judgement that agrees with each ranking, 1 or 2, shape (rankings, pairs).
+    # Which question of each pair a ranking puts first, 1 or 2, shape (rankings, pairs).
     preferred = np.where(keys[:, first] < keys[:, second], 1, 2)
     n_judged = (~np.isnan(judged)).sum(axis=0)
     # Shape (experts, rankings). A missing judgement is NaN, which equals neither 1 nor 2.

@@ -23,7 +23,8 @@ class Origin(StrEnum):
 def combine(origins: Iterable[Origin]) -> Origin:
     """Return the origin of what is made from files of some origins.
 
-    One simulated file makes all of it simulated. It is official only if every file is.
+    The result is simulated if any of the files is simulated, and official if all files are
+    official.
     """
     present = set(origins)
     if Origin.SIMULATED in present:

@@ -40,7 +40,7 @@ def part(name: str, *args: Any, **options: Any) -> Html:
 @cache
 def environment(folder: Path = TEMPLATES, **options: Any) -> "Environment":
     """Return the Jinja2 environment for a folder of templates, by default common/templates."""
-    # Imported here, because the import is slow and few runs write a page.
+    # Import Jinja2 only here: the import is slow, and few runs write a page.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     options = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, **options}

@@ -97,11 +97,11 @@ class Provenance:
     code: str = ""
     # The folds of a cross-validation, such as "10 folds --by_question"; "" without folds.
     split: str = ""
-    # The origin of the files that these were made from.
+    # The origin of the files that the script made its files from.
     origin: Origin = Origin.UNKNOWN
     # Fingerprints, by name, of the files that were made together.
     files: dict[str, Fingerprint] = field(default_factory=dict)
-    # Fingerprints, by relative path, of the files that these were made from.
+    # Fingerprints, by relative path, of the files that the script made its files from.
     made_from: dict[str, Fingerprint] = field(default_factory=dict)
     # The fields below are missing in records of earlier versions.
     # When the files were written, in UTC: "2020-10-31T23:59:00+00:00".
@@ -126,7 +126,7 @@ class Provenance:
 
     @property
     def seed(self) -> int | None:
-        """The seed among the options."""
+        """The seed in the options; None if there is none, or if it is not a whole number."""
         seed = self.options.get("seed")
         return int(seed) if isinstance(seed, str) and seed.isdecimal() else None
 
@@ -174,7 +174,7 @@ def options_of(words: Iterable[str]) -> dict[str, Any]:
 
 
 def flags_of(options: Mapping[str, Any]) -> list[str]:
-    """Return the words of a command line that gives these options."""
+    """Return options as the words of a command line, such as --seed and 1."""
     words: list[str] = []
     for name, value in options.items():
         if name != "files":
@@ -243,7 +243,7 @@ def start_run(*, has_end: bool) -> None:
 def note_source(path: Path) -> None:
     """Note that this process reads a file, which is then a source of all that the process writes.
 
-    If the file changes and is read again, its first content is the one that is noted.
+    If the file changes and is read again, the fingerprint of its first content is kept.
     """
     key = path.absolute()
     if key not in RUN.sources and path.is_file():
@@ -600,7 +600,7 @@ def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
     """Return the origin of a file, by its record, its content or its rows.
 
     If nothing else tells, the origin is that of the files that this file was made from. `seen` are
-    the files whose sources are looked at: a damaged record may lead in a circle.
+    the files that led here: a damaged record may lead in a circle.
     """
     if not path.is_file() or path in seen:
         return Origin.UNKNOWN

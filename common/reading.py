@@ -55,10 +55,10 @@ _AMBIGUOUS_BYTES = (b'"', b"\0", b"x", b"X")
 # makes all following lines, and so the mark, part of one cell. No file holds the mark, since UTF-8
 # cannot encode half of a surrogate pair.
 _END = "\ud800"
-# If text is decoded with the error handler "surrogateescape", each byte that is not UTF-8 becomes
-# one of these characters.
+# The error handler "surrogateescape" decodes each byte that is not UTF-8 as one of the characters
+# of this pattern.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
-# Allow cells of any length. The limit is a C long, which has 32 bits on Windows.
+# Allow long cells: set the largest limit that works on Windows, where a C long has 32 bits.
 csv.field_size_limit(2**31 - 1)
 
 
@@ -90,7 +90,6 @@ class Source:
             # The mark `_END` is appended as a last line.
             lines_and_mark = chain(lines, [_END])
             for number, row in enumerate(csv.reader(lines_and_mark), start=1):
-                # The mark is a row of its own: the file ends as it should.
                 if row == [_END]:
                     return
                 # The mark belongs to a cell that a quotation mark has opened.
@@ -158,7 +157,7 @@ def require_file(path: Path) -> None:
         mode = path.stat().st_mode
         # Opening a named pipe would wait for a writer.
         if stat.S_ISREG(mode):
-            # To check a file is not to learn from it.
+            # Do not note the file as a source: to check a file is not to learn from it.
             fingerprints.open_unnoticed(path).close()
             return
     except (FileNotFoundError, NotADirectoryError):
@@ -253,7 +252,7 @@ def _require_commas(source: Source, names: Sequence[str]) -> None:
 def require_columns(
     source: Source, header: Sequence[str], columns: Sequence[Column], report: Report = stop
 ) -> None:
-    """Report every column that a header lacks, and suggest the most similar name in the header."""
+    """Report every column that a header lacks; suggest the most similar name in the header."""
     for column in columns:
         if column.name not in header:
             present = printable(", ".join(name or "(unnamed)" for name in header), 300)
@@ -427,8 +426,8 @@ def _read_quickly(
 ) -> Iterator[_Part]:
     """Yield the wanted columns in parts, unless anything in the file is unusual.
 
-    In that case, it raises ValueError or OverflowError, or a library warns. `read_table` turns
-    warnings into exceptions, and then calls the slow reader.
+    If something is unusual, this raises ValueError or OverflowError, or a library warns.
+    `read_table` turns warnings into exceptions, and then calls the slow reader.
     """
     types = {position: column.dtype for position, column in wanted.items()}
     for position, dtype in types.items():
@@ -437,7 +436,8 @@ def _read_quickly(
             types[position] = FLOAT64
     ambiguous_bytes = list(_AMBIGUOUS_BYTES)
     if FLOAT64 in types.values():
-        # Read as a float, an id that a spreadsheet has shortened (1.23457E+08) would seem whole.
+        # An id that a spreadsheet has shortened, such as 1.23457E+08, would be read as a whole
+        # float.
         ambiguous_bytes.append(b"+")
     with source.open() as file:
         # A "\r" inside the first line is a line end of another system: leave the file to the slow
@@ -659,7 +659,7 @@ class _Faults:
     def __init__(self) -> None:
         self._n_rows = 0
         self._first_row = ""
-        # Both by the position of the column.
+        # The keys of both are positions of columns.
         self._n_cells = Counter[int]()
         self._first_cells: dict[int, list[str]] = {}
 

@@ -14,7 +14,7 @@ from common import streams
 
 _KIT = Path(__file__).resolve().parents[1]
 _PINNED_VERSIONS = _KIT / "requirements.txt"
-# The package of a module, where the two have different names.
+# The names of packages, by the names of their modules, if these differ.
 _PACKAGES = {
     "PIL": "pillow",
     "sklearn": "scikit-learn",
@@ -29,8 +29,8 @@ def _limit_threads() -> None:
     # wait busily for a short time, then sleep.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    # BLAS rounds differently with another number of threads, so the number is fixed. To use several
-    # cores, the kit calls BLAS from threads of its own, see `common.threads`.
+    # Fix the number of threads of BLAS, because BLAS rounds differently with another number. The
+    # kit uses several cores by calling BLAS in several threads, see `common.threads`.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 

@@ -37,12 +37,12 @@ Sketch = Mapping[str, str]
 # to compare, on average. Of 16 million answers, a copy with 1,024 rows has eight.
 _N_KEPT = 8192
 _KEPT_SHARE = 1 / 128
-# A file is recognised if at least this many of its rows can be compared, and at least this share of
-# them is in the sketch: a tenth of the rows may have been edited. The answers of another simulation
-# with the same numbers of students and questions should not be recognised. Each of its rows is in
-# the sketched file by chance with probability 1/6: a third of all pairs are answered there (in
-# tasks 3 and 4), and half of these answers have the same outcome. By the binomial distribution, 8
-# of 8 rows are shared by 6e-7 of such files, and 9 of 10 by 8.4e-7; larger numbers are rarer.
+# A file is recognised if at least `_MIN_ROWS` of its rows can be compared, and if the sketch holds
+# most of these rows; a tenth may have been edited. A file of another simulation with the same
+# numbers of students and questions should not be recognised. Each of its rows is in the sketch by
+# chance with probability 1/6: in tasks 3 and 4, a third of all pairs are answered, and half of
+# these answers have the same outcome. By the binomial distribution, the sketch holds 8 of 8 rows by
+# chance in 6e-7 of such files, and 9 of 10 rows in 8.4e-7. Larger numbers are rarer.
 _MIN_ROWS = 8
 _MIN_SHARE = 0.9
 # The upper 40 bits of a hash are kept. One row in 70,000 then has the same bits as another of 16
@@ -126,7 +126,7 @@ def _decode_all(sketches: Mapping[str, Sketch], outcome: str) -> Iterator[Hashes
 
 
 def _encode(hashes: Hashes) -> str:
-    """Return hashes as base64, `_N_BYTES` bytes each."""
+    """Return hashes as base64: the lowest `_N_BYTES` bytes of each hash."""
     as_bytes = hashes.astype(">u8").view(np.uint8).reshape(-1, 8)[:, -_N_BYTES:]
     return base64.b64encode(as_bytes.tobytes()).decode()
 
@@ -149,7 +149,7 @@ def _decode(text: str) -> list[Hashes]:
 
 
 def _hash_rows(path: Path, source: reading.Source) -> dict[str, Hashes]:
-    """Return the hashes of the rows of `source`, by outcome.
+    """Return the hashes of the rows of `source`; the keys are the outcomes.
 
     `source` holds all rows of the file `path`, or some of them. Faulty rows are left out. The
     result is empty for a file that holds neither answers nor judgements.

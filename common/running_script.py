@@ -42,8 +42,8 @@ def find_script() -> Path | None:
 def arguments() -> list[str]:
     """Return the arguments of the script that runs.
 
-    In a notebook, `sys.argv` may still hold the arguments with which the kernel was started: the
-    script then has none.
+    In a notebook, `sys.argv` may hold the arguments of the kernel. These do not count: the result
+    is then empty.
     """
     words = sys.argv[1:]
     first = len(sys.orig_argv) - len(words)
@@ -55,7 +55,7 @@ def require_own_code(script: Path) -> None:
     """Raise `InputError` if this process has loaded other code than the script should import.
 
     Python loads a module once. If a module of the same name was loaded from another folder before,
-    or if another copy of the kit is installed, a script would use that code without a word.
+    or if another copy of the kit is installed, the script would silently use that code.
     """
     if not script.is_file():
         return
@@ -76,7 +76,7 @@ def require_own_code(script: Path) -> None:
             )
     for name, path in _modules_beside(script.parent).items():
         loaded = _path_of(sys.modules.get(name))
-        # A file beside the script that it does not import may have any name.
+        # Check only files that the script imports: other files beside it may have any name.
         if loaded not in (None, path) and path in source_code.files_of(script):
             raise InputError(
                 f"{script}: would use {loaded} as its module {name}, expected {path}: "

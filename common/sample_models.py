@@ -40,8 +40,8 @@ def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argpars
     chosen = TASKS[task]
     parser = cli.parser(doc)
     parser.usage = "%(prog)s [flags]"
-    # Not every parser has the flags for these options. The options exist for all, so that `paths`
-    # can ask for them.
+    # Some parsers lack the flags of these options. Set them for all parsers, so that `paths` can
+    # read them.
     parser.set_defaults(input_dir=None, train_data=None, probabilities=None, local=None)
     if reads_answers:
         cli.add_optional_folder(parser, "--input_dir", "data/train_data")

@@ -111,8 +111,8 @@ class Column:
 def is_shortened(text: str) -> bool:
     """Return whether a text holds a whole number as a spreadsheet shortens it: 1.23457E+11.
 
-    The last digits are lost, so that ids that differ only there become equal. No digit is lost in
-    1.2345E+04, since the number has no more digits.
+    Its last digits are lost, so ids that differ only in these digits become equal. No digit is lost
+    in 1.2345E+04, since the number has no more digits.
     """
     match = _SCIENTIFIC.search(text)
     return match is not None and int(match[2]) > len(match[1])

@@ -39,7 +39,7 @@ def place_simulated(
     partial.mkdir(parents=True)
     try:
         # First make the folder of this process, then look for folders of other processes: if two
-        # start at the same time, at least one of the two finds the other.
+        # processes start at the same time, at least one of them finds the folder of the other.
         _require_no_other_process(data_dir, partial)
         old_paths = replaceable_files(data_dir)
         replaced = _fingerprints(old_paths, data_dir)

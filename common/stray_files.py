@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-# Names of files and folders, in any letter case.
+# Names of stray files and folders, in any letter case.
 _NAMES = re.compile(
     r"""
     \.(?!\.?$).*                            # hidden files: ._train.csv, .DS_Store, .git

@@ -27,9 +27,9 @@ def _open_closed_streams() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # Otherwise the next file that is opened would get this number, and whatever a library
-            # or a child process prints would go into the file. `os.open` takes the lowest number
-            # that is free, which is this one.
+            # Open the null device with this number: `os.open` takes the lowest free number. If it
+            # stayed free, the next opened file would get it, and all that a library or a child
+            # process prints would go into that file.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     # Python has set the streams to None. They stay open until the process ends.
     if sys.stdout is None:
@@ -47,13 +47,13 @@ def _nowhere() -> TextIO:
 def safe_printing() -> Iterator[None]:
     """Let this process continue if stdout or stderr cannot be written to.
 
-    The reader of a pipe, such as `head`, may have ended, or the disk may be full. What is printed
-    then gets lost, but not the files that are still to be written.
+    The reader of a pipe, such as `head`, may have ended, or the disk may be full. The printed text
+    is then lost, but the script goes on to write its files.
 
     Raises
     ------
     OSError
-        At the end, if stdout has failed and not because a pipe is closed.
+        At the end, if stdout has failed for another reason than a closed pipe.
     """
     output = _SafeStream(sys.stdout)
     messages = _SafeStream(sys.stderr)

@@ -241,12 +241,12 @@ def read_predictions(path: Path, task: int, template: Path, report: Report = sto
 def read_pair_values(source: reading.Source, column: Column, report: Report = stop) -> pd.DataFrame:
     """Read UserId, QuestionId and one further column, from a submission or a file of true answers.
 
-    `report` is called with each fault of the file; by default, the first fault is raised. In a row
-    whose ids are unreadable, or whose pair an earlier row has, both ids become -1.
+    `report` is called with each fault of the file; by default, the first fault is raised. Both ids
+    of a row become -1 if one of them is unreadable, or if an earlier row has the same pair.
     """
     pairs = reading.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
     ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
-    # `stop` has raised at the first unreadable id, so there is none here.
+    # With `stop`, the first unreadable id has raised an error, so none is left.
     if report is not stop:
         is_unreadable = (pairs[ids] == schema.UNKNOWN).any(axis=1)
         pairs.loc[is_unreadable, ids] = schema.UNKNOWN

@@ -157,8 +157,8 @@ class Task:
     def phase_of(self, phase: str, reference_name: str | None) -> str:
         """Return the phase that a score belongs to.
 
-        It is `OWN` if `reference_name`, which a user gives with --ref_data, is another file name
-        than that of the true answers of the `phase`.
+        A user may name a file of true answers with --ref_data. If its name, `reference_name`, is
+        not that of the released answers of the `phase`, the score belongs to `OWN`.
         """
         if reference_name and Path(reference_name).name != self.answers_name(phase):
             return OWN
@@ -296,5 +296,5 @@ def title_of(task: int | str) -> str:
     """Return the title of a task by its number, or of a related challenge by its folder's name."""
     if isinstance(task, str):
         return task.replace("_", " ").capitalize()
-    # The file with the record of scores may have been edited, and name other tasks.
+    # A user may have edited the record of scores, so that it names a task that does not exist.
     return TASKS[task].title if task in TASKS else f"Task {task}"

@@ -83,8 +83,8 @@ def _tidy(archive: zipfile.ZipFile, path: Path) -> None:
     # If several members have the same name, this is the last one.
     by_name = {member.filename: member for member in members}
     for member in members:
-        # A zip may hold a file twice, and the last one counts. The names must not have become equal
-        # only here.
+        # If a zip holds the same name twice, the last member counts. Names that have become equal
+        # only here are refused.
         other = by_name[member.filename]
         if other.orig_filename != member.orig_filename:
             raise InputError(

@@ -85,8 +85,8 @@ def _walk(package: Path) -> Iterator[Path]:
         # `os.walk` does not follow symlinks to folders. Yield these like files.
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         for name in [*links, *names]:
-            # A platform may have unpacked a zip of Windows without taking backslashes for slashes.
-            # A folder of the zip is then an empty file, whose name ends with a backslash.
+            # A zip made on Windows may have backslashes in its names. If a platform keeps them, a
+            # folder of the zip becomes an empty file, whose name ends with a backslash.
             is_folder_of_zip = name.endswith("\\")
             if not is_folder_of_zip and not is_stray(name):
                 yield Path(folder) / name
@@ -137,7 +137,7 @@ def read_entry_file(submission: Path, name: str) -> bytes | None:
     if submission.is_dir():
         path = submission / name
         if not is_there(path):
-            # A platform may have unpacked a zip of Windows without taking backslashes for slashes.
+            # A platform may have kept the backslashes in the names of a zip made on Windows.
             path = submission / name.replace("/", "\\")
         if not is_there(path):
             return None
@@ -177,7 +177,7 @@ def fingerprint_data(submission: Path, sizes: Collection[int]) -> dict[str, Fing
     submission
         A folder or a zip.
     sizes
-        Only files of these sizes in bytes are read. The fingerprint of the others is None.
+        Only files of these sizes in bytes are read. All other files get None.
     """
     known: dict[str, Fingerprint | None] = {}
     if submission.is_dir():

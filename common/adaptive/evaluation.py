@@ -57,7 +57,7 @@ class _Examination:
     curves: FloatArray | str
     # How the entry's weights were trained; None if it is not recorded.
     training: Provenance | None
-    # Reasons why the score may not mean what it seems to mean.
+    # Reasons to doubt the score.
     doubts: list[Doubt]
     # Fingerprint of the entry's code.
     code: str
@@ -65,7 +65,7 @@ class _Examination:
 
 @dataclass(frozen=True)
 class _Paths:
-    """The files that an evaluation writes beside the score."""
+    """The files that an evaluation writes besides the score."""
 
     # A table of the questions asked.
     asked: Path
@@ -83,9 +83,9 @@ def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
     """
     setting = read_game_flags(options, read_data_flags(options, options.submission))
     paths = _prepare_outputs(options, setting)
-    # A package's weights may be trained on students of the local split. Such a package is scored
-    # there with a copy, which is trained without these students. Only the script's own package gets
-    # such a copy.
+    # The weights of a package may be trained on students of the local split. Then a copy, which is
+    # trained without these students, is scored. Only the package in the script's folder gets a
+    # copy.
     is_own_package = options.submission == package
     is_local_split = setting.reference == TASK_4.answers_path(LOCAL)
     may_train = is_own_package and is_local_split
@@ -195,7 +195,8 @@ def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _E
     curves: FloatArray | str = "not asked for"
     if not options.skip_curve:
         curves = measure_curves(setting, reference, played.games)
-    # Fingerprint the code that trained the weights as it was then; it may have changed since.
+    # Use the fingerprint of the training code from the time of the training: the code may have
+    # changed since.
     training_code = "" if origin.record is None else origin.record.code
     code = entry_files.fingerprint_code(setting.submission, training_code)
     if played.output:

@@ -30,8 +30,8 @@ class Rules:
     # Whether an entry may ask for an answer that it has to predict (a target). The guide forbids
     # it; the published scorer allowed it.
     targets_queryable: bool = False
-    # The value that an entry sees for an answer that is not revealed. The documentation says -1. In
-    # the published scorer it is 0, which also stands for a wrong answer.
+    # An entry sees this value in place of a hidden answer. The documentation says -1. The published
+    # scorer uses 0, which also stands for a wrong answer.
     unobserved: int = -1
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Reference:
     is_correct: IntArray
     # The option chosen, 1 to 4, or -1 where it is unknown or the question not answered, int8.
     option: IntArray
-    # By name of a mask, such as "IsTarget_0": True for the answers to be predicted with this mask.
+    # For each mask, by its name such as "IsTarget_0": True for the answers to be predicted.
     targets: dict[str, BoolArray]
 
     def require_others(self, student: IntArray, beginning: str, hint: str) -> None:
@@ -376,7 +376,7 @@ class LocalEntry:
     submission: Any
 
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
-        """Call a method, as in `Entry`. An exception that the method raises passes through."""
+        """Call a method, as in `Entry`; an exception in the entry's own code is not caught."""
         try:
             return call_method(self.submission, method, arrays).values
         except InvalidEntryError as error:

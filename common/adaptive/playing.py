@@ -64,7 +64,7 @@ def isolate(setting: Setting) -> IsolatedEntry:
             if (setting.metadata_dir / name).is_file():
                 shutil.copyfile(setting.metadata_dir / name, folder / name)
         if setting.train is not None:
-            # In the kit the training file may have another name: that of a local split does.
+            # The training file of a local split has another name than the official training file.
             shutil.copyfile(setting.train, folder / TASK_4.data.train)
 
     return IsolatedEntry(write_files, setting.reference, setting.limits)

@@ -19,8 +19,8 @@ class Setting:
 
     # The entry, a folder or a zip.
     submission: Path
-    # The file with all answers of the students examined. Its columns IsTarget, or IsTarget_0 and so
-    # on, are the masks: they mark the answers to be predicted.
+    # The file with all answers of the examined students. A mask is a column that is 1 for the
+    # answers to be predicted: IsTarget, or several columns IsTarget_0, IsTarget_1 and so on.
     reference: Path
     # The training file that the entry finds in its folder; None if it gets none.
     train: Path | None
@@ -94,7 +94,7 @@ def read_data_flags(options: argparse.Namespace, submission: Path) -> Setting:
     input_dir = options.input_dir or reference.parent
     data_dir = input_dir.parent
     if options.phase == LOCAL:
-        # Never the full training file: it holds the hidden answers of the local split.
+        # Do not give the entry the full training file: it holds the local split's hidden answers.
         train = input_dir / TASK_4.local_train
     else:
         train = data_dir / layout.TRAIN_DIR.name / TASK_4.data.train

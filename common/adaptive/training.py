@@ -127,8 +127,8 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
             if path.is_file():
                 name = path.relative_to(partial).as_posix()
                 known_files[name] = fingerprints.fingerprint(path)
-        # While files are moved, the package holds old and new weights, and the process may be
-        # killed. Until all are moved, record the students of both, and no files of weights.
+        # If the process is killed while it moves files, the package holds old and new weights.
+        # Until all files are moved, record the students of both trainings, and no files of weights.
         both_students = students if old_students is None else np.union1d(old_students, students)
         _record_training(folder, both_students, {})
         for path in sorted(partial.iterdir()):

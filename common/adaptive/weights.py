@@ -19,7 +19,7 @@ WEIGHTS = "model_task_4"
 TRAINED_STUDENTS = f"{WEIGHTS}_students.npy"
 # How the weights were trained, as a `provenance.Provenance`.
 TRAINING = f"{WEIGHTS}_training.json"
-# The script of a package that trains its weights, if it has any.
+# The script that trains a package's weights. A package may lack this script.
 TRAINER = "train_model.py"
 
 

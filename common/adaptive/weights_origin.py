@@ -38,8 +38,8 @@ class WeightsOrigin:
     students: IntArray | None
     # Names of the entry's files that may be weights and that no record names.
     unknown_files: tuple[str, ...]
-    # The record of the kit's package that has written the same weights, by their content; None if
-    # no package of the kit has.
+    # If a package of the kit has the very same weights: the record of their training in that
+    # package. Otherwise None.
     kit_record: Provenance | None = None
 
 
@@ -104,7 +104,7 @@ def _read_records_of_kit() -> dict[Path, Provenance]:
 def _find_files(
     record: Provenance, fingerprints: Mapping[str, Fingerprint | None], names: Iterable[str]
 ) -> set[str]:
-    """Return those of `names` whose content a record names; `fingerprints` are by name."""
+    """Return the `names` of files whose fingerprints, `fingerprints[name]`, a record lists."""
     contents = record.files.values()
     return {name for name in names if fingerprints[name] in contents}
 
@@ -114,8 +114,8 @@ def _find_record_of_all(
 ) -> Provenance | None:
     """Return the first record that names the contents of all files; None if no record does.
 
-    Returns None if there are no files. One equal file is not enough: some files of weights are the
-    same whatever the answers.
+    Returns None if there are no files. One equal file is not enough: some files of weights do not
+    depend on the answers.
     """
     if not contents:
         return None
@@ -184,7 +184,7 @@ def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
 
 
 def _require_same_sources(entry: Path, record: Provenance) -> None:
-    """Raise `InputError` if data that an entry's weights were trained on have changed since."""
+    """Raise `InputError` if a training file of an entry's weights has changed since."""
     # The paths of the sources are relative to the folder where the script ran.
     folder = (layout.ROOT / record.script).parent
     shown_record = replace(record, script=provenance.show_path(_find_trainer(entry, record)))

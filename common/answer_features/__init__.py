@@ -12,8 +12,8 @@ No feature may contain the outcome of its own row. A success rate that counts th
 instance, would leak its outcome. Therefore a part of the training answers is held out, and its
 features are computed from a `Known` without that part. A part is at most 20 % of the training
 answers (see `parts.py`), so that its features are computed from nearly as many answers as those of
-the template. Otherwise a model that learned from them would trust the template's features too
-little.
+the template. With larger parts, the training features would rest on fewer answers than those of the
+template, and a model would trust the template's features too little.
 """
 
 from common.answer_features.groups import GROUPS, available_groups

@@ -30,12 +30,12 @@ class Asked:
 
     @property
     def student(self) -> IntArray:
-        """Number of the student of each row, from 0."""
+        """The student of each row; students are numbered from 0."""
         return self.pairs.numbers["student"][self.rows]
 
     @property
     def question(self) -> IntArray:
-        """Number of the question of each row, from 0."""
+        """The question of each row; questions are numbered from 0."""
         return self.pairs.numbers["question"][self.rows]
 
     @property

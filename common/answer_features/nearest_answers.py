@@ -17,9 +17,9 @@ import numpy as np
 _N_NEAREST = 32
 # Number of nearest answers whose chosen options become features, one for each answer.
 _N_OPTIONS_SHOWN = 4
-# Means over the nearest answers weight each answer by a power of its similarity, and are shrunk
-# towards 0: one more answer is added, with the value 0 and a prior weight. The keys are the powers,
-# the values their prior weights; all were chosen on training answers (tests/benchmarks/README.md).
+# A mean over the nearest answers weights each answer by a power of its similarity. An imagined
+# answer with the value 0 and a prior weight shrinks the mean towards 0. The keys are the powers,
+# the values the prior weights. All were chosen on training answers (tests/benchmarks/README.md).
 PRIOR_WEIGHT_BY_POWER = {2: 2.0, 6: 1.0, 15: 0.5}
 # Each thread looks answers up in a table with a row for each student and a column for each
 # question. A table has at most this many elements.
@@ -196,10 +196,10 @@ def visit_nearest(
     n_block_rows = max(1, _MAX_CELLS // (8 * max(n_neighbours, 1)))
 
     def visit_students(first_students: IntArray) -> None:
-        """Visit the asked pairs of as many students at a time as the table holds.
+        """Visit the asked pairs of some students, one table of students after the other.
 
-        `first_students` are the first students of the tables to fill. A table holds the known
-        answers of its students. For an asked pair, the function looks up which neighbours of the
+        A table holds the known answers of `n_table_students` students: those that follow one of
+        the `first_students`. For an asked pair, the function looks up which neighbours of the
         pair's question the student has answered.
         """
         # Position in `known_pairs` of each student's answer to each question; -1 without an answer.

@@ -15,9 +15,10 @@ import pandas as pd
 # Keys of `Pairs.numbers`. The values are a question's subjects at three levels of the subject tree,
 # from general to specific. The root is left out, since all questions have it.
 SUBJECT_LEVELS = ("subject_1", "subject_2", "subject_3")
-# A moment is one integer for what an answer belongs to, such as a quiz, and when it was given:
-# `Pairs.combined_number` · MINUTES_PER_NUMBER + minute. The factor is nearly four years in minutes.
-# The official dates span less; `Pairs.moments` clips later dates.
+# A moment is one integer that combines two facts about an answer: the number of its quiz, for
+# example, and the minute when it was given. It is `Pairs.combined_number` · MINUTES_PER_NUMBER +
+# minute. The factor is nearly four years in minutes. The official dates span less; `Pairs.moments`
+# clips later dates.
 MINUTES_PER_NUMBER = 1 << 21
 # With more pairs than this, `Pairs.combined_number` caches only the result for `_ALWAYS_CACHED`, to
 # save memory. Several groups of features need this result.

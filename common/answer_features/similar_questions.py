@@ -30,7 +30,7 @@ def similar_questions(
     student, question
         Numbers from 0, shape (pairs,): who answered or is to answer which question.
     n_students, n_questions
-        How many there are.
+        How many students and questions there are.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def _largest_columns(values: FloatArray, k: int) -> IntArray:
     # that are at least the k-th largest, and take the first k.
     kth_largest = np.partition(values, -k, axis=1)[:, -k, None]
     row, column = np.nonzero(values >= kth_largest)
-    # By row, then from the largest value to the smallest; the first k of each row are wanted.
+    # Sort by row, then from the largest value to the smallest, and take the first k of each row.
     order = np.lexsort((-values[row, column], row))
     first_of_row = np.searchsorted(row, np.arange(len(values)))
     first_k_of_row = first_of_row[:, None] + np.arange(k)

@@ -20,7 +20,7 @@ import pandas as pd
 # Groups with fewer answers get no accuracy: if a participant knows which predictions are in a small
 # group, its accuracy tells much about the hidden answers.
 FEW = 20
-# Number of subjects that have a group of their own; the others share one.
+# Number of subjects that have a group of their own; all other subjects share a group.
 _N_SUBJECTS = 12
 # Stands for the SubjectId of the group of other subjects.
 _OTHERS = -1
@@ -223,8 +223,8 @@ def _rank_by_loss(table: pd.DataFrame, share_wrong: float) -> pd.DataFrame:
     """Return the rows of a table with the largest excess of wrong predictions, the largest first.
 
     The column `lost` is added: the number of wrong predictions beyond the number expected with the
-    overall share of wrong predictions, `share_wrong`. Of the first `_N_LOSS_ROWS` rows, those
-    without an excess or with few answers are left out.
+    overall share of wrong predictions, `share_wrong`. The result has at most `_N_LOSS_ROWS` rows;
+    rows without an excess or with few answers are left out.
     """
     expected = table["n_answers"] * share_wrong
     lost = table["n_wrong"] - expected

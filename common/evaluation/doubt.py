@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# Marks of doubts that the scoreboard tells from others.
+# Values of `Doubt.mark` for which the scoreboard has rules of its own.
 # The score is that of code that has been edited since.
 EARLIER_CODE = "made by earlier code"
 # The fit was stopped early: the model has learned less than its options say.

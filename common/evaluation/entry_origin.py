@@ -45,8 +45,8 @@ def judge_submission(
     references
         The files of true answers that it is scored on.
     template_names
-        Names of files without answers. An entry that has read only these has read the answers that
-        it learned from in another way.
+        Names of files without answers. If an entry has read only such files through the kit, nobody
+        knows which answers it has learned from.
     train
         The training answers that belong to the references, and hold none of the true answers. If an
         entry has learned from other files, their rows are compared with those of the references.
@@ -78,8 +78,8 @@ def judge_submission(
 def doubt_sources(record: Provenance, template_names: Collection[str]) -> list[Doubt]:
     """Return a doubt if a record does not say which answers an entry has learned from.
 
-    An entry that has read only templates through the kit has learned from answers that nobody
-    knows.
+    If an entry has read only templates through the kit, nobody knows which answers it has learned
+    from.
     """
     source_names = {Path(source).name for source in record.made_from}
     if record.unknown_sources or source_names.issubset(template_names):
@@ -92,9 +92,9 @@ def require_no_shared_rows(
 ) -> None:
     """Raise `InputError` if a source file of an entry holds rows of the file it is scored on.
 
-    Two rows are the same if they have the same student and question. In task 3, they are the same
-    if they have the same pair of questions. This finds every copy of the true answers, even if the
-    copy was written by another program or holds only some of the rows.
+    Two rows are the same if they have the same student and question (in task 3, the same pair of
+    questions). This finds every copy of the true answers, even if another program wrote the copy,
+    or if the copy holds only some of the rows.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ def require_same_run(path: Path, record: Provenance | None, submission: Path) ->
 def _what_determines(record: Provenance) -> tuple[object, ...]:
     """Return what determines the predictions of a run: script, code, options, contents of files.
 
-    The record of a notebook holds none of these. All notebooks count as equal.
+    The record of a notebook does not tell them, so all notebooks count as equal.
     """
     if record.script == NOTEBOOK:
         return (NOTEBOOK,)

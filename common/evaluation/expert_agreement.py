@@ -41,8 +41,8 @@ class ExpertPair:
     agreement: float
     agreement_low: float
     agreement_high: float
-    # Cohen's kappa, with the ends of the 95 % interval. NaN without common pairs, and if chance
-    # alone would let them always agree.
+    # Cohen's kappa, with the ends of its 95 % interval. NaN if the experts have no common pair.
+    # Also NaN if both experts always give the same judgement: kappa is then 0 / 0.
     kappa: float
     kappa_low: float
     kappa_high: float
@@ -104,8 +104,8 @@ class Contest:
     share: float
     low: float
     high: float
-    # How many further pairs would tell the rankings apart. 0 if these pairs do already; None if the
-    # share is exactly one half or not defined.
+    # How many further pairs would tell the rankings apart. 0 if the judged pairs tell them apart
+    # already; None if the share is exactly one half or not defined.
     n_further: int | None
 
     @property

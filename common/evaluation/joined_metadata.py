@@ -1,7 +1,7 @@
 """Find metadata that belong to other data than the answers that they are joined to.
 
-Ids of two simulations, or of a simulation and of real students, name different students and
-questions. Joining them raises no error, but what comes of it means nothing.
+The same id means different students or questions in two simulations, or in a simulation and in real
+data. Joining such data raises no error, but the result is meaningless.
 """
 
 from collections.abc import Iterable, Sequence
@@ -68,8 +68,8 @@ class _Simulation:
 def find_foreign(reference: Path, metadata: Sequence[Path]) -> list[Path]:
     """Return the metadata files that belong to other data than the answers.
 
-    These are metadata of another simulation than the answers, simulated metadata if the answers are
-    not simulated, and metadata that are not simulated if the answers are.
+    There are three cases: the answers and the metadata come from different simulations, only the
+    metadata are simulated, or only the answers are simulated.
     """
     simulations = _find_simulations(reference, metadata)
     answers_are_simulated = provenance.origin_of(reference) is Origin.SIMULATED
@@ -86,7 +86,7 @@ def find_foreign(reference: Path, metadata: Sequence[Path]) -> list[Path]:
             # Two different simulations wrote the metadata and the answers.
             is_foreign = True
         else:
-            # The simulation of the answers is not known: it may be that of the metadata.
+            # Nobody knows which simulation wrote the answers: it may have written the metadata too.
             is_foreign = not answers_are_simulated
         if is_foreign:
             foreign.append(path)

@@ -30,16 +30,16 @@ class Outcomes:
     # Fingerprint of the answers, made from pairs and true values. Only outcomes with the same
     # fingerprint can be compared.
     answers: str
-    # Number of answers in each part and unit, shape (parts, units). The parts of a score are
-    # experts (task 3), masks (task 4) or folds (cross-validation); other scores have one part. The
-    # units, which a bootstrap resamples, are pairs of questions in task 3, and otherwise students
-    # by increasing UserId.
+    # Number of answers in each part and unit, shape (parts, units). The parts are experts (task 3),
+    # masks (task 4) or folds (cross-validation); other scores have one part. A bootstrap resamples
+    # the units. In task 3 the units are pairs of questions, otherwise students by increasing
+    # UserId.
     counts: npt.NDArray[np.int64]
     # Whether each answer was predicted right, shape (answers,). The answers are ordered by part,
     # within a part by unit, and within a unit by question.
     right: BoolArray
-    # True if each answer is in one part only. In task 3 it is False: several experts judge the same
-    # pair. In task 4 it is False if an answer is a target of several masks.
+    # Whether each answer is in one part only. False in task 3, where several experts judge the same
+    # pair. Also False in task 4 if an answer is a target of several masks.
     distinct: bool
 
     def count_right(self) -> npt.NDArray[np.int64]:

@@ -341,7 +341,7 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
 
     time_taken = ("Time", f"{seconds:.1f} s")
     shown = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
-    # If both the entry and the page use wrong metadata, only the first doubt about them is shown.
+    # If the entry and the page both use metadata of other data, show only the entry's doubt.
     doubts = keep_first_of_each_mark([*doubts, *_doubt_metadata(files)])
     evaluation = replace(evaluation, facts=shown, doubts=doubts)
     lines = _lines(matched, accuracy, page, probability_scores, facts)
@@ -397,8 +397,8 @@ def _find_files(options: argparse.Namespace, task: Task, phase: str) -> _Files:
     default_submission = task.submission_path(phase)
     input_dir = options.input_dir or default_reference.parent
     submission_dir = options.submission_dir or default_submission.parent
-    # The true answers of a local split lie beside its training answers. Those of a phase have a
-    # folder of their own.
+    # In a local split, the true answers lie beside the training answers. The true answers of a
+    # phase have a folder of their own.
     train_dir = input_dir
     if phase in layout.PHASES:
         train_dir = input_dir.parent / layout.TRAIN_DIR.name

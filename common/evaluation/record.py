@@ -32,8 +32,8 @@ class Evaluation:
     # Title of the page; "" for the title of the task.
     title: str = ""
     metric: str
-    # Its value is from 0 to 1, for a correlation (task 3) from -1 to 1. In a related challenge it
-    # is at least 0.
+    # The score's value is from 0 to 1, or from -1 to 1 for a correlation (task 3). In a related
+    # challenge it is at least 0.
     score: Score
     # The file or folder that is scored.
     submission: Path
@@ -52,7 +52,7 @@ class Evaluation:
     seconds: float | None = None
     # Titles and texts for the top of the page.
     facts: Sequence[tuple[str, str]] = ()
-    # Reasons why the score may not mean what it seems to mean.
+    # Reasons to doubt the score.
     doubts: Sequence[Doubt] = ()
     # The files that the true answers were made from. Their origin is that of the true answers too,
     # unless a record beside `reference` tells the origin.
@@ -142,7 +142,7 @@ def append_result(output_dir: Path, evaluation: Evaluation) -> None:
 
 
 def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
-    """Return the line for an evaluation in the record of all scores.
+    """Turn an evaluation into a line of the record of all scores.
 
     `outcomes_name` is the name of the file with the evaluation's outcomes.
     """

@@ -37,7 +37,7 @@ def find_pairs(
     """Return the dependent pairs; `QuestionStatistics.local_dependence` explains the table."""
     is_chosen = _choose_students(answers)[answers.student]
     residual = predictions.residual / np.sqrt(predictions.spread)
-    # c · √v of each answer.
+    # c · √v of each answer; the module's docstring defines c and v.
     curvature = predictions.curvature
     shared = np.sqrt(
         curvature * (1 + curvature * predictions.variance) * _variances(answers)[answers.student]
@@ -65,7 +65,7 @@ def find_pairs(
         row = row[is_pair]
         second = second[is_pair]
         n = n_students[row, second]
-        # The other products are needed for questions with pairs only.
+        # The remaining products are needed only for questions that form a pair.
         with_pairs, row = np.unique(row, return_inverse=True)
         first = first[with_pairs]
         explained = (slopes[first][row] * slopes[second]).sum(axis=1)
@@ -99,7 +99,7 @@ def find_pairs(
 
 
 def _choose_students(answers: AnswersOfStudents) -> BoolArray:
-    """Return which students count: all, or if they have too many pairs of answers, a sample."""
+    """Return which students count: all, or a sample if they have more than `_MAX_PAIRS` pairs."""
     n_pairs = np.diff(answers.start).astype(np.float64) ** 2
     order = np.random.default_rng(0).permutation(len(n_pairs))
     is_chosen = np.zeros(len(n_pairs), bool)
@@ -124,7 +124,7 @@ def _variances(answers: AnswersOfStudents) -> FloatArray:
 def _products(matrix: Any, rows: IntArray) -> FloatArray:
     """Return the scalar products of some rows with all rows, a dense array.
 
-    Those with rows before the first of `rows` are left out: they are 0.
+    The products with rows before the first of `rows` are not computed, and are 0.
     """
     products = np.zeros((len(rows), matrix.shape[0]), np.float32)
     if len(rows):

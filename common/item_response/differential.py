@@ -1,8 +1,8 @@
 """Differential item functioning: questions that are easier for one group than for others as able.
 
-A group of lower mean ability would seem to answer all questions worse than expected, since the
-posterior of each student is shrunk towards the average of all. So each group gets a mean ability of
-its own first. With the prior N(μ, I) in place of N(0, I), a posterior N(m, V) becomes
+The posterior of each student is shrunk towards the average of all students. So a group of lower
+mean ability would seem to answer all questions worse than expected. Therefore each group first gets
+its own prior mean μ. With the prior N(μ, I) in place of N(0, I), a posterior N(m, V) becomes
 N(m + V μ, V), and μ is the mean of the new means if
 
     μ = (I − mean V)⁻¹ mean m.
@@ -26,8 +26,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-# Effects at which a difference counts as moderate and as large: 1 and 1.5 on the delta scale of the
-# Educational Testing Service, which is 2.35 times as fine as that of logits.
+# Effects from which a difference counts as moderate and as large. The Educational Testing Service
+# sets them to 1 and 1.5 on its delta scale: a logit is 2.35 units of this scale.
 _MODERATE = 1 / 2.35
 _LARGE = 1.5 / 2.35
 # A size is significant if chance alone reaches it in 5 % of cases.

@@ -83,7 +83,8 @@ def find_students(posterior: Posterior, answers: Answers) -> Posterior:
     for _ in range(_MAX_PASSES):
         updated, _ = pass_over_answers(observations, state, sums_items=False)
         change = np.abs(updated.students.mean - state.students.mean).max(initial=0)
-        # The pass has estimated variances and shared effects too, from these few answers alone.
+        # Keep the variances and the shared effects of `posterior`: the pass has estimated them too,
+        # but from these few answers alone.
         state = replace(state, students=updated.students, effects=updated.effects)
         if change <= _MAX_CHANGE:
             break
@@ -127,7 +128,7 @@ def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) 
 
 
 def _add_contexts(posterior: Posterior, context: IntArray) -> Posterior:
-    """Return a posterior that knows all contexts of `context`; further ones have average effects.
+    """Return a posterior that knows all contexts of `context`; new contexts have average effects.
 
     `context` has the shape (answers, levels). The result keeps no nodes of students.
     """
@@ -161,7 +162,7 @@ def learn_answers(
     answers
         The further answers.
     learns_students, learns_questions
-        Which of the two change; the other stay as they are.
+        Whether the posteriors of the students, and those of the questions, change.
     """
     posterior = _add_students(posterior, np.unique(answers.student))
     posterior = _add_questions(posterior, np.unique(answers.question))
@@ -201,7 +202,7 @@ def _update_in_turn(
     learns_students: bool,
     learns_questions: bool,
 ) -> tuple[Gaussians, Gaussians]:
-    """Return students and items after the answers, given those before, which are the priors."""
+    """Return the posteriors of students and items after the answers, given their priors."""
     students = old_students
     items = old_items
     group = np.arange(len(items.mean))
@@ -232,7 +233,7 @@ def _as_float32(vectors: Gaussians) -> Gaussians:
 
 
 def _put(vectors: Gaussians, position: IntArray, values: Gaussians) -> Gaussians:
-    """Return a copy of the distributions in which those at some positions are replaced."""
+    """Return a copy of the distributions, with `values` at the positions `position`."""
     mean = vectors.mean.copy()
     covariance = vectors.covariance.copy()
     mean[position] = values.mean

@@ -71,7 +71,8 @@ class _Choices:
     observations: Observations
     # Option chosen, from 0, shape (choices,).
     choice: IntArray
-    # Logarithm of the probability of every option without habits, shape (choices, options).
+    # Logarithm of the probability of every option before habits are added to its logits, shape
+    # (choices, options).
     log_probability: FloatArray
 
 
@@ -150,7 +151,7 @@ def _update_habits(
         # The algorithm of `context` expects posteriors of abilities. Here an ability has no
         # dimensions.
         no_abilities = standard_normal(n_students, 0)
-        # Two levels, one stage, and the four sums of `context.restore`.
+        # Room for the sums of `context.restore`, shape (levels, stages, 4); there is one stage.
         sums = np.zeros((len(part.levels), 1, 4))
         for option, sums_of_option in enumerate(leaf_sums):
             eliminations, _ = eliminate(part.levels, sums_of_option, variance, n_students)

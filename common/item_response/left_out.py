@@ -47,7 +47,7 @@ _WEIGHTS = (_weights / _weights.sum()).astype(np.float32)
 
 @dataclass(frozen=True)
 class Predictions:
-    """What the student's other answers say about each answer; float32, shape (answers,)."""
+    """Predictions of each answer from the student's other answers; float32, shape (answers,)."""
 
     # P(right), and whether the answer is right (1 or 0) minus P(right).
     p_right: FloatArray
@@ -61,7 +61,7 @@ class Predictions:
 
     @property
     def spread(self) -> FloatArray:
-        """The variance of each residual."""
+        """The variance of each residual, which is the answer (1 or 0) minus `p_right`."""
         spread: FloatArray = self.p_right * (1 - self.p_right)
         return spread
 
@@ -89,7 +89,8 @@ class AnswersOfStudents:
     def direction(self) -> FloatArray:
         """The direction of the overall ability, a vector of length 1, shape (k,).
 
-        It is that of the mean slopes, along which the mean logit of the questions grows fastest.
+        This is the direction of the mean slopes: the mean logit of the questions grows fastest
+        there.
         """
         slopes = self.items.mean[:, :-1].mean(axis=0, dtype=np.float64)
         length = float(np.linalg.norm(slopes))
@@ -143,7 +144,7 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
 
 def predict_left_out(answers: AnswersOfStudents) -> Predictions:
     """Predict each answer from the student's other answers, in the order of `answers`."""
-    # The questions count as known: what their estimation changes is left to the statistics.
+    # Treat the parameters of the questions as known; the statistics allow for their uncertainty.
     items = Gaussians(answers.items.mean, np.zeros_like(answers.items.covariance))
     slopes = answers.items.mean[:, :-1]
     along = answers.students.mean @ answers.direction
@@ -213,7 +214,8 @@ def _leave_out(
     can_know = 1 - guessing
     p_right = guessing + can_know * knows
     by_intercept = can_know * first
-    # The slope changes the mean of the logit by the ability, and half its variance by the
-    # covariance. The derivative of E[sigmoid(x)] by half the variance is the mean second one.
+    # If the slope grows by 1, the mean of the logit grows by the ability, and half of its variance
+    # by the covariance. The derivative of E[sigmoid(x)] by half of the variance is the mean second
+    # derivative of sigmoid.
     by_slope = by_intercept * along + can_know * second * covariance
     return np.stack([p_right, is_right - p_right, by_intercept, by_slope, curvature, variance])

@@ -42,8 +42,8 @@ def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
     `ItemResponse.mastery` explains the table. `subject` has a row for each of
     `posterior.question_ids`, and a column for each level of contexts of the fit.
     """
-    # All students share an effect in each subject of the last level: what the subject's questions
-    # have in common, and so a part of their easiness.
+    # In each subject of the last level, all students share an effect. It belongs to the subject's
+    # questions, and so is a part of their easiness.
     shared = posterior.shared.mean[find_ids(posterior.context_ids[-1], subject[:, -1])]
     intercept = posterior.items.mean[:-1, -1] + shared
     levels = []
@@ -171,7 +171,7 @@ def _count_questions(subject: IntArray, wanted: IntArray) -> IntArray:
 def _include_subjects_below(
     mean: FloatArray, n_questions: IntArray, below: pd.DataFrame
 ) -> FloatArray:
-    """Return the share of each node, in which the subjects below count with their own shares.
+    """Return the share of each node, with the subjects below it counted by their own shares.
 
     `mean` is the share by the node's own effect, which stands for the questions of subjects in
     which the student has no answers. `below` has the nodes of the next level: position of the

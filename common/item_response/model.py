@@ -112,7 +112,7 @@ def expected_slope_and_curvature(
     weight_of_point = np.float32(0.5)
     slope_if_right, slope_if_wrong, curvature = np.zeros((3, len(mean)), np.float32)
     for logit in (mean - deviation, mean + deviation):
-        # With the odds against knowing, P(knows) = 1 / (1 + odds) = sigmoid(logit) and
+        # `odds` is (1 − P(knows)) / P(knows) = exp(−logit). So P(knows) = 1 / (1 + odds) and
         # P(right) = (1 + guessing · odds) / (1 + odds).
         odds = np.exp(-np.clip(logit, -_MAX_LOGIT, _MAX_LOGIT))
         knows = 1 / (1 + odds)
@@ -121,8 +121,8 @@ def expected_slope_and_curvature(
         slope_if_right += weighted_slope
         # d log P(wrong) / d logit = −P(knows).
         slope_if_wrong -= weight_of_point * knows
-        # The Fisher information is −(slope if right) · (slope if wrong). `weighted_slope` is the
-        # first of the two slopes times the weight of the point, and −`knows` the second slope.
+        # The Fisher information is −(slope if right) · (slope if wrong). The slope if wrong is
+        # −`knows`. `weighted_slope` is the slope if right, times the weight of the point.
         curvature += weighted_slope * knows
     slope = np.where(is_right, slope_if_right, slope_if_wrong)
     return slope, np.maximum(curvature, _MIN_CURVATURE)
@@ -199,7 +199,7 @@ def weighted_sums(linear: Any, weight: Any, column_moments: FloatArray) -> Float
 
 def count_dimensions(rows: FloatArray) -> int:
     """Return d, given rows of d + d(d + 1)/2 numbers: a vector and the triangle of a matrix."""
-    # The positive solution of d + d(d + 1)/2 = n for n = rows.shape[1].
+    # Solve d + d(d + 1)/2 = n for d > 0, where n = rows.shape[1].
     return int(math.sqrt(2 * rows.shape[1] + 2.25) - 1.5)
 
 

@@ -3,9 +3,9 @@
     statistics = QuestionStatistics(model, student, question, is_correct)
     statistics.parameters()
 
-All statistics compare each answer with what the student's other answers let expect (`left_out`).
-So an answer does not count as evidence for itself, and the residuals have mean 0 and the variance
-P(right) (1 − P(right)) if the model is true.
+All statistics compare each answer with its prediction from the student's other answers
+(`left_out`). So an answer does not count as evidence for itself. If the model is true, the
+residuals have mean 0 and the variance P(right) (1 − P(right)).
 """
 
 from functools import cached_property
@@ -85,11 +85,11 @@ class QuestionStatistics:
         """Return difficulty and discrimination of each question, with standard errors.
 
         The discrimination is the slope along the overall ability, which is the direction of the
-        mean slopes; slopes in other directions stay as in the fit. The estimates are those of one
-        step of Newton's method from the fit towards the greatest likelihood of each answer given
-        the student's other answers, and the standard errors come from the Fisher information of
-        that likelihood. Unlike the attributes of the estimator, they are not shrunk towards the
-        average question.
+        mean slopes; slopes in other directions stay as in the fit. The likelihood is that of each
+        answer given the student's other answers. The estimates come from one step of Newton's
+        method, from the fit towards the greatest likelihood. The standard errors come from the
+        Fisher information of this likelihood. Unlike the attributes of the estimator, the estimates
+        are not shrunk towards the average question.
 
         Returns
         -------
@@ -231,7 +231,7 @@ class QuestionStatistics:
         sorted_question = question[order]
         position = np.arange(len(order)) - start[sorted_question]
         group = position * n_groups[sorted_question] // n_answers[sorted_question]
-        # Back in the order of the answers, so that no column of the predictions is sorted.
+        # Bring the keys back into the order of the answers, so that no other column must be sorted.
         key = np.empty(len(order), np.int32)
         key[order] = sorted_question * _MAX_GROUPS + group
         n_keys = n_questions * _MAX_GROUPS
@@ -253,7 +253,7 @@ class QuestionStatistics:
         return groups
 
     def _sum(self, values: Array | None) -> FloatArray:
-        """Return the sum of values over the answers of each question, or without values n."""
+        """Return the sum of values over the answers of each question; their number if None."""
         n_questions = len(self._answers.question_ids)
         sums = np.bincount(self._answers.question, values, n_questions)
         return np.asarray(sums, np.float64)
@@ -475,8 +475,8 @@ def _misfit(groups: pd.DataFrame, n_questions: int) -> FloatArray:
     """Return the root mean square distance of observed and expected shares, less chance."""
     question = groups["question"].to_numpy()
     n = groups["n"].to_numpy()
-    # The squared distance of a group is (residual / n)², to which chance adds spread / n². The
-    # group counts as much as it has answers.
+    # The squared distance of a group is (residual / n)², to which chance adds spread / n². Groups
+    # are weighted by their numbers of answers.
     square = (groups["residual"] ** 2 - groups["spread"]).to_numpy() / n
     n_answers = np.bincount(question, n, n_questions)
     mean_square = np.bincount(question, square, n_questions) / np.maximum(n_answers, 1)

@@ -127,7 +127,7 @@ def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArra
 def _find_vectors(
     item: IntArray, student: IntArray, shape: tuple[int, int], seed: int
 ) -> FloatArray:
-    """Return a vector for each question that says who answered it, float32.
+    """Return a vector for each question, float32: which students answered the question.
 
     A vector has an element for each student, and the Euclidean norm 1. If the vectors are large,
     random projections to `_N_PROJECTED` dimensions take their place.
@@ -154,8 +154,8 @@ def _find_vectors(
 def _find_similarity(vectors: FloatArray) -> Any:
     """Return the scalar product of each two vectors as a symmetric sparse matrix.
 
-    The diagonal is 0. Products below `_MIN_SIMILARITY` are left out. So are products that are among
-    the `_MAX_NEIGHBOURS` largest of neither vector.
+    The diagonal is 0. Products below `_MIN_SIMILARITY` are left out. A product also stays only if
+    it is among the `_MAX_NEIGHBOURS` largest products of one of its two vectors.
     """
     n = len(vectors)
     step = max(1, _BLOCK // n)
@@ -163,7 +163,7 @@ def _find_similarity(vectors: FloatArray) -> Any:
     for begin in range(0, n, step):
         product = vectors[begin : begin + step] @ vectors.T
         if n > _MAX_NEIGHBOURS:
-            # In each row, the smallest of the largest products.
+            # In each row, keep only the `_MAX_NEIGHBOURS` largest products.
             index = n - _MAX_NEIGHBOURS
             smallest_kept = np.partition(product, index, axis=1)[:, index]
             product[product < smallest_kept[:, None]] = 0

@@ -17,9 +17,10 @@ import numpy as np
 _MAX_ANSWERS = 2_000_000
 # Number of steps in which a single ability is fitted.
 _N_STEPS = 4
-# Prior mean of the slopes in this fit of a single ability, in the first stage; 0 in the others.
+# The start is a fit with a single ability, in stages. This is the prior mean of its slopes in the
+# first stage; in later stages the prior mean is 0.
 _FIRST_SLOPE_MEAN = 1.0
-# Prior variances of slopes and intercepts in this fit.
+# Prior variances of slopes and intercepts in the fit with a single ability.
 _FIRST_SLOPE_VARIANCE = 0.3
 _FIRST_INTERCEPT_VARIANCE = 1.0
 # Slopes on each further ability: their root mean square over the answers, and prior variance.

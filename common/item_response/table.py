@@ -21,7 +21,7 @@ class FittedTable:
     `ItemResponse.from_table` makes it.
     """
 
-    # Its ids are positions in the two indexes below.
+    # The estimator. Its ids are positions in `student_ids` and `question_ids`.
     model: "ItemResponse"
     # The ids of students and questions, in the order in which the table names them first.
     student_ids: pd.Index
@@ -100,7 +100,7 @@ def _number(table: pd.DataFrame, name: str) -> tuple[IntArray, pd.Index]:
 
 
 def _find(ids: pd.Index, wanted: pd.Series) -> IntArray:
-    """Return the number of each wanted id; an unknown one gets a number that no id has."""
+    """Return the number of each wanted id; an unknown id gets a number that no known id has."""
     number = ids.get_indexer(pd.Index(wanted))
     return np.where(number < 0, len(ids), number)
 

@@ -1,8 +1,8 @@
 """A fitted posterior for answers whose contexts the fit has not met.
 
-The sample models fit effects of quizzes. Which share of a subject a student knows, for instance,
-does not depend on single quizzes. So their effects become chance: each answer has an effect of its
-own, with the mean 0 and the variance of all effects together.
+The sample models fit effects of quizzes. But the share of a subject that a student knows, for
+instance, does not depend on single quizzes. So the effects are replaced by noise: each answer gets
+an effect of its own, with the mean 0 and the variance of all effects together.
 """
 
 from dataclasses import replace
@@ -27,7 +27,8 @@ def without_contexts(posterior: Posterior) -> Posterior:
     items = posterior.items.take(slice(n_items))
     covariance = items.covariance.copy()
     if posterior.levels:
-        # A variance of the intercept changes predictions as the variance of an effect does.
+        # Add the variance of the effects to that of the intercept: predictions change in the same
+        # way.
         covariance[:, -1, -1] += posterior.variance[:, 0].sum() + posterior.shared.prior[0]
     return Posterior(
         students=posterior.students,

@@ -105,7 +105,7 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
         # The kernel returns a file descriptor, by which the ruleset is filled and put in force.
         rules = call("syscall", _CREATE_RULESET, attributes, len(attributes), 0)
         for path, rights in rights_by_path:
-            # A path that is not there needs no rule.
+            # A path that does not exist needs no rule.
             with contextlib.suppress(OSError):
                 _allow(rules, path, rights & file_rights)
         call("syscall", _RESTRICT_SELF, rules, 0)

@@ -31,7 +31,8 @@ def describe(protections: Protections) -> str:
     # The version of Landlock. Each of its versions refuses more: version 3, for example, is the
     # first one that refuses cutting files short.
     version = protections.landlock
-    # By way to do harm: whether a protection closes it. README.md in the folder above explains why.
+    # Each key is a way to do harm; the value says whether a protection prevents it. ../README.md
+    # explains why.
     is_closed = {
         "files": protections.root or version >= 1,
         "which files exist and when they were read": protections.root,

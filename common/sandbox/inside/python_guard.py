@@ -48,7 +48,7 @@ def guard_files(folder: Path, readable: Iterable[str]) -> None:
 
 def _is_allowed(path: str, allowed: Iterable[str], home: str) -> bool:
     """Return whether Python may open a path, which is absolute and without links."""
-    # Only this process, no other one, may be looked at in /proc.
+    # In /proc, allow the files of this process, but not those of other processes.
     if process := re.match(r"/proc/(\d+)(/|$)", path):
         return int(process[1]) == os.getpid()
     is_module = path.endswith(tuple(importlib.machinery.all_suffixes()))

@@ -13,8 +13,8 @@ from .system_calls import call
 # process.
 SHARED_MEMORY = "/dev/shm"
 
-# A second path of the folder `tmp`. A path of a local socket has at most 107 bytes, and
-# `multiprocessing` makes sockets in the folder for temporary files, which may have a long path.
+# A short path for the folder of temporary files, whose own path may be long. `multiprocessing`
+# makes sockets in this folder, and the path of a socket has at most 107 bytes.
 TEMPORARY_FILES = "/tmp_of_entry"
 # Symlinks by which programs name their open files.
 _LINKS_TO_DESCRIPTORS = ("/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr")
@@ -34,8 +34,8 @@ _AT_RECURSIVE = 0x8000
 _MOUNT_ATTR_RDONLY = 1
 # umount2(2)
 _MNT_DETACH = 2
-# proc(5): show a process only the processes that it may trace. A process in Landlock, or without
-# capabilities, may trace none that runs without Landlock, or with capabilities.
+# proc(5): show a process only the processes that it may trace. An entry's process is restricted by
+# Landlock or has no capabilities, and so may trace no process without these restrictions.
 _ONLY_OWN_PROCESSES = "hidepid=ptraceable"
 
 
@@ -98,7 +98,7 @@ def _fill(root: str, folder: Path, readable: Collection[str]) -> bool:
     if has_own_proc:
         mounted.update(_cover_proc(root, readable))
     else:
-        # All of /proc is there already.
+        # `_mount_proc` has mounted the whole /proc of the system.
         mounted.add("/proc")
     # Mount /dev/shm before everything that may lie in it.
     _mount("tmpfs", root + SHARED_MEMORY, _MS_NOSUID | _MS_NODEV, "tmpfs")
@@ -128,9 +128,9 @@ def _mount_proc(root: str) -> bool:
 def _cover_proc(root: str, readable: Collection[str]) -> set[str]:
     """Cover all in the new root's own /proc that is neither a process nor readable.
 
-    /proc also holds counters of the machine, by which a game could tell the next one something. A
-    file is covered by /dev/null and a folder by an empty one, as container runtimes do it; only
-    /proc/stat keeps its constant part. Returns the paths that stay.
+    /proc also holds counters of the machine, by which an entry could pass information to its next
+    game. A file is covered by /dev/null and a folder by an empty folder, as container runtimes do
+    it. Only /proc/stat keeps its constant part. Returns the paths that stay.
     """
     kept = set()
     for name in os.listdir(f"{root}/proc"):

@@ -37,12 +37,12 @@ class Rule:
 
 
 def _allow_only_if(name: str, x86_64: int, generic: int, argument: int, *values: int) -> Rule:
-    """Allow a call only if an argument has one of some values."""
+    """Allow a call only if the argument at the position `argument` has one of the `values`."""
     return Rule(name, x86_64, generic, Action.ALLOW, argument, values, otherwise=Action.REFUSE)
 
 
 def _refuse_if(name: str, x86_64: int, generic: int, argument: int, *values: int) -> Rule:
-    """Refuse a call if an argument has one of some values."""
+    """Refuse a call if the argument at the position `argument` has one of the `values`."""
     return Rule(name, x86_64, generic, Action.REFUSE, argument, values, otherwise=Action.ALLOW)
 
 

@@ -33,8 +33,8 @@ def supervise(folder: Path, has_namespaces: bool) -> None:
     `has_namespaces` tells whether children of this process are in a new namespace of process ids.
     Then the supervisor has two children: the first process of the namespace, and the entry.
     """
-    # The evaluator may have been started with SIGCHLD ignored, and this process inherits that. Then
-    # it could not wait for a child.
+    # If the evaluator was started with SIGCHLD ignored, this process inherits that, and could not
+    # wait for a child.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # A process whose parent ends becomes a child of this process, so that this process can end it.
     try_call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -55,8 +55,8 @@ def supervise(folder: Path, has_namespaces: bool) -> None:
     if status is None:
         to_kill.append(entry)
     if namespace_init is not None:
-        # When the first process of a namespace ends, the kernel kills all others in it. So kill the
-        # first process last.
+        # When the first process of a namespace ends, the kernel kills all other processes in it. So
+        # kill the first process last.
         to_kill.append(namespace_init)
     _end_children(to_kill)
     _remove(folder)
@@ -129,8 +129,8 @@ def _end_children(children: list[int]) -> None:
     for child in children:
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
-    # Wait in a second loop, when all have been sent the signal: if one child traces another one
-    # (ptrace), the end of the traced child can be waited for only after the tracing child's end.
+    # Send the signal to all children before waiting for any child. A child may trace another child
+    # (ptrace): the wait for the traced child ends only after the tracing child has ended.
     for child in children:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(child, 0)
