@@ -88,7 +88,7 @@ class _PrintableStream:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        r"""Write a text with all unprintable characters escaped, except for line ends (\n)."""
+        r"""Write a text; escape all unprintable characters but line ends (\n)."""
         lines = text.split("\n")
         return self._stream.write("\n".join(map(printable, lines)))
 
@@ -98,7 +98,7 @@ class _PrintableStream:
 
 def print_fault(message: str) -> None:
     """Print a user's mistake on stderr, as one line."""
-    # Without a stderr that can be written to, the exit code tells the mistake.
+    # If nothing can be written to stderr, the exit code alone tells that there was a mistake.
     with contextlib.suppress(OSError):
         print(f"error: {one_line(message)}", file=sys.stderr, flush=True)
 

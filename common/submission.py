@@ -90,10 +90,10 @@ def write_predictions(
     path
         The path of the CSV. The zip is written beside the CSV.
     name
-        Name of the model on the scoreboard, for a notebook. A script's is that of its file.
+        Name of the model on the scoreboard, for a notebook. In a script, the file's name is used.
     made_from
-        The files that the model has learned from, for a notebook. A script's are those that it has
-        read.
+        The files that the model has learned from, for a notebook. In a script, these are all files
+        that the script has read.
 
     Raises
     ------

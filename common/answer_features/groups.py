@@ -67,7 +67,7 @@ class Group:
 
     # Computes the columns of the group.
     compute: GroupFunction
-    # The data that the group needs beside UserId, QuestionId and IsCorrect. None if these suffice.
+    # The data that the group needs besides UserId, QuestionId and IsCorrect. None if these suffice.
     need: Need | None
     # Whether the group reads `Asked.nearest`.
     uses_nearest: bool
@@ -204,7 +204,7 @@ def distractors(asked: Asked) -> Columns:
     wrong = np.flatnonzero((rank > 0) & has_choice)
     columns["distractor"] = np.zeros(len(asked))
     if len(wrong):
-        # Fit the model to "most popular or not" in place of "right or wrong".
+        # Fit the model to whether a wrong answer chooses the most popular wrong option.
         is_most_popular = rank[wrong] == 1
         fitted = ItemResponse(n_dimensions=1, guessing=0.0, n_steps=_STEPS_OF_DISTRACTORS)
         fitted.fit(known.student[wrong], known.question[wrong], is_most_popular)
@@ -289,9 +289,10 @@ def students(asked: Asked) -> Columns:
 def quiz(asked: Asked) -> Columns:
     """Mean residuals in the quiz, its size, and the positions that the student prefers in the quiz.
 
-    The mean residuals are those of the student in the quiz, of the question in the quiz, and of the
-    whole quiz. The size is the number of the student's pairs in the quiz. The preference is how
-    much more often than usual the student chose the option at each position.
+    Residuals are averaged over three sets of answers in the quiz: the student's answers, the
+    answers to the question, and all answers. The size is the number of the student's pairs in the
+    quiz. The preference is how much more often than usual the student chose the option at each
+    position.
     """
     columns = rates_of(asked, [("student", "quiz"), ("question", "quiz"), ("quiz",)])
     number = asked.pairs.combined_number("student", "quiz")
@@ -316,7 +317,8 @@ def order(asked: Asked) -> Columns:
     known = asked.known
     asked_moment, known_moment, by_time = _sort_known_by_moment(asked)
     n_earlier = _count_less(known_moment, asked_moment)
-    # Pad both ends with answers of no quiz (-1), so that there are two neighbours on either side.
+    # Pad both ends with the moment -1, which belongs to no quiz: every row then has two neighbours
+    # on either side.
     known_moment = np.pad(known_moment, _N_BEFORE_AND_AFTER, constant_values=-1)
     by_time = np.pad(by_time, _N_BEFORE_AND_AFTER)
     # The position, in the padded arrays, of the first answer that is not earlier than the row.
@@ -342,7 +344,7 @@ def order(asked: Asked) -> Columns:
 
 
 def _sort_known_by_moment(asked: Asked) -> tuple[IntArray, IntArray, IntArray]:
-    """Sort the known answers by student and quiz, then by minute; leave out those of unknown time.
+    """Sort the known answers by student and quiz, then by minute; drop answers of unknown time.
 
     A moment is an integer that sorts in this way, see `Pairs.moments`. Returns the moments of the
     rows asked, the sorted moments of the known answers, and the positions in `asked.known` of the
@@ -370,8 +372,9 @@ def _nan_elsewhere(is_given: BoolArray, values: Array) -> FloatArray:
 def classes(asked: Asked) -> Columns:
     """Mean residuals of the class (`group`) and of the scheme of work.
 
-    For the class: over all answers, on the question, and in the quiz. For the scheme of work: over
-    all answers, and on the question.
+    The residuals of a class are averaged over all its answers, its answers to the question, and its
+    answers in the quiz. The residuals of a scheme of work are averaged over all its answers, and
+    its answers to the question.
     """
     return rates_of(
         asked,
@@ -416,13 +419,13 @@ def _count_earlier_in_quiz(asked: Asked) -> FloatArray:
 
 
 def _minutes_since_last_pair(asked: Asked) -> FloatArray:
-    """Return the minutes from the student's pair before to each row; NaN where there is none."""
+    """Return the minutes since the student's previous pair, for each row; NaN if there is none."""
     moment, ordered = _moments_asked_and_sorted(asked, "student")
-    # The last moment of any pair that is less than the row's moment; -1 if there is none. The pair
-    # may belong to another student.
+    # The latest moment of any pair before the row's moment; -1 if there is none. The pair may
+    # belong to another student.
     last = np.append(-1, ordered)[_count_less(ordered, moment)]
     is_same_student = (moment >= 0) & (_combined_number_of(last) == _combined_number_of(moment))
-    # Moments of the same student differ by minutes.
+    # The difference of two moments of the same student is in minutes.
     return np.where(is_same_student, moment - last, np.nan)
 
 
@@ -459,7 +462,7 @@ def confidence(asked: Asked) -> Columns:
 
 
 def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
-    """Return columns with the mean residual of the known answers that share a key with each row.
+    """Return the mean residual of the known answers that agree with each row in a key, as columns.
 
     A residual is 1 for a right answer or 0 for a wrong one, minus the rate that is expected of the
     student on the question (`Known.residual`). A key is one or two names of `Pairs.numbers`. For
@@ -495,7 +498,7 @@ def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
 def _mean_in(
     key: tuple[str, ...], asked: Asked, value: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the mean value of the known answers that share a key with each row, and their count.
+    """Return the mean value, and the number, of the known answers that agree with a row in a key.
 
     For the key ("student", "quiz"), these are the known answers of the same student in the same
     quiz. `value` has shape (known answers,). Means are shrunk towards 0. Mean and count have shape

@@ -12,7 +12,7 @@ import pandas as pd
 # Weight of the prior in `shrunk_mean`: means are shrunk as if this many more answers had the value
 # of the prior. The winners of task 1 shrank means in the same way.
 _PRIOR_COUNT = 5
-# Expected probabilities of a right answer are clipped to this and 1 minus this.
+# Expected probabilities of a right answer are clipped to the range from this number to 1 minus it.
 _MIN_EXPECTED = 0.05
 # Number of steps in `Known.fit_model` if the fit continues from another model.
 _STEPS_FROM_START = 3
@@ -30,9 +30,9 @@ class Known:
     held_out
         Whether each training answer is held out, shape (training answers,). By default none is.
     first
-        Some of the known answers, and no others, whose models are fitted already. `fit_model`
-        continues from the model of `first`, and `fit_options` takes the settings of the model of
-        options.
+        A `Known` that holds some of these known answers and no others, and whose models are fitted
+        already. `fit_model` continues from its model. `fit_options` takes the settings of its model
+        of options.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Known:
     option, correct_option : array of int8, shape (known answers,)
         The option chosen and the right one, from 1. Empty without options in the answers.
     n_options : int
-        Number of options of the question that has most.
+        Largest number of options of a question.
     n_options_of_question : array of int8, shape (questions,)
         Number of options of each question; `n_options` for a question without training answers.
     option_share : array of float32, shape (questions, options)
@@ -156,8 +156,8 @@ class Known:
         if self.model is None:
             start = None if self._first is None else self._first.model
             n_steps = None if start is None else _STEPS_FROM_START
-            # The known answers choose the settings that are None, unless the fit continues from
-            # `start`.
+            # Settings that are None are chosen by how well they predict some of the known answers.
+            # A fit that continues from `start` keeps the settings of `start`.
             self.model = ItemResponse(n_dimensions=None, guessing=None, n_steps=n_steps).fit(
                 self.student,
                 self.question,

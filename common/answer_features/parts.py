@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-# Features are computed for held-out training answers only, about this many in all. Boosted trees
-# hardly learn more from more answers. At least one part is held out, which may have up to a fifth
-# more answers than this.
+# Features are computed for about this many held-out training answers in all. Boosted trees hardly
+# learn more from more answers. At least one part is held out, even if it has more answers than this
+# (up to a fifth more).
 _MAX_HELD_OUT = 125_000
 # Number of parts if there are at most `_MAX_HELD_OUT` answers. Every part is held out in turn, so
 # the features are computed from nine tenths of the answers.
@@ -94,8 +94,8 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
     first_known = _make_first_known(pairs, answers, groups, split)
     template = np.arange(len(answers), len(pairs))
     if split.n_parts > _MANY_PARTS:
-        # There is one held-out part. The first known answers are all others: compute the features
-        # of this part and of the template from these answers, at once.
+        # There is one held-out part. `first_known[0]` knows all other training answers: compute the
+        # features of this part and of the template from them, at once.
         known = first_known[0]
         held_out = np.flatnonzero(split.part < split.n_held_out)
         whole = table(pairs, known, np.append(held_out, template), groups)
@@ -117,9 +117,9 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
 
     parts = in_threads(describe_part, range(split.n_held_out))
     yield from tqdm(parts, "features", split.n_held_out, disable=None)
-    # If contexts are used, the fit takes long: continue from the first model. Without contexts, and
-    # with the group `options`, let all answers choose the settings of the fits, as they do for the
-    # item response models by themselves.
+    # If contexts are used, the fit takes long: continue from the first model. Without contexts, or
+    # with the group `options`, choose the settings of the fits anew from all answers, as the item
+    # response samples do.
     first = first_known[0]
     has_contexts = first.model is not None and first.model.uses_context
     continues = has_contexts and first.options_model is None
@@ -136,9 +136,9 @@ def _make_first_known(
     fit continues from a first model. The first model must not have seen any outcome of the part.
 
     Usually one first model, which knows no held-out answer, serves all parts. If more than half of
-    the parts are held out, such a model would know too little. Then there are two: model 0 knows no
-    answer of the held-out parts with even numbers and serves these parts, model 1 knows none of
-    those with odd numbers.
+    the parts are held out, such a model would know too little. Then there are two models: model 0
+    serves the parts with even numbers and knows none of their answers, model 1 serves the parts
+    with odd numbers and knows none of their answers.
 
     Returns the answers that each model knows, with the models of the groups `model` and `options`.
     In the group `options`, the fits for the parts take only the settings of the first model:

@@ -62,8 +62,8 @@ class BaseItemResponse:
     ) -> Self:
         """Fit the posterior, and set the attributes that users read.
 
-        The fit continues from the posterior `start` if there is one. `choice` has the settings that
-        are chosen already. Without it, settings that are None are chosen from the answers.
+        If `start` is given, the fit continues from this posterior. `choice` has settings that are
+        chosen already. Without `choice`, settings that are None are chosen from the answers.
         """
         if choice is None:
             choice = choose_settings(answers, self.n_dimensions, self.guessing)
@@ -189,7 +189,7 @@ class BaseItemResponse:
         return estimator
 
     def _further_arrays(self) -> Arrays:
-        """Return the fitted arrays beside the posterior, to be saved."""
+        """Return the fitted arrays that are not in the posterior, to be saved."""
         return {}
 
     def _set_further_arrays(self, arrays: Arrays) -> None:

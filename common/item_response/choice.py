@@ -16,16 +16,16 @@ DEFAULT_GUESSING = 0.2
 # are the fastest.
 _DIMENSIONS = (1, 2, 4, 8)
 _GUESSING = (0.0, 0.1, 0.2, 0.3)
-# With fewer answers than this, the held-out ones say too little. With more, fits take long, and the
-# settings hardly matter.
+# Settings are chosen if there are at least `_MIN_ANSWERS` and at most `_MAX_ANSWERS` answers. Fewer
+# held-out answers say too little. With more answers, fits take long, and the settings hardly
+# matter.
 _MIN_ANSWERS = 1_000
 _MAX_ANSWERS = 200_000
-# A quarter of the answers is held out at a time, until at least this many have been held out, or
-# all.
+# Each of the `_N_FOLDS` folds is held out in turn, until enough answers have been held out.
 _N_FOLDS = 4
 _ENOUGH_HELD_OUT = 6_000
-# With contexts, another guessing than the default must gain this many standard errors: the defaults
-# were chosen on answers with contexts.
+# With contexts, a guessing other than the default must lower the loss by this many standard errors,
+# because the defaults were chosen on answers with contexts.
 _MIN_GAIN_WITH_CONTEXTS = 3.0
 
 
@@ -37,7 +37,7 @@ class Choice:
     n_dimensions: int
     # Probability that a student who does not know the answer guesses it.
     guessing: float
-    # Number of levels of contexts that are used: all or none.
+    # Number of levels of contexts that the fit uses: all levels, or 0.
     n_levels: int
 
 
@@ -90,7 +90,7 @@ class _Comparison:
         self._losses: dict[Choice, FloatArray] = {}
 
     def find_best(self, choices: Sequence[Choice]) -> Choice:
-        """Return the settings with the smallest mean loss, the first of them if several have it."""
+        """Return the settings with the smallest mean loss; of equal ones, the first."""
         return min(choices, key=lambda choice: float(self._find_losses(choice).mean()))
 
     def gain(self, before: Choice, after: Choice) -> float:
@@ -108,7 +108,7 @@ class _Comparison:
         return self._losses[choice]
 
     def _find_losses_of_fold(self, fold: int, choice: Choice) -> FloatArray:
-        """Return the losses of the answers of one fold, predicted from those of the others."""
+        """Return the losses of the answers of one fold, predicted from the other folds."""
         context = self._answers.context[:, : choice.n_levels]
         answers = replace(self._answers, context=context)
         is_held_out = self._fold == fold

@@ -84,9 +84,9 @@ class ItemResponse(BaseItemResponse):
         Posterior means. An average student knows the answer with probability
         sigmoid(−difficulty).
     context_variance_ : array of float64, shape (levels,)
-        How much the effects of a student vary at each level of contexts.
+        Variance of a student's effects at each level of contexts.
     shared_variance_ : float
-        How much the effects vary that all students share in a context of the last level.
+        Variance of the effects that all students share in a context of the last level.
     history_ : list of HeldOutScore
         `loss` and `accuracy` on the held-out answers after each step.
     posterior_ : Posterior
@@ -170,8 +170,8 @@ class ItemResponse(BaseItemResponse):
     ) -> FloatArray:
         """Return the probabilities that students answer questions wrong and right.
 
-        An unknown student counts as an average student whose ability is as uncertain as abilities
-        vary among all students. The same holds for an unknown question.
+        An unknown student counts as an average student. The uncertainty of the student's ability is
+        then the variance of the abilities of all students. The same holds for an unknown question.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class ItemResponse(BaseItemResponse):
         return find_mastery(posterior, subjects)
 
     def question_parameters(self, question: npt.ArrayLike) -> QuestionParameters:
-        """Return the parameters of questions; unknown ones get the average.
+        """Return the parameters of questions; unknown questions get those of the average question.
 
         Parameters
         ----------
@@ -315,8 +315,8 @@ class ItemResponse(BaseItemResponse):
     def with_subjects(self, student: npt.ArrayLike, subject: npt.ArrayLike) -> "ItemResponse":
         """Return an estimator whose `mastery` rests on the abilities alone.
 
-        So an estimator that was fitted without contexts, or with other ones than subjects, tells
-        the mastery of subjects too. The subjects themselves have no effects.
+        So an estimator that was fitted without contexts, or with contexts that are not subjects,
+        can also tell the mastery of subjects. The subjects themselves have no effects.
 
         Parameters
         ----------
@@ -381,8 +381,8 @@ class ItemResponse(BaseItemResponse):
     ) -> Abilities:
         """Return the ability of one student from the student's answers, as `transform` does.
 
-        The result has one student, with the id 0. Without any answers, the student is average, as
-        uncertain as abilities vary among all students.
+        The result has one student, with the id 0. A student without answers has the average
+        ability; its uncertainty is the variance of the abilities of all students.
         """
         posterior = self._check_fitted()
         n_answers = len(np.atleast_1d(question))
@@ -487,7 +487,7 @@ class ItemResponse(BaseItemResponse):
         is_right = checks.as_category("is_correct", is_correct, len(student), 0, 1)
         posterior = self._check_fitted()
         context = checks.as_context(context, len(student), self.n_levels_)
-        # The fit may have left contexts out.
+        # If the fit has left contexts out, `posterior.levels` is empty.
         context = context[:, : len(posterior.levels)]
         return Answers(student, question, 1 - is_right, context, n_stages=1)
 

@@ -44,10 +44,10 @@ _SHARE_WORTH_A_STEP = 0.01
 # With more answers than this, a step takes long. The fit then uses momentum and ends earlier. A fit
 # with contexts never uses momentum, which can make its steps oscillate.
 _MANY_ANSWERS = 2_000_000
-# With momentum, a step starts from items that are further along: the change that the step before
-# made, times this factor, is added to them. The first two steps have no momentum.
+# With momentum, the change of the items in the previous step, times this factor, is added to the
+# items before a step. The first two steps have no momentum.
 _MOMENTUM = np.float32(0.7)
-# Takes the place of `_MIN_GAIN` in a fit with momentum.
+# A fit with momentum uses this number in place of `_MIN_GAIN`.
 _MIN_GAIN_WITH_MOMENTUM = 3e-3
 # Lower bound on the probability of an outcome in the held-out loss.
 _MIN_PROBABILITY = 1e-7

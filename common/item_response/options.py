@@ -34,7 +34,7 @@ _BLOCK = 1 << 16
 class ItemResponseOptions(BaseItemResponse):
     """Item response theory for the options chosen in multiple choice questions.
 
-    In the descriptions below, K is the number of options of the question that has most, usually 4.
+    In the descriptions below, K is the largest number of options of a question, usually 4.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ class ItemResponseOptions(BaseItemResponse):
     difficulty_ : array of float32, shape (K − 1, questions)
         Posterior means. An average student passes a stage with probability sigmoid(−difficulty).
     context_variance_ : array of float64, shape (levels, K − 1)
-        How much the effects of a student vary at each level of contexts, in each stage.
+        Variance of a student's effects at each level of contexts, in each stage.
     shared_variance_ : array of float64, shape (K − 1,)
-        How much the effects vary that all students share in a context of the last level.
+        Variance of the effects that all students share in a context of the last level.
     outcome_of_option_ : array of int8, shape (questions, K)
         Rank of each option of a question: 0 the right one, 1 the most popular distractor, and so
         on. Options that the question does not have rank last.
@@ -129,7 +129,7 @@ class ItemResponseOptions(BaseItemResponse):
             question_number, option, correct_option, len(question_ids), most_options
         )
         outcome = self.outcome_of_option_[question_number, option - 1]
-        # Where all questions have as many options, no answer needs a number of its own.
+        # If all questions have the same number of options, it need not be stored for each answer.
         n_outcomes = None if (n_options == most_options).all() else n_options
         answers = Answers(student, question, outcome, context, most_options - 1, n_outcomes)
         choice = None if like is None else self._choice_of(like)
@@ -178,8 +178,8 @@ class ItemResponseOptions(BaseItemResponse):
     def right_or_wrong(self) -> ItemResponse:
         """Return an estimator of right and wrong answers whose contexts are not known.
 
-        Its abilities and questions are those of this estimator: of each question, the first stage.
-        Habits do not count.
+        It has the abilities of this estimator, and the first stage of each question. It has no
+        habits.
         """
         estimator = ItemResponse(
             self.n_dimensions_, guessing=self.guessing_, seed=self.seed, n_steps=self.n_steps
@@ -286,7 +286,7 @@ def order_options(
     n_questions
         Number of questions.
     n_options
-        Number of options of the question that has most.
+        Largest number of options of a question.
 
     Returns
     -------

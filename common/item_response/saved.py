@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 _FORMAT = "item response estimator"
-# A file of another version is refused. Whoever changes the arrays of a file raises the number.
+# A file of another version is refused. Increase this number with every change of a file's arrays.
 _VERSION = 2
 
 # Begins the names of the arrays that only estimators of one class have.
