@@ -114,12 +114,13 @@ def choose_weight(
 ) -> float:
     """Return the weight of the trees for `mix`, chosen by outcomes of rows held out of the trees.
 
-    Trees that predict these outcomes better than the item response model, by more than two standard
-    errors, get all the weight. They have learned from half of the rows, and those that learn from
-    all rows know more still.
+    If the trees predict these outcomes better than the item response model, by more than two
+    standard errors, they get all the weight: these trees have learned from half of the rows, and
+    the final trees learn from all rows.
 
-    Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. It
-    lies about two standard errors below the best weight, and is 0 if the trees may know nothing.
+    Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. This
+    weight lies about two standard errors below the best weight. It is 0 if the trees may know
+    nothing.
     """
     # The log-likelihood of each outcome (row) with each weight (column).
     by_outcome = np.empty((len(outcome), len(WEIGHTS)))
@@ -141,7 +142,7 @@ def weigh_trees(
     seed: int,
     **more_settings: object,
 ) -> float:
-    """Return the weight of the trees for `mix`: trees of one half of the rows predict the other."""
+    """Return the weight of the trees for `mix`; trees of each half predict the other half."""
     random_state = np.random.RandomState(seed)
     learned, held_out = train_test_split(
         np.arange(len(outcome)), test_size=0.5, stratify=outcome, random_state=random_state

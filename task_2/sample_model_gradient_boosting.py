@@ -121,11 +121,11 @@ def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]
 
 
 def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]:
-    """Return the logit of going on at each stage, as it is known without trees.
+    """Return the logit of going on at each stage, predicted without trees, shape (rows, stages).
 
-    It comes from the item response model of options if its features are there. Otherwise, it comes
-    at stage 0 from the item response model, at stage 1 from that of the wrong answers, at later
-    stages from the shares of the question's options. Shape (rows, stages).
+    If the features `options` are there, their item response model gives the logits of all stages.
+    Otherwise stage 0 comes from the item response model of right and wrong answers, stage 1 from
+    the item response model of the wrong answers, and later stages from the shares of the options.
     """
     if "model_0" in table:
         log_p_rank = table[[f"model_{rank}" for rank in range(n_options)]].to_numpy()
@@ -146,10 +146,10 @@ def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]
 def mix(
     start: npt.NDArray[np.floating], p_trees: npt.NDArray[np.float64], weight: float
 ) -> npt.NDArray[np.float64]:
-    """Return probabilities between those of the start and those of the trees.
+    """Return probabilities between the start and the trees.
 
-    `start` holds logits, see `start_logits`. The logits are averaged, and `weight` is the share of
-    the trees.
+    `start` holds the logits of `start_logits`. The result's logits are weighted means of `start`
+    and the logits of the trees; `weight` is the weight of the trees.
     """
     p: npt.NDArray[np.float64] = expit((1 - weight) * start + weight * logit(p_trees))
     return p
@@ -162,12 +162,13 @@ def choose_weight(
 ) -> float:
     """Return the weight of the trees for `mix`, chosen by outcomes of rows held out of the trees.
 
-    Trees that predict these outcomes better than the start, by more than two standard
-    errors, get all the weight. They have learned from half of the rows, and those that learn from
-    all rows know more still.
+    If the trees predict these outcomes better than the start, by more than two standard errors,
+    they get all the weight: these trees have learned from half of the rows, and the final trees
+    learn from all rows.
 
-    Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. It
-    lies about two standard errors below the best weight, and is 0 if the trees may know nothing.
+    Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. This
+    weight lies about two standard errors below the best weight. It is 0 if the trees may know
+    nothing.
     """
     # The log-likelihood of each outcome (row) with each weight (column).
     by_outcome = np.empty((len(outcome), len(WEIGHTS)))
@@ -189,7 +190,7 @@ def weigh_trees(
     seed: int,
     **more_settings: object,
 ) -> float:
-    """Return the weight of the trees for `mix`: trees of one half of the rows predict the other."""
+    """Return the weight of the trees for `mix`; trees of each half predict the other half."""
     random_state = np.random.RandomState(seed)
     learned, held_out = train_test_split(
         np.arange(len(outcome)), test_size=0.5, stratify=outcome, random_state=random_state
@@ -203,7 +204,7 @@ def weigh_trees(
 class LoggedStage:
     """A fitted stage, as `log_losses` needs it."""
 
-    # The first of the fits; the others have about the same losses.
+    # The first of the stage's `N_FITS` models; all of them have about the same losses.
     model: HistGradientBoostingClassifier
     # Share of the answers that reach the stage.
     share: float
@@ -303,7 +304,7 @@ def main() -> None:
     n_stages = n_options[question] - 1
     train_stages = np.concatenate([n_stages[part.rows] for part in train_parts])
 
-    # With these groups of features, there are logits that trees must improve on.
+    # With these groups of features, `start_logits` can predict without trees.
     has_start = "options" in groups or {"model", "distractors"} <= set(groups)
     if has_start:
         starts = [start_logits(part.table, most_options) for part in train_parts]
