@@ -514,9 +514,9 @@ def _draw_share(bars: Axes, dot: Dot, y: float, share: str) -> None:
 
 
 def _fit_limits(dots: Sequence[Dot], chance: float) -> Interval:
-    """Return the ends of an axis that fits all values, and the intervals of all but small rows.
+    """Return the ends of an axis that fits all values, and the intervals of large rows.
 
-    A row is small if its share of the answers is below `_MIN_SHARE_FOR_SCALE`.
+    A row is large if its share of the answers is at least `_MIN_SHARE_FOR_SCALE`.
     """
     values = [chance]
     for dot in dots:

@@ -171,7 +171,7 @@ def _parse_parents(path: Path, texts: pd.Series) -> IntArray:
 
 
 def _require_levels(path: Path, level: IntArray, parent: IntArray, parent_id: IntArray) -> None:
-    """Raise `InputError` unless each level is one more than the parent's, and a root's is 0.
+    """Raise `InputError` unless roots have level 0 and all others the parent's level plus 1.
 
     If this holds, the tree has no cycle. `parent` is the row of the parent, -1 for a root.
     """

@@ -68,8 +68,8 @@ def write_probabilities(
     task
         1, 2 or 4.
     probability
-        In tasks 1 and 4, P(right), shape (rows,). In task 2, the probabilities of options 1 to 4,
-        shape (rows, 4), or of as many options as questions have.
+        In tasks 1 and 4, P(right), shape (rows,). In task 2, the probabilities of all options,
+        shape (rows, n_options), in the challenge (rows, 4).
     path
         The file to write, or None.
 

@@ -48,8 +48,8 @@ def _prepare_search_path() -> None:
         sys.path.insert(1, str(_KIT))
     main = sys.modules["__main__"]
     script = getattr(main, "__file__", None)
-    # Python searches the folder of the script first, except in two cases: if it was started with
-    # -P, -I or PYTHONSAFEPATH (`safe_path`), or if the script was started as a module (-m).
+    # Python usually searches the folder of the script first. It does not if it was started with -P,
+    # -I or PYTHONSAFEPATH (`safe_path`), or if the script was started as a module (-m).
     is_module = getattr(main, "__spec__", None) is not None
     is_folder_left_out = sys.flags.safe_path or is_module
     if script is None or not is_folder_left_out:

@@ -114,7 +114,7 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
     with_large_size.file_size = max_size + 2
     with_large_size.CRC = None
     with archive.open(with_large_size) as file:
-        # One byte more than allowed shows that the member is too large.
+        # If one byte more than allowed can be read, the member is too large.
         content = file.read(max_size + 1)
     if len(content) > max_size:
         raise InputError(too_large)

@@ -2,8 +2,8 @@
 
 The answered mask of a student is 1 for each question that may be asked, and 0 for the others. It
 tells something about ability, since teachers choose quizzes for their classes. It also tells which
-questions are likely the hidden targets: those that are 0 in the mask, although other students who
-answered the student's questions answered them too.
+questions are likely to be the hidden targets: a question that is 0 in the mask, although it is
+usually answered together with the student's questions, is probably a target.
 """
 
 from common.arrays import Array, FloatArray

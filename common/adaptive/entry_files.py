@@ -170,7 +170,7 @@ def read_trained_students(submission: Path) -> IntArray | None:
 
 
 def fingerprint_data(submission: Path, sizes: Collection[int]) -> dict[str, Fingerprint | None]:
-    """Fingerprint the files of an entry that may hold weights: all but code and texts about it.
+    """Fingerprint the files of an entry that may hold weights: all except code and documentation.
 
     Parameters
     ----------

@@ -97,8 +97,8 @@ class Contest:
     n_pairs: int
     # Number of these pairs on which more experts agree with the first ranking than with the second.
     n_first: int
-    # Number of these pairs on which more experts agree with the second ranking. Pairs on which
-    # equally many experts agree with both are in neither number.
+    # Number of these pairs on which more experts agree with the second ranking. A pair on which
+    # equally many experts agree with either ranking does not count.
     n_second: int
     # n_first / (n_first + n_second), with the ends of the 95 % interval.
     share: float

@@ -10,8 +10,8 @@ from common.tasks import LOCAL, Task
 def choose_phase(options: argparse.Namespace, task: Task) -> str:
     """Return the phase to score: that of the flag --phase, or the local split without this flag.
 
-    A user who has followed the challenge's guide has a submission to upload, and none for the local
-    split. Then, without any flag, the public phase is scored.
+    There is one exception. A user who follows the challenge's guide has a submission to upload, and
+    none for the local split. Without any flag, the public phase is then scored.
     """
     names_input = [options.input_dir, options.ref_data, options.submission_dir, options.submit_data]
     if options.phase or any(names_input):

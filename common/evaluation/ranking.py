@@ -38,7 +38,7 @@ class Matched:
     phase: str
     submission: Path
     reference: Path
-    # One of `MISSING`.
+    # How empty judgements count: a key of `MISSING`.
     missing: str
     # The table of `read_judgements`.
     judgements: pd.DataFrame

@@ -88,7 +88,7 @@ class Observations:
     def chunks(self) -> list[slice]:
         """Cut the students into ranges with about equally many answers.
 
-        The chunks do not depend on the number of threads, so neither do sums over them.
+        Neither the chunks nor sums over the chunks depend on the number of threads.
         """
         n_answers = int(self.start[-1])
         size = min(_MAX_CHUNK, max(_MIN_CHUNK, n_answers // _N_CHUNKS))
@@ -187,7 +187,7 @@ def observe(
 
 
 def _find_level(label: IntArray, parent_start: IntArray) -> Level:
-    """Return the nodes of one level: runs of answers with the same parent and the same label.
+    """Return the nodes of one level. A node is a run of answers with the same parent and label.
 
     `label` has the label of each answer, in sorted order. The answers of parent i are
     parent_start[i] to parent_start[i + 1].

@@ -95,7 +95,7 @@ def find_start(
     mean[:, 1:k] = _SLOPE * directions
     items = Gaussians(mean, np.zeros((n_items, k + 1, k + 1), np.float32))
 
-    # One prior of the items for each stage.
+    # The items of each stage have a prior of their own.
     prior_mean = np.zeros((n_stages, k + 1))
     prior_mean[:, general_and_intercept] = state.prior.mean
     prior_covariance = np.tile(_SLOPE_VARIANCE * np.eye(k + 1), (n_stages, 1, 1))

@@ -236,7 +236,7 @@ def pass_over_answers(
     for sums in in_threads(update_chunk, observations.chunks()):
         if sums.items is not None:
             item_sums = item_sums + sums.items.astype(float)
-        # Both are None if the answers have no contexts.
+        # Without contexts, `sums.variance` and `sums.shared` are None.
         if sums.variance is not None and sums.shared is not None:
             variance_sums = variance_sums + sums.variance
             shared_sums = shared_sums + sums.shared

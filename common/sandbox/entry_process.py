@@ -40,7 +40,7 @@ class Received(Generic[_Parsed]):
     """A reply of the process, and the array that came with the reply."""
 
     reply: _Parsed
-    # None if no array came.
+    # The array; None if no array came with the reply.
     values: Array | None
 
 

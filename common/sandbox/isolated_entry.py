@@ -115,7 +115,7 @@ class IsolatedEntry:
         """Make a new instance of the entry's class in the same process, and restart the clock."""
         self._running().restart_clock()
         try:
-            # The process makes a new instance when it is asked for "__init__".
+            # A call of "__init__" lets the process make a new instance of the entry's class.
             self.call("__init__", ())
         except EntryError as fault:
             raise EntryError(f"starting {submission.CLASS}: {fault}") from None

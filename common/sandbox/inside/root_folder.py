@@ -126,7 +126,7 @@ def _mount_proc(root: str) -> bool:
 
 
 def _cover_proc(root: str, readable: Collection[str]) -> set[str]:
-    """Cover all in the new root's own /proc that is neither a process nor readable.
+    """Cover everything in the new root's own /proc except processes and readable paths.
 
     /proc also holds counters of the machine, by which an entry could pass information to its next
     game. A file is covered by /dev/null and a folder by an empty folder, as container runtimes do

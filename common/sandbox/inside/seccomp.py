@@ -68,11 +68,11 @@ class Architecture:
 
 # The known architectures, by the machine's name in uname(2).
 ARCHITECTURES = {
-    # AUDIT_ARCH_X86_64
+    # AUDIT_ARCH_X86_64 in linux/audit.h.
     "x86_64": Architecture(audit_number=0xC000003E, has_generic_numbers=False),
-    # AUDIT_ARCH_AARCH64
+    # AUDIT_ARCH_AARCH64 in linux/audit.h.
     "aarch64": Architecture(audit_number=0xC00000B7, has_generic_numbers=True),
-    # AUDIT_ARCH_RISCV64
+    # AUDIT_ARCH_RISCV64 in linux/audit.h.
     "riscv64": Architecture(audit_number=0xC00000F3, has_generic_numbers=True),
 }
 

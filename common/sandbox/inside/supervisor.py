@@ -41,8 +41,8 @@ def supervise(folder: Path, has_namespaces: bool) -> None:
     # In a new namespace of process ids, such a process becomes a child of the namespace's first
     # process instead. Fork a first process that does nothing else.
     namespace_init = _fork_namespace_init() if has_namespaces else None
-    # Block the signals that `_wait_for_entry` waits for: the kernel then keeps a signal that comes
-    # earlier, until `_wait_for_entry` asks for it.
+    # Block the signals that `_wait_for_entry` waits for. The kernel then keeps a signal until
+    # `_wait_for_entry` asks for it, even if the signal comes earlier.
     signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED_SIGNALS)
     entry = os.fork()
     if entry == 0:
