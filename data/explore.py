@@ -45,7 +45,7 @@ from explore_charts import HeatMap, column_chart, compact
 from tqdm import tqdm
 
 PAGE = "explore.html"
-# The name of the page about simulated data, if another page about official data exists.
+# The name of the page about simulated data, if another page shows other data.
 SIMULATED_PAGE = "explore_simulated.html"
 
 # A function that draws a chart. The template explore.html calls it with the argument `label`.

@@ -528,7 +528,7 @@ def _continue_alone(
             popularity = None
         new = _offer_quizzes(rng, missing, quizzes, popularity)
         new = new[~_contains(answered, _pairs(new, n_questions))]
-        # A student answers only as many of the new questions as the student lacks answers.
+        # Keep only as many of a student's new questions as the student lacks answers.
         rank = new.groupby("student").cumcount()
         new = new[rank < missing[new["student"]]]
         parts.append(new)
