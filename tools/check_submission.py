@@ -156,7 +156,7 @@ def describe_shares(task: Task, predicted: Array, train: Path) -> list[str]:
         column = answer_options.column_in(source, column)
         answers = reading.read_table(source, [column])
         values_by_title[cli.show(train)] = answers[column.name].to_numpy()
-    # The highest predicted option may not occur in the training answers.
+    # The training answers may lack the highest predicted option.
     column = replace(column, high=max(column.high, int(predicted.max())))
     lines = [as_line(column.name, list(values_by_title))]
     for value, name in zip(column.values, task.name_values(column), strict=True):

@@ -442,9 +442,9 @@ def choose_pair(
 
 
 def size_of(task: Task, kept: Outcomes) -> str:
-    """Say how many answers of how many students were predicted.
+    """Return the size of a test in words: the numbers of answers and students.
 
-    For task 3, say how many judgements of how many pairs of questions there are.
+    In task 3, these are the numbers of judgements and of pairs of questions.
     """
     n = len(kept.right)
     n_units = kept.counts.shape[1]

@@ -61,7 +61,7 @@ _N_CURVES = 4
 _SIGNIFICANT = 0.05
 # Misfit up to this, as a share of right answers, hardly matters.
 _SMALL_MISFIT = 0.05
-# The page shows the information that a test of average questions gives. The test has this length.
+# The page shows the information of a test of average questions, with this number of questions.
 _TEST_LENGTH = 20
 
 
@@ -78,12 +78,12 @@ class FoundModel:
 
 @dataclass(frozen=True)
 class Tables:
-    """What the statistics say; `QuestionStatistics` explains the columns."""
+    """The tables of statistics; `QuestionStatistics` explains their columns."""
 
     questions: pd.DataFrame
     fit_groups: pd.DataFrame
     pairs: pd.DataFrame
-    # None without groups.
+    # Differences between groups of students; None if there are no groups.
     groups: pd.DataFrame | None
     reliability: pd.DataFrame
     information: pd.DataFrame

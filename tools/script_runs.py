@@ -329,7 +329,7 @@ def _defines_build_parser(script: Path) -> bool:
     try:
         tree = ast.parse(script.read_bytes())
     except (SyntaxError, ValueError):
-        # The script is no Python. Running it will say what is wrong.
+        # The file is not valid Python; Python will report the error when the script runs.
         return False
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     return any(function.name == "build_parser" for function in functions)
