@@ -248,7 +248,7 @@ class Result(NamedTuple):
 class ProgramRun(NamedTuple):
     """How a program ended."""
 
-    # None if there was no program to run.
+    # The exit code of the program; None if there was no program to run.
     exit_code: int | None
     # The last lines that the program wrote to stderr.
     lines: list[str]

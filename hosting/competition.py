@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def dates(self) -> str:
-        """Both phases in words."""
+        """The dates of both phases in words."""
         public = self.days["public"]
         end = self.days["private"].last
         return f"public phase from {public.first} to {public.last}, private phase to {end}"

@@ -91,7 +91,8 @@ def _require_leading_zeros(
     without_zeros = numbers.str.lstrip("0")
     is_repeated = without_zeros.duplicated(keep=False)
     if is_repeated.any():
-        # Both spellings of the first such number, in the order of the file.
+        # Take the first number that occurs in two spellings, and show both, in the order of the
+        # file.
         first = without_zeros[is_repeated].iloc[0]
         spellings = numbers[without_zeros == first]
         _refuse(source, column, ids, spellings, "has dropped zeros before some numbers")

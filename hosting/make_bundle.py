@@ -44,7 +44,7 @@ from tqdm import tqdm
 # Smallest length of a seed, in characters. The generator of simulated answers is public: whoever
 # guesses the seed can compute all answers.
 _MIN_SEED = 16
-# Length of a competition, unless --end says otherwise.
+# Default length of a competition in weeks; --end can set another end.
 _WEEKS = 12
 
 

@@ -294,7 +294,7 @@ def _set_students_aside(
             is_target = draw_targets(masked["UserId"].to_numpy(), rng)
             masked = masked.assign(**{f"{schema.IS_TARGET}_{mask}": is_target.astype(np.int8)})
         tables[f"{layout.TEST_DIR.name}/{TASK_4.answers_name(phase)}"] = masked
-        # Every mask has as many targets as the first one.
+        # All masks have the same number of targets: count those of the first mask.
         n_targets = masked[f"{schema.IS_TARGET}_0"].sum()
         notes.append(
             f"task 4, {phase}: {n_examined:,} students with {len(masked):,} answers, of which "

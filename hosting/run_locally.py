@@ -533,8 +533,8 @@ def _leaderboard_row(attempt: Attempt, record: dict[str, Any]) -> dict[str, Any]
 def _read_records(folder: Path, bundle_digest: str) -> Records:
     """Return what earlier runs have scored with the bundle that has this digest.
 
-    Failures are left out, because they may be due to a busy machine, and so are scores without the
-    page that explains them.
+    Failures are left out, because a busy machine may have caused them. Scores without the page that
+    explains them are left out too.
     """
     path = folder / RECORDS_NAME
     lines = path.read_bytes().splitlines() if path.is_file() else []

@@ -15,7 +15,7 @@ class SilentBar:
         return iter(self._iterable)
 
     def __enter__(self) -> "SilentBar":
-        """Return this bar, since tqdm's bar is a context manager."""
+        """Return this bar: like tqdm's bar, it can be used in a `with` statement."""
         return self
 
     def __exit__(self, *_: object) -> None:
