@@ -32,7 +32,7 @@ TOOLS = {
     "chemist": "flask", "physicist": "prism", "composer": "piano", "writer": "pen",
     "engineer": "ruler", "judge": "gavel",
 }  # fmt: skip
-# Some months are enough.
+# Months of the birthdays; a sample need not have all twelve.
 MONTHS = ("january", "february", "march", "may", "june", "july", "august", "october", "november")
 SYLLABLES = ("al", "ber", "cor", "den", "fi", "gus", "han", "ila", "jor", "ka", "lin", "mo", "ra")
 # Wordings of a query, by the fact that fills the gap. A query that asks for the "country of study"

@@ -270,14 +270,14 @@ def choose_candidates(score: FloatArray, closeness: FloatArray) -> pd.DataFrame:
     keys = np.unique(np.concatenate([similar_keys, close_keys], axis=1))
     user = keys // n_items
     item = keys % n_items
-    # Not 0, since scores are divided by it.
+    # Scores are divided by the best score, so it must not be 0.
     best_score = np.maximum(score.max(axis=1), np.finfo(float).tiny)
     table = pd.DataFrame({"test_row": user, "item": item, "score": score[user, item]})
     table["rank"] = all_ranks[user, item]
     table["share"] = table["score"] / best_score[user]
     table["closeness"] = closeness[user, item]
-    # If a user has few similar items, items with zeros are among those with the largest values.
-    # They are no candidates.
+    # If a user has few similar items, some of the largest values are 0. Items with the value 0 are
+    # no candidates.
     is_candidate = (table["score"] > 0) | (table["closeness"] > 0)
     return table[is_candidate]
 

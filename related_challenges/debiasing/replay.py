@@ -144,7 +144,10 @@ def score_submission(submission: Submission, answers: pd.DataFrame) -> Scored:
 
 
 def rank_teams(scored: Sequence[Scored]) -> list[Scored]:
-    """Return each team's submission of highest full score, best first; at ties the earlier one."""
+    """Return the best submission of each team by full score, the best team first.
+
+    If two submissions have the same score, the earlier one counts.
+    """
     ordered = sorted(scored, key=lambda each: (-each.full, each.submission.time))
     best_of_team: dict[str, Scored] = {}
     for each in ordered:

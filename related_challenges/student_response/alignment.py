@@ -369,7 +369,7 @@ class Matches:
         features = {}
         for n, name in ((2, "word pairs"), (3, "word triples")):
             counts, _ = count_terms(word_ngrams(words, n) for words in self._words.words)
-            # An n-gram that one text has twice and the other once is shared once.
+            # If one text has an n-gram twice and the other text has it once, it is shared once.
             n_shared = counts[pair_answer].minimum(counts[pair_reference]).sum(axis=1)
             n_ngrams = np.maximum(counts.sum(axis=1), 1)
             features[f"recall of {name}"] = n_shared / n_ngrams[pair_reference]

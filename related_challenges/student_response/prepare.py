@@ -140,7 +140,7 @@ def cohen_kappa(first: "pd.Series[str]", second: "pd.Series[str]") -> float:
     other_shares = second.value_counts(normalize=True)
     by_chance = float(shares.mul(other_shares, fill_value=0).sum())
     if by_chance == 1:
-        # Both annotators have chosen a single label, the same one.
+        # Both annotators gave all answers the same label, for which the formula is 0 / 0.
         return 1.0
     return (agreement - by_chance) / (1 - by_chance)
 
