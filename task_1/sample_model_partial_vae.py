@@ -162,7 +162,7 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
     if RANK == 0:
         n_shown = n_steps * batch_size / n_students * len(answer)
         progress.announce(n_shown / ANSWERS_PER_SECOND)
-    # Only the first process shows a progress bar. None shows it if the output is a terminal.
+    # Only the first process shows a progress bar. The value None shows it on a terminal only.
     disable_bar = True if RANK > 0 else None
     with progress.steps(n_steps, "training", log, disable=disable_bar) as (steps, show):
         for _ in steps:

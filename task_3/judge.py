@@ -161,7 +161,7 @@ def draw_pairs(
         Two rankings, the rank by QuestionId: only pairs on which they disagree are drawn. Without
         rankings, all pairs may be drawn.
     n_pairs
-        How many pairs to draw. If there are not so many, all of them are returned.
+        How many pairs to draw. If there are fewer pairs, all of them are returned.
     seed
         Seed of the random numbers.
 
@@ -207,7 +207,7 @@ class Card:
     # Share of right answers, and its correlation with ability; NaN if they are unknown.
     rate: float
     discrimination: float
-    # Which options the students chose; None with an image, and without answers.
+    # A chart of the options that students chose; None if there is an image, or without answers.
     chart: Html | None
     # Whether bars of the chart are grey, because they rest on few answers.
     has_grey_bars: bool

@@ -39,8 +39,8 @@ def main() -> None:
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `data`, the answers; `question`, the QuestionIds to rank. Out: `quality` of each of them.
     # The highest quality ranks first, NaN ranks last.
-    # The mean confidence in each question of `data.questions`. Means of few answers are shrunk
-    # towards the mean of all questions.
+    # Compute the mean confidence in each question of `data.questions`. The fewer answers a question
+    # has, the more its mean is shrunk towards the mean of all questions.
     confidence = shrink(FEATURES["mean_confidence"], data)
     # Take the questions to rank: all are rows of `data.questions`, which is sorted by QuestionId.
     quality = confidence[np.searchsorted(data.questions.index, question)]

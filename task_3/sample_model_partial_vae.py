@@ -153,7 +153,7 @@ def main() -> None:
     with progress.steps(N_STEPS, "training") as (steps, show):
         for _ in steps:
             batch = torch.randperm(len(table))[:BATCH_SIZE]
-            # Without class 0, "no answer", questions without an answer are all 0.
+            # Drop class 0, "no answer": a question without an answer then has zeros only.
             x = functional.one_hot(torch.from_numpy(table)[batch], 1 + n_options)[:, :, 1:].float()
             # The encoder sees all answers of every second student, and a random share of the
             # answers of the other students.
@@ -172,7 +172,8 @@ def main() -> None:
             schedule.step()
             show(loss=loss.item())
 
-    # The expected information: the entropy of the mean probabilities minus the mean entropy.
+    # The expected information of an answer is the entropy of the mean probabilities, minus the mean
+    # entropy of the probabilities.
     with torch.no_grad():
         probability = model.decode(torch.randn(N_DRAWS, options.dimensions)).exp()
     gain = (entr(probability.mean(dim=0)) - entr(probability).mean(dim=0)).sum(dim=1).numpy()

@@ -46,7 +46,7 @@ def main() -> None:
     for name in options.features:
         feature = FEATURES[name]
         # `shrink` computes the feature of all questions in `data`. `feature.better` is -1 if low
-        # values are better, so that now high values are.
+        # values are better: multiply by it, so that high values are better for every feature.
         value = pd.Series(feature.better * shrink(feature, data))
         # The best question gets rank 1, equal questions share their mean rank, NaN ranks last.
         ranks.append(value.rank(ascending=False, na_option="bottom"))

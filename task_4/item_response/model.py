@@ -208,8 +208,8 @@ class StudentPosterior:
     def _hidden_probability(self, answered_mask: BoolArray) -> FloatArray:
         """Return the probability that a student has answered a question outside the mask.
 
-        The shape is (S, Q). Questions in the mask get 0, and so do those whose probability is at
-        most `_MIN_PROBABILITY`.
+        The shape is (S, Q). Questions in the mask get 0. Probabilities up to `_MIN_PROBABILITY` are
+        replaced by 0 too.
         """
         p_answered = answered_mask.astype(np.float32) @ self.model.completion
         p_hidden = np.where(answered_mask, 0, p_answered)

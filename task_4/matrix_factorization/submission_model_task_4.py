@@ -22,7 +22,7 @@ class Submission:
         # Which questions could be asked before the first round, shape (students, questions). None
         # until the evaluator passes `can_query`, to `select_questions` or `update_model`.
         self.askable: BoolArray | None = None
-        # Which answers have been revealed, in the same shape.
+        # Which answers have been revealed, shape (students, questions).
         self.revealed: BoolArray | None = None
 
     def select_questions(
