@@ -115,5 +115,5 @@ class _Comparison:
         settings = Settings(
             choice.n_dimensions, choice.guessing, seed=0, n_steps=None, log_event=ignore_event
         )
-        posterior, _ = fit_posterior(answers.take(~is_held_out), settings, shows_progress=False)
+        posterior, _ = fit_posterior(answers.take(~is_held_out), settings, is_trial=True)
         return outcome_losses(posterior, answers.take(is_held_out))

@@ -110,23 +110,24 @@ def fit_posterior(
     settings: Settings,
     start: Posterior | None = None,
     *,
-    shows_progress: bool = True,
+    is_trial: bool = False,
 ) -> tuple[Posterior, list[HeldOutScore]]:
     """Fit the model; return the posterior, and the score after each step.
 
     If a posterior `start` is given, the fit continues from this posterior, which must have been
     fitted to some of these answers with the same settings. Only fits of right and wrong answers can
     continue from another fit. Shows a progress bar on a terminal, unless it continues from `start`
-    or `shows_progress` is False.
+    or is a trial.
 
     Control-C ends the fit early, with the state after the last complete step. If no step is
-    complete, Control-C stops the program.
+    complete, or if the fit is a trial, Control-C stops the program.
     """
     rng = np.random.default_rng(settings.seed)
     numbered = in_threads(number_ids, [answers.student, answers.question])
     (student_ids, student), (question_ids, question) = numbered
     student_order = rng.permutation(len(student_ids))
-    plan = _make_plan(answers, settings, shows_progress=shows_progress and start is None)
+    shows_progress = start is None and not is_trial
+    plan = _make_plan(answers, settings, shows_progress=shows_progress, is_trial=is_trial)
     is_held_out = rng.random(len(student), np.float32) < plan.held_out_share
     held_out = answers.take(is_held_out)
     data = _sort(answers, student, question, ~is_held_out, student_ids, question_ids)
@@ -353,9 +354,13 @@ class _Plan:
     # Whether one more step learns from the held-out answers too.
     learns_from_held_out: bool
     shows_progress: bool
+    # Whether the fit only tries settings, so that nobody needs it if the user interrupts it.
+    is_trial: bool
 
 
-def _make_plan(answers: Answers, settings: Settings, *, shows_progress: bool) -> _Plan:
+def _make_plan(
+    answers: Answers, settings: Settings, *, shows_progress: bool, is_trial: bool
+) -> _Plan:
     """Choose the settings of the steps, depending on the number of answers and on contexts."""
     n_answers = len(answers.student)
     share = min(_HELD_OUT_SHARE, _MAX_HELD_OUT / n_answers)
@@ -370,6 +375,7 @@ def _make_plan(answers: Answers, settings: Settings, *, shows_progress: bool) ->
         uses_momentum=uses_momentum,
         learns_from_held_out=stops_early and share >= _SHARE_WORTH_A_STEP,
         shows_progress=shows_progress,
+        is_trial=is_trial,
     )
 
 
@@ -417,7 +423,7 @@ def _run_steps(
                 all_used = np.ones_like(observations.is_used)
                 state = run_step(replace(observations, is_used=all_used), state)
         except KeyboardInterrupt:
-            if n_done == 0:
+            if n_done == 0 or plan.is_trial:
                 raise
             progress.stop_early(bar, f"going on with the model after step {n_done}")
     return state, history

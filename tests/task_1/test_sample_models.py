@@ -365,14 +365,15 @@ def test_flags_and_answers_that_are_not_valid_are_refused_in_one_line(
 
 
 # Code that runs the script and flags in `argv` and interrupts the script, as Control-C does, in
-# this step of its progress bar.
+# this step of its progress bar. Fits that only try settings have bars that are disabled.
 INTERRUPTED = """
 import runpy, signal, sys, tqdm
 update, calls = tqdm.tqdm.update, []
 def update_and_stop(bar, *n):
-    calls.append(1)
-    if len(calls) == {step}:
-        signal.raise_signal(signal.SIGINT)
+    if not bar.disable:
+        calls.append(1)
+        if len(calls) == {step}:
+            signal.raise_signal(signal.SIGINT)
     return update(bar, *n)
 tqdm.tqdm.update = update_and_stop
 sys.argv = {argv}

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from common.arrays import BoolArray, FloatArray, IntArray
 from common.item_response import (
@@ -9,6 +10,7 @@ from common.item_response import (
     DEFAULT_GUESSING,
     ItemResponse,
     ItemResponseOptions,
+    fitting,
 )
 
 import numpy as np
@@ -136,3 +138,21 @@ def test_options_take_the_settings_of_another_fit(open_answers: Drawn) -> None:
 
     assert settings(like_other) == settings(other) == (3, 0.05, False)
     assert (like_other.discrimination_ == other.discrimination_).all()
+
+
+def test_control_c_while_settings_are_chosen_ends_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A fit that only tries settings is of no use to the user, so it is not kept."""
+    calls = []
+    run_step = fitting.run_step
+
+    def interrupt_third_step(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return run_step(*arguments)
+
+    monkeypatch.setattr(fitting, "run_step", interrupt_third_step)
+    with pytest.raises(KeyboardInterrupt):
+        draw(guessing=0.2).fit()
