@@ -87,10 +87,10 @@ def ending_of(tasks: str) -> str:
 
 
 def is_input(path: Path) -> bool:
-    """Return whether a path lies in a folder of the kit, or of a related challenge, for inputs.
+    """Return whether a path lies in a folder of inputs, in the kit or in a related challenge.
 
-    These are the folder submission_templates, and in a folder data those of training and test data,
-    metadata and images.
+    Folders of inputs are submission_templates, and the folders of training data, test data,
+    metadata and images inside a folder called data.
     """
     real_path = Path(os.path.realpath(path))
     if not real_path.is_relative_to(ROOT):

@@ -195,7 +195,7 @@ def _read_column(path: Path, cells: pd.Series, column: Column) -> Array:
 
 
 def _require_sum(path: Path, names: Sequence[str], value: FloatArray) -> None:
-    """Raise `InputError` unless the probabilities of each row sum to 1, if there are several."""
+    """Raise `InputError` unless each row sums to 1; a single column of probabilities need not."""
     total = value.sum(axis=1, dtype=np.float64)
     wrong = np.abs(total - 1) > _SUM_TOLERANCE
     if len(names) > 1 and wrong.any():

@@ -129,7 +129,11 @@ class Task:
         return tuple(name for name in (self.template, self.local_template) if name is not None)
 
     def train_path(self, phase: str) -> Path:
-        """Return the path of the training answers for a phase, or else for the local split."""
+        """Return the path of the training answers.
+
+        Both phases of the challenge have the same training answers. For any other `phase`, the
+        answers are those of the local split.
+        """
         if phase in layout.PHASES:
             return layout.TRAIN_DIR / self.data.train
         return layout.TEST_INPUT_DIR / self.local_train

@@ -712,7 +712,7 @@ def write_tree(
     # Check both settings now: at full size, the second simulation begins only after minutes.
     for setting in (chosen.tasks_1_2, chosen.tasks_3_4):
         simulation.require_room(setting.n_questions, n_misconceptions)
-    # For each group of tasks, the expected accuracies that no model exceeds.
+    # For each pair of tasks, the highest accuracies that a model can be expected to reach.
     limits = {}
     with tqdm(total=N_STEPS, unit="file", disable=None, desc="simulate") as bar:
 

@@ -374,10 +374,11 @@ def _draw_class_sittings(
     # wanted number of answers needs.
     n_tried = np.ceil(n_wanted * 1.25 / QUIZ_LENGTH).astype(np.int64) + 1
     student = np.repeat(np.arange(len(n_wanted)), n_tried)
-    # Positions that the student goes ahead in the list: 2 or 3 leave out one or two quizzes.
+    # How far the student moves in the list from one quiz to the next. A step of 1 takes the next
+    # quiz; a step of 2 leaves out one quiz, a step of 3 two quizzes.
     steps = 1 + (rng.random(len(student)) < 0.15) + (rng.random(len(student)) < 0.05)
-    # The sum of the steps runs on from student to student. Subtract the sum at the student's first
-    # row: the difference is the index in the list, which begins at 0 for each student.
+    # `np.cumsum` adds the steps of all students. Without the sum at the student's first row, what
+    # remains is the student's own index in the list, which begins at 0.
     sum_of_steps = np.cumsum(steps)
     index_in_list = sum_of_steps - sum_of_steps[_first_row_of_group(student)]
     is_listed = index_in_list < lists.n_listed[cohort[student]]
@@ -871,8 +872,8 @@ def draw_choices(
     asks_confidence = rng.random(len(sitting_effect), np.float32) < 0.1
     option = np.empty(n, np.int8)
     confidence = np.empty(n, np.int8)
-    # Sums over answers: the probability that the best prediction of right or wrong is correct, and
-    # the same for the best prediction of the option.
+    # The best prediction of an answer is the most probable outcome. These sums over answers hold
+    # the probability that it comes true: for right or wrong, and for the option.
     best_right_sum = 0.0
     best_option_sum = 0.0
     for start in range(0, n, CHUNK):

@@ -225,7 +225,7 @@ def _write_origin(data_dir: Path, folder: Path, name: str) -> None:
     origin = provenance.origin_of(data_dir / name)
     if origin is Origin.SIMULATED:
         marker = fingerprints.read_marker(data_dir) or {}
-        # The page also says how good a score can be.
+        # The pages of scores show this accuracy, the best that can be expected of a model.
         own_marker = {
             "best_expected_accuracy": marker.get("best_expected_accuracy"),
             "files": {name: fingerprints.fingerprint(folder / name)},

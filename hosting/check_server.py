@@ -47,7 +47,7 @@ _FILES = {
     "scoring_program": Item("the scoring program", is_secret=False),
     "input_data": Item("the public data that entries read", is_secret=False),
 }
-# Pages of a submission, by the platform's names.
+# Pages on a submission. The keys are the names that the platform gives these pages.
 _SUBMISSION_PAGES = {
     "get_details": Item("what was submitted", is_secret=True),
     "get_detail_result": Item("page of a score", is_secret=False),

@@ -114,9 +114,9 @@ class Pairs:
     no entry: two options of one question, or of questions that few students got wrong together.
     """
 
-    # The residual of an option is 1 if the student chose the option, else 0, minus the probability
-    # of the option. `covariance` is the product of both options' residuals, summed over the
-    # students who got both questions wrong.
+    # A student's residual of an option is 1 minus the probability of the option if the student
+    # chose it, otherwise 0 minus this probability. `covariance` sums, over the students who got
+    # both questions wrong, the product of the residuals of the two options.
     covariance: sparse.csr_array
     # The variance of `covariance` if the two choices are independent, plus EXTRA_VARIANCE.
     variance: sparse.csr_array

@@ -55,7 +55,8 @@ _CHALLENGE_LENGTH = 10
 _COMPARED = (5, _CHALLENGE_LENGTH)
 # Longest name of a strategy in the tables on the terminal.
 _NAME_WIDTH = 24
-# Title of each table of scores: the column of `strategy_games.score` that it shows.
+# A table is printed for each measure. The keys are the titles of the tables, the values columns
+# of `strategy_games.score`.
 _MEASURES = {"Accuracy": "accuracy", "AUC": "auc", "Log loss": "log_loss"}
 
 

@@ -249,8 +249,8 @@ def predict_template(
 ) -> FloatArray:
     """Let every command learn from all training answers and predict the template.
 
-    The records of files that this process writes later name the files that the commands have read
-    and the code that they have run.
+    Afterwards this process may write files. Their records name what the commands have read and the
+    code that they have run.
 
     Returns
     -------

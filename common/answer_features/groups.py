@@ -309,10 +309,9 @@ def order(asked: Asked) -> Columns:
 
     Each of these four neighbours has two columns. The first, such as before_1, is the residual of
     the neighbour (`Known.residual`), which is high if a right answer was not expected. The second,
-    such as before_1_option, stands for the position that the student chose in the neighbour. The
-    column holds the rank of the option that the question asked has at this position: 0 for the
-    right option, 1 for the most popular wrong one, and so on. Known answers of the same minute
-    count as later.
+    such as before_1_option, is a rank. If the student chose the third option in the neighbour, it
+    is the rank of the third option of the question asked: 0 for the right option, 1 for the most
+    popular wrong one, and so on. Known answers of the same minute count as later.
     """
     known = asked.known
     asked_moment, known_moment, by_time = _sort_known_by_moment(asked)

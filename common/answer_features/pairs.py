@@ -94,7 +94,7 @@ class Pairs:
 
         ``moments("student", "quiz")``, for instance, sorts pairs by student and quiz, and within a
         student's quiz by minute. A moment is `combined_number(*names)` · `MINUTES_PER_NUMBER` +
-        minute, int64, where minutes count from the first date. The result is -1 where the combined
+        minute, int64. Minutes count from the first date. The moment of a pair is -1 if the combined
         number or the date is unknown.
         """
         assert self.circumstances is not None

@@ -30,10 +30,10 @@ class Outcomes:
     # Fingerprint of the answers, made from pairs and true values. Only outcomes with the same
     # fingerprint can be compared.
     answers: str
-    # Number of answers in each part and unit, shape (parts, units). The parts are experts (task 3),
-    # masks (task 4) or folds (cross-validation); other scores have one part. A bootstrap resamples
-    # the units. In task 3 the units are pairs of questions, otherwise students by increasing
-    # UserId.
+    # Number of answers in each part and unit, shape (parts, units).
+    # A part is an expert in task 3, a mask in task 4, a fold in cross-validation; other scores have
+    # a single part. A unit is a pair of questions in task 3, otherwise a student. A bootstrap
+    # resamples units. Students are ordered by UserId.
     counts: npt.NDArray[np.int64]
     # Whether each answer was predicted right, shape (answers,). The answers are ordered by part,
     # within a part by unit, and within a unit by question.

@@ -27,7 +27,7 @@ MISSING = {"ignored": "which do not count", "disagrees": "which count as disagre
 # Judgements are 1 (left is better) and 2 (right is better). This value stands for an empty
 # judgement that counts as disagreement: it agrees with no ranking.
 _NEITHER = 3
-# The page's title for the sentence about the score that random rankings reach.
+# On the page, the title of the sentence that says which score random rankings reach.
 LUCK = "Read it with care"
 
 
@@ -272,7 +272,11 @@ class Rival:
 
 
 def compare_rivals(matched: Matched, ranks: Mapping[str, pd.Series]) -> list[Rival]:
-    """Compare further rankings, the rank by QuestionId, with the scored one."""
+    """Compare each of several other rankings with the scored ranking.
+
+    `ranks` holds the other rankings by name. A ranking is a Series of ranks, with QuestionId as
+    index.
+    """
     rivals = []
     for name, rank in ranks.items():
         agrees = agreement(matched.judgements, rank)

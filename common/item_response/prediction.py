@@ -116,8 +116,8 @@ class LogitParts:
     # Posterior mean and variance of slopes · ability + intercept.
     mean: FloatArray
     variance: FloatArray
-    # Posterior mean and variance of the effect of the context: an effect that belongs to the
-    # student (the sum over all levels) plus an effect that all students share in the context.
+    # Posterior mean and variance of the effect of the context. It is the sum of the student's own
+    # effects on all levels, and of the effect that all students share in the context.
     effect: FloatArray
     effect_variance: FloatArray
     # Posterior mean of the effect that belongs to the student alone.

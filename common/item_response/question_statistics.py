@@ -263,9 +263,10 @@ class QuestionStatistics:
     def local_dependence(self, min_students: int = 100) -> pd.DataFrame:
         """Test whether answers to two questions agree more than the abilities explain.
 
-        The statistic is Yen's Q3, the correlation of the residuals of two questions over the
-        students who answered both, with each answer left out of the ability that it is compared
-        with. The correlation that the shared ability leaves in such residuals is subtracted.
+        The statistic is Yen's Q3: the correlation of the residuals of two questions, over the
+        students who answered both. The residual of an answer is taken from what the student's
+        other answers predict. Such residuals are correlated even without dependence, because they
+        share the ability; this part of the correlation is subtracted.
 
         Parameters
         ----------

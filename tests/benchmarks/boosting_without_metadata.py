@@ -75,7 +75,7 @@ def read_sat12(task: int) -> pd.DataFrame:
 
 
 def write_no_metadata(_folder: Path) -> None:
-    """Write no metadata, where `score` writes those of the real answers."""
+    """Write nothing: `score` calls this function to write metadata, and here there are none."""
 
 
 def score_models(answers: pd.DataFrame, task: int, seed: int) -> list[list[float]]:

@@ -554,7 +554,7 @@ def test_a_fault_is_told_in_one_line_and_nothing_is_written(
 
 @pytest.mark.parametrize("with_column", [False, True])
 def test_questions_may_have_two_to_eight_options(tmp_path: Path, with_column: bool) -> None:
-    """Without the column, every question has as many options as the highest option seen."""
+    """Without the column, every question counts as having 8 options, the highest in any answer."""
     answers = mixed_options.simulate(30, 21).drop(columns="IsCorrect")
     if not with_column:
         answers = answers.drop(columns="NumberOfOptions")

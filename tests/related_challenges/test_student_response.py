@@ -120,7 +120,7 @@ def test_test_answers_that_contradict_their_test_set_are_refused(
 class LabelledQuestions:
     """24 questions with one labelled answer each."""
 
-    # The folder of the questions, beside a file of three folds with eight answers each.
+    # The folder of the questions. Beside it lies folds.csv, with three folds of eight answers each.
     folder: Path
     # The codes of the labels. In arrays of labels, -1 means that a label is unknown.
     label: np.ndarray

@@ -250,7 +250,7 @@ def test_the_subjects_of_a_group_are_those_of_most_questions_and_may_hold_a_comm
     assert group.common_subjects == ["Area, volume"]
 
 
-def test_a_few_rare_choices_are_no_evidence() -> None:
+def test_a_few_rare_choices_are_no_evidence_of_a_misconception() -> None:
     """Three students get two questions wrong, and all choose an option with probability 0.05."""
     wrong = WrongAnswers(
         student=np.array([0, 0, 1, 1, 2, 2], np.int32),

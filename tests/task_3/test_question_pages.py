@@ -239,9 +239,9 @@ def test_features_are_compared_with_all_questions(
     rows_by_question: dict[int, int],
     name: str,
 ) -> None:
-    """A page shows a feature's value, its shrunk value, and the share of questions that are worse.
+    """A page shows a feature's value, its shrunk value, and which share of all questions is worse.
 
-    Half of the other questions with the same value count as worse.
+    Of the other questions with the same value, one half counts as worse.
     """
     feature = qf.FEATURES[name]
     raw = feature.values(feature.relevant_answers(data))

@@ -174,8 +174,10 @@ def test_a_zip_by_hand_of_all_students_is_scored_by_a_phase(kit: Path, evaluate:
     assert ", made by `python task_4/numpy/train_model.py` on 20" in scored.output
 
 
-def test_weights_of_two_packages_bring_the_students_of_both(kit: Path, tmp_path: Path) -> None:
-    """One of the two packages has learned from students who are examined here."""
+def test_weights_of_two_packages_have_learned_from_the_students_of_both(
+    kit: Path, tmp_path: Path
+) -> None:
+    """The evaluation is refused: one of the two packages has learned from its students."""
     package = Path(shutil.copytree(kit / "task_4/numpy", kit / "task_4/mine"))
     succeeds([package / "train_model.py"], kit=kit)
     # The file of the local split comes from task_4/numpy, the other one from task_4/mine.

@@ -109,9 +109,9 @@ _BY_ARGUMENT = (
     _refuse_if("ioctl", 16, 29, 1, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR),  # sets flags of a file
     _refuse_if("fcntl", 72, 25, 1, _F_SET_RW_HINT, _F_SET_FILE_RW_HINT),  # sets a hint of a file
 )
-# A choice of processors for a thread or process other than the calling thread does nothing.
-# Refusing it would end an entry: OpenMP with OMP_PROC_BIND makes this call for each thread that it
-# starts, and stops the program at an error.
+# sched_setaffinity(2) chooses the processors of a thread. The calling thread may choose its own.
+# For any other thread, the call returns success and changes nothing. It must not fail: OpenMP with
+# OMP_PROC_BIND makes this call for each thread that it starts, and stops the program at an error.
 _AFFINITY = Rule("sched_setaffinity", 203, 122, Action.ALLOW, 0, (_SELF,), otherwise=Action.PRETEND)
 # Without a root of its own, an entry could reach local sockets of other programs by their paths. So
 # the entry may open no socket. socketpair(2) stays allowed: its two sockets reach only each other.

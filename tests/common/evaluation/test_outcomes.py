@@ -89,7 +89,7 @@ def test_other_predictions_have_the_same_key() -> None:
 
 
 def test_other_students_questions_truths_or_folds_have_other_keys() -> None:
-    """Each fold of the answers is scored by itself."""
+    """Only outcomes of the same answers, in the same folds, have the same key."""
     answers = draw_answers(0)
     part = (np.arange(200) % 2).astype(np.int8)
     versions = {

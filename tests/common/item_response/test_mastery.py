@@ -34,7 +34,7 @@ class Planted:
         )
 
     def true_share(self, table: pd.DataFrame) -> np.ndarray:
-        """Return the true share of the subject's questions for each row of a table of mastery."""
+        """Return the planted share of right answers for each row of a table of mastery."""
         shares = []
         for row in table.itertuples():
             has_subject = self.subject[:, row.level] == row.subject
