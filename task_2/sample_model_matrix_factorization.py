@@ -299,7 +299,7 @@ def main() -> None:
     for rank_of_yes in range(most_decisions):
         template_decision = most_decisions * template_question + rank_of_yes
         p_yes = expit(compute_logits(students, decisions, template_student, template_decision))
-        # All that is left goes to the last option that the question has.
+        # The last option that the question has gets the remaining probability.
         p_yes[n_decisions[template_question] <= rank_of_yes] = 1
         p_rank[:, rank_of_yes] = p_no * p_yes
         p_no *= 1 - p_yes

@@ -215,7 +215,7 @@ def ask(
     model = bank.model.pad_questions(width)
     posterior = bank.module.StudentPosterior(model, np.pad(state.can_query, padding))
 
-    # What `_describe_step` returns after each number of questions.
+    # The result of `_describe_step` after each number of questions.
     steps: list[dict[str, FloatArray]] = []
     sessions: dict[int, Session] = {}
     question = np.full(n_students, -1)
@@ -290,7 +290,7 @@ def _describe_session(
     probability
         P(right) of all columns for this student.
     steps
-        What `_describe_step` returned after each number of questions, for all students.
+        The result of `_describe_step` after each number of questions, for all students.
     row
         The row of the student.
     """

@@ -14,7 +14,7 @@ COLUMNS = 80
 
 @dataclass(frozen=True)
 class Shown:
-    """What a program has shown on a terminal."""
+    """The lines that a program has shown on a terminal, and its exit code."""
 
     exit_code: int
     # The lines that stay on the screen. A progress bar is written over itself: only its last text

@@ -62,7 +62,7 @@ class AfterGuide:
     """A kit in which all commands of the guide were run in its order."""
 
     kit: Path
-    # What each command has printed. The keys are the words after `python`.
+    # The output of each command. The keys are the words after `python`.
     printed: dict[str, str]
 
     def score(self, task: int, phase: str, model: str) -> float:

@@ -178,8 +178,8 @@ def further_pairs_row(n: int, share: float) -> str:
     advised = sorted((number, p) for number, p in zip(n_further, p_count, strict=True) if number)
     weights = np.cumsum([p for _, p in advised])
     median, _ = advised[int(np.searchsorted(weights, weights[-1] / 2))]
-    told = f"{p_at_once:.2f} | {median} | {p_better + p_worse:.2f} | {p_worse:.3f}"
-    return f"| {share} | {n} | {told} |"
+    power = f"{p_at_once:.2f} | {median} | {p_better + p_worse:.2f} | {p_worse:.3f}"
+    return f"| {share} | {n} | {power} |"
 
 
 def tell_apart(count: int, n: int, further: int, share: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Bundles are read and zips unpacked; a fault is told in one line, and nothing is unpacked."""
+"""Bundles are read and zips unpacked; a fault is named in one line, and nothing is unpacked."""
 
 import shutil
 import zipfile

@@ -70,7 +70,7 @@ def to_csv(rows: Sequence[Row]) -> str:
 
 @dataclass(frozen=True)
 class Made:
-    """What `make_data_folder` makes of a file of answers."""
+    """The result of `make_data_folder` for a file of answers."""
 
     # The folder of the files.
     data: Path

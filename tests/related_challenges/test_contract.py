@@ -268,7 +268,7 @@ class ScoredModel:
     kit: Path
     # The folder of the submission and of the scores.
     folder: Path
-    # What the evaluation prints.
+    # The lines that the evaluation prints.
     printed: str
 
     @property

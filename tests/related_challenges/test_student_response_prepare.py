@@ -420,7 +420,7 @@ def test_released_answers_are_prepared_already_but_for_one_question(
 
 
 def test_a_share_of_the_released_questions_is_held_out(prepared_beetle: Prepared) -> None:
-    """Of the 46 remaining questions, 16 % are held out, which are 7."""
+    """46 questions remain; 16 % of them, which are 7, are held out."""
     train, _, unseen_questions = prepare.FOLDERS
     assert len(list((prepared_beetle.folder / train).glob("*.xml"))) == 39
     assert len(list((prepared_beetle.folder / unseen_questions).glob("*.xml"))) == 7

@@ -397,8 +397,8 @@ def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -
     consequence = "predicting with what has been learned so far"
     if "item_response" in script:
         consequence = f"going on with the model after step {step}"
-    told = [line for line in shown.lines if "interrupted: " in line]
-    assert told == [f"interrupted: {consequence}"]
+    interrupted = [line for line in shown.lines if "interrupted: " in line]
+    assert interrupted == [f"interrupted: {consequence}"]
     assert any("stopped early" in line and "100%" not in line for line in shown.lines)
     assert json.loads(log.read_text().splitlines()[-1])["step"] == step
 

@@ -301,7 +301,7 @@ SCARCE_ANSWERS = {
 def test_scarce_answers_cause_no_warning_and_unanswered_questions_get_nan(
     name: str, rows: list[tuple[int, int, int]]
 ) -> None:
-    """Of the questions 0 to 4, nobody has answered question 4."""
+    """The questions are 0 to 4, and nobody has answered question 4."""
     data = qf.number_answers(make_answers(rows), np.arange(5))
     data = having(data, Confidence=np.float32(np.nan), GroupId=-1, QuizId=0)
     data.questions["n_subjects"] = 4.0

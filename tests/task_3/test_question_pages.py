@@ -241,7 +241,7 @@ def test_features_are_compared_with_all_questions(
 ) -> None:
     """A page shows a feature's value, its shrunk value, and which share of all questions is worse.
 
-    Of the other questions with the same value, one half counts as worse.
+    One half of the other questions with the same value counts as worse.
     """
     feature = qf.FEATURES[name]
     raw = feature.values(feature.relevant_answers(data))

@@ -462,7 +462,7 @@ def test_exposure_use_of_the_bank_length_and_overlap_by_hand(scores_by_hand: pd.
     """One test consists of questions 0 and 1, and the other test of question 0."""
     # Both students are asked question 0.
     assert scores_by_hand.exposure.tolist() == [0, 1, 1]
-    # Of the five questions, none is used at first, then one, and then two.
+    # There are five questions: none is used at first, then one, and then two.
     assert scores_by_hand.bank.tolist() == [0, 0.2, 0.4]
     assert scores_by_hand.length.tolist() == [0, 1, 1.5]
     # The overlap is the number of questions that two tests share, divided by their mean length.

@@ -295,7 +295,7 @@ def test_probabilities_of_an_entry_are_written_and_scored(
 
 @dataclass(frozen=True)
 class OddEvaluation:
-    """The evaluation of an entry with faults that its user should be told."""
+    """The evaluation of an entry with faults that its user should learn about."""
 
     output: str
     page: Page
@@ -825,7 +825,7 @@ def test_select_feature_is_select_questions_in_the_template() -> None:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training has printed, and the package that it has left."""
+    """The output of a training, and the package that it has written."""
 
     output: str
     # The contents of the files of weights.

@@ -196,7 +196,7 @@ def predicted(tmp_path_factory: pytest.TempPathFactory) -> tuple[PairFacts, pd.D
 
 
 class Group(NamedTuple):
-    """What is known about the predictions of a group of pairs."""
+    """The known facts about the predictions of a group of pairs."""
 
     n_students: int
     # Each of these pairs is repeated `N_REPEATS` times.

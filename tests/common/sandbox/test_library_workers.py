@@ -99,7 +99,7 @@ MACHINE |= {"devices", "driver", "modules"}
 
 @dataclass(frozen=True)
 class Proc:
-    """What a child process of an isolated entry finds in /proc."""
+    """The content of /proc as a child process of an isolated entry sees it."""
 
     # The ids of the entry's process and of the child.
     own_processes: set[int]
