@@ -6,7 +6,8 @@ with the same number in all rows of a question. Without this column,
 - a file with AnswerId, as the challenge's files have it, is about questions with four options;
 - in any other file, all questions have as many options as the highest option that the file names.
 
-A template names no options: without the column, its questions have four.
+A template names no options: without the column, its questions have four. A file of true answers
+counts as having at least four, since perhaps nobody has chosen the highest option.
 Answers in memory have the column NumberOfOptions too, unless all questions have four options.
 """
 
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from common import reading, schema
-from common.arrays import IntArray
+from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 from common.schema import Column
 
@@ -25,7 +26,7 @@ import pandas as pd
 
 _NAME = schema.NUMBER_OF_OPTIONS.name
 _OPTION_COLUMNS = (schema.CORRECT_ANSWER, schema.ANSWER_VALUE)
-_OPTION_NAMES = [column.name for column in _OPTION_COLUMNS]
+OPTION_NAMES = [column.name for column in _OPTION_COLUMNS]
 
 
 # ---- In files ------------------------------------------------------------------------------------
@@ -48,7 +49,7 @@ def column_in(source: reading.Source, column: Column) -> Column:
     the file: at least four if the file does not state it. Raises `InputError` if the numbers or the
     options are not valid.
     """
-    if column.name not in _OPTION_NAMES:
+    if column.name not in OPTION_NAMES:
         return column
     header = reading.read_header(source)
     if is_of_challenge(header):
@@ -69,7 +70,7 @@ def column_for(template: pd.DataFrame, column: Column) -> Column:
     If the column holds options, its highest value becomes the number of options of the questions in
     the template. A template without NumberOfOptions is about questions with four.
     """
-    if column.name not in _OPTION_NAMES:
+    if column.name not in OPTION_NAMES:
         return column
     return replace(column, high=count_options(template))
 
@@ -82,7 +83,7 @@ def _highest(header: Sequence[str]) -> int:
 def is_of_challenge(header: Sequence[str]) -> bool:
     """Return whether a file has the challenge's form, with four options for every question.
 
-    The names of the file's columns tell it: AnswerId is among them, NumberOfOptions is not.
+    A file has this form if it has the column AnswerId and not the column NumberOfOptions.
     """
     return schema.ANSWER_ID.name in header and _NAME not in header
 
@@ -93,7 +94,7 @@ def require_consistent(source: reading.Source, table: pd.DataFrame) -> None:
     `table` has the columns QuestionId, NumberOfOptions and perhaps CorrectAnswer and AnswerValue.
     """
     number = table[_NAME].to_numpy()
-    for name in _OPTION_NAMES:
+    for name in OPTION_NAMES:
         if name not in table:
             continue
         option = table[name].to_numpy()
@@ -116,15 +117,20 @@ def require_consistent(source: reading.Source, table: pd.DataFrame) -> None:
         )
 
 
-def state_number(answers: pd.DataFrame, header: Sequence[str]) -> pd.DataFrame:
+def state_number(
+    source: reading.Source, answers: pd.DataFrame, header: Sequence[str]
+) -> pd.DataFrame:
     """Return answers with the column NumberOfOptions, unless all questions have four options.
 
-    `answers` were read from a file, with AnswerValue and CorrectAnswer. `header` holds the names of
-    the file's columns.
+    `answers` were read from `source`, with AnswerValue and CorrectAnswer. `header` holds the names
+    of the file's columns. Raises `InputError` if the numbers of options are not consistent.
     """
-    if _NAME in answers or is_of_challenge(header):
+    if _NAME in answers:
+        require_consistent(source, answers)
         return answers
-    highest = answers[_OPTION_NAMES].to_numpy().max()
+    if is_of_challenge(header):
+        return answers
+    highest = answers[OPTION_NAMES].to_numpy().max()
     number = max(int(highest), schema.NUMBER_OF_OPTIONS.low)
     return answers if number == schema.N_OPTIONS else answers.assign(**{_NAME: np.int8(number)})
 
@@ -142,6 +148,35 @@ def number_of_each(answers: pd.DataFrame) -> IntArray:
     if _NAME in answers:
         return answers[_NAME].to_numpy()
     return np.broadcast_to(np.int8(schema.N_OPTIONS), len(answers))
+
+
+def for_template(p_option: FloatArray, template: pd.DataFrame) -> FloatArray:
+    """Return probabilities of the options that the questions of a template have.
+
+    The training answers may be about questions with more options, or with fewer. Options that a
+    question does not have get probability 0. An option above all those in `p_option` gets an equal
+    share, 1 / number of options. A template without NumberOfOptions changes nothing.
+
+    Parameters
+    ----------
+    p_option
+        Probabilities of the options, from 1, shape (rows, options).
+    template
+        The pairs to predict, with a row for each row of `p_option`.
+
+    Returns
+    -------
+    array of float, shape (rows, options of the template)
+        Rows sum to 1.
+    """
+    if _NAME not in template:
+        return p_option
+    number = template[_NAME].to_numpy()[:, np.newaxis]
+    n_options = count_options(template)
+    p: FloatArray = np.repeat(1 / number, n_options, axis=1)
+    p[:, : p_option.shape[1]] = p_option[:, :n_options]
+    p[np.arange(n_options) >= number] = 0
+    return p / p.sum(axis=1, keepdims=True)
 
 
 def number_by_question(answers: pd.DataFrame, question: IntArray, n_questions: int) -> IntArray:

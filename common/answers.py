@@ -64,8 +64,7 @@ def read_answers(
     if ids and schema.ANSWER_ID.name in header:
         columns.append(schema.ANSWER_ID)
     columns.append(schema.IS_CORRECT)
-    option_names = (schema.CORRECT_ANSWER.name, schema.ANSWER_VALUE.name)
-    if options or (options is None and any(name in header for name in option_names)):
+    if options or (options is None and any(name in header for name in answer_options.OPTION_NAMES)):
         columns += answer_options.columns_of_answers(header)
     if masks:
         mask_columns = [column for column in map(schema.target_column, header) if column]
@@ -80,17 +79,15 @@ def read_answers(
     if "AnswerValue" not in answers:
         return answers
     _require_agreement(source, answers)
-    if schema.NUMBER_OF_OPTIONS.name in answers:
-        answer_options.require_consistent(source, answers)
-    return answer_options.state_number(answers, header)
+    return answer_options.state_number(source, answers, header)
 
 
 def read_right_or_wrong(path: Path) -> pd.DataFrame:
     """Read answers for task 1, which can do without options.
 
     Returns the table of `read_answers`, with AnswerId and options if the file has them. Options are
-    left out, and a note is printed, if they cannot be read, or if IsCorrect contradicts them.
-    Only the challenge's own files must have valid options (`answer_options.is_of_challenge`).
+    left out, and a note is printed, if they cannot be read, or if IsCorrect contradicts them. In a
+    file of the challenge's form (`answer_options.is_of_challenge`), either raises `InputError`.
     """
     try:
         return read_answers(path, ids=True)

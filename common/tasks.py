@@ -121,7 +121,7 @@ class Task:
         """Return the columns of a file of probabilities; `n_options` matters in task 2 alone."""
         if self.needs_options:
             return tuple(f"{self.probability_column}{k}" for k in range(1, n_options + 1))
-        return (self.probability_column,)
+        return (self.probability_column,) if self.probability_column else ()
 
     @property
     def template_names(self) -> tuple[str, ...]:

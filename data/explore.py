@@ -539,7 +539,9 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
         charts.dot_chart, dots, digits=2, limits=(0, 1), chance=chance, axis=axis
     )
     number = {"n_distractors": n_distractors, "is_mixed": is_mixed}
-    yield Figure("attraction", chart, {"n": len(positive_counts), **number})
+    # With one wrong option, all wrong answers fall on it.
+    if n_distractors > 1:
+        yield Figure("attraction", chart, {"n": len(positive_counts), **number})
     n_answers = usual_counts.sum(axis=1).to_numpy()
     # Sorted, the options that a question does not have come last.
     is_there = np.arange(n_distractors) < n_options[usual_counts.index].to_numpy()[:, None] - 1

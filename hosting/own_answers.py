@@ -188,9 +188,7 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     is_repeated = attempts.duplicated(_IDS, keep=False)
     for name in _IDS:
         damaged_ids.require_unmerged(source, name, attempts[name], is_repeated)
-    if schema.NUMBER_OF_OPTIONS.name in attempts:
-        answer_options.require_consistent(source, attempts)
-    return answer_options.state_number(attempts, without_answer_id), has_dates
+    return answer_options.state_number(source, attempts, without_answer_id), has_dates
 
 
 def _leave_out_rare(

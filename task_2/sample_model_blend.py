@@ -21,7 +21,7 @@ as those of your own models.
 import argparse
 from pathlib import Path
 
-from common import cli, sample_models, submission
+from common import answer_options, cli, sample_models, submission
 from common.probabilities import write_probabilities
 from tools.blend import (
     Command,
@@ -76,7 +76,7 @@ def main() -> None:
     # The mean over the fits of each model.
     logs = np.stack([predict_template(fits, paths, TASK).mean(axis=0) for fits in commands])
     # `p_option` has a column for each of the options, from 1.
-    p_option = np.exp(log_blend(logs, weights))
+    p_option = answer_options.for_template(np.exp(log_blend(logs, weights)), template)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 

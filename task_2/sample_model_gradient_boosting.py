@@ -300,7 +300,7 @@ def main() -> None:
         option_number = option[part.rows] - 1
         ranks.append(rank_of_option[np.arange(len(part.rows)), option_number])
     rank = np.concatenate(ranks)
-    # A question has a stage less than options.
+    # A question has one stage fewer than options.
     n_stages = n_options[question] - 1
     train_stages = np.concatenate([n_stages[part.rows] for part in train_parts])
 
@@ -346,6 +346,7 @@ def main() -> None:
     # `p_rank` has a column for each rank, `p_option` one for each option, in their order.
     rank_of_option = template_part.outcome_of_option[question[template_part.rows]]
     p_option = np.take_along_axis(p_rank, rank_of_option, axis=1)
+    p_option = answer_options.for_template(p_option, template)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -14,7 +14,8 @@ Guide:   "Default arguments for local evaluation" with --local, "… for Codalab
 Writes:  submission_task_2.csv and the zip to upload
 Scores:  accuracy 0.5768 on real answers (SD over ten splits: 0.0020), majority model 0.5539
 
-Control-C ends the fit early and predicts with what it has learned so far.
+Control-C ends the fit early and predicts with what it has learned so far. While the settings are
+still being chosen, it ends the script, and nothing is written.
 """
 
 import argparse
@@ -78,6 +79,7 @@ def main() -> None:
     p_option = model.predict_proba(
         template["UserId"], template["QuestionId"], context=template_context
     )
+    p_option = answer_options.for_template(p_option, template)
     prediction = 1 + p_option.argmax(axis=1)
     write_model(model, options.save_model)
     # ---- End of the model. --------------------------------------------------------------------

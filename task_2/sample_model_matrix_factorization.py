@@ -279,7 +279,7 @@ def main() -> None:
     most_options = answer_options.count_options(answers)
     rank_of_option = rank_options(question, option, correct_option, n_questions, most_options)
     rank = rank_of_option[question, option]
-    # A question has a decision less than options.
+    # A question has one decision fewer than options.
     n_decisions = n_options - 1
     choices = list_decisions(student, question, rank, n_students, n_decisions)
     prior = decision_prior(rank, n_decisions[question], n_questions, options.dimensions)
@@ -306,6 +306,7 @@ def main() -> None:
     p_rank[:, most_decisions] = p_no
     # `p_rank` has a column for each rank, `p_option` one for each option, in their order.
     p_option = np.take_along_axis(p_rank, rank_of_option[template_question], axis=1)
+    p_option = answer_options.for_template(p_option, template)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 

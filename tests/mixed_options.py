@@ -5,7 +5,6 @@ import pandas as pd
 
 # Question q has NUMBERS[q % 7] options.
 NUMBERS = (2, 3, 4, 5, 6, 7, 8)
-OPTION_COLUMNS = ["CorrectAnswer", "AnswerValue", "NumberOfOptions"]
 
 
 def simulate(n_students: int, n_questions: int, seed: int = 0) -> pd.DataFrame:

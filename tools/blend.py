@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import (
+    answer_options,
     cli,
     fingerprints,
     layout,
@@ -110,6 +111,8 @@ def main() -> None:
     else:
         weights = check_weights(options.weights, len(files))
     blended = np.exp(log_blend(logs, weights))
+    if TASKS[task].needs_options:
+        blended = answer_options.for_template(blended, template)
     # The most probable category, counted from 0. The values in the file are counted from `low`.
     most_probable = blended.argmax(axis=1)
     value = most_probable + TASKS[task].column.low
@@ -249,8 +252,8 @@ def predict_template(
 ) -> FloatArray:
     """Let every command learn from all training answers and predict the template.
 
-    Afterwards this process may write files. Their records name what the commands have read and the
-    code that they have run.
+    The records of files that this process writes afterwards name the sources and the code of the
+    commands.
 
     Returns
     -------
@@ -264,8 +267,7 @@ def predict_template(
             path = Path(temporary) / _PROBABILITIES
             path_flags = script_runs.flags_for_paths(paths.train, paths.template, path.parent)
             path_flags += ["--probabilities", path]
-            if metadata_dir is not None and script_runs.reads_metadata(script):
-                path_flags += ["--metadata_dir", metadata_dir]
+            path_flags += script_runs.metadata_flags(script, metadata_dir)
             script_runs.run_script([script, *path_flags, *flags], "all training answers")
             # The rows are those of the template, in its order.
             predicted = read_probabilities(path, task)

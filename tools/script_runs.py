@@ -279,8 +279,7 @@ def run_on_fold(
     writing.write_files({train: fold.answers[~fold.is_held_out]})
     writing.write_files({template: fold.answers.loc[fold.is_held_out, pair_columns]})
     path_flags = flags_for_paths(train, template, fold.folder)
-    if fold.metadata_dir is not None and reads_metadata(script, kit_copy):
-        path_flags += ["--metadata_dir", fold.metadata_dir]
+    path_flags += metadata_flags(script, fold.metadata_dir, kit_copy)
     run_script([script, *path_flags, *flags], fold.title, kit_copy=kit_copy)
     return template
 
@@ -333,6 +332,18 @@ def _defines_build_parser(script: Path) -> bool:
         return False
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     return any(function.name == "build_parser" for function in functions)
+
+
+def metadata_flags(
+    script: Path, metadata_dir: Path | None, kit_copy: Path | None = None
+) -> list[object]:
+    """Return the flag of the metadata's folder; none without a folder, or if the script has none.
+
+    `kit_copy` is a temporary copy of the kit that the script lies in, if any.
+    """
+    if metadata_dir is None or "--metadata_dir" not in declared_flags(script, kit_copy):
+        return []
+    return ["--metadata_dir", metadata_dir]
 
 
 def reads_metadata(script: Path, kit_copy: Path | None = None) -> bool:

@@ -124,10 +124,10 @@ class Known:
         n_answers = count.sum(axis=1, keepdims=True)
         overall_share = count.sum(axis=0) / len(self.rows)
         share = (count + _PRIOR_COUNT * overall_share) / (n_answers + _PRIOR_COUNT)
-        is_missing = np.arange(self.n_options) >= self.n_options_of_question[:, None]
-        if is_missing.any():
-            # Options that a question does not have.
-            share[is_missing] = 0
+        is_absent = np.arange(self.n_options) >= self.n_options_of_question[:, None]
+        if is_absent.any():
+            # The prior gives each option a share: remove it from options that are absent.
+            share[is_absent] = 0
             share /= share.sum(axis=1, keepdims=True)
         self.option_share = share.astype(np.float32)
         rank = order_options(
@@ -137,7 +137,7 @@ class Known:
         # shares among all known answers. Options that the question does not have rank last. The
         # argsort of an argsort is each element's rank.
         is_unknown = n_answers[:, 0] == 0
-        key = np.where(is_missing[is_unknown], np.inf, -overall_share)
+        key = np.where(is_absent[is_unknown], np.inf, -overall_share)
         rank[is_unknown] = np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1)
         self.outcome_of_option = rank
 

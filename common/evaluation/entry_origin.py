@@ -308,7 +308,7 @@ def require_same_run(path: Path, record: Provenance | None, submission: Path) ->
 def _what_determines(record: Provenance) -> tuple[object, ...]:
     """Return what determines the predictions of a run: script, code, options, contents of files.
 
-    The record of a notebook does not tell them, so all notebooks count as equal.
+    The record of a notebook does not hold them, so all notebooks count as equal.
     """
     if record.script == NOTEBOOK:
         return (NOTEBOOK,)

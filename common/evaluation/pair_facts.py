@@ -143,14 +143,15 @@ def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFram
     """Read the training answers, with AnswerIds if there are answer metadata."""
     provenance.require_current([_require(train)])
     columns = [schema.USER_ID, schema.QUESTION_ID, schema.IS_CORRECT]
-    header = reading.read_header(reading.file_source(train))
+    source = reading.file_source(train)
+    header = reading.read_header(source)
     if task.needs_options:
         columns += answer_options.columns_of_answers(header)
     has_ids = schema.ANSWER_ID.name in header
     if has_ids and reading.is_there(folder / task.data.answer_metadata):
         columns.append(schema.ANSWER_ID)
-    answers = reading.read_table(train, columns)
-    return answer_options.state_number(answers, header) if task.needs_options else answers
+    answers = reading.read_table(source, columns)
+    return answer_options.state_number(source, answers, header) if task.needs_options else answers
 
 
 def _describe_questions(

@@ -13,8 +13,8 @@ def choose_phase(options: argparse.Namespace, task: Task) -> str:
     There is one exception. A user who follows the challenge's guide has a submission to upload, and
     none for the local split. Without any flag, the public phase is then scored.
     """
-    names_input = [options.input_dir, options.ref_data, options.submission_dir, options.submit_data]
-    if options.phase or any(names_input):
+    input_flags = [options.input_dir, options.ref_data, options.submission_dir, options.submit_data]
+    if options.phase or any(input_flags):
         return str(options.phase or LOCAL)
     local = task.submission_path(LOCAL)
     upload = task.submission_path("public")

@@ -92,4 +92,4 @@ def load_module(path: Path) -> ModuleType:
 
 def metadata_flags(script: Path, folder: Path) -> list[str | Path]:
     """Return the flags that name the folder of metadata, if the sample model reads any."""
-    return ["--metadata_dir", folder] if script_runs.reads_metadata(script) else []
+    return script_runs.metadata_flags(script, folder)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Write
+from numpy.testing import assert_allclose
 
 # Question 7 has the right option 2, question 9 the right option 1.
 OWN_HEADER = "QuestionId,UserId,IsCorrect,CorrectAnswer,AnswerValue"
@@ -123,8 +124,29 @@ def test_other_faults_are_not_passed_over_in_task_1(write: Write) -> None:
         read_right_or_wrong(path)
 
 
-def test_answers_in_memory_state_the_number_only_if_it_is_not_four() -> None:
+def test_answers_in_memory_state_the_number_only_if_it_is_not_four(write: Write) -> None:
+    source = reading.file_source(write("own.csv", to_csv(OWN_HEADER, OWN_ROWS)))
     answers = pd.DataFrame({"CorrectAnswer": [1, 2], "AnswerValue": [1, 3]})
-    header = ["UserId", "QuestionId", "CorrectAnswer", "AnswerValue"]
-    assert answer_options.state_number(answers, header)["NumberOfOptions"].tolist() == [3, 3]
-    assert "NumberOfOptions" not in answer_options.state_number(answers, [*header, "AnswerId"])
+    header = OWN_HEADER.split(",")
+    stated = answer_options.state_number(source, answers, header)
+    assert stated["NumberOfOptions"].tolist() == [3, 3]
+    of_challenge = answer_options.state_number(source, answers, [*header, "AnswerId"])
+    assert "NumberOfOptions" not in of_challenge
+
+
+def test_probabilities_are_of_the_options_that_the_questions_of_a_template_have() -> None:
+    template = pd.DataFrame({"QuestionId": [1, 2, 3], "UserId": 1, "NumberOfOptions": [2, 3, 5]})
+    p_option = np.array([[0.2, 0.2, 0.2, 0.4]] * 3)
+    expected = [
+        [0.5, 0.5, 0, 0, 0],
+        [1 / 3, 1 / 3, 1 / 3, 0, 0],
+        # Option 5 is above all options of the model, so it has the share 1 / 5 before the division.
+        np.array([0.2, 0.2, 0.2, 0.4, 0.2]) / 1.2,
+    ]
+    assert_allclose(answer_options.for_template(p_option, template), expected)
+    # Here, no question has four options.
+    expected_without = [row[:3] for row in expected[:2]]
+    assert_allclose(answer_options.for_template(p_option[:2], template[:2]), expected_without)
+    # Without the column, nothing changes.
+    without = template.drop(columns="NumberOfOptions")
+    assert answer_options.for_template(p_option, without) is p_option

@@ -27,6 +27,7 @@ MODELS = {
     "partial_vae": ["--steps", 60],
     "item_response": ["--dimensions", 2],
     "gradient_boosting": ["--features", "rates", "distractors"],
+    "blend": ["--models", "item_response"],
 }
 
 
@@ -100,3 +101,26 @@ def test_the_page_about_the_data_shows_all_options(split: Path, tmp_path: Path) 
     assert "The options" in text
     assert "The four options" not in text
     assert "Up to 7 distractors" in text
+
+
+@pytest.mark.parametrize("question_in_one_part", ["train", "template"])
+def test_training_answers_and_template_may_differ_in_their_largest_number_of_options(
+    split: Path, tmp_path: Path, question_in_one_part: str
+) -> None:
+    """Question 6 and those like it, with eight options, are in one of the two files alone."""
+    for part, name in SPLIT_FILES.items():
+        table = pd.read_csv(split / name)
+        if part != question_in_one_part:
+            table = table[table["NumberOfOptions"] < 8]
+        table.to_csv(tmp_path / name, index=False)
+    files = ["--input_dir", tmp_path, "--submission_template_dir", tmp_path]
+    files += ["--submission_template_file", SPLIT_FILES["template"], "--output_dir", tmp_path]
+    for model in ("majority", "item_response"):
+        path = tmp_path / f"{model}.parquet"
+        output = ["--output_file", f"{model}.csv", "--probabilities", path]
+        succeeds([f"task_2/sample_model_{model}.py", *files, *output, *MODELS[model]])
+        number = pd.read_csv(tmp_path / SPLIT_FILES["template"])["NumberOfOptions"].to_numpy()
+        predicted = pd.read_csv(tmp_path / f"{model}.csv")["AnswerValue"].to_numpy()
+        assert (predicted <= number).all()
+        n_columns = read_probabilities(path, 2).value.shape[1]
+        assert n_columns == number.max()

@@ -164,7 +164,9 @@ def blend_with_weights(kit: Path, *weights: str) -> np.ndarray:
 def test_with_given_weights_no_script_is_run(kit: Path) -> None:
     """With the weights 0 and 1, the blend equals the second file."""
     of_file = read_probabilities(kit / FILES[1], 1).value
-    assert np.allclose(blend_with_weights(kit, "0", "1"), of_file, atol=1e-4)
+    blended = blend_with_weights(kit, "0", "1")
+    assert np.allclose(blended, of_file, atol=1e-4)
+    assert np.array_equal(blended.argmax(axis=1), of_file.argmax(axis=1))
 
 
 def test_a_weight_above_1_makes_probabilities_more_extreme_and_changes_no_prediction(
