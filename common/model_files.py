@@ -17,14 +17,14 @@ from common.origin import Origin, combine
 
 
 @dataclass(frozen=True)
-class ReadModel:
-    """A model from a file."""
+class FoundModel:
+    """A model of right and wrong answers, from a fit or from a file."""
 
-    # An estimator of right and wrong answers without contexts.
+    # An estimator without contexts.
     model: ItemResponse
     # Whether the model was fitted with contexts, such as quizzes.
     had_contexts: bool
-    # The answers and the file, in words for a page.
+    # The answers, and the file if there is one, in words for a page.
     source: str
     # Where the answers come from, and the other files from which the model was made.
     origin: Origin
@@ -48,7 +48,7 @@ def write_model(model: BaseItemResponse, path: Path | None) -> None:
         model.save(path, record=provenance.this_process(path.parent).as_json().decode())
 
 
-def read_model(path: Path, train: Path) -> ReadModel:
+def read_model(path: Path, train: Path) -> FoundModel:
     """Read a model that was fitted to the answers in the file `train`.
 
     The model and what it was made from become sources of what this process writes.
@@ -75,12 +75,12 @@ def read_model(path: Path, train: Path) -> ReadModel:
     provenance.note_part(record, path.parent)
     had_contexts = bool(content.posterior.levels)
     if content.estimator == ItemResponseOptions.__name__:
-        model = ItemResponseOptions.from_saved(content).right_or_wrong()
+        model = saved.restore(path, content, ItemResponseOptions.from_saved).right_or_wrong()
     else:
-        model = ItemResponse.from_saved(content).without_contexts()
+        model = saved.restore(path, content, ItemResponse.from_saved).without_contexts()
     early = ", which was stopped early" if record.interrupted else ""
     source = (
         f"{cli.show(train)}, with the model {cli.show(path)}, written by {record.command}{early}"
     )
     origin = combine([provenance.origin_of(train), record.origin])
-    return ReadModel(model, had_contexts, source, origin)
+    return FoundModel(model, had_contexts, source, origin)

@@ -14,7 +14,8 @@ Guide:   "Default arguments for local evaluation" with --local, "… for Codalab
 Writes:  submission_task_1.csv and the zip to upload
 Scores:  accuracy 0.7287 on real answers (SD over ten splits: 0.0021), majority model 0.6301
 
-Control-C ends the fit early and predicts with what it has learned so far.
+Control-C ends the fit early and predicts with what it has learned so far. While the settings are
+still being chosen, it ends the script, and nothing is written.
 """
 
 import argparse

@@ -12,15 +12,15 @@ Fits item response theory to the training answers of tasks 3 and 4, or of other 
     question_groups.csv      how much easier a question is for one group of students than another
 
 `--save_model FILE` keeps the fitted model, and `--model FILE` takes it in place of a fit. FILE may
-also be what an item response sample of task 1 or 2 has written with --save_model: then a few steps
-of the fit follow, without the effects of quizzes.
+also be what an item response sample of task 1 or 2 has written with --save_model. If that model has
+effects of quizzes, they are removed, and a few steps of a fit follow.
 
 The groups are those of a column of the student metadata, or of a table with the columns UserId and
 Group (`--groups`); `--group none` does without.
 """
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from common.errors import InputError
 from common.item_response import DEFAULT_DIMENSIONS, ItemResponse
 from common.item_response.question_statistics import QuestionStatistics
 from common.item_response.significance import QUANTILE_90
+from common.model_files import FoundModel
 from common.origin import Origin
 from tools.question_charts import fit_chart, map_chart
 
@@ -63,17 +64,6 @@ _SIGNIFICANT = 0.05
 _SMALL_MISFIT = 0.05
 # The page shows the information of a test of average questions, with this number of questions.
 _TEST_LENGTH = 20
-
-
-@dataclass(frozen=True)
-class FoundModel:
-    """A model of the answers without contexts."""
-
-    model: ItemResponse
-    # The answers that the model was learned from, in words for the page.
-    source: str
-    # Where these answers come from.
-    origin: Origin
 
 
 @dataclass(frozen=True)
@@ -139,15 +129,16 @@ def find_model(options: argparse.Namespace, train: Path, answers: pd.DataFrame) 
     columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
     if options.model is None:
         model = ItemResponse(options.dimensions, seed=options.seed).fit(*columns)
-        return FoundModel(model, cli.show(train), provenance.origin_of(train))
+        return FoundModel(model, False, cli.show(train), provenance.origin_of(train))
     read = model_files.read_model(options.model, train)
-    model = read.model
-    if read.had_contexts:
-        # Remove the effects of contexts. The abilities must now explain what these effects
-        # explained, so a few more steps of the fit follow.
-        model = ItemResponse(model.n_dimensions, guessing=model.guessing, seed=model.seed)
-        model.fit(*columns, start=read.model)
-    return FoundModel(model, read.source, read.origin)
+    if not read.had_contexts:
+        return read
+    # Without the effects of contexts, the abilities must explain what these effects explained. So a
+    # few more steps of the fit follow.
+    settings = read.model
+    model = ItemResponse(settings.n_dimensions, guessing=settings.guessing, seed=settings.seed)
+    model.fit(*columns, start=read.model)
+    return replace(read, model=model)
 
 
 def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series | None:

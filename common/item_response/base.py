@@ -70,22 +70,31 @@ class BaseItemResponse:
         self.n_dimensions_ = choice.n_dimensions
         self.guessing_ = choice.guessing
         self.n_levels_ = answers.context.shape[1]
-        settings = self._fitted_settings(choice.n_dimensions, choice.guessing)
+        settings = self._fitted_settings()
         answers = replace(answers, context=answers.context[:, : choice.n_levels])
         posterior, self.history_ = fit_posterior(answers, settings, start)
         self._set_attributes(posterior)
         return self
 
-    def _fitted_settings(self, n_dimensions: int, guessing: float) -> Settings:
-        """Return all settings of a fit with the number of abilities and the guessing chosen."""
-        return Settings(n_dimensions, guessing, self.seed, self.n_steps, self.log_event)
+    def _fitted_settings(self) -> Settings:
+        """Return all settings of the fit, given or chosen."""
+        return Settings(self.n_dimensions_, self.guessing_, self.seed, self.n_steps, self.log_event)
 
-    def _choice_of(self, other: "BaseItemResponse") -> Choice:
-        """Return the settings of this estimator, with those of `other` in place of None."""
-        n_levels = len(other._check_fitted().levels)
+    def _choice_of(self, other: "BaseItemResponse", n_levels: int, name: str) -> Choice:
+        """Return the settings of this estimator, with those of `other` in place of None.
+
+        Raises `InputError`, in which `other` is called `name`, unless `other` was fitted with
+        `n_levels` levels of contexts, as this fit will be.
+        """
+        n_used_levels = len(other._check_fitted().levels)
+        if other.n_levels_ != n_levels:
+            raise InputError(
+                f"{name} has {other.n_levels_} levels of contexts, expected {n_levels}, as context "
+                "has"
+            )
         n_dimensions = other.n_dimensions_ if self.n_dimensions is None else self.n_dimensions
         guessing = other.guessing_ if self.guessing is None else self.guessing
-        return Choice(n_dimensions, guessing, n_levels)
+        return Choice(n_dimensions, guessing, n_used_levels)
 
     def _set_attributes(self, posterior: Posterior) -> None:
         """Set the attributes that users read from a posterior.
@@ -112,7 +121,10 @@ class BaseItemResponse:
 
     @property
     def uses_context(self) -> bool:
-        """Whether the fit used contexts; it may leave contexts out if `n_dimensions` is None."""
+        """Whether the fit used contexts; it may leave contexts out if `n_dimensions` is None.
+
+        Habits of choosing options are fitted to contexts in any case (`ItemResponseOptions`).
+        """
         return bool(self._check_fitted().levels)
 
     def _check_fitted(self) -> Posterior:
@@ -150,7 +162,7 @@ class BaseItemResponse:
             estimator=type(self).__name__,
             posterior=self._check_fitted(),
             history=self.history_,
-            settings=self._fitted_settings(self.n_dimensions_, self.guessing_),
+            settings=self._fitted_settings(),
             n_levels=self.n_levels_,
             further=self._further_arrays(),
             record=record,
@@ -169,7 +181,7 @@ class BaseItemResponse:
         content = saved.read(Path(path))
         if content.estimator != cls.__name__:
             raise InputError(f"{path}: holds an {content.estimator}, expected an {cls.__name__}")
-        return cls.from_saved(content)
+        return saved.restore(Path(path), content, cls.from_saved)
 
     @classmethod
     def from_saved(cls, content: SavedEstimator) -> Self:

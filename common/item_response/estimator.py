@@ -150,8 +150,9 @@ class ItemResponse(BaseItemResponse):
         answers = Answers(student, question, 1 - is_right, context, n_stages=1)
         if start is None:
             return self._fit_and_set_attributes(answers)
-        start_posterior = self._check_start(start, n_levels=context.shape[1])
-        return self._fit_and_set_attributes(answers, start_posterior, self._choice_of(start))
+        start_posterior = self._check_start(start)
+        choice = self._choice_of(start, n_levels=context.shape[1], name="start")
+        return self._fit_and_set_attributes(answers, start_posterior, choice)
 
     def _set_attributes(self, posterior: Posterior) -> None:
         """Set the attributes that users read; right and wrong answers have one stage only."""
@@ -242,7 +243,8 @@ class ItemResponse(BaseItemResponse):
         posterior = self._check_fitted()
         if not posterior.levels:
             raise InputError(
-                "this estimator was fitted without contexts, expected the subjects of the questions"
+                "this estimator uses no contexts, expected the subjects of the questions: call "
+                "with_subjects first, or fit with n_dimensions given and the subjects as context"
             )
         n_questions = len(posterior.question_ids)
         subjects = checks.as_context(subject, n_questions, len(posterior.levels), "subject")
@@ -316,7 +318,7 @@ class ItemResponse(BaseItemResponse):
         """Return an estimator whose `mastery` rests on the abilities alone.
 
         So an estimator that was fitted without contexts, or with contexts that are not subjects,
-        can also tell the mastery of subjects. The subjects themselves have no effects.
+        can find the mastery of subjects too. The subjects themselves have no effects.
 
         Parameters
         ----------
@@ -335,13 +337,14 @@ class ItemResponse(BaseItemResponse):
         posterior = without_contexts(self._check_fitted())
         student_ids = checks.as_ids("student", student)
         subjects = checks.as_context(subject, len(student_ids), name="subject")
-        is_unknown = find_ids(posterior.student_ids, student_ids) == len(posterior.student_ids)
+        position = find_ids(posterior.student_ids, student_ids)
+        is_unknown = position == len(posterior.student_ids)
         if is_unknown.any():
             raise InputError(
                 f"student holds {student_ids[is_unknown][0]}, whom the fit does not know, expected "
                 "students of the fit"
             )
-        posterior = add_subjects(posterior, student_ids, subjects)
+        posterior = add_subjects(posterior, position, subjects)
         return self._with_posterior(posterior, n_levels=subjects.shape[1])
 
     def _with_posterior(self, posterior: Posterior, n_levels: int) -> "ItemResponse":
@@ -485,27 +488,22 @@ class ItemResponse(BaseItemResponse):
         """Return answers with as many levels of contexts as the fit had, or raise `InputError`."""
         student, question = as_answers(student, question)
         is_right = checks.as_category("is_correct", is_correct, len(student), 0, 1)
-        posterior = self._check_fitted()
-        context = checks.as_context(context, len(student), self.n_levels_)
-        # If the fit has left contexts out, `posterior.levels` is empty.
-        context = context[:, : len(posterior.levels)]
+        # A fit may have left out the contexts that it was given. Then answers need none.
+        n_levels = self.n_levels_ if self.uses_context or context is not None else 0
+        context = checks.as_context(context, len(student), n_levels)
+        if not self.uses_context:
+            context = context[:, :0]
         return Answers(student, question, 1 - is_right, context, n_stages=1)
 
-    def _check_start(self, start: "ItemResponse", n_levels: int) -> Posterior:
+    def _check_start(self, start: "ItemResponse") -> Posterior:
         """Return the posterior of `start`, the fitted estimator from which this fit continues.
 
-        Raises `InputError` if `start` has other dimensions than this estimator, or other levels of
-        contexts than the answers, which have `n_levels`.
+        Raises `InputError` if `start` has other dimensions than this estimator.
         """
         posterior = start._check_fitted()
         if self.n_dimensions not in (None, start.n_dimensions_):
             raise InputError(
                 f"start has {start.n_dimensions_} dimensions, expected {self.n_dimensions}, as "
                 "this estimator has"
-            )
-        if start.n_levels_ != n_levels:
-            raise InputError(
-                f"start has {start.n_levels_} levels of contexts, expected {n_levels}, as context "
-                "has"
             )
         return posterior

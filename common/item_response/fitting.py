@@ -80,7 +80,7 @@ class Answers:
     # options. The highest outcome is equal to it.
     n_stages: int
     # How many outcomes are possible for each answer, shape (answers,). A question with n outcomes
-    # has n − 1 stages. None if all questions have `n_stages`.
+    # has n − 1 stages. None if all questions have `n_stages` + 1 outcomes.
     n_outcomes: IntArray | None = None
 
     def take(self, rows: BoolArray) -> "Answers":

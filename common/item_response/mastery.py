@@ -156,7 +156,7 @@ def _expected_shares(
         np.einsum("ni,nij,nj->n", by_ability, covariance, by_ability, optimize=True)
         + by_effect**2 * effects[:, EFFECT_VARIANCE]
         + 2 * by_effect * np.einsum("ni,ni->n", by_ability, effects[:, EFFECT_COVARIANCES])
-        + derivative**2 @ of_question
+        + np.einsum("nq,q->n", derivative**2, of_question)
     )
     return _Shares(mean, np.maximum(share_variance, 0))
 

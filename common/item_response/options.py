@@ -125,6 +125,7 @@ class ItemResponseOptions(BaseItemResponse):
         question_ids, question_number = number_ids(question)
         self.n_options_ = np.empty(len(question_ids), np.int8)
         self.n_options_[question_number] = n_options
+        _require_one_number(question, n_options, self.n_options_[question_number])
         self.outcome_of_option_ = order_options(
             question_number, option, correct_option, len(question_ids), most_options
         )
@@ -132,7 +133,7 @@ class ItemResponseOptions(BaseItemResponse):
         # If all questions have the same number of options, it need not be stored for each answer.
         n_outcomes = None if (n_options == most_options).all() else n_options
         answers = Answers(student, question, outcome, context, most_options - 1, n_outcomes)
-        choice = None if like is None else self._choice_of(like)
+        choice = None if like is None else self._choice_of(like, context.shape[1], "like")
         self._fit_and_set_attributes(answers, choice=choice)
         # Count each option once more, so that the share of an option that nobody chose is not 0.
         count = np.bincount(option - 1, minlength=most_options) + 1
@@ -181,6 +182,7 @@ class ItemResponseOptions(BaseItemResponse):
         It has the abilities of this estimator, and the first stage of each question. It has no
         habits.
         """
+        posterior = without_contexts(self._check_fitted())
         estimator = ItemResponse(
             self.n_dimensions_, guessing=self.guessing_, seed=self.seed, n_steps=self.n_steps
         )
@@ -188,7 +190,7 @@ class ItemResponseOptions(BaseItemResponse):
         estimator.guessing_ = self.guessing_
         estimator.n_levels_ = 0
         estimator.history_ = []
-        estimator._set_attributes(without_contexts(self._check_fitted()))
+        estimator._set_attributes(posterior)
         return estimator
 
     def _further_arrays(self) -> Arrays:
@@ -255,6 +257,20 @@ def _as_numbers_of_options(n_options: npt.ArrayLike, n_answers: int) -> npt.NDAr
         n_options = np.broadcast_to(n_options, n_answers)
     valid = schema.NUMBER_OF_OPTIONS
     return checks.as_category("n_options", n_options, n_answers, valid.low, valid.high)
+
+
+def _require_one_number(question: IntArray, n_options: IntArray, last_number: IntArray) -> None:
+    """Raise `InputError` if a question has two numbers of options.
+
+    `last_number` is, for each answer, the number that the last answer to the question states.
+    """
+    differs = n_options != last_number
+    if differs.any():
+        row = int(differs.argmax())
+        raise InputError(
+            f"n_options holds {n_options[row]} at position {row} and {last_number[row]} for "
+            f"another answer to question {question[row]}, expected one number for each question"
+        )
 
 
 def _require_existing(name: str, option: IntArray, n_options: IntArray) -> None:

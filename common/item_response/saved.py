@@ -1,8 +1,9 @@
 """Save a fitted estimator to a file of NumPy arrays, and load it; no pickle is involved."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from common.errors import InputError
 from common.item_response.context import Level, SharedEffects
@@ -23,6 +24,7 @@ _VERSION = 2
 _FURTHER = "further_"
 
 Arrays = dict[str, npt.NDArray[Any]]
+Estimator = TypeVar("Estimator")
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,25 @@ def read(path: Path) -> SavedEstimator:
     try:
         return _from_arrays(arrays)
     except KeyError as error:
-        raise InputError(
-            f"{path}: lacks the array {error}, expected a file that ItemResponse.save wrote"
-        ) from None
+        raise _lacks(path, error) from None
+
+
+def _lacks(path: Path, name: object) -> InputError:
+    """Return the error of a file that lacks an array."""
+    return InputError(f"{path}: lacks the array {name}, expected a file that `save` wrote")
+
+
+def restore(
+    path: Path, content: SavedEstimator, from_saved: Callable[[SavedEstimator], Estimator]
+) -> Estimator:
+    """Return the estimator that `from_saved` makes of the content of the file `path`.
+
+    Raises `InputError` if the file lacks an array that only estimators of its class have.
+    """
+    try:
+        return from_saved(content)
+    except KeyError as error:
+        raise _lacks(path, error) from None
 
 
 def _from_arrays(arrays: Arrays) -> SavedEstimator:

@@ -50,14 +50,13 @@ def add_subjects(posterior: Posterior, student: IntArray, subject: IntArray) -> 
     posterior
         A posterior without contexts.
     student
-        The student of each answer, shape (answers,), ids that the posterior knows.
+        The position of each answer's student in `posterior.student_ids`, shape (answers,).
     subject
         The subjects of each answer, shape (answers, levels), the widest subjects first.
     """
-    position = np.searchsorted(posterior.student_ids, student).astype(np.int32)
     numbered = [number_ids(column) for column in subject.T]
     labels = [label for _, label in numbered]
-    _, _, levels = sort_answers(position, labels, len(posterior.student_ids))
+    _, _, levels = sort_answers(student, labels, len(posterior.student_ids))
     k = posterior.students.mean.shape[1]
     n_subjects = len(numbered[-1][0])
     return replace(

@@ -15,6 +15,7 @@ from common.item_response import (
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 N_STUDENTS = 400
 N_QUESTIONS = 30
@@ -138,6 +139,18 @@ def test_options_take_the_settings_of_another_fit(open_answers: Drawn) -> None:
 
     assert settings(like_other) == settings(other) == (3, 0.05, False)
     assert (like_other.discrimination_ == other.discrimination_).all()
+
+
+def test_further_answers_need_no_contexts_if_the_fit_left_them_out(
+    open_answers: Drawn, fitted: ItemResponse
+) -> None:
+    assert not fitted.uses_context
+    student, question, is_right = [7_000] * 3, [0, 1, 2], [1, 0, 1]
+    ability = fitted.transform(student, question, is_right).mean
+    context = open_answers.context[[0, 1, 2]]
+    assert_array_equal(fitted.transform(student, question, is_right, context=context).mean, ability)
+    learned = open_answers.fit().partial_fit(student, question, is_right, learn="students")
+    assert 7_000 in learned.student_ids_
 
 
 def test_control_c_while_settings_are_chosen_ends_the_program(

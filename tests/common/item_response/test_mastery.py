@@ -143,7 +143,7 @@ def test_without_effects_of_subjects_the_ability_alone_decides() -> None:
 
 def test_faults_are_named() -> None:
     model = ItemResponse(n_steps=1).fit([1, 1, 2], [5, 6, 5], [1, 0, 1])
-    with pytest.raises(InputError, match="was fitted without contexts, expected the subjects"):
+    with pytest.raises(InputError, match="uses no contexts, expected the subjects"):
         model.mastery([[1], [2]])
     with_context = ItemResponse(n_steps=1).fit([1, 1, 2], [5, 6, 5], [1, 0, 1], context=[3, 4, 3])
     with pytest.raises(InputError, match=r"subject has shape \(3,\), expected \(2, levels\)"):

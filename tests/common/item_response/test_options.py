@@ -152,3 +152,20 @@ def test_an_option_above_the_number_of_options_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=message):
         ItemResponseOptions().fit([0, 1], [5, 6], option, [1, 1], n_options=n_options)
+
+
+def test_a_question_with_two_numbers_of_options_is_refused() -> None:
+    student, question, option, right_option, n_options = draw_mixed()
+    n_options[-1] = 7
+    message = "n_options holds . at position .* and 7 for another answer to question"
+    with pytest.raises(InputError, match=message):
+        ItemResponseOptions().fit(student, question, option, right_option, n_options=n_options)
+
+
+def test_an_estimator_with_other_levels_of_contexts_gives_no_settings() -> None:
+    student, question, option, right_option, n_options = draw_mixed()
+    answers = (student, question, option, right_option)
+    without = ItemResponseOptions(1, n_steps=1).fit(*answers, n_options=n_options)
+    context = question % 2
+    with pytest.raises(InputError, match="like has 0 levels of contexts, expected 1"):
+        ItemResponseOptions().fit(*answers, n_options=n_options, context=context, like=without)

@@ -118,3 +118,16 @@ def test_other_files_are_refused(write: Any, message: str, tmp_path: Path) -> No
     with pytest.raises(InputError, match=message) as raised:
         ItemResponse.load(path)
     assert str(raised.value).startswith(f"{path}: ")
+
+
+def test_a_file_of_options_without_one_of_their_arrays_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    student, question = np.divmod(np.arange(60), 6)
+    option = 1 + (student + question) % 4
+    ItemResponseOptions(1, n_steps=1).fit(student, question, option, np.full(60, 1)).save(path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    del arrays["further_n_options"]
+    np.savez(path, **arrays)
+    with pytest.raises(InputError, match="lacks the array 'n_options'"):
+        ItemResponseOptions.load(path)
