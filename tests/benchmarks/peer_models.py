@@ -1,12 +1,11 @@
 """Fit a model of another library in an environment of its own; write its probabilities.
 
-THAT_PYTHON tests/benchmarks/peer_models.py EduCDM_MIRT arrays.npz '{"epochs": 10}' p.npy
+THAT_PYTHON tests/benchmarks/peer_models.py EduCDM_MIRT arrays.npz '{"lr": 0.01}' p.npy
 
 `peers_on_real_answers.py` runs this program. It needs nothing of the kit but peer_cmfrec.py beside
-it. It prints the library's version and the processor time as JSON.
+it. It prints the processor time as JSON.
 """
 
-import importlib.metadata
 import json
 import sys
 import time
@@ -221,17 +220,14 @@ MODELS: dict[str, Callable[..., np.ndarray]] = {
 
 
 def main() -> None:
-    """Fit the model that the arguments name; write its probabilities, print version and time."""
-    name, package, arrays_path, settings, output = sys.argv[1:]
+    """Fit the model that the arguments name; write its probabilities, print the time."""
+    name, arrays_path, settings, output = sys.argv[1:]
     answers = Answers(**{key: value[()] for key, value in np.load(arrays_path).items()})
     started = time.process_time()
     p_right = MODELS[name](answers, **json.loads(settings))
-    result = {
-        "seconds": time.process_time() - started,
-        "version": importlib.metadata.version(package),
-    }
+    seconds = time.process_time() - started
     np.save(output, p_right)
-    print(json.dumps(result))
+    print(json.dumps({"seconds": seconds}))
 
 
 if __name__ == "__main__":

@@ -184,8 +184,7 @@ def run(name: str, task: Task, python: str, value: float | str) -> Result:
         task.write_metadata(folder)
         np.savez(arrays, allow_pickle=False, **number_answers(task, folder))
         settings = json.dumps({model.setting: value})
-        package = LIBRARIES[model.library].package
-        command = [python, PROGRAM, name, package, arrays, settings, output]
+        command = [python, PROGRAM, name, arrays, settings, output]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             reason = (done.stderr.strip().splitlines() or ["no message"])[-1]

@@ -137,13 +137,15 @@ def main() -> None:
     options = parser.parse_args()
     print(
         "| answers | method | compared with | discrimination: correlation | bias | "
-        "mean difference | difficulty: correlation | bias | mean difference | processor |\n"
+        "mean absolute difference | difficulty: correlation | bias | mean absolute difference | "
+        "processor |\n"
         "|---|---|---|---|---|---|---|---|---|---|"
     )
     simulated, truth = simulate()
     girth = fit_girth(options.girth, simulated)
-    print_comparison("simulated", "truth", {"truth": truth, "girth": girth, **fit_kit(simulated)})
-    print_comparison("simulated", "girth", {"girth": girth, **fit_kit(simulated)})
+    kit = fit_kit(simulated)
+    print_comparison("simulated", "truth", {"truth": truth, "girth": girth, **kit})
+    print_comparison("simulated", "girth", {"girth": girth, **kit})
     for name, answers in (("SAT12", read_sat12()), ("LSAT7", lsat7())):
         girth = fit_girth(options.girth, answers)
         print_comparison(name, "girth", {"girth": girth, **fit_kit(answers)})
