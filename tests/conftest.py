@@ -6,6 +6,7 @@ the commands in its Markdown pages.
 
 import ast
 import compileall
+import functools
 import gc
 import os
 import re
@@ -273,6 +274,7 @@ def script_of(arguments: Sequence[str]) -> tuple[str, ...]:
     return tuple(arguments[: 2 if arguments[0] == "-m" else 1])
 
 
+@functools.cache
 def first_commands() -> dict[tuple[str, ...], tuple[Path, list[str]]]:
     """Return for each script the page that shows the script first, and the first command there."""
     first: dict[tuple[str, ...], tuple[Path, list[str]]] = {}

@@ -54,8 +54,7 @@ STORED_TEXTS = texts(STORED)
 def test_the_second_model_of_the_notebook_is_better_than_the_first() -> None:
     scores = []
     for text in STORED_TEXTS:
-        # The text holds for example "
-        # score 0.6123 (accuracy".
+        # A line of the text begins with, for example, "score 0.6123 (accuracy".
         _, found, rest = text.partition("\nscore ")
         if found:
             scores.append(float(rest.split()[0]))

@@ -350,8 +350,8 @@ class Score:
 
     # The printed line of each expert.
     lines: list[str]
-    # The figure in the text file.
-    score: float
+    # The text file.
+    text: str
     page: Page
 
 
@@ -364,7 +364,7 @@ def score_with_empty(write: Write, judged: list[object], tmp_path: Path) -> Call
         _, *lines = succeeds([*judged, *flags]).splitlines()
         text = (tmp_path / "out/scores_task_3_own.txt").read_text()
         page = read_page((tmp_path / "out/scores_task_3_own.html").read_text())
-        return Score(lines[:5], float(text.removeprefix("score:")), page)
+        return Score(lines[:5], text, page)
 
     return score
 
@@ -379,7 +379,7 @@ def test_empty_judgements_do_not_count(score_with_empty: Callable[..., Score]) -
     scored = score_with_empty()
     assert shares_in(scored.lines) == ["0.75", "0.60", "0.40", "none", "none"]
     assert " of 4 pairs" in scored.lines[0]
-    assert scored.score == 0.75
+    assert scored.text == "score:0.75\n"
     assert "Empty judgements 11 of 25, which do not count" in scored.page.text
     table = scored.page.table("Agreement with each expert")
     assert table.column("pairs judged")[:3] == ["4", "5", "5"]
@@ -392,7 +392,7 @@ def test_a_flag_counts_empty_judgements_as_disagreement(
     scored = score_with_empty("--missing", "disagrees")
     assert shares_in(scored.lines) == ["0.60", "0.60", "0.40", "none", "none"]
     assert " of 5 pairs" in scored.lines[0]
-    assert scored.score == 0.6
+    assert scored.text == "score:0.6\n"
     assert "Empty judgements 11 of 25, which count as disagreement" in scored.page.text
     table = scored.page.table("Agreement with each expert")
     assert table.column("pairs judged")[:3] == ["5", "5", "5"]
