@@ -427,7 +427,7 @@ def _read_quickly(
     """Yield the wanted columns in parts, unless anything in the file is unusual.
 
     If something is unusual, this raises ValueError or OverflowError, or a library warns.
-    `read_table` turns warnings into exceptions, and then calls the slow reader.
+    `_read_columns` turns warnings into exceptions, and then calls the slow reader.
     """
     types = {position: column.dtype for position, column in wanted.items()}
     for position, dtype in types.items():

@@ -34,7 +34,7 @@ Sketch = Mapping[str, str]
 
 # A sketch keeps this many hashes, 5 bytes each, or this share of all hashes if that is more. A copy
 # with 400 of the 400,000 training answers that the simulator makes by default then has eight rows
-# to compare, on average. Of 16 million answers, a copy with 1,024 rows has eight.
+# to compare, on average. With 16 million answers, a copy needs 1,024 rows for eight.
 _N_KEPT = 8192
 _KEPT_SHARE = 1 / 128
 # A file is recognised if at least `_MIN_ROWS` of its rows can be compared, and if the sketch holds

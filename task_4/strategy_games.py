@@ -167,8 +167,8 @@ def play(
 def _predict_targets(known: Any, targets: BoolArray) -> FloatArray:
     """Return P(right) of the targets, shape (T,).
 
-    `known` is a posterior that `start_posterior` returned, after answers. `targets` says which
-    answers are targets, shape (students, questions).
+    `known` is the posterior of `start_posterior`, which has learned from the answers so far.
+    `targets` says which answers are targets, shape (students, questions).
     """
     n_questions = targets.shape[1]
     prediction: FloatArray = known.predict()[:, :n_questions]

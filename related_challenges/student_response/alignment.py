@@ -398,7 +398,6 @@ class Matches:
             features[f"{name} of symbols"] = np.where(n_symbols[text], share, 1)
         has_negation = (is_in_text @ texts.is_negation > 0).astype(float)
         # 1 if only the answer has a negation, -1 if only the reference has one.
-        # 1 if only the answer has a negation, -1 if only the reference has one.
         negation_difference = has_negation[pair_answer] - has_negation[pair_reference]
         features["negated unlike the reference"] = negation_difference
         n_words = texts.n_words

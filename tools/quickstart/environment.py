@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common.layout import ROOT
-from tools.quickstart.processes import Children, CommandError, run_python, succeeds
+from tools.quickstart.processes import Children, CommandError, failure, run_python, succeeds
 
 VENV = ROOT / ".venv"
 CHECK_SCRIPT = Path(__file__).with_name("check_environment.py")
@@ -69,6 +69,9 @@ def add_kit(python: str) -> None:
     The kit's folder is named from the environment's folder, so that both may be moved together.
     """
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    packages = Children().run([python, "-I", "-c", code]).printed.strip()
+    ended = Children().run([python, "-I", "-c", code])
+    if ended.code:
+        raise failure(f"{python} -I -c ...", ended.code, ended.printed)
+    packages = ended.printed.splitlines()[-1]
     line = os.path.relpath(ROOT, packages) + "\n"
     Path(packages, PATH_FILE).write_text(line, encoding="utf-8")

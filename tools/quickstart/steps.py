@@ -13,8 +13,8 @@ PACKAGES_DIR = OUTPUT_DIR / "packages"
 LOCAL_SPLIT = "local split"
 TASK_DATA = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEMPLATE_DIR)
 
-# Sample models that the quickstart does not run. A blend takes about three times as long as all
-# other models of its task together.
+# Sample models that the quickstart does not run. A blend takes about five times as long as gradient
+# boosting.
 LEFT_OUT = ("blend",)
 
 # A Python script, as seen from the kit's folder, and its flags.
