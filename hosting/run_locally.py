@@ -554,11 +554,11 @@ def _is_reusable(record: dict[str, Any], folder: Path, bundle_digest: str) -> bo
 
     This is so if the record holds scores that this bundle gave, and the page of the score exists.
     """
-    is_of_bundle = record["bundle"] == bundle_digest
-    has_failed = bool(record["fault"])
+    if record["bundle"] != bundle_digest or record["fault"]:
+        return False
     are_numbers = all(isinstance(score, float) for score in record["scores"].values())
-    has_page = (folder / record["details"]).exists()
-    return is_of_bundle and not has_failed and are_numbers and has_page
+    # The disk is asked last: a folder may hold records of many other bundles.
+    return are_numbers and (folder / record["details"]).exists()
 
 
 if __name__ == "__main__":

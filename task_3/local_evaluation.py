@@ -254,13 +254,12 @@ def read_local_origin(submitted: Path) -> provenance.Provenance:
 
 def require_same_split(submitted: Path, origin: provenance.Provenance, first_half: Path) -> None:
     """Raise `InputError` if a ranking was made from another version of the file `first_half`."""
-    recorded_by_name = {Path(path).name: recorded for path, recorded in origin.made_from.items()}
-    # The fingerprint of the first half when the ranking was made, if it was recorded.
-    recorded = recorded_by_name.get(first_half.name)
-    if recorded is not None and not fingerprints.matches(first_half, recorded):
-        raise InputError(
-            f"{submitted}: was made from another split; make it again with `{origin.command}`"
-        )
+    for path, recorded in origin.made_from.items():
+        is_first_half = Path(path).name == first_half.name
+        if is_first_half and not fingerprints.matches(first_half, recorded):
+            raise InputError(
+                f"{submitted}: was made from another split; make it again with `{origin.command}`"
+            )
 
 
 def rank_by_other_half(submitted: Path, origin: provenance.Provenance, template: Path) -> pd.Series:

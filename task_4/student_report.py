@@ -132,9 +132,10 @@ def main() -> None:
     for row, session in sessions.items():
         student = int(reference.student[row])
         path = options.output_dir / f"student_{student}.html"
-        contents[path] = student_page(student, session, context)
+        shares = expected_shares(session, subjects)
+        contents[path] = student_page(student, session, shares, context)
         lines.append(describe(student, session))
-        tables.append(expected_shares(session, subjects).assign(UserId=student))
+        tables.append(shares.assign(UserId=student))
     # Without metadata there are no subjects.
     if subjects:
         table = pd.concat(tables)[list(_MASTERY_COLUMNS)].round(4)
@@ -237,8 +238,11 @@ def describe(student: int, session: Session) -> str:
 # ---- The values of the page; the template student.html holds its words ---------------------------
 
 
-def student_page(student: int, session: Session, context: Context) -> str:
-    """Return a student's page."""
+def student_page(student: int, session: Session, shares: pd.DataFrame, context: Context) -> str:
+    """Return a student's page.
+
+    `shares` has a row for each area, then a row for each topic, see `expected_shares`.
+    """
     return pages.render(
         "student.html",
         title=f"Student {student}",
@@ -249,7 +253,7 @@ def student_page(student: int, session: Session, context: Context) -> str:
         percent="{:.0%}".format,
         signed=_signed,
         **show_abilities(session, context.names),
-        **show_subjects(session, context),
+        **show_subjects(shares, context),
         **show_hidden_answers(session),
     )
 
@@ -313,10 +317,15 @@ def draw_abilities(steps: Sequence[Any]) -> Html:
     )
 
 
-def show_subjects(session: Session, context: Context) -> Mapping[str, Any]:
-    """Return what the page shows of the areas and the topics."""
-    areas = subject_dots(context.bank, session, context.subjects.areas)
-    topics = subject_dots(context.bank, session, context.subjects.topics)
+def show_subjects(shares: pd.DataFrame, context: Context) -> Mapping[str, Any]:
+    """Return what the page shows of the areas and the topics.
+
+    `shares` has a row for each area, then a row for each topic.
+    """
+    n_areas = len(context.subjects.areas)
+    topic_shares = shares[n_areas:]
+    areas = subject_dots(context.bank, context.subjects.areas, shares[:n_areas])
+    topics = subject_dots(context.bank, context.subjects.topics, topic_shares)
     subject_charts = {}
     for title, dots in (("Areas of mathematics", areas), ("Topics", topics)):
         if dots:
@@ -327,17 +336,11 @@ def show_subjects(session: Session, context: Context) -> Mapping[str, Any]:
                 limits=(0, 1),
                 axis="share of the questions expected right",
             )
-    # The first row of the steps is before any question.
-    asked = session.steps["QuestionId"][1:]
-    n_topics_asked = 0
-    for topic in context.subjects.topics:
-        if np.isin(topic.questions, asked).any():
-            n_topics_asked += 1
     widest_first = sorted(topics, key=_width_of_interval, reverse=True)
     return {
         "subject_charts": subject_charts,
         "n_topics": len(topics),
-        "n_topics_asked": n_topics_asked,
+        "n_topics_asked": int((topic_shares["Answers"] > 0).sum()),
         "least_known": widest_first[:3],
     }
 
@@ -376,14 +379,14 @@ def interval(draws: FloatArray | IntArray) -> tuple[float, float]:
     return low, high
 
 
-def subject_dots(bank: Bank, session: Session, subjects: Sequence[Subject]) -> list[charts.Dot]:
+def subject_dots(bank: Bank, subjects: Sequence[Subject], shares: pd.DataFrame) -> list[charts.Dot]:
     """Return a row of the chart for each subject, in increasing order of the expected share.
 
-    The dot is the share of the subject's questions that the student is expected to answer
-    correctly. The diamond is the share that is expected of a student without known answers.
+    `shares` has a row for each of the subjects, see `expected_shares`. The dot is the share of the
+    subject's questions that the student is expected to answer correctly. The diamond is the share
+    that is expected of a student without known answers.
     """
     dots = []
-    shares = expected_shares(session, subjects)
     for subject, row in zip(subjects, shares.to_dict("records"), strict=True):
         ends = row["Low"], row["High"]
         mark = float(bank.share[subject.questions].mean())

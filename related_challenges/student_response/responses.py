@@ -570,7 +570,8 @@ def confusion_matrix(gold: Sequence[str], predicted: Sequence[str], ways: int) -
 
     def merge(labels: Sequence[str]) -> "pd.Series[str]":
         """Return the labels, with ``incorrect`` in place of those that are not kept."""
-        return pd.Series([name if name in kept else "incorrect" for name in labels], dtype=object)
+        merged = pd.Series(list(labels), dtype=object)
+        return merged.where(merged.isin(kept), "incorrect")
 
     counts = pd.crosstab(merge(predicted), merge(gold))
     # `UNINTERPRETABLE` is never a gold label.
