@@ -176,7 +176,8 @@ def for_template(p_option: FloatArray, template: pd.DataFrame) -> FloatArray:
     p: FloatArray = np.repeat(1 / number, n_options, axis=1)
     p[:, : p_option.shape[1]] = p_option[:, :n_options]
     p[np.arange(n_options) >= number] = 0
-    return p / p.sum(axis=1, keepdims=True)
+    p /= p.sum(axis=1, keepdims=True)
+    return p
 
 
 def number_by_question(answers: pd.DataFrame, question: IntArray, n_questions: int) -> IntArray:

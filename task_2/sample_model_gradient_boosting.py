@@ -345,8 +345,8 @@ def main() -> None:
 
     # `p_rank` has a column for each rank, `p_option` one for each option, in their order.
     rank_of_option = template_part.outcome_of_option[question[template_part.rows]]
-    p_option = np.take_along_axis(p_rank, rank_of_option, axis=1)
-    p_option = answer_options.for_template(p_option, template)
+    p_any_option = np.take_along_axis(p_rank, rank_of_option, axis=1)
+    p_option = answer_options.for_template(p_any_option, template)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 
