@@ -123,7 +123,7 @@ class BaseItemResponse:
     def uses_context(self) -> bool:
         """Whether the fit used contexts; it may leave contexts out if `n_dimensions` is None.
 
-        Habits of choosing options are fitted to contexts in any case (`ItemResponseOptions`).
+        Contexts that are left out are still used for habits (`ItemResponseOptions`).
         """
         return bool(self._check_fitted().levels)
 
