@@ -44,7 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_save_flag(parser)
     help_text = "number of abilities"
     cli.add_optional_number(parser, "--dimensions", CHOSEN, help_text, parse=int, metavar="K")
-    help_text = "probability of choosing the right option without knowing it"
+    help_text = "probability of guessing right"
     cli.add_optional_number(parser, "--guessing", CHOSEN, help_text, parse=float, metavar="P")
     cli.add_number(parser, "--seed", 0, "seed of the random start")
     return parser
