@@ -11,7 +11,12 @@ from pathlib import Path
 from common import cli, provenance, reading
 from common.errors import InputError
 from common.fingerprints import matches
-from common.item_response import ItemResponse, ItemResponseOptions, saved
+from common.item_response import (
+    DEFAULT_DIMENSIONS,
+    ItemResponse,
+    ItemResponseOptions,
+    saved,
+)
 from common.item_response.base import BaseItemResponse
 from common.origin import Origin, combine
 
@@ -36,16 +41,40 @@ def add_save_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save_model", type=Path, metavar="FILE", help=help_text)
 
 
-def add_model_flag(parser: argparse.ArgumentParser) -> None:
-    """Add the flag that names the file of a model that takes the place of a fit."""
+def add_fit_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the settings of a fit, and the flag that names a model to be read in place of a fit."""
     help_text = "a model of these answers that a script wrote with --save_model"
     parser.add_argument("--model", type=Path, metavar="FILE", help=help_text)
+    help_text = "abilities of a student, without --model"
+    default = str(DEFAULT_DIMENSIONS)
+    cli.add_optional_number(parser, "--dimensions", default, help_text, parse=cli.count)
+    cli.add_optional_number(parser, "--seed", "0", "without --model", parse=cli.seed)
+
+
+def require_model_or_settings(options: argparse.Namespace) -> None:
+    """Raise `InputError` if the flags name both a fitted model and settings of a fit."""
+    if options.model is None:
+        return
+    for flag in ("--dimensions", "--seed"):
+        if getattr(options, flag.removeprefix("--")) is not None:
+            raise InputError(
+                f"{flag}: is a setting of a fit, but --model takes the place of a fit; leave out "
+                f"{flag} or --model"
+            )
+
+
+def new_model(options: argparse.Namespace) -> ItemResponse:
+    """Return an estimator, to be fitted, with the settings that the flags name."""
+    n_dimensions = DEFAULT_DIMENSIONS if options.dimensions is None else options.dimensions
+    return ItemResponse(n_dimensions, seed=options.seed or 0)
 
 
 def write_model(model: BaseItemResponse, path: Path | None) -> None:
-    """Write a fitted model and the record of this run; if `path` is None, do nothing."""
-    if path is not None:
-        model.save(path, record=provenance.this_process(path.parent).as_json().decode())
+    """Write a fitted model with the record of this run, and print `path`; nothing if it is None."""
+    if path is None:
+        return
+    model.save(path, record=provenance.this_process(path.parent).as_json().decode())
+    print(f"written: {cli.show(path)} (the fitted model)")
 
 
 def read_model(path: Path, train: Path) -> FoundModel:

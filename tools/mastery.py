@@ -26,7 +26,6 @@ from common import cli, layout, metadata, model_files, pages, provenance, readin
 from common.answers import find_ids, find_rows, read_answers
 from common.arrays import IntArray
 from common.errors import InputError
-from common.item_response import DEFAULT_DIMENSIONS, ItemResponse
 from common.origin import Origin
 
 import numpy as np
@@ -66,11 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--students", type=int, nargs="+", metavar="ID", help="UserIds of the class on the page"
     )
-    model_files.add_model_flag(parser)
-    cli.add_number(
-        parser, "--dimensions", DEFAULT_DIMENSIONS, "abilities of a student, without --model"
-    )
-    cli.add_number(parser, "--seed", 0)
+    model_files.add_fit_flags(parser)
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
     return parser
 
@@ -78,6 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Fit the model, write the table and the page."""
     options = build_parser().parse_args()
+    model_files.require_model_or_settings(options)
     train = cli.answers_path(options)
     outputs = [options.output_dir / name for name in ("mastery.csv", "mastery.html")]
     cli.require_outputs(outputs, [train, options.concepts, options.model])
@@ -93,7 +89,7 @@ def main() -> None:
     if options.model is None:
         source = cli.show(train)
         origin = provenance.origin_of(train)
-        model = ItemResponse(options.dimensions, seed=options.seed)
+        model = model_files.new_model(options)
         model.fit(answers["UserId"], answers["QuestionId"], answers["IsCorrect"], context=context)
     else:
         read = model_files.read_model(options.model, train)

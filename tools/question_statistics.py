@@ -38,7 +38,7 @@ from common import (
 )
 from common.answers import read_answers
 from common.errors import InputError
-from common.item_response import DEFAULT_DIMENSIONS, ItemResponse
+from common.item_response import ItemResponse
 from common.item_response.question_statistics import QuestionStatistics
 from common.item_response.significance import QUANTILE_90
 from common.model_files import FoundModel
@@ -88,11 +88,7 @@ def build_parser() -> argparse.ArgumentParser:
     help_text = "a table with the columns UserId and Group in place of the metadata"
     parser.add_argument("--groups", type=Path, metavar="FILE", help=help_text)
     model_files.add_save_flag(parser)
-    model_files.add_model_flag(parser)
-    cli.add_number(
-        parser, "--dimensions", DEFAULT_DIMENSIONS, "abilities of a student, without --model"
-    )
-    cli.add_number(parser, "--seed", 0)
+    model_files.add_fit_flags(parser)
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
     return parser
 
@@ -100,6 +96,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Fit the model, write the tables and the page."""
     options = build_parser().parse_args()
+    model_files.require_model_or_settings(options)
     train = cli.answers_path(options)
     outputs = [options.output_dir / name for name in _NAMES]
     cli.require_outputs([*outputs, options.save_model], [train, options.groups, options.model])
@@ -128,7 +125,7 @@ def find_model(options: argparse.Namespace, train: Path, answers: pd.DataFrame) 
     """Fit a model without contexts to the answers, or read it from the file of a model."""
     columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
     if options.model is None:
-        model = ItemResponse(options.dimensions, seed=options.seed).fit(*columns)
+        model = model_files.new_model(options).fit(*columns)
         return FoundModel(model, False, cli.show(train), provenance.origin_of(train))
     read = model_files.read_model(options.model, train)
     if not read.had_contexts:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from common.item_response import ItemResponse
+from common.item_response import DEFAULT_DIMENSIONS, ItemResponse
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,9 @@ OUTPUT = "data/test_output"
 
 @pytest.mark.parametrize("task", [1, 2])
 def test_mastery_follows_from_the_model_of_a_sample(task: int, tiny_kit: Path) -> None:
-    succeeds([SAMPLE.format(task), "--save_model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
+    save = ["--save_model", "model.npz"]
+    printed = succeeds([SAMPLE.format(task), *save], kit=tiny_kit, cwd=tiny_kit)
+    assert printed.startswith("written: model.npz (the fitted model)\n")
     succeeds(MASTERY, kit=tiny_kit, cwd=tiny_kit)
     table = pd.read_csv(tiny_kit / OUTPUT / "mastery.csv")
     assert table["Share"].between(table["Low"], table["High"]).all()
@@ -35,7 +37,9 @@ def test_mastery_follows_from_the_model_of_a_sample(task: int, tiny_kit: Path) -
 
 
 def test_statistics_of_a_saved_model_are_those_of_the_fit(tiny_kit: Path) -> None:
-    succeeds([*STATISTICS, "--save_model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
+    save = ["--save_model", "model.npz"]
+    printed = succeeds([*STATISTICS, *save], kit=tiny_kit, cwd=tiny_kit)
+    assert printed.startswith("written: model.npz (the fitted model)\n")
     first = (tiny_kit / OUTPUT / "questions.csv").read_bytes()
     (tiny_kit / OUTPUT / "questions.csv").unlink()
     succeeds([*STATISTICS, "--model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
@@ -100,3 +104,25 @@ def test_a_model_is_not_written_over_an_input(tiny_kit: Path) -> None:
     train = "data/train_data/train_task_1_2.csv"
     message = fails([SAMPLE.format(1), "--save_model", train], kit=tiny_kit, cwd=tiny_kit)
     assert "is an input data file and would be overwritten" in message
+
+
+@pytest.mark.parametrize("tool", [MASTERY, [*STATISTICS, "--model", "model.npz"]])
+@pytest.mark.parametrize("setting", ["--dimensions", "--seed"])
+def test_settings_of_a_fit_are_refused_beside_a_model(
+    tiny_kit: Path, tool: list[str], setting: str
+) -> None:
+    message = fails([*tool, setting, "3"], kit=tiny_kit, cwd=tiny_kit)
+    assert message == (
+        f"{setting}: is a setting of a fit, but --model takes the place of a fit; leave out "
+        f"{setting} or --model"
+    )
+
+
+def test_settings_of_a_fit_count_without_a_model(tiny_kit: Path) -> None:
+    succeeds([*STATISTICS, "--save_model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
+    default = ItemResponse.load(tiny_kit / "model.npz")
+    settings = ["--dimensions", "3", "--seed", "5"]
+    succeeds([*STATISTICS, *settings, "--save_model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
+    chosen = ItemResponse.load(tiny_kit / "model.npz")
+    assert (default.n_dimensions, default.seed) == (DEFAULT_DIMENSIONS, 0)
+    assert (chosen.n_dimensions, chosen.seed) == (3, 5)
