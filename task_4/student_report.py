@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from common import charts, cli, layout, metadata, pages, provenance, writing
+from common import charts, cli, layout, mastery_table, metadata, pages, provenance, writing
 from common.adaptive import entry_files, weights
 from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
 from common.adaptive.setting import add_data_flags, read_data_flags, read_students
@@ -45,17 +45,6 @@ _AREA_LEVEL = 1
 _TOPIC_LEVEL = 2
 # Topics with fewer questions in the bank are not shown.
 _MIN_QUESTIONS = 5
-# The columns of mastery.csv, as tools/mastery.py writes them.
-_MASTERY_COLUMNS = (
-    "UserId",
-    "Level",
-    "SubjectId",
-    "Name",
-    "Answers",
-    "Share",
-    "Low",
-    "High",
-)
 # The words for an answer of 0 and an answer of 1.
 _OUTCOMES = ("wrong", "right")
 
@@ -136,11 +125,15 @@ def main() -> None:
         contents[path] = student_page(student, session, shares, context)
         lines.append(describe(student, session))
         tables.append(shares.assign(UserId=student))
-    # Without metadata there are no subjects.
+    mastery = options.output_dir / mastery_table.FILE_NAME
     if subjects:
-        table = pd.concat(tables)[list(_MASTERY_COLUMNS)].round(4)
-        contents[options.output_dir / "mastery.csv"] = table
+        contents[mastery] = mastery_table.to_write(pd.concat(tables))
     writing.write_files(contents)
+    # Without metadata there are no subjects. A table that is there belongs to an earlier run, and
+    # must not be taken for that of these students.
+    if not subjects and mastery.is_file():
+        mastery.unlink()
+        lines.append(f"removed: {cli.show(mastery)}, of an earlier run; there are no subjects now")
     lines += [f"note: {doubt.sentence}" for doubt in doubts]
     lines.append(f"written: {', '.join(map(cli.show, contents))}")
     print("\n".join(lines))
@@ -416,7 +409,7 @@ def expected_shares(session: Session, subjects: Sequence[Subject]) -> pd.DataFra
                 "High": high,
             }
         )
-    return pd.DataFrame(rows, columns=_MASTERY_COLUMNS[1:])
+    return pd.DataFrame(rows, columns=mastery_table.COLUMNS[1:])
 
 
 def _width_of_interval(dot: charts.Dot) -> float:

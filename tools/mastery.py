@@ -22,7 +22,18 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import cli, layout, metadata, model_files, pages, provenance, reading, schema, writing
+from common import (
+    cli,
+    layout,
+    mastery_table,
+    metadata,
+    model_files,
+    pages,
+    provenance,
+    reading,
+    schema,
+    writing,
+)
 from common.answers import find_ids, find_rows, read_answers
 from common.arrays import IntArray
 from common.errors import InputError
@@ -75,7 +86,7 @@ def main() -> None:
     options = build_parser().parse_args()
     model_files.require_model_or_settings(options)
     train = cli.answers_path(options)
-    outputs = [options.output_dir / name for name in ("mastery.csv", "mastery.html")]
+    outputs = [options.output_dir / name for name in (mastery_table.FILE_NAME, "mastery.html")]
     cli.require_outputs(outputs, [train, options.concepts, options.model])
     answers = read_answers(train, options=False)
     question_ids = np.unique(answers["QuestionId"])
@@ -101,9 +112,7 @@ def main() -> None:
     page = class_page(mastery, students, origin, source, by_abilities=by_abilities)
 
     table, html = outputs
-    with writing.atomic_write(table, html) as (table_file, html_file):
-        mastery.to_csv(table_file, index=False, float_format="%.4f", lineterminator="\n")
-        html_file.write(page.encode())
+    writing.write_files({table: mastery_table.to_write(mastery), html: page})
     print(f"{len(mastery):,} pairs of a student and a subject, {len(students)} on the page")
     print(f"written: {cli.show(table)}, {cli.show(html)}")
 

@@ -511,7 +511,10 @@ def private_student(kit: Path, tmp_path: Path) -> PrivateStudent:
 def test_flags_set_the_phase_the_mask_and_the_number_of_questions(
     kit: Path, private_student: PrivateStudent
 ) -> None:
-    succeeds([*private_student.command, "--questions", 6], kit=kit)
+    # An earlier run has left its table of subjects.
+    table = private_student.page.with_name("mastery.csv")
+    table.write_text("UserId,Level,SubjectId,Name,Answers,Share,Low,High\n")
+    printed = succeeds([*private_student.command, "--questions", 6], kit=kit)
     page = read_page(private_student.page.read_text())
 
     answers = private_student.answers
@@ -520,6 +523,8 @@ def test_flags_set_the_phase_the_mask_and_the_number_of_questions(
     # Without metadata, the page knows no subjects.
     assert page.table("The questions").column("subject") == ["unknown"] * 6
     assert "there are no metadata of the questions" in page.text
+    assert f"removed: {table}, of an earlier run; there are no subjects now\n" in printed
+    assert not table.exists()
     # The kit recognises simulated answers by their rows, wherever the file lies.
     assert "From simulated answers" in page.text
 

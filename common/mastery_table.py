@@ -1,0 +1,24 @@
+"""The table mastery.csv: the share of each subject that each student is expected to know.
+
+`tools/mastery.py` and `task_4/student_report.py` write this table in the same form.
+"""
+
+import pandas as pd
+
+FILE_NAME = "mastery.csv"
+# Low and High are the ends of the 90 % interval of the share.
+COLUMNS = (
+    "UserId",
+    "Level",
+    "SubjectId",
+    "Name",
+    "Answers",
+    "Share",
+    "Low",
+    "High",
+)
+
+
+def to_write(mastery: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of mastery as its file holds it: these columns, four decimals."""
+    return mastery[list(COLUMNS)].round(4)
