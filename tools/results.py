@@ -30,12 +30,13 @@ def read_results(path: Path) -> list[Result]:
             if "options" not in fields_of_line:
                 fields_of_line = _of_former_version(fields_of_line)
             result = Result(**provenance.with_origin(fields_of_line))
-            _require_valid(result)
+            is_valid = _is_valid(result)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            if line.strip():
-                n_invalid += 1
-        else:
+            is_valid = False
+        if is_valid:
             results.append(result)
+        elif line.strip():
+            n_invalid += 1
     if n_invalid:
         lines = "line" if n_invalid == 1 else "lines"
         print(f"{cli.show(path)}: ignored {n_invalid} invalid {lines}", file=sys.stderr)
@@ -64,23 +65,22 @@ def _of_former_version(line: dict[str, Any]) -> dict[str, Any]:
     return {**fields_of_line, "script": script, "options": provenance.options_of(flags)}
 
 
-def _require_valid(result: Result) -> None:
-    """Raise `ValueError` if a value is not one that the kit writes.
+def _is_valid(result: Result) -> bool:
+    """Return whether all values are values that the kit writes.
 
-    The record is a file that anybody may edit.
+    The record is a file that anybody may edit. Raises `ValueError` if the time is not valid.
     """
     # The later checks need values of the right types.
     if not _has_types(result):
-        raise ValueError("a value of a wrong type")
-    if not _has_valid_numbers(result) or not _has_valid_task(result):
-        raise ValueError("an impossible number, task, phase or score")
-    if not all(isinstance(word, str) for word in provenance.flags_of(result.options)):
-        raise ValueError("an option that is no flag")
-    for digest in (result.data, result.code, result.outcomes):
-        if not re.fullmatch("[0-9a-f]*", digest):
-            raise ValueError("a digest that is not hexadecimal")
-    # This raises ValueError if the time is not valid.
+        return False
     datetime.fromisoformat(result.time)
+    digests = (result.data, result.code, result.outcomes)
+    return (
+        _has_valid_numbers(result)
+        and _has_valid_task(result)
+        and all(isinstance(word, str) for word in provenance.flags_of(result.options))
+        and all(re.fullmatch("[0-9a-f]*", digest) for digest in digests)
+    )
 
 
 def _has_types(result: Result) -> bool:

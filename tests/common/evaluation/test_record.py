@@ -394,6 +394,14 @@ CHANGES: list[dict[str, Any]] = [
     {"score": -0.1},
     {"score": 1e13},
     {"task": 4, "phase": "local"},
+    {"time": "yesterday"},
+    {"seconds": True},
+    {"seed": -1},
+    {"memory": -1},
+    {"options": {"seed": 1}},
+    {"data": "<b>"},
+    {"code": "<b>"},
+    {"outcomes": "../secret"},
 ]
 INVALID = DAMAGED | {str(change): json.dumps({**RELATED, **change}).encode() for change in CHANGES}
 
