@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from common.answers import number_ids
 from common.arrays import Array, BoolArray, FloatArray, IntArray
 
 import numpy as np
@@ -46,9 +47,9 @@ def accuracy(truth: Array, prediction: Array, student: IntArray | None = None) -
     truth, prediction : array, the same shape
         Values of any type that can be compared.
     student : array of int, the same shape, optional
-        Who gave each answer: students are numbered from 0. With `student`, the score has a standard
-        error that stays right although answers of the same student are correlated (see
-        `clustered_standard_error`). For the answers of a single student, it is None.
+        The UserId of each answer. With `student`, the score has a standard error that stays right
+        although answers of the same student are correlated (see `clustered_standard_error`). For
+        the answers of a single student, it is None.
 
     Raises
     ------
@@ -64,8 +65,8 @@ def accuracy(truth: Array, prediction: Array, student: IntArray | None = None) -
     if student is None:
         return Score(value, n=is_right.size)
     error = clustered_standard_error(is_right, student)
-    n_students = len(np.unique(student))
-    return Score(value, None if np.isnan(error) else error, is_right.size, n_students)
+    students, _ = number_ids(student)
+    return Score(value, None if np.isnan(error) else error, is_right.size, len(students))
 
 
 def share_right(n_right: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
@@ -235,15 +236,17 @@ def clustered_standard_error(right: Array, cluster: IntArray) -> float:
     right : array, shape (answers,)
         1 for each answer that is right, 0 for the others. The share is the mean of this array.
     cluster : array of int, shape (answers,)
-        Number of the cluster (the student) of each answer, from 0.
+        Id of the cluster (the student) of each answer, at least 0.
 
     Returns
     -------
     float
         NaN for a single cluster.
     """
-    deviation = np.bincount(cluster, right - np.mean(right))
-    n_clusters = int((np.bincount(cluster) > 0).sum())
+    # Ids may be large, and `bincount` has an element for each number up to the largest.
+    clusters, number = number_ids(cluster)
+    n_clusters = len(clusters)
+    deviation = np.bincount(number, right - np.mean(right))
     if n_clusters < 2:
         return float("nan")
     variance = (deviation**2).sum() * n_clusters / (n_clusters - 1)

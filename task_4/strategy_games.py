@@ -341,8 +341,7 @@ def compare(
     """
     difference = _is_hit(own, n).astype(np.int64) - _is_hit(other, n)
     student = np.concatenate([game.student for game in own.values()])
-    cluster, _ = pd.factorize(student)
-    standard_error = metrics.clustered_standard_error(difference, cluster)
+    standard_error = metrics.clustered_standard_error(difference, student)
     return float(difference.mean()), standard_error
 
 

@@ -25,7 +25,7 @@ from common import (
     schema,
     submission,
 )
-from common.answers import number_ids, pair_keys, require_distinct_pairs
+from common.answers import pair_keys, require_distinct_pairs
 from common.arrays import BoolArray, IntArray
 from common.errors import InputError
 from common.evaluation import breakdown, entry_origin, joined_metadata, outcomes, score_files
@@ -132,8 +132,9 @@ def _check_other_phase(
 def score(matched: Matched) -> Score:
     """Return the accuracy, with a standard error that counts each student as one cluster."""
     pairs = matched.pairs
-    _, student = number_ids(pairs["UserId"])
-    return metrics.accuracy(pairs["truth"].to_numpy(), pairs["predicted"].to_numpy(), student)
+    return metrics.accuracy(
+        pairs["truth"].to_numpy(), pairs["predicted"].to_numpy(), pairs["UserId"].to_numpy()
+    )
 
 
 def score_probabilities(matched: Matched, path: Path) -> ProbabilityScores:

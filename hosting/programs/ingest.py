@@ -24,7 +24,6 @@ from common.adaptive.playing import dry_run, list_targets, measure_curves, play_
 from common.adaptive.setting import Setting, read_students
 from common.adaptive.weights import TRAINING
 from common.adaptive.weights_origin import find_weights_origin
-from common.answers import number_ids
 from common.arrays import FloatArray
 from common.errors import InputError
 from common.reading import is_there
@@ -169,9 +168,8 @@ def _play(setting: Setting) -> dict[str, Any]:
         seconds=seconds,
         training=training,
     )
-    _, student = number_ids(targets["UserId"].to_numpy())
     accuracy = metrics.accuracy(
-        targets["truth"].to_numpy(), targets["predicted"].to_numpy(), student
+        targets["truth"].to_numpy(), targets["predicted"].to_numpy(), targets["UserId"].to_numpy()
     )
     return {
         **figures,

@@ -71,6 +71,18 @@ def test_the_standard_error_treats_a_student_s_answers_as_one_cluster() -> None:
     assert metrics.clustered_standard_error(outcome, student) == 0.5
 
 
+def test_the_standard_error_does_not_depend_on_the_size_of_ids() -> None:
+    """UserIds may be large; an array with an element for each id up to them would fill memory."""
+    outcome = np.array([1, 0, 0, 1, 1, 0, 1])
+    student = np.array([0, 2, 1, 1, 2, 3, 0])
+    large_id = np.array([7, 2_000_000_000, 400, 9_000_000_000_000])[student]
+    # The ids are not in increasing order: the students 400 and 2,000,000,000 change places.
+    expected = metrics.clustered_standard_error(outcome, np.array([0, 2, 1, 3])[student])
+    assert metrics.clustered_standard_error(outcome, large_id) == expected
+    score = metrics.accuracy(outcome, np.ones(7), large_id)
+    assert (score.error, score.n_students) == (expected, 4)
+
+
 @pytest.mark.parametrize(("successes", "n"), [(0, 7), (7, 7), (3, 25), (30, 40)])
 def test_the_binomial_interval_is_that_of_scipy(successes: int, n: int) -> None:
     expected = binomtest(successes, n).proportion_ci(method="exact")
