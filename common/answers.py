@@ -13,6 +13,7 @@ from typing import Any
 from common import answer_options, reading, schema
 from common.arrays import Array, IntArray
 from common.errors import InputError, Report, printable, quote, stop
+from common.tasks import Task
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +99,16 @@ def read_right_or_wrong(path: Path) -> pd.DataFrame:
         answers = read_answers(path, options=False, ids=True)
         print(f"note: {fault}; task 1 goes on without the options")
         return answers
+
+
+def read_for_task(path: Path, task: Task) -> pd.DataFrame:
+    """Read answers for a model of a task, with AnswerId if the file has it.
+
+    Options are needed for task 2; for the others see `read_right_or_wrong`.
+    """
+    if task.needs_options:
+        return read_answers(path, options=True, ids=True)
+    return read_right_or_wrong(path)
 
 
 def _require_agreement(source: reading.Source, answers: pd.DataFrame) -> None:

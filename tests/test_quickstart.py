@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from tools.quickstart.steps import is_blend
+
 import pytest
 from conftest import ROOT, copy_kit, keep_only, run, succeeds
 from platforms import on_unix
@@ -95,7 +97,7 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> 
     first = succeeds(["quickstart.py", "--size", "tiny"], kit=kit, timeout=2 * PATIENCE)
     score_by_model = scores(kit)
     models = [*kit.glob("task_[123]/sample_model_*.py"), *kit.glob("task_4/*/train_model.py")]
-    assert len(score_by_model) == len([path for path in models if "blend" not in path.stem])
+    assert len(score_by_model) == len([path for path in models if not is_blend(path)])
     assert steps(first) == dict.fromkeys([*SPLITS, *score_by_model], "run")
     for (_, name), score in score_by_model.items():
         assert 0.2 < score < 1

@@ -31,7 +31,7 @@ from common import (
     source_code,
     submission,
 )
-from common.answers import read_answers, read_right_or_wrong
+from common.answers import read_for_task
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 from common.evaluation import entry_origin
@@ -219,10 +219,7 @@ def predict_held_out(commands: Sequence[Command], paths: sample_models.Paths, ta
     Raises `InputError` if there are too few answers.
     """
     train = paths.train
-    if TASKS[task].needs_options:
-        answers = read_answers(train, options=True, ids=True)
-    else:
-        answers = read_right_or_wrong(train)
+    answers = read_for_task(train, TASKS[task])
     is_held_out = hold_out_answers(len(answers), _HELD_OUT, seed=0)
     if is_held_out.all() or not is_held_out.any():
         raise InputError(f"{train}: holds too few answers to hold some out, expected more")
@@ -235,7 +232,7 @@ def predict_held_out(commands: Sequence[Command], paths: sample_models.Paths, ta
                 title="80 % of the training answers",
                 answers=answers,
                 is_held_out=is_held_out,
-                metadata_dir=existing_metadata(paths),
+                metadata_dir=script_runs.existing_metadata(paths.metadata),
                 folder=Path(temporary),
             )
             path = fold.folder / _PROBABILITIES
@@ -260,7 +257,7 @@ def predict_template(
     array of float32, shape (n_commands, n_pairs, n_categories)
         The logarithms of the probabilities.
     """
-    metadata_dir = existing_metadata(paths)
+    metadata_dir = script_runs.existing_metadata(paths.metadata)
     logs = []
     for script, flags in tqdm(commands, "Predicting", unit="script", disable=None):
         with tempfile.TemporaryDirectory(prefix="blend_") as temporary:
@@ -274,12 +271,6 @@ def predict_template(
             provenance.note_part(predicted.record, path.parent)
         logs.append(logarithms(predicted.value))
     return np.stack(logs)
-
-
-def existing_metadata(paths: sample_models.Paths) -> Path | None:
-    """Return the folder of the metadata of the training answers; None if there is none."""
-    is_there = paths.metadata is not None and paths.metadata.is_dir()
-    return paths.metadata if is_there else None
 
 
 def logarithms(probability: FloatArray) -> FloatArray:

@@ -49,7 +49,7 @@ from common.adaptive.setting import (
 )
 from common.adaptive.weights import TRAINER, WEIGHTS, copy_package
 from common.adaptive.weights_origin import find_weights_origin, judge_weights
-from common.answers import read_answers, read_right_or_wrong
+from common.answers import read_for_task
 from common.arrays import BoolArray
 from common.errors import InputError, quote
 from common.evaluation import entry_origin, outcomes, pairs, record
@@ -265,11 +265,10 @@ def run_folds(
     options: argparse.Namespace, task: Task, train: Path, code: EntryCode, flags: Sequence[str]
 ) -> list[FoldRun]:
     """Run an entry on every fold; print each score."""
-    if task.needs_options:
-        answers = read_answers(train, options=True, ids=True)
-    else:
-        answers = read_right_or_wrong(train)
-    metadata_dir = script_runs.metadata_of(train, options.metadata_dir)
+    answers = read_for_task(train, task)
+    metadata_dir = script_runs.existing_metadata(
+        sample_models.metadata_folder(train.parent, options.metadata_dir)
+    )
     runs = []
     n_runs = options.repeats * options.folds
     with tqdm(total=n_runs, desc="Folds", unit="fold", disable=None) as progress:

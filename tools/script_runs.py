@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
-from common import cli, layout, provenance, sample_models, splits, writing
+from common import cli, layout, provenance, splits, writing
 from common.arrays import BoolArray
 from common.errors import InputError, printable, quote
 from common.tasks import Task
@@ -351,10 +351,6 @@ def reads_metadata(script: Path, kit_copy: Path | None = None) -> bool:
     return "--metadata_dir" in declared_flags(script, kit_copy)
 
 
-def metadata_of(train: Path, named: Path | None = None) -> Path | None:
-    """Return the folder of the metadata that belong to training answers; None if there is none.
-
-    `train` is the file of the answers. `named` is the folder that the user has named, if any.
-    """
-    folder = sample_models.metadata_folder(train.parent, named)
+def existing_metadata(folder: Path | None) -> Path | None:
+    """Return a folder of metadata; None if there is no such folder."""
     return folder if folder is not None and folder.is_dir() else None

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from common import cli, layout
 from common.errors import InputError
+from tools.quickstart.steps import is_blend
 
 import numpy as np
 from running import short_name
@@ -146,7 +147,7 @@ def find_samples(kit: Path) -> list[Sample]:
     samples = []
     for script in sorted(kit.glob("task_[12]/sample_model_*.py")):
         # A blend averages models that are in the table already, and takes several times as long.
-        if short_name(script) == "blend":
+        if is_blend(script):
             continue
         samples.append(describe_script(kit, script, model_flags=("--local",)))
     for script in sorted(kit.glob("task_3/sample_model_*.py")):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from common import metrics
 from tools.kit_files import glob_kit
+from tools.quickstart.steps import is_blend
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,7 @@ def find_scripts(*tasks: int) -> list[str]:
     A blend runs other sample models, and has tests in `test_blend_sample.py`.
     """
     paths = [path for task in tasks for path in glob_kit(f"task_{task}/sample_model_*.py")]
-    return [str(path.relative_to(ROOT)) for path in paths if "blend" not in path.stem]
+    return [str(path.relative_to(ROOT)) for path in paths if not is_blend(path)]
 
 
 def task_number(script: str) -> int:
