@@ -158,10 +158,10 @@ def ticks(low: float, high: float, n_steps: int, *, integer: bool = False) -> li
 
 def _count_decimals(values: Sequence[float], tolerance: float) -> int:
     """Return the smallest number of decimals with which all values are right within a tolerance."""
-    for digits in range(20):
-        if all(abs(round(value, digits) - value) < tolerance for value in values):
-            return digits
-    return 20
+    digits = 0
+    while any(abs(round(value, digits) - value) > tolerance for value in values):
+        digits += 1
+    return digits
 
 
 def drop_overlapping(labels: Sequence[Tick], unit_length: float) -> list[Tick]:

@@ -325,16 +325,26 @@ def fingerprint_of_source(path: Path) -> Fingerprint:
 
 
 def note_code() -> None:
-    """Note the state of the code that is loaded, to tell later whether it has changed."""
-    # Thousands of modules may be loaded: comparing texts is much faster than `Path.is_relative_to`.
-    kit = os.path.normcase(layout.ROOT) + os.sep
+    """Note the contents of the kit's loaded modules, to tell later whether they have changed."""
     for module in list(sys.modules.values()):
+        # A module that is built into Python has no file.
         file = getattr(module, "__file__", None)
         if file is None or _is_of_library(file):
             continue
+        # A module's file may be relative to the current folder, which may change later.
         path = os.path.abspath(file)  # noqa: PTH100
-        if os.path.normcase(path).startswith(kit):
+        if _is_in_kit(path):
             RUN.code_at_start[Path(path)] = _digest_or_empty(Path(path))
+
+
+def _is_in_kit(path: str) -> bool:
+    """Return whether an absolute path lies in the kit's folder.
+
+    The paths are compared as texts: `note_code` asks for thousands of modules, and
+    `Path.is_relative_to` would take much longer.
+    """
+    # On Windows, paths that differ only in letter case are equal, and `normcase` makes them so.
+    return os.path.normcase(path).startswith(os.path.normcase(layout.ROOT) + os.sep)
 
 
 def note_interrupt() -> None:

@@ -146,7 +146,7 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
         for member in members:
             # `orig_filename` is the name in the zip; in `filename`, Python has changed dangerous
             # names.
-            if _leads_out(member.orig_filename):
+            if leads_out(member.orig_filename):
                 raise InputError(
                     f"{path}: holds {printable(member.orig_filename)}, which leads out of its "
                     "folder, expected names below it"
@@ -163,7 +163,7 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
                 ) from None
 
 
-def _leads_out(name: str) -> bool:
+def leads_out(name: str) -> bool:
     """Return whether the name of a member leads out of the folder that a zip is unpacked into."""
     folders = name.replace("\\", "/").split("/")
     is_absolute = folders[0] == "" and len(folders) > 1

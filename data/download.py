@@ -311,11 +311,10 @@ def may_leave_folder(member: zipfile.ZipInfo) -> bool:
     """Return whether unpacking a member could write outside the folder that it is unpacked into."""
     # The upper 16 bits are the mode of a file on Unix.
     is_link = stat.S_ISLNK(member.external_attr >> 16)
-    path = PurePosixPath(member.filename)
-    is_outside = path.is_absolute() or ".." in path.parts
-    # On Windows, a colon separates the drive from the folders.
+    # On Windows, a colon separates the drive from the folders. `find_members` leaves out the first
+    # folder of a name, so the drive may come later in the name.
     has_drive = ":" in member.filename
-    return is_link or is_outside or has_drive
+    return is_link or has_drive or zips.leads_out(member.filename)
 
 
 def is_same(file: Path, member: zipfile.ZipInfo) -> bool:

@@ -115,18 +115,19 @@ def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> 
     columns = [*judgements, "mean", "best"]
     print(f"| ranking, values ranked first | {' | '.join(columns)} |")
     print(f"|---|{'---|' * len(columns)}")
-    agreement_of_experts = pd.Series(dtype=float)
-    for name, ranking in rankings.items():
-        agrees = agreement(judgements, ranking)
-        figures = compare_with_experts(judgements, agrees).reindex(columns)
-        # How often each expert agrees with the other experts, whatever the ranking.
-        agreement_of_experts = figures["others"]
+    figures_by_ranking = {
+        name: compare_with_experts(judgements, agreement(judgements, ranking)).reindex(columns)
+        for name, ranking in rankings.items()
+    }
+    for name, figures in figures_by_ranking.items():
         cells = []
         for share, low, high in figures[["share", "low", "high"]].to_numpy():
             cells.append("" if np.isnan(share) else f"{share:.2f} ({low:.2f}–{high:.2f})")
         print(f"| {name} | {' | '.join(cells)} |")
+    # How often each expert agrees with the others is the same for every ranking: take the first.
+    first_figures = next(iter(figures_by_ranking.values()))
     # The column "best" belongs to no fixed expert and stays empty.
-    shares = agreement_of_experts.drop("best")
+    shares = first_figures["others"].drop("best")
     cells = ["" if np.isnan(share) else f"{share:.2f}" for share in shares]
     print(f"| the other experts | {' | '.join(cells)} | |")
 

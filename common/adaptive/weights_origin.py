@@ -69,12 +69,12 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
     # The files that the entry's own record names, and the files that no record has named so far.
     recorded: set[str] = set()
     if record is not None and is_recorded:
-        recorded = _find_files(record, fingerprints, fingerprints)
+        recorded = _names_of_recorded(record, fingerprints)
     unknown = set(fingerprints) - recorded
     recorded_contents = [fingerprints[name] for name in recorded]
     kit_record = _find_record_of_all(recorded_contents, record_of_package.values())
     for package, package_record in record_of_package.items():
-        from_package = _find_files(package_record, fingerprints, unknown)
+        from_package = _names_of_recorded(package_record, fingerprints) & unknown
         if not from_package:
             continue
         package_students = read_students_if_valid(package)
@@ -101,12 +101,15 @@ def _read_records_of_kit() -> dict[Path, Provenance]:
     return records
 
 
-def _find_files(
-    record: Provenance, fingerprints: Mapping[str, Fingerprint | None], names: Iterable[str]
+def _names_of_recorded(
+    record: Provenance, fingerprint_by_name: Mapping[str, Fingerprint | None]
 ) -> set[str]:
-    """Return the `names` of files whose fingerprints, `fingerprints[name]`, a record lists."""
-    contents = record.files.values()
-    return {name for name in names if fingerprints[name] in contents}
+    """Return the names of the files that a record lists with the same content.
+
+    A file may have another name in the record.
+    """
+    recorded = record.files.values()
+    return {name for name, content in fingerprint_by_name.items() if content in recorded}
 
 
 def _find_record_of_all(

@@ -117,9 +117,11 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
 
     parts = in_threads(describe_part, range(split.n_held_out))
     yield from tqdm(parts, "features", split.n_held_out, disable=None)
-    # If contexts are used, the fit takes long: continue from the first model. Without contexts, or
-    # with the group `options`, choose the settings of the fits anew from all answers, as the item
-    # response samples do.
+    # Fit as the item response samples do: choose the settings from all answers, and begin anew.
+    # Boosting starts from the predictions of these fits. So if the trees get no weight, it predicts
+    # what the samples predict. With contexts, a new fit of the group `model` takes long: continue
+    # from the first model. With the group `options`, fit anew even so: boosting then starts from
+    # the model of options, and the samples use this group for few answers only.
     first = first_known[0]
     has_contexts = first.model is not None and first.model.uses_context
     continues = has_contexts and first.options_model is None
