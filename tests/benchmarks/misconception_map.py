@@ -58,9 +58,9 @@ class NumberedAnswers:
 class Prepared:
     """Wrong answers of four kinds, each a `WrongAnswers` of task_2/misconception_groups.py."""
 
-    # The pairs of wrong options that the students who find groups tell about, and the wrong answers
-    # of the students who choose the threshold, by the product's model.
-    pairs: Any
+    # Wrong answers of the students who find groups and of those who choose the threshold, by the
+    # product's model.
+    finding: Any
     choosing: Any
     # Known and held-out wrong answers of the students who measure, by a model of more dimensions.
     known: Any
@@ -102,7 +102,7 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
     of_product, _ = split_wrong_answers(numbered, misconceptions.N_DIMENSIONS)
     known, asked = split_wrong_answers(numbered, DEFAULT_DIMENSIONS)
     return Prepared(
-        groups.compare_pairs(of_product.of_students(is_finding)),
+        of_product.of_students(is_finding),
         of_product.of_students(is_choosing),
         known.of_students(is_measuring),
         asked,
@@ -111,7 +111,9 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
 
 def find_groups(prepared: Prepared) -> IntArray:
     """Return the groups that the product finds; see `groups.find_groups`."""
-    group: IntArray = groups.choose_groups(prepared.pairs, prepared.choosing)
+    group: IntArray = groups.choose_groups(
+        groups.compare_pairs(prepared.finding), prepared.choosing
+    )
     return group
 
 
@@ -241,10 +243,11 @@ def print_real() -> None:
             ("the same, permuted", permute_options(pool, seed)),
         ):
             prepared = prepare(answers, seed)
-            group = find_groups(prepared)
+            pairs = groups.compare_pairs(prepared.finding)
+            group = groups.choose_groups(pairs, prepared.choosing)
             measured = measure(prepared, group)
             print(row(name, group, measured), f"log loss {measured.loss:.4f}", flush=True)
-            forced = groups.find_groups(prepared.pairs, FORCED_THRESHOLD)
+            forced = groups.find_groups(pairs, FORCED_THRESHOLD)
             print(row(f"{name}, forced", forced, measure(prepared, forced)), flush=True)
 
 

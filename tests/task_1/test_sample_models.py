@@ -452,7 +452,8 @@ def test_every_question_gets_one_rank(script: str, simulated_kit: Path, tmp_path
         # Fewer steps save time.
         kit = Path(shutil.copytree(simulated_kit, tmp_path / "kit"))
         text = (kit / script).read_text(encoding="utf-8")
-        text = re.sub(r"^N_STEPS = \d+", "N_STEPS = 20", text, flags=re.MULTILINE)
+        text, n_changed = re.subn(r"^N_STEPS = \d+", "N_STEPS = 20", text, flags=re.MULTILINE)
+        assert n_changed == 1
         (kit / script).write_text(text, encoding="utf-8")
 
     # The first two runs have the same seed, 0 by default, and write the same bytes.
