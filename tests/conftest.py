@@ -112,13 +112,13 @@ def fails(arguments: Sequence[object], **options: Any) -> str:
     return lines[0].removeprefix("error: ")
 
 
-def copy_kit(destination: Path, *, with_tests: bool = False) -> Path:
+def copy_kit(destination: Path) -> Path:
     """Copy the kit's files and their bytecode, but no files that a user has added.
 
-    Copies without the tests are quicker, and hardly any test needs them.
+    The tests are left out, to save time: hardly any test needs them, see `copy_tests`.
     """
     for path in find_kit_files():
-        if path.is_relative_to(ROOT / "tests") and not with_tests:
+        if path.is_relative_to(ROOT / "tests"):
             continue
         sources = [path]
         # Folders of scripts stay without compiled code, as in a clone where no script has run.
@@ -130,6 +130,15 @@ def copy_kit(destination: Path, *, with_tests: bool = False) -> Path:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
     return destination
+
+
+def copy_tests(kit: Path) -> None:
+    """Copy the tests into a copy of the kit."""
+    for path in find_kit_files():
+        if path.is_relative_to(ROOT / "tests"):
+            target = kit / path.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, target)
 
 
 @pytest.fixture(scope="session")

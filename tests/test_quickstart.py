@@ -261,29 +261,46 @@ def run_with_package(kit: Path) -> float:
     return score
 
 
-def test_a_package_is_ready_to_be_played_after_the_quickstart(tiny_kit: Path) -> None:
-    keep_only(tiny_kit, "numpy")
-    score = run_with_package(tiny_kit)
-    evaluate = ["task_4/numpy/local_evaluation.py", "--skip_curve"]
-    scored, line, *further = succeeds(evaluate, kit=tiny_kit).splitlines()
+@dataclass(frozen=True)
+class WithPackage:
+    """A kit whose only model is the package numpy, after the quickstart; tests only read it."""
+
+    kit: Path
+    score: float
+
+
+@pytest.fixture(scope="module")
+def with_package(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> WithPackage:
+    """Run the quickstart in a kit whose only model is the package numpy."""
+    kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("package") / "kit"))
+    keep_only(kit, "numpy")
+    return WithPackage(kit, run_with_package(kit))
+
+
+def test_a_package_is_ready_to_be_played_after_the_quickstart(
+    with_package: WithPackage, tmp_path: Path
+) -> None:
+    evaluate = ["task_4/numpy/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
+    scored, line, *further = succeeds(evaluate, kit=with_package.kit).splitlines()
     # The weights were trained in a copy of the package, but the line names the script in the
     # package itself.
     made_by = "made by `python task_4/numpy/train_model.py --local`"
     assert scored.startswith(f"scored: task_4/numpy, {made_by} on 20")
-    assert line.startswith(f"score {score:.4f} (")
+    assert line.startswith(f"score {with_package.score:.4f} (")
     assert "note: " not in "".join(further)
 
 
-def test_the_quickstart_keeps_weights_that_were_trained_on_all_students(tiny_kit: Path) -> None:
+def test_the_quickstart_keeps_weights_that_were_trained_on_all_students(
+    with_package: WithPackage, tiny_kit: Path
+) -> None:
     """The score is that of a copy, which the quickstart trains on the local split."""
     keep_only(tiny_kit, "numpy")
-    score = run_with_package(tiny_kit)
     package = tiny_kit / "task_4/numpy"
     succeeds([package / "train_model.py"], kit=tiny_kit)
     weights = {path: path.read_bytes() for path in package.glob("model_task_4*")}
-    shutil.rmtree(tiny_kit / "data/test_output")
+    assert weights
 
-    assert run_with_package(tiny_kit) == score
+    assert run_with_package(tiny_kit) == with_package.score
 
     assert {path: path.read_bytes() for path in package.glob("model_task_4*")} == weights
 

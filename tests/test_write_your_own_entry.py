@@ -16,7 +16,7 @@ from common.metadata import read_circumstances
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT, blocks, commands, copy_kit, run_page_command, succeeds
+from conftest import ROOT, blocks, commands, copy_tests, run_page_command, succeeds
 from recorded import recorded_doubts
 from run_scripts import run_process
 from sample_blocks import needs_blocks
@@ -151,8 +151,7 @@ def test_the_kits_files_pass_their_tests_beside_those_of_a_user(
     kit = Path(shutil.copytree(after_guide.kit, tmp_path / "Käthes kit"))
     add_own_files(kit)
     apply_first_diff(kit / "task_1/sample_model_majority.py")
-    copy_kit(tmp_path / "with tests", with_tests=True)
-    shutil.move(tmp_path / "with tests/tests", kit)
+    copy_tests(kit)
     command = ["-m", "pytest", "-q", "-m", "files", *TESTS_OF_FILES]
     # Switch off a test of the published kit: it requires that no sample model is edited.
     not_as_published = {"KIT_AS_PUBLISHED": ""}

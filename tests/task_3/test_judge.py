@@ -93,9 +93,9 @@ def test_the_seed_alone_decides_on_random_pairs(ask: Ask) -> None:
 def five_answered(simulated_kit: Path, tmp_path: Path) -> list[int]:
     """Write the answers to five questions to few.csv; return the QuestionIds."""
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
-    answered = answers.QuestionId.unique()[:5].tolist()
+    answered: list[int] = answers.QuestionId.unique()[:5].tolist()
     answers[answers.QuestionId.isin(answered)].to_csv(tmp_path / "few.csv", index=False)
-    return [int(question) for question in answered]
+    return answered
 
 
 def test_random_pairs_are_drawn_from_answered_questions_alone(
