@@ -152,7 +152,7 @@ class Level:
 # ---- From the leaves to the root ---------------------------------------------------------------
 
 
-class Elimination(NamedTuple):
+class ConditionalTotals(NamedTuple):
     """The distribution of the total effects at a level's nodes, given abilities and totals above.
 
     If the student's ability and the total effect above a node are known, the total effect at the
@@ -178,7 +178,7 @@ class Elimination(NamedTuple):
 
 def eliminate(
     levels: tuple[Level, ...], leaf_sums: FloatArray, variance: FloatArray, n_students: int
-) -> tuple[list[Elimination], FloatArray]:
+) -> tuple[list[ConditionalTotals], FloatArray]:
     """Integrate out the effects of contexts, from the leaves to the root.
 
     Parameters
@@ -197,7 +197,7 @@ def eliminate(
 
     Returns
     -------
-    eliminations : list of Elimination
+    conditional_totals : list of ConditionalTotals
         For `restore`, the coarsest level first.
     correction : array of float32, shape (students, d + d(d + 1)/2)
         To be subtracted from each student's sums of `model.weighted_sums`. These sums then belong
@@ -205,40 +205,60 @@ def eliminate(
     """
     d = leaf_sums.shape[1] - 2
     correction: FloatArray = np.zeros((len(leaf_sums), d + d * (d + 1) // 2), np.float32)
-    eliminations = []
+    conditional_totals = []
     node_sums = leaf_sums
     for depth in reversed(range(len(levels))):
         level = levels[depth]
         stage = stage_of_label(level.label, n_stages=variance.shape[1])
         precision = 1 / variance[depth].astype(np.float32)[stage]
-        eliminated = _eliminate_nodes(node_sums, precision)
-        eliminations.append(eliminated)
+        conditional = _totals_given_above(node_sums, precision)
+        conditional_totals.append(conditional)
 
-        # Integrating the effects out subtracts noise · linear_sum · item_sum from the student's
+        # Integrating out the effects subtracts noise · linear_sum · item_sum from the student's
         # first sums, and noise · item_sum item_sumᵀ from the second ones.
         item_sum = node_sums[:, 2:]
-        correction[:, :d] += eliminated.offset[:, None] * item_sum
-        correction[:, d:] += store_outer_products(item_sum, eliminated.pull)
+        correction[:, :d] += conditional.offset[:, None] * item_sum
+        correction[:, d:] += store_outer_products(item_sum, conditional.pull)
 
         n_parents = len(levels[depth - 1].parent) if depth else n_students
-        node_sums = level.sum_children(node_sums * eliminated.gain[:, None], n_parents)
+        node_sums = level.sum_children(node_sums * conditional.gain[:, None], n_parents)
         correction = level.sum_children(correction, n_parents)
-    return eliminations[::-1], correction
+    return conditional_totals[::-1], correction
 
 
-def _eliminate_nodes(node_sums: FloatArray, precision: FloatArray) -> Elimination:
-    """Integrate out the effects of a level's nodes, which have the given prior precision.
+def _totals_given_above(node_sums: FloatArray, precision: FloatArray) -> ConditionalTotals:
+    """Return how the total effect at each node depends on the total effect above the node.
 
-    The columns of `node_sums` are weight_sum, linear_sum and item_sum of each node (see the
-    module's docstring).
+    A node is a context in which a student has answers. The total effect at the node is the total
+    above it plus the node's own effect, which is N(0, 1 / precision). As a function of the total
+    effect at the node, the log likelihood of its answers is
+
+        (linear_sum − item_sum · (ability, 1)) · total − weight_sum · total² / 2.
+
+    So if the ability and the total above are known, the total at the node is Gaussian:
+
+        mean = gain · (total above) + noise · (linear_sum − item_sum · (ability, 1)),
+        variance = noise.
+
+    Parameters
+    ----------
+    node_sums
+        For each node weight_sum, linear_sum and the k + 1 numbers of item_sum, in this order, shape
+        (nodes, 2 + k + 1).
+    precision
+        Prior precision of each node's own effect, shape (nodes,).
     """
     weight_sum = node_sums[:, 0]
     linear_sum = node_sums[:, 1]
     item_sum = node_sums[:, 2:]
+    # The precisions of the prior and of the likelihood add up.
     noise = 1 / (precision + weight_sum)
+    # The prior's share of the precision. The prior pulls the total at the node to the total above.
     gain = precision * noise
-    return Elimination(
+    return ConditionalTotals(
         gain=gain,
+        # With the node's effect integrated out, the log likelihood is a function of the total
+        # above. This is the curvature of that function.
         weight_above=gain * weight_sum,
         noise=noise,
         offset=noise * linear_sum,
@@ -281,7 +301,7 @@ class _Totals:
 
 def restore(
     levels: tuple[Level, ...],
-    eliminations: list[Elimination],
+    conditional_totals: list[ConditionalTotals],
     students: Gaussians,
     variance: FloatArray,
 ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
@@ -291,7 +311,7 @@ def restore(
     ----------
     levels
         The coarsest first, at least one.
-    eliminations
+    conditional_totals
         The result of `eliminate` for the same levels.
     students
         Posteriors of the abilities, in which the effects have been integrated out.
@@ -321,36 +341,36 @@ def restore(
     )
     effects = []
     sums = np.zeros((*variance.shape, 4))
-    for depth, (level, eliminated) in enumerate(zip(levels, eliminations, strict=True)):
+    for depth, (level, conditional) in enumerate(zip(levels, conditional_totals, strict=True)):
         # For each node, the total at its parent.
         above = totals.take(level.parent)
         student_vector = student_vectors[above.student]
         ability_covariance = students.covariance[above.student]
-        totals = _add_effects_of_nodes(above, eliminated, student_vector)
+        totals = _add_effects_of_nodes(above, conditional, student_vector)
         effects.append(_moments_of_totals(totals, ability_covariance))
 
         node_mean = totals.mean - above.mean
-        node_variance = _variance_of_node_effects(totals, above, eliminated, ability_covariance)
+        node_variance = _variance_of_node_effects(totals, above, conditional, ability_covariance)
         stage = stage_of_label(level.label, n_stages=variance.shape[1])
         sums[depth] = _sum_effects(stage, node_mean, node_variance, variance[depth])
     # The last level of the loop has the leaves.
-    return effects, sums, _slope_in_shared_effect(above, eliminated, student_vector)
+    return effects, sums, _slope_in_shared_effect(above, conditional, student_vector)
 
 
 def _add_effects_of_nodes(
-    above: _Totals, eliminated: Elimination, student_vector: FloatArray
+    above: _Totals, conditional: ConditionalTotals, student_vector: FloatArray
 ) -> _Totals:
     """Return the total effects at nodes: the totals above them plus the effects of the nodes.
 
-    `eliminated` says how the total at a node depends on the total above (see `Elimination`).
+    `conditional` says how the total at a node depends on the total above.
     `student_vector` is E[(ability, 1)] of each node's student.
     """
     # The total is gain · (total above) + a Gaussian with the variance `noise` and the mean
-    # offset − pull · (ability, 1) of `eliminated`.
-    gain = eliminated.gain
-    pull = gain[:, None] * above.pull + eliminated.pull
-    offset = gain * above.offset + eliminated.offset
-    noise = gain * gain * above.noise + eliminated.noise
+    # offset − pull · (ability, 1) of `conditional`.
+    gain = conditional.gain
+    pull = gain[:, None] * above.pull + conditional.pull
+    offset = gain * above.offset + conditional.offset
+    noise = gain * gain * above.noise + conditional.noise
     mean = offset - np.einsum("ni,ni->n", pull, student_vector)
     return _Totals(student=above.student, offset=offset, pull=pull, noise=noise, mean=mean)
 
@@ -372,7 +392,7 @@ def _moments_of_totals(totals: _Totals, ability_covariance: FloatArray) -> Float
 
 
 def _variance_of_node_effects(
-    totals: _Totals, above: _Totals, eliminated: Elimination, ability_covariance: FloatArray
+    totals: _Totals, above: _Totals, conditional: ConditionalTotals, ability_covariance: FloatArray
 ) -> FloatArray:
     """Return the posterior variance of the effect of each node alone, without the total above.
 
@@ -384,12 +404,12 @@ def _variance_of_node_effects(
     pull = (totals.pull - above.pull)[:, :k]
     variance: FloatArray = np.einsum("ni,nij,nj->n", pull, ability_covariance, pull, optimize=True)
     # For known abilities, the node's effect is (gain − 1) · (total above) plus independent noise.
-    variance += (1 - eliminated.gain) ** 2 * above.noise + eliminated.noise
+    variance += (1 - conditional.gain) ** 2 * above.noise + conditional.noise
     return variance
 
 
 def _slope_in_shared_effect(
-    above: _Totals, leaves: Elimination, student_vector: FloatArray
+    above: _Totals, leaves: ConditionalTotals, student_vector: FloatArray
 ) -> FloatArray:
     """Return the expected slope of each leaf's log likelihood in the effect that students share.
 

@@ -154,8 +154,10 @@ def _update_habits(
         # Room for the sums of `context.restore`, shape (levels, stages, 4); there is one stage.
         sums = np.zeros((len(part.levels), 1, 4))
         for option, sums_of_option in enumerate(leaf_sums):
-            eliminations, _ = eliminate(part.levels, sums_of_option, variance, n_students)
-            effects, effect_sums, _ = restore(part.levels, eliminations, no_abilities, variance)
+            conditional_totals, _ = eliminate(part.levels, sums_of_option, variance, n_students)
+            effects, effect_sums, _ = restore(
+                part.levels, conditional_totals, no_abilities, variance
+            )
             sums += effect_sums
             for level_total, nodes, effect in zip(total, node_ranges, effects, strict=True):
                 habit = np.clip(effect[:, EFFECT_MEAN], -_MAX_HABIT, _MAX_HABIT)

@@ -18,7 +18,7 @@ from common.item_response.context import (
     EFFECT_COVARIANCES,
     EFFECT_MEAN,
     EFFECT_VARIANCE,
-    Elimination,
+    ConditionalTotals,
     Level,
     SharedEffects,
 )
@@ -211,23 +211,21 @@ def pass_over_answers(
     )
 
     def update_chunk(chunk: slice) -> _ChunkSums:
-        """Update a range of students, write their posteriors into the arrays, return the sums."""
-        part, node_ranges = observations.of_students(chunk)
-        old_students = state.students.take(chunk)
-        if part.levels:
-            # The last level has the leaves, the contexts to which answers belong.
-            old_leaf_effects = state.effects[-1][node_ranges[-1]]
-            update = _update_with_contexts(
-                part, old_students, state, item_moments, old_leaf_effects, sums_items=sums_items
-            )
-        else:
-            update = _update_without_contexts(
-                part, old_students, state, item_moments, sums_items=sums_items
-            )
+        """Update a range of students; return the sums over their answers.
+
+        Writes the posteriors of the students into `students`, and those of their effects in
+        contexts into `effects`.
+        """
+        # For each level of contexts, such as quizzes, `context_rows` has the range of the rows of
+        # `effects` that belong to these students. A row is a student in a context.
+        part, context_rows = observations.of_students(chunk)
+        update = _update_students(
+            part, chunk, context_rows, state, item_moments, sums_items=sums_items
+        )
         students.mean[chunk] = update.students.mean
         students.covariance[chunk] = update.students.covariance
-        for level_effects, nodes, values in zip(effects, node_ranges, update.effects, strict=True):
-            level_effects[nodes] = values
+        for level_effects, rows, values in zip(effects, context_rows, update.effects, strict=True):
+            level_effects[rows] = values
         return update.sums
 
     item_sums: FloatArray = np.zeros(1)
@@ -248,6 +246,32 @@ def pass_over_answers(
     return state, item_sums
 
 
+def _update_students(
+    part: Observations,
+    chunk: slice,
+    context_rows: list[slice],
+    state: State,
+    item_moments: FloatArray,
+    *,
+    sums_items: bool,
+) -> _ChunkUpdate:
+    """Return the new posteriors of some students and of their effects in contexts.
+
+    `part` are the students' answers. `chunk` is the range of their rows in `state.students`, and
+    `context_rows` the range of their rows in `state.effects`, for each level of contexts.
+    """
+    old_students = state.students.take(chunk)
+    if not part.levels:
+        return _update_without_contexts(
+            part, old_students, state, item_moments, sums_items=sums_items
+        )
+    # Answers belong to contexts of the last level, the leaves.
+    old_leaf_effects = state.effects[-1][context_rows[-1]]
+    return _update_with_contexts(
+        part, old_students, state, item_moments, old_leaf_effects, sums_items=sums_items
+    )
+
+
 def _update_without_contexts(
     part: Observations,
     old: Gaussians,
@@ -256,21 +280,37 @@ def _update_without_contexts(
     *,
     sums_items: bool,
 ) -> _ChunkUpdate:
-    """Update some students from their answers `part`, which have no contexts.
+    """Update the abilities of some students from their answers, which have no contexts.
 
-    `old` are the students' posteriors before the step, `item_moments` the moments of all items'
-    (slopes, intercept).
+    With logit = slopes · ability + intercept, the log likelihood of each answer is replaced by the
+    parabola linear · logit − weight · logit² / 2. The new posterior of an ability is then the
+    solution of a weighted least squares problem.
+
+    Parameters
+    ----------
+    part
+        All answers of the students.
+    old
+        The posteriors of the students' abilities before the step.
+    state
+        The state of the fit before the step.
+    item_moments
+        E[v] and E[v vᵀ] of the vector v = (slopes, intercept) of each item (see `model.moments`).
+    sums_items
+        Whether to return the sums from which the posteriors of the items are computed as well.
     """
     linear, weight = approximate_log_likelihoods(part, old, item_moments, state.guessing)
+    # Sparse matrices with a row for each student and a column for each item.
     linear_matrix = part.matrix(linear, part.start)
     weight_matrix = part.matrix(weight, part.start)
-    new = model.update_students(model.weighted_sums(linear_matrix, weight_matrix, item_moments))
+    student_sums = model.weighted_sums(linear_matrix, weight_matrix, item_moments)
+    new = model.update_students(student_sums)
     item_sums = None
     if sums_items:
-        item_sums = model.weighted_sums(
-            linear_matrix.T, weight_matrix.T, model.student_vector_moments(new)
-        )
-    return _ChunkUpdate(new, [], _ChunkSums(item_sums))
+        # The same sums with the roles exchanged: for each item, over the students who answered it.
+        student_moments = model.student_vector_moments(new)
+        item_sums = model.weighted_sums(linear_matrix.T, weight_matrix.T, student_moments)
+    return _ChunkUpdate(students=new, effects=[], sums=_ChunkSums(items=item_sums))
 
 
 def _update_with_contexts(
@@ -307,17 +347,17 @@ def _update_with_contexts(
     # From the leaves up to the students: integrate out the effects of the nodes.
     weight_by_student = part.matrix(weight, part.start)
     weight_by_leaf = part.matrix(weight, leaves.start)
-    new, eliminations = _update_abilities(
+    new, conditional_totals = _update_abilities(
         part, linear, weight_by_student, weight_by_leaf, item_moments, state.variance
     )
 
     # From the students down to the leaves: find the effects.
     effects, variance_sums, shared_slope = context.restore(
-        part.levels, eliminations, new, state.variance
+        part.levels, conditional_totals, new, state.variance
     )
     new_leaf_effects = effects[-1]
     shared_sums = _sum_for_shared_effects(
-        leaves, eliminations[-1].weight_above, shared_slope, state.shared.mean
+        leaves, conditional_totals[-1].weight_above, shared_slope, state.shared.mean
     )
 
     if not sums_items:
@@ -341,25 +381,25 @@ def _update_abilities(
     weight_by_leaf: Any,
     item_moments: FloatArray,
     variance: FloatArray,
-) -> tuple[Gaussians, list[Elimination]]:
+) -> tuple[Gaussians, list[ConditionalTotals]]:
     """Return the posteriors of the abilities, with the effects of the nodes integrated out.
 
     The log likelihood of each answer in `part` is linear · logit − weight · logit² / 2. The weights
     are sparse matrices with a column for each item, and a row for each student or each leaf.
     `item_moments` are the moments of all items' (slopes, intercept), `variance` the prior variances
-    of the effects. The eliminations are those of `context.eliminate`.
+    of the effects. The second result is that of `context.eliminate`.
     """
     linear_by_student = part.matrix(linear, part.start)
     student_sums = model.weighted_sums(linear_by_student, weight_by_student, item_moments)
     linear_by_leaf = part.matrix(linear, part.levels[-1].start)
-    eliminations, correction = context.eliminate(
+    conditional_totals, correction = context.eliminate(
         part.levels,
         _sum_by_leaf(linear_by_leaf, weight_by_leaf, item_moments),
         variance,
         n_students=len(student_sums),
     )
     student_sums -= correction
-    return model.update_students(student_sums), eliminations
+    return model.update_students(student_sums), conditional_totals
 
 
 def _add_shared(leaf_effects: FloatArray, state: State, leaves: Level) -> FloatArray:

@@ -57,9 +57,9 @@ def test_the_slope_in_a_shared_effect_is_a_leaf_s_effect_over_its_variance(seed:
     # leaf. Any numbers will do, but weight_sum must be positive.
     sums = rng.normal(0, 1, (n_quizzes, 1 + 1 + K + 1)).astype(np.float32)
     sums[:, 0] = rng.uniform(0.5, 4, n_quizzes)
-    eliminations, _ = eliminate(levels, sums, VARIANCE, N_STUDENTS)
+    conditional_totals, _ = eliminate(levels, sums, VARIANCE, N_STUDENTS)
 
-    effects, _, slope = restore(levels, eliminations, make_students(rng), VARIANCE)
+    effects, _, slope = restore(levels, conditional_totals, make_students(rng), VARIANCE)
 
     # Column 0 of the effects is the mean effect. The mean effect of a quiz includes the effect of
     # its group.
