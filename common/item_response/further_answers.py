@@ -99,26 +99,43 @@ def find_students(posterior: Posterior, answers: Answers) -> Posterior:
 
 
 def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) -> Gaussians:
-    """Return the ability of one student, given all the student's answers, without contexts.
+    """Return the posterior of the ability of one student, given all the student's answers.
+
+    The student begins as an average one. In each pass, the log likelihood of every answer is
+    replaced by the parabola linear · logit − weight · logit² / 2 that fits best at the ability
+    found so far, and the ability is computed anew from these parabolas. The answers have no
+    contexts.
 
     The result is that of `find_students`, which is made for many students and takes several times
     as long for one.
+
+    Parameters
+    ----------
+    posterior
+        The posterior of the fit, without contexts.
+    question, is_right
+        The id of each answer's question, and whether the answer is right, shape (answers,).
     """
     position = find_ids(posterior.question_ids, question)
-    item_moments = model.moments(posterior.items.take(position))
     guessing = posterior.guessing[position]
-    # The first d columns of moments are E[vector], the others E[vector vectorᵀ].
+    # A logit is the scalar product of the vectors (slopes, intercept) and (ability, 1), which have
+    # d numbers each. Of each vector v, the moments are E[v] in the first d columns, then E[v vᵀ].
     d = posterior.items.mean.shape[1]
+    item_moments = model.moments(posterior.items.take(position))
+    item_mean = item_moments[:, :d]
+    item_square = item_moments[:, d:]
     student = model.standard_normal(1, d - 1)
     for _ in range(_MAX_PASSES):
-        moments = model.student_vector_moments(student)
-        logit = item_moments[:, :d] @ moments[0, :d]
-        variance = item_moments[:, d:] @ moments[0, d:] - logit * logit
-        slope, curvature = model.expected_slope_and_curvature(
+        student_moments = model.student_vector_moments(student)[0]
+        logit = item_mean @ student_moments[:d]
+        # Var[logit] = E[logit²] − E[logit]².
+        variance = item_square @ student_moments[d:] - logit * logit
+        slope, weight = model.expected_slope_and_curvature(
             logit, np.maximum(variance, 0), is_right, guessing
         )
-        linear = slope + curvature * logit
-        sums = np.concatenate([linear @ item_moments[:, :d], curvature @ item_moments[:, d:]])
+        # The parabola whose derivative at `logit` is `slope`.
+        linear = slope + weight * logit
+        sums = np.concatenate([linear @ item_mean, weight @ item_square])
         updated = model.update_students(sums[None])
         change = np.abs(updated.mean - student.mean).max()
         student = updated
@@ -128,20 +145,35 @@ def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) 
 
 
 def _add_contexts(posterior: Posterior, context: IntArray) -> Posterior:
-    """Return a posterior that knows all contexts of `context`; new contexts have average effects.
+    """Return a posterior that also knows the contexts of further answers, as average ones.
 
-    `context` has the shape (answers, levels). The result keeps no nodes of students.
+    Contexts, such as quizzes, come in levels, for example groups of quizzes, then quizzes. Each
+    context of the last level has an effect on the logits of its answers that all students share. In
+    a new context, this effect gets the distribution that it has in unknown contexts.
+
+    Students also have effects of their own in the contexts in which they have answers. The result
+    has none of these: they belong to the students of the fit, not to those of the further answers.
+
+    Parameters
+    ----------
+    posterior
+        The posterior of the fit, with or without contexts.
+    context
+        The ids of the contexts of the further answers, shape (answers, levels).
     """
     if not posterior.levels:
         return posterior
     old_ids = posterior.context_ids
-    new_ids = tuple(np.union1d(ids, context[:, level]) for level, ids in enumerate(old_ids))
-    # The last shared effect stands for unknown contexts, before and after.
-    position = np.append(find_ids(old_ids[-1], new_ids[-1]), len(old_ids[-1]))
+    all_ids = tuple(np.union1d(ids, context[:, level]) for level, ids in enumerate(old_ids))
+    # The shared effects are in the order of the ids of the last level. One more effect, the last,
+    # is that of unknown contexts. `find_ids` returns its position for new ids.
+    unknown = len(old_ids[-1])
+    old_position = np.append(find_ids(old_ids[-1], all_ids[-1]), unknown)
     shared = posterior.shared._replace(
-        mean=posterior.shared.mean[position], variance=posterior.shared.variance[position]
+        mean=posterior.shared.mean[old_position], variance=posterior.shared.variance[old_position]
     )
-    return replace(posterior, context_ids=new_ids, shared=shared, levels=(), effects=())
+    # `levels` and `effects` hold the students' own effects.
+    return replace(posterior, context_ids=all_ids, shared=shared, levels=(), effects=())
 
 
 # ---- Updates of a posterior --------------------------------------------------------------------
@@ -202,25 +234,47 @@ def _update_in_turn(
     learns_students: bool,
     learns_questions: bool,
 ) -> tuple[Gaussians, Gaussians]:
-    """Return the posteriors of students and items after the answers, given their priors."""
+    """Return the posteriors of students and questions after further answers.
+
+    In each pass, the log likelihood of every answer is replaced by the parabola
+    linear · logit − weight · logit² / 2 that fits best at the present posteriors. Given these
+    parabolas, first the students are updated, then the questions, each by weighted least squares.
+    The passes end when the posteriors hardly change.
+
+    Parameters
+    ----------
+    observations
+        The further answers. Their students and items have the order of the next three arguments.
+    old_students, old_items
+        The posteriors before the answers, which are the priors here: the abilities, and the slopes
+        and the intercept of each question (an item is a question).
+    guessing
+        The guessing of each item.
+    learns_students, learns_questions
+        Whether the students, and whether the questions, are updated.
+    """
     students = old_students
     items = old_items
-    group = np.arange(len(items.mean))
+    # `update_items` expects groups of items with the same prior. Here each item has its own.
+    group_of_item = np.arange(len(items.mean))
     for _ in range(_MAX_PASSES):
         item_moments = model.moments(items)
         linear, weight = approximate_log_likelihoods(observations, students, item_moments, guessing)
+        # Sparse matrices with a row for each student and a column for each item.
         linear_matrix = observations.matrix(linear, observations.start)
         weight_matrix = observations.matrix(weight, observations.start)
         change = 0.0
         if learns_students:
+            # The sums of the least squares of each student, over the student's answers.
             student_sums = model.weighted_sums(linear_matrix, weight_matrix, item_moments)
-            updated = model.update_students(student_sums, old_students)
+            updated = model.update_students(student_sums, prior=old_students)
             change = float(np.abs(updated.mean - students.mean).max())
             students = updated
         if learns_questions:
+            # The sums of the least squares of each item, over the answers to the item.
             student_moments = model.student_vector_moments(students)
             item_sums = model.weighted_sums(linear_matrix.T, weight_matrix.T, student_moments)
-            updated = model.update_items(item_sums.astype(float), old_items, group)
+            updated = model.update_items(item_sums.astype(float), old_items, group_of_item)
             change = max(change, float(np.abs(updated.mean - items.mean).max()))
             items = _as_float32(updated)
         if change <= _MAX_CHANGE:

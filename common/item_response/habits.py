@@ -102,7 +102,7 @@ def fit_habits(
     total = tuple(np.zeros((len(level.label), n_options), np.float32) for level in levels)
     variance = np.full((len(levels), 1), _START_VARIANCE)
     for _ in range(_N_STEPS):
-        sums = _update_habits(choices, total, variance)
+        sums = _update_habits(choices, habits=total, variance=variance)
         variance = _estimate_variance(sums, variance, n_options)
     return Habits(student_ids, context_ids, levels, total, variance[:, 0])
 
@@ -133,40 +133,68 @@ def _sort_choices(
 
 
 def _update_habits(
-    choices: _Choices, total: Sequence[FloatArray], variance: FloatArray
+    choices: _Choices, habits: Sequence[FloatArray], variance: FloatArray
 ) -> FloatArray:
-    """Make a Newton step: change the habits `total` in place.
+    """Bring the habits of all students closer to their most probable values, by a Newton step.
 
-    `variance` is the prior variance of the terms at each level, shape (2, 1). Returns the sums over
-    all terms from which `_estimate_variance` computes new ones, shape (2, 1, 4).
+    A habit is what a student adds to the log probability of an option. It is the sum of a term of
+    the student and, in a context such as a quiz, a term of the student in this context. The terms
+    have the prior N(0, variance).
+
+    Parameters
+    ----------
+    choices
+        The options that the students chose.
+    habits
+        Changed in place. The first array has the habits of the students as a whole, shape
+        (students, options). The second has those of students in contexts, which include the term
+        of the student, with a row for each context of each student.
+    variance
+        Prior variance of the terms of students, then of students in contexts, shape (2, 1).
+
+    Returns
+    -------
+    array of float64, shape (2, 1, 4)
+        Sums over the terms of students, then of students in contexts, from which
+        `_estimate_variance` computes the variances of the next step.
     """
-    observations = choices.observations
-
-    def update_chunk(students: slice) -> FloatArray:
-        """Update the habits of a range of students; return the sums over their terms."""
-        part, node_ranges = observations.of_students(students)
-        n_students = len(part.start) - 1
-        leaf_habit = total[-1][node_ranges[-1]]
-        leaf_sums = _sum_by_leaf(choices, part, students, leaf_habit)
-        # The algorithm of `context` expects posteriors of abilities. Here an ability has no
-        # dimensions.
-        no_abilities = standard_normal(n_students, 0)
-        # Room for the sums of `context.restore`, shape (levels, stages, 4); there is one stage.
-        sums = np.zeros((len(part.levels), 1, 4))
-        for option, sums_of_option in enumerate(leaf_sums):
-            conditional_totals, _ = eliminate(part.levels, sums_of_option, variance, n_students)
-            effects, effect_sums, _ = restore(
-                part.levels, conditional_totals, no_abilities, variance
-            )
-            sums += effect_sums
-            for level_total, nodes, effect in zip(total, node_ranges, effects, strict=True):
-                habit = np.clip(effect[:, EFFECT_MEAN], -_MAX_HABIT, _MAX_HABIT)
-                level_total[nodes, option] = habit
-        return sums
-
-    sums: FloatArray = np.zeros((len(observations.levels), 1, 4))
-    for chunk_sums in in_threads(update_chunk, observations.chunks()):
+    sums: FloatArray = np.zeros((2, 1, 4))
+    # Different chunks of students write into different rows of `habits`.
+    for chunk_sums in in_threads(
+        lambda students: _update_habits_of_students(students, choices, habits, variance),
+        choices.observations.chunks(),
+    ):
         sums = sums + chunk_sums
+    return sums
+
+
+def _update_habits_of_students(
+    students: slice, choices: _Choices, habits: Sequence[FloatArray], variance: FloatArray
+) -> FloatArray:
+    """Make the Newton step of `_update_habits` for a range of students.
+
+    For this step, the log likelihood of a student's choices is a parabola in the habits, without
+    products of the habits of two options. So each option is a problem of its own. `eliminate` and
+    `restore` solve it: they find the Gaussian posterior of nested terms.
+    """
+    # `rows[0]` and `rows[1]` are the rows of these students in the two arrays of `habits`.
+    part, rows = choices.observations.of_students(students)
+    n_students = len(part.start) - 1
+    habit_in_context = habits[1][rows[1]]
+    # For each option, the coefficients of the parabolas, summed for each student in each context.
+    sums_by_option = _sum_by_leaf(choices, part, students, habit_in_context)
+    # `restore` also takes abilities of students, which are not used here: they have 0 dimensions.
+    no_abilities = standard_normal(n_students, 0)
+    sums = np.zeros((2, 1, 4))
+    for option, sums_of_option in enumerate(sums_by_option):
+        conditional_totals, _ = eliminate(part.levels, sums_of_option, variance, n_students)
+        posteriors, sums_over_terms, _ = restore(
+            part.levels, conditional_totals, no_abilities, variance
+        )
+        sums += sums_over_terms
+        for old_habits, old_rows, posterior in zip(habits, rows, posteriors, strict=True):
+            new_habits = np.clip(posterior[:, EFFECT_MEAN], -_MAX_HABIT, _MAX_HABIT)
+            old_habits[old_rows, option] = new_habits
     return sums
 
 
@@ -237,20 +265,31 @@ def add_habits(
 ) -> FloatArray:
     """Return the probabilities of options with habits, shape (pairs, options).
 
-    `probability` has the probabilities without habits; `student` and `context` are ids. In a
-    context in which a student has no answers, the student's overall habit is used. An unknown
-    student has no habit.
+    A pair is a student and a question in a context, such as a quiz. A student has an overall habit
+    of each option, and a habit in each context with answers of the student, which is used in its
+    place there. An unknown student has no habits.
+
+    Parameters
+    ----------
+    habits
+        The result of `fit_habits`.
+    student, context
+        Ids, shape (pairs,).
+    probability
+        The probabilities without habits, shape (pairs, options).
     """
     student_position = find_ids(habits.student_ids, student)
     context_position = find_ids(habits.context_ids, context)
-    # In the first level, every context of a student has the same label (see `_sort_choices`).
-    same_label = np.zeros_like(context_position)
-    nodes = find_nodes(habits.levels, student_position, [same_label, context_position])
+    # `habits.levels` has two levels: the students as a whole, then their contexts. The first level
+    # is looked up with the label 0 for every pair.
+    labels = [np.zeros_like(context_position), context_position]
+    rows_by_level = find_nodes(habits.levels, student_position, labels)
     habit = np.zeros_like(probability)
-    # The habit in a context includes the student's overall habit, and so replaces it.
-    for node, level_total in zip(nodes, habits.total, strict=True):
-        has_answers = node >= 0
-        habit[has_answers] = level_total[node[has_answers]]
+    # The second level overwrites the first where the student has answers in the context.
+    for row, habit_of_row in zip(rows_by_level, habits.total, strict=True):
+        # The row of a pair whose habit is not known is −1.
+        is_known = row >= 0
+        habit[is_known] = habit_of_row[row[is_known]]
     result: FloatArray = probability * np.exp(habit)
     result /= result.sum(axis=1, keepdims=True)
     return result
