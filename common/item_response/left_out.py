@@ -146,76 +146,143 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
     """Predict each answer from the student's other answers, in the order of `answers`."""
     # Treat the parameters of the questions as known; the statistics allow for their uncertainty.
     items = Gaussians(answers.items.mean, np.zeros_like(answers.items.covariance))
-    slopes = answers.items.mean[:, :-1]
-    along = answers.students.mean @ answers.direction
-    # V e of each student, so that eᵀVa is its scalar product with the slopes.
-    covariance = answers.students.covariance @ answers.direction
-    columns = np.empty((6, len(answers.student)), np.float32)
+    # The overall ability is direction · ability.
+    overall = _OverallAbilities(
+        mean=answers.students.mean @ answers.direction,
+        covariance=answers.students.covariance @ answers.direction,
+    )
+    # A row for each field of `Predictions`, a column for each answer.
+    fields = np.empty((6, len(answers.student)), np.float32)
 
     def predict(begin: int) -> None:
-        """Write the predictions of a block of answers into `columns`."""
+        """Write the predictions of the answers begin to begin + `_BLOCK` into `fields`."""
         rows = slice(begin, begin + _BLOCK)
-        student = answers.student[rows]
-        question = answers.question[rows]
-        # Answers are sorted by student, so these need only a range of students.
-        first = student[0]
-        students = answers.students.take(slice(first, student[-1] + 1))
-        logit, variance = logit_moments(students, items, student - first, question)
-        ability = Ability(
-            mean=along[student],
-            covariance=np.einsum("ij,ij->i", covariance[student], slopes[question]),
-        )
         is_right = answers.is_right[rows]
-        guessing = answers.guessing[question]
-        columns[:, rows] = _leave_out(logit, variance, ability, is_right, guessing)
+        guessing = answers.guessing[answers.question[rows]]
+        with_answer = _join_logit_and_ability(answers, rows, items, overall)
+        without_answer, curvature = _leave_out(with_answer, is_right, guessing)
+        p_right, by_intercept, by_slope = _predict(without_answer, guessing)
+        fields[:, rows] = [
+            p_right,
+            is_right - p_right,
+            by_intercept,
+            by_slope,
+            curvature,
+            without_answer.logit_variance,
+        ]
 
     for _ in in_threads(predict, range(0, len(answers.student), _BLOCK)):
         pass
-    return Predictions(*columns)
+    return Predictions(*fields)
 
 
 @dataclass(frozen=True)
-class Ability:
-    """The overall ability of the student of each answer, shape (answers,)."""
+class _OverallAbilities:
+    """The overall ability of each student, which is direction · ability, given all answers."""
 
+    # Shape (students,).
     mean: FloatArray
-    # Covariance with the logit.
+    # Covariance with each of the k abilities, shape (students, k).
     covariance: FloatArray
 
 
-def _leave_out(
-    logit: FloatArray,
-    variance: FloatArray,
-    ability: Ability,
-    is_right: BoolArray,
-    guessing: FloatArray,
-) -> FloatArray:
-    """Return the six columns of `Predictions`.
+@dataclass(frozen=True)
+class _LogitAndAbility:
+    """For each answer, the joint Gaussian of its logit and of the student's overall ability.
 
-    `logit` and `variance` are mean and variance of the logits, all answers included.
+    All arrays have the shape (answers,).
     """
-    slope, curvature = model.expected_slope_and_curvature(logit, variance, is_right, guessing)
-    share = np.minimum(curvature * variance, _MAX_SHARE)
-    variance = variance / (1 - share)
-    covariance = ability.covariance / (1 - share)
-    logit = logit - variance * slope
-    along = ability.mean - covariance * slope
 
-    # Expectations of sigmoid(x), and of its first and second derivative, for the Gaussian logit x.
-    knows, first, second = np.zeros((3, len(logit)), np.float32)
-    deviation = np.sqrt(variance)
+    logit_mean: FloatArray
+    logit_variance: FloatArray
+    ability_mean: FloatArray
+    # Covariance of the overall ability with the logit.
+    covariance: FloatArray
+
+
+def _join_logit_and_ability(
+    answers: AnswersOfStudents, rows: slice, items: Gaussians, overall: _OverallAbilities
+) -> _LogitAndAbility:
+    """Return the joint distribution of logit and overall ability for a range of answers.
+
+    The distribution is that given all answers of the student, the answer itself included.
+    """
+    student = answers.student[rows]
+    question = answers.question[rows]
+    # Answers are sorted by student, so these need only a range of students.
+    first = student[0]
+    students = answers.students.take(slice(first, student[-1] + 1))
+    logit_mean, logit_variance = logit_moments(students, items, student - first, question)
+    # The logit is slopes · ability + intercept.
+    slopes = items.mean[:, :-1]
+    covariance = np.einsum("ij,ij->i", overall.covariance[student], slopes[question])
+    return _LogitAndAbility(logit_mean, logit_variance, overall.mean[student], covariance)
+
+
+def _leave_out(
+    with_answer: _LogitAndAbility, is_right: BoolArray, guessing: FloatArray
+) -> tuple[_LogitAndAbility, FloatArray]:
+    """Take each answer out of the distribution of its own logit and of the student's ability.
+
+    The distribution `with_answer` was fitted with a parabola in place of the answer's log
+    likelihood. The parabola has the curvature w, and the slope s at the mean of the logit. Without
+    the parabola, the variance u of the logit becomes u / (1 − w u). The covariance of logit and
+    ability is multiplied by the same factor. Then the mean of the logit falls by s · (new
+    variance), and the mean of the ability by s · (new covariance). The source is in the module's
+    docstring.
+
+    Returns
+    -------
+    without_answer : _LogitAndAbility
+        The distributions given the student's other answers.
+    curvature : array of float32, shape (answers,)
+        w of each answer.
+    """
+    slope, curvature = model.expected_slope_and_curvature(
+        with_answer.logit_mean, with_answer.logit_variance, is_right, guessing
+    )
+    # The share of the information on the logit that comes from the answer itself.
+    share = np.minimum(curvature * with_answer.logit_variance, _MAX_SHARE)
+    logit_variance = with_answer.logit_variance / (1 - share)
+    covariance = with_answer.covariance / (1 - share)
+    without_answer = _LogitAndAbility(
+        logit_mean=with_answer.logit_mean - logit_variance * slope,
+        logit_variance=logit_variance,
+        ability_mean=with_answer.ability_mean - covariance * slope,
+        covariance=covariance,
+    )
+    return without_answer, curvature
+
+
+def _predict(
+    distribution: _LogitAndAbility, guessing: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return P(right) of each answer, and its derivatives by intercept and slope of the question.
+
+    P(right) is guessing + (1 − guessing) E[sigmoid(logit)]. The slope is that along the overall
+    ability.
+    """
+    # E[sigmoid(logit)], and the expectations of the first and second derivative of sigmoid.
+    knows, first_derivative, second_derivative = np.zeros((3, len(guessing)), np.float32)
+    deviation = np.sqrt(distribution.logit_variance)
     for point, weight in zip(_POINTS, _WEIGHTS, strict=True):
-        at_point = 0.5 + 0.5 * np.tanh(0.5 * (logit + point * deviation))
-        weighted = weight * at_point
+        logit = distribution.logit_mean + point * deviation
+        # sigmoid(x) = (1 + tanh(x / 2)) / 2, which does not overflow.
+        sigmoid = 0.5 + 0.5 * np.tanh(0.5 * logit)
+        weighted = weight * sigmoid
         knows += weighted
-        weighted = weighted * (1 - at_point)
-        first += weighted
-        second += weighted * (1 - 2 * at_point)
+        # The derivatives of sigmoid s are s (1 − s) and s (1 − s) (1 − 2 s).
+        weighted = weighted * (1 - sigmoid)
+        first_derivative += weighted
+        second_derivative += weighted * (1 - 2 * sigmoid)
     can_know = 1 - guessing
     p_right = guessing + can_know * knows
-    by_intercept = can_know * first
-    # If the slope grows by 1, the mean of the logit grows by the ability, and half of its variance
-    # by the covariance. The derivative of E[sigmoid(x)] by half of the variance is the mean second
-    # derivative of sigmoid.
-    by_slope = by_intercept * along + can_know * second * covariance
-    return np.stack([p_right, is_right - p_right, by_intercept, by_slope, curvature, variance])
+    by_intercept = can_know * first_derivative
+    # If the slope grows by 1, the mean of the logit grows by the mean ability, and half of its
+    # variance by the covariance. The derivative of E[sigmoid(logit)] by half of the variance is the
+    # mean second derivative of sigmoid.
+    by_slope = (
+        by_intercept * distribution.ability_mean
+        + can_know * second_derivative * distribution.covariance
+    )
+    return p_right, by_intercept, by_slope
