@@ -13,7 +13,12 @@ from dataclasses import dataclass
 
 from common.answers import find_ids
 from common.arrays import FloatArray, IntArray
-from common.item_response.context import EFFECT_COVARIANCES, EFFECT_MEAN, EFFECT_VARIANCE
+from common.item_response.context import (
+    EFFECT_COVARIANCES,
+    EFFECT_MEAN,
+    EFFECT_VARIANCE,
+    Level,
+)
 from common.item_response.model import expected_probability
 from common.item_response.steps import Posterior
 
@@ -39,32 +44,28 @@ class _Shares:
 def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
     """Return what each student is expected to know of each subject with answers of the student.
 
-    `ItemResponse.mastery` explains the table. `subject` has a row for each of
-    `posterior.question_ids`, and a column for each level of contexts of the fit.
-    """
-    # In each subject of the last level, all students share an effect. It belongs to the subject's
-    # questions, and so is a part of their easiness.
-    shared = posterior.shared.mean[find_ids(posterior.context_ids[-1], subject[:, -1])]
-    intercept = posterior.items.mean[:-1, -1] + shared
-    levels = []
-    student: IntArray = np.zeros(0, np.int64)
-    for number, level in enumerate(posterior.levels):
-        # The parents of the first level's nodes are the students.
-        student = level.parent if number == 0 else student[level.parent]
-        shares = _shares_by_effect(posterior, number, student, subject[:, number], intercept)
-        levels.append((student, shares))
+    `ItemResponse.mastery` explains the table. `posterior` is that of a fit whose contexts are
+    subjects: a level of contexts is a level of subjects, the widest first. A node of a level is a
+    student together with a subject in which the student has answers. The node's parent is the same
+    student with the next wider subject.
 
+    `subject` has a row for each of `posterior.question_ids`, and a column for each level.
+    """
+    easiness = _easiness_of_questions(posterior, subject)
+    students = _students_of_nodes(posterior.levels)
     tables = []
-    below: pd.DataFrame | None = None
-    for number in reversed(range(len(levels))):
-        student, shares = levels[number]
-        level = posterior.levels[number]
+    # From the narrowest subjects to the widest: the share of a wide subject depends on the shares
+    # of the subjects below it.
+    narrower: pd.DataFrame | None = None
+    for number, level in reversed(list(enumerate(posterior.levels))):
+        student = students[number]
+        shares = _shares_by_effect(posterior, number, student, subject[:, number], easiness)
         subject_id = posterior.context_ids[number][level.label]
         n_questions = _count_questions(subject[:, number], subject_id)
         mean = shares.mean
-        if below is not None:
-            mean = _include_subjects_below(mean, n_questions, below)
-        below = pd.DataFrame({"parent": level.parent, "n": n_questions, "mean": mean})
+        if narrower is not None:
+            mean = _include_subjects_below(mean, n_questions, narrower)
+        narrower = pd.DataFrame({"parent": level.parent, "n": n_questions, "mean": mean})
         low, high = _interval(mean, shares.variance)
         tables.append(
             pd.DataFrame(
@@ -83,36 +84,76 @@ def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
     return table.sort_values(["student", "level", "subject"], ignore_index=True)
 
 
-def _shares_by_effect(
-    posterior: Posterior, level: int, student: IntArray, subject: IntArray, intercept: FloatArray
-) -> _Shares:
-    """Return the expected share at each node of a level, from the effect of that node alone.
+def _easiness_of_questions(posterior: Posterior, subject: IntArray) -> FloatArray:
+    """Return how easy each question is for an average student, as a logit.
 
-    `student` is the position of each node's student, `subject` the subject of each question at this
-    level, `intercept` the easiness of each question.
+    It is the intercept of the question, plus an effect that all students share in the question's
+    narrowest subject. `subject` is as in `find_mastery`.
     """
-    nodes = posterior.levels[level]
+    # `find_ids` finds the position of each question's narrowest subject in `shared.mean`.
+    shared_effect = posterior.shared.mean[find_ids(posterior.context_ids[-1], subject[:, -1])]
+    # The last item stands for unknown questions. An item has its slopes, then the intercept.
+    easiness: FloatArray = posterior.items.mean[:-1, -1] + shared_effect
+    return easiness
+
+
+def _students_of_nodes(levels: tuple[Level, ...]) -> list[IntArray]:
+    """Return for each level the position of each node's student in `Posterior.student_ids`."""
+    # The parents of the first level's nodes are the students.
+    students = [levels[0].parent]
+    for level in levels[1:]:
+        students.append(students[-1][level.parent])
+    return students
+
+
+def _shares_by_effect(
+    posterior: Posterior, level: int, student: IntArray, subject: IntArray, easiness: FloatArray
+) -> _Shares:
+    """Return the share of each subject that each student is expected to answer correctly.
+
+    The subjects are those of one level, in which the student has answers. The student's effect in
+    the subject is applied to all questions of the subject: effects in narrower subjects do not
+    count here. At most `_MAX_QUESTIONS` questions stand for all questions of a subject.
+
+    Parameters
+    ----------
+    posterior
+        The posterior of a fit whose contexts are subjects. A node of the level is a student
+        together with a subject in which the student has answers.
+    level
+        The number of the level.
+    student
+        The position of each node's student in `posterior.student_ids`.
+    subject
+        The subject of each question at this level.
+    easiness
+        The easiness of each question, as a logit.
+    """
+    # For each node, the position of its subject in `subject_ids`.
+    subject_of_node = posterior.levels[level].label
+    subject_ids = posterior.context_ids[level]
     effects = posterior.effects[level]
-    mean = np.empty(len(nodes.label), np.float32)
-    variance = np.empty(len(nodes.label), np.float32)
-    order = np.argsort(nodes.label, kind="stable")
-    bounds = np.searchsorted(nodes.label[order], np.arange(len(posterior.context_ids[level]) + 1))
-    for number, subject_id in enumerate(posterior.context_ids[level]):
-        questions = _representative_questions(np.flatnonzero(subject == subject_id), intercept)
-        of_subject = order[bounds[number] : bounds[number + 1]]
-        for begin in range(0, len(of_subject), _ROWS_AT_ONCE):
-            rows = of_subject[begin : begin + _ROWS_AT_ONCE]
+    mean = np.empty(len(subject_of_node), np.float32)
+    variance = np.empty(len(subject_of_node), np.float32)
+    # Sort the nodes by subject: those of subject i are order[bounds[i] : bounds[i + 1]].
+    order = np.argsort(subject_of_node, kind="stable")
+    bounds = np.searchsorted(subject_of_node[order], np.arange(len(subject_ids) + 1))
+    for number, subject_id in enumerate(subject_ids):
+        questions = _representative_questions(np.flatnonzero(subject == subject_id), easiness)
+        nodes_of_subject = order[bounds[number] : bounds[number + 1]]
+        for begin in range(0, len(nodes_of_subject), _ROWS_AT_ONCE):
+            nodes = nodes_of_subject[begin : begin + _ROWS_AT_ONCE]
             shares = _expected_shares(
-                posterior, student[rows], effects[rows], questions, intercept[questions]
+                posterior, student[nodes], effects[nodes], questions, easiness[questions]
             )
-            mean[rows] = shares.mean
-            variance[rows] = shares.variance
+            mean[nodes] = shares.mean
+            variance[nodes] = shares.variance
     return _Shares(mean, variance)
 
 
-def _representative_questions(questions: IntArray, intercept: FloatArray) -> IntArray:
+def _representative_questions(questions: IntArray, easiness: FloatArray) -> IntArray:
     """Return at most `_MAX_QUESTIONS` of the questions, evenly spaced by their easiness."""
-    by_easiness = questions[np.argsort(intercept[questions], kind="stable")]
+    by_easiness = questions[np.argsort(easiness[questions], kind="stable")]
     n_chosen = min(len(questions), _MAX_QUESTIONS)
     # The middles of n equal parts of the order.
     position = (np.arange(n_chosen) + 0.5) * len(questions) / n_chosen
@@ -125,40 +166,68 @@ def _expected_shares(
     student: IntArray,
     effects: FloatArray,
     questions: IntArray,
-    intercept: FloatArray,
+    easiness: FloatArray,
 ) -> _Shares:
-    """Return mean and variance of the share of right answers to some questions.
+    """Return mean and variance of each student's expected share of right answers to some questions.
 
-    `student` has the position of a student for each row. `effects` has the total effect of the row:
-    mean, variance, covariance with each ability; it acts on all questions. `intercept` is the
-    easiness of the questions.
+    For each student and question,
+
+        logit = slopes · ability + effect + easiness,
+        P(right) = guessing + (1 − guessing) sigmoid(logit).
+
+    The share is the mean of P(right) over the questions. It is uncertain because the ability, the
+    effect and the parameters of the questions are.
+
+    Parameters
+    ----------
+    posterior
+        The posterior of the fit.
+    student
+        The position of each student in the posterior, shape (students,). In what follows, n counts
+        students, q questions, i and j abilities.
+    effects
+        The effect of each student, the same for all questions: posterior mean, variance, and
+        covariance with each of the k abilities, shape (students, 2 + k).
+    questions
+        The positions of the questions in the posterior.
+    easiness
+        The easiness of these questions.
     """
+    effect_mean = effects[:, EFFECT_MEAN]
+    effect_variance = effects[:, EFFECT_VARIANCE]
+    effect_with_ability = effects[:, EFFECT_COVARIANCES]
     ability = posterior.students.mean[student]
-    covariance = posterior.students.covariance[student]
+    ability_covariance = posterior.students.covariance[student]
     slopes = posterior.items.mean[questions, :-1]
     guessing = posterior.guessing[questions]
-    logit = ability @ slopes.T + intercept + effects[:, [EFFECT_MEAN]]
-    # Variance of each logit, from the student, the effect and the question.
-    variance = np.einsum("qi,nij,qj->nq", slopes, covariance, slopes, optimize=True)
-    variance += effects[:, [EFFECT_VARIANCE]] + 2 * effects[:, EFFECT_COVARIANCES] @ slopes.T
-    # How uncertain the question is, for an average student: abilities have the covariance I, so
-    # this is the sum of the variances of the slopes and of the intercept.
-    of_question = np.trace(posterior.items.covariance[questions], axis1=1, axis2=2)
-    variance += of_question
-    knows = expected_probability(logit, np.maximum(variance, 0))
-    mean = (guessing + (1 - guessing) * knows).mean(axis=1)
+    # The variance of a logit that comes from the question: for an average student, whose abilities
+    # are N(0, I), it is the sum of the variances of the slopes and of the intercept.
+    question_variance = np.trace(posterior.items.covariance[questions], axis1=1, axis2=2)
 
-    # The delta method: the derivative of the share in each logit, in the effect, in the abilities.
-    derivative = (1 - guessing) * knows * (1 - knows) / len(questions)
-    by_effect = derivative.sum(axis=1)
-    by_ability = derivative @ slopes
+    logit = ability @ slopes.T + easiness + effect_mean[:, None]
+    # Var[slopes · ability + effect] = slopesᵀ Cov[ability] slopes + Var[effect]
+    #                                  + 2 Cov[effect, ability] · slopes.
+    variance = np.einsum("qi,nij,qj->nq", slopes, ability_covariance, slopes, optimize=True)
+    variance += effect_variance[:, None] + 2 * effect_with_ability @ slopes.T
+    variance += question_variance
+    p_knows = expected_probability(logit, np.maximum(variance, 0))
+    share = (guessing + (1 - guessing) * p_knows).mean(axis=1)
+
+    # The delta method: near its mean, the share is linear in the logits. This is its derivative by
+    # the logit of each question.
+    by_logit = (1 - guessing) * p_knows * (1 - p_knows) / len(questions)
+    # The effect adds 1 times itself to every logit, and an ability adds its slope times itself.
+    by_effect = by_logit.sum(axis=1)
+    by_ability = by_logit @ slopes
+    # The variance of the linear function. The terms are those of the abilities, of the effect, of
+    # the covariance of both, and of the questions, which are independent of each other.
     share_variance = (
-        np.einsum("ni,nij,nj->n", by_ability, covariance, by_ability, optimize=True)
-        + by_effect**2 * effects[:, EFFECT_VARIANCE]
-        + 2 * by_effect * np.einsum("ni,ni->n", by_ability, effects[:, EFFECT_COVARIANCES])
-        + np.einsum("nq,q->n", derivative**2, of_question)
+        np.einsum("ni,nij,nj->n", by_ability, ability_covariance, by_ability, optimize=True)
+        + by_effect**2 * effect_variance
+        + 2 * by_effect * np.einsum("ni,ni->n", by_ability, effect_with_ability)
+        + np.einsum("nq,q->n", by_logit**2, question_variance)
     )
-    return _Shares(mean, np.maximum(share_variance, 0))
+    return _Shares(share, np.maximum(share_variance, 0))
 
 
 def _count_questions(subject: IntArray, wanted: IntArray) -> IntArray:
