@@ -13,6 +13,7 @@ of the logits of all questions, relative to that of a student without answers.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from common.arrays import BoolArray, FloatArray, IntArray
@@ -35,52 +36,11 @@ def find_pairs(
     answers: AnswersOfStudents, predictions: Predictions, min_students: int
 ) -> pd.DataFrame:
     """Return the dependent pairs; `QuestionStatistics.local_dependence` explains the table."""
-    is_chosen = _choose_students(answers)[answers.student]
-    residual = predictions.residual / np.sqrt(predictions.spread)
-    # c · √v of each answer; the module's docstring defines c and v.
-    curvature = predictions.curvature
-    shared = np.sqrt(
-        curvature * (1 + curvature * predictions.variance) * _variances(answers)[answers.student]
-    )
     slopes = answers.items.mean[:, :-1]
-    n_questions = len(answers.question_ids)
-
-    def as_matrix(values: FloatArray) -> Any:
-        """Return values of the chosen answers, a row for each question."""
-        cells = answers.question[is_chosen], answers.student[is_chosen]
-        shape = n_questions, len(answers.student_ids)
-        return scipy.sparse.csr_matrix((values[is_chosen], cells), shape)
-
-    one = as_matrix(np.ones(len(answers.student), np.float32))
-    residuals = as_matrix(residual)
-    shares = as_matrix(shared)
-
-    def find_in_block(rows: slice) -> pd.DataFrame:
-        """Return the pairs whose first question is in a range of positions."""
-        # The first question of a pair is the smaller one.
-        first = np.arange(rows.start, rows.stop)
-        n_students = _products(one, first)
-        row, second = np.nonzero(n_students >= min_students)
-        is_pair = second > first[row]
-        row = row[is_pair]
-        second = second[is_pair]
-        n = n_students[row, second]
-        # The remaining products are needed only for questions that form a pair.
-        with_pairs, row = np.unique(row, return_inverse=True)
-        first = first[with_pairs]
-        explained = (slopes[first][row] * slopes[second]).sum(axis=1)
-        explained *= _products(shares, first)[row, second]
-        total = _products(residuals, first)[row, second] + explained
-        return pd.DataFrame(
-            {
-                "first": first[row],
-                "second": second,
-                "n_students": n.astype(np.int64),
-                "correlation": total / n,
-            }
-        )
-
-    pairs = pd.concat(in_threads(find_in_block, _blocks(n_questions)), ignore_index=True)
+    matrices = _make_matrices(answers, predictions)
+    blocks = _blocks(len(answers.question_ids))
+    tables = in_threads(lambda rows: _correlate(rows, matrices, slopes, min_students), blocks)
+    pairs = pd.concat(tables, ignore_index=True)
     z = pairs["correlation"] * np.sqrt(pairs["n_students"])
     p = 2 * ndtr(-z.abs().astype(np.float64))
     table = pd.DataFrame(
@@ -96,6 +56,95 @@ def find_pairs(
     )
     order = np.argsort(-z.abs().to_numpy(), kind="stable")
     return table.iloc[order].reset_index(drop=True)
+
+
+@dataclass(frozen=True)
+class _Matrices:
+    """Three values of each answer, as sparse matrices.
+
+    They have a row for each question, a column for each student, and an entry for each answer.
+    """
+
+    # The number 1.
+    is_answered: Any
+    # Right (1) or wrong (0) minus P(right), divided by its standard deviation.
+    residual: Any
+    # c √v, where the module's docstring defines c and v. If the model is true, the expected product
+    # of two residuals of a student is −(slopes · slopes of both questions) times both loadings.
+    loading: Any
+
+
+def _make_matrices(answers: AnswersOfStudents, predictions: Predictions) -> _Matrices:
+    """Return the values of the answers of all students, or of a sample if there are too many."""
+    is_chosen = _choose_students(answers)[answers.student]
+    cells = answers.question[is_chosen], answers.student[is_chosen]
+    shape = len(answers.question_ids), len(answers.student_ids)
+
+    def as_matrix(values: FloatArray) -> Any:
+        """Return values of the chosen answers as a sparse matrix."""
+        return scipy.sparse.csr_matrix((values[is_chosen], cells), shape)
+
+    curvature = predictions.curvature
+    loading = np.sqrt(
+        curvature * (1 + curvature * predictions.variance) * _variances(answers)[answers.student]
+    )
+    return _Matrices(
+        is_answered=as_matrix(np.ones(len(answers.student), np.float32)),
+        residual=as_matrix(predictions.residual / np.sqrt(predictions.spread)),
+        loading=as_matrix(loading),
+    )
+
+
+def _correlate(
+    rows: slice, matrices: _Matrices, slopes: FloatArray, min_students: int
+) -> pd.DataFrame:
+    """Return the correlation of the residuals of two questions, beyond what the abilities explain.
+
+    The residuals are standardised, so their correlation is the mean of their products over the
+    students who answered both questions. It has an expectation other than 0 even if the model is
+    true: both residuals rest on what is known of the same ability. This expectation is subtracted.
+
+    Parameters
+    ----------
+    rows
+        A range of questions: the pairs whose first question is in the range are returned. The first
+        question of a pair comes before the second.
+    matrices
+        The residuals and what their expected products are computed from.
+    slopes
+        The slopes of each question, shape (questions, k).
+    min_students
+        Pairs of questions with fewer common students are left out.
+
+    Returns
+    -------
+    DataFrame
+        A row for each pair: first, second (positions of the questions), n_students, correlation.
+    """
+    first = np.arange(rows.start, rows.stop)
+    # The number of students who answered both questions, shape (len(first), questions).
+    n_common = _products(matrices.is_answered, first)
+    row, second = np.nonzero(n_common >= min_students)
+    is_pair = second > first[row]
+    row = row[is_pair]
+    second = second[is_pair]
+    n_students = n_common[row, second]
+    # The other products are slower: compute them only for first questions that have a pair.
+    with_pairs, row = np.unique(row, return_inverse=True)
+    first = first[with_pairs]
+
+    # Sums over the students who answered both questions.
+    sum_of_products = _products(matrices.residual, first)[row, second]
+    expected_sum = -(slopes[first][row] * slopes[second]).sum(axis=1)
+    expected_sum *= _products(matrices.loading, first)[row, second]
+    return pd.DataFrame(
+        {
+            "first": first[row],
+            "second": second,
+            "n_students": n_students.astype(np.int64),
+            "correlation": (sum_of_products - expected_sum) / n_students,
+        }
+    )
 
 
 def _choose_students(answers: AnswersOfStudents) -> BoolArray:

@@ -67,15 +67,20 @@ def _number_groups(answers: AnswersOfStudents, group: pd.Series) -> tuple[IntArr
     if not group.index.is_unique:
         twice = group.index[group.index.duplicated()][0]
         raise InputError(f"group names student {twice} twice, expected each student once")
+    # For each student with answers, the row in `group`; −1 if `group` does not name the student.
     row = find_rows(group.index.to_numpy(), answers.student_ids)
-    values = group.iloc[row[row >= 0]].dropna()
-    counts = values.value_counts().sort_index().sort_values(ascending=False, kind="stable")
+    is_named = row >= 0
+    group_of_named = group.iloc[row[is_named]]
+    # Sorted by size; groups of the same size by name. NaN is no group.
+    counts = group_of_named.dropna().value_counts().sort_index()
+    counts = counts.sort_values(ascending=False, kind="stable")
     if len(counts) < 2:
         raise InputError(
             f"group has {len(counts)} groups among the students with answers, expected at least 2"
         )
     number = np.full(len(answers.student_ids), -1)
-    number[row >= 0] = counts.index.get_indexer(pd.Index(group.iloc[row[row >= 0]]))
+    # A student with NaN in place of a group gets −1 here.
+    number[is_named] = counts.index.get_indexer(pd.Index(group_of_named))
     return number, counts.index
 
 

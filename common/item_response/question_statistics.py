@@ -67,6 +67,10 @@ class QuestionStatistics:
         question: npt.ArrayLike,
         is_correct: npt.ArrayLike,
     ) -> None:
+        """Find the abilities of the students, then predict each answer from the others.
+
+        These predictions are made without the answer itself; all statistics rest on them.
+        """
         posterior = model._check_fitted()
         if posterior.levels:
             raise InputError(
@@ -74,8 +78,10 @@ class QuestionStatistics:
             )
         student_ids, question_ids = as_answers(student, question)
         is_right = checks.as_category("is_correct", is_correct, len(student_ids), 0, 1)
-        context = np.zeros((len(student_ids), 0), np.int32)
-        answers = Answers(student_ids, question_ids, 1 - is_right, context, n_stages=1)
+        # The outcome of a right answer is 0, that of a wrong one 1.
+        outcome = 1 - is_right
+        no_contexts = np.zeros((len(student_ids), 0), np.int32)
+        answers = Answers(student_ids, question_ids, outcome, no_contexts, n_stages=1)
         self._answers = find_abilities(posterior, answers)
         self._predictions = predict_left_out(self._answers)
 
@@ -165,7 +171,7 @@ class QuestionStatistics:
                 "n": n,
                 "observed": (groups["expected"] + groups["residual"]) / n,
                 "expected": groups["expected"] / n,
-                "error": np.sqrt(groups["spread"]) / n,
+                "error": np.sqrt(groups["variance"]) / n,
             }
         )
 
@@ -216,40 +222,49 @@ class QuestionStatistics:
 
     @cached_property
     def _groups(self) -> pd.DataFrame:
-        """Return sums over the answers of each question and group; question is a position."""
+        """Return sums over the answers in each group of answers to a question, for the item fit.
+
+        The answers to a question are sorted by the expected P(right) and cut into up to ten groups
+        of equally many answers (see `_group_answers`).
+
+        Returns
+        -------
+        DataFrame
+            A row for each question and group:
+
+            - question: position in `question_ids`; group: from 0, the least P(right) first;
+            - n: the number of answers;
+            - expected, residual: sums of P(right), and of right (1) or wrong (0) minus P(right);
+            - variance: the variance of the sum of residuals, if the model is true;
+            - by_intercept, by_slope: derivatives of `expected` by the question's intercept, and by
+              its slope along the overall ability.
+        """
         predictions = self._predictions
-        question = self._answers.question
         n_questions = len(self._answers.question_ids)
-        # Sort by P(right), then by question. A stable sort of 16-bit integers is a counting sort.
-        rank = (predictions.p_right * np.float32(65535)).astype(np.uint16)
-        order = np.argsort(rank, kind="stable")
-        by_question, start, _ = sort_answers(question[order], [], n_questions)
-        order = order[by_question]
-        n_answers = np.diff(start)
-        n_groups = np.minimum(n_answers // _MIN_ANSWERS_IN_GROUP, _MAX_GROUPS)
-        n_groups[n_groups < _MIN_GROUPS] = 0
-        sorted_question = question[order]
-        position = np.arange(len(order)) - start[sorted_question]
-        group = position * n_groups[sorted_question] // n_answers[sorted_question]
-        # Bring the keys back into the order of the answers, so that no other column must be sorted.
-        key = np.empty(len(order), np.int32)
-        key[order] = sorted_question * _MAX_GROUPS + group
-        n_keys = n_questions * _MAX_GROUPS
+        group, n_groups = _group_answers(self._answers.question, predictions.p_right, n_questions)
+        # The sums are those of cells. A cell is a question and a group: the cells of question 0
+        # come first, `_MAX_GROUPS` for each question.
+        cell_of_answer = self._answers.question * _MAX_GROUPS + group
+        n_cells = n_questions * _MAX_GROUPS
         columns = {
+            # The sum without a column is the number of answers.
             "n": None,
             "expected": predictions.p_right,
             "residual": predictions.residual,
-            "spread": predictions.spread,
+            "variance": predictions.spread,
             "by_intercept": predictions.by_intercept,
             "by_slope": predictions.by_slope,
         }
-        sums = {name: np.bincount(key, column, n_keys) for name, column in columns.items()}
-        number = np.arange(n_keys)
-        table = pd.DataFrame(
-            {"question": number // _MAX_GROUPS, "group": number % _MAX_GROUPS, **sums}
-        )
-        is_group = number % _MAX_GROUPS < n_groups[number // _MAX_GROUPS]
-        groups: pd.DataFrame = table[is_group].reset_index(drop=True)
+        sums = {
+            name: np.bincount(cell_of_answer, column, n_cells) for name, column in columns.items()
+        }
+        cell = np.arange(n_cells)
+        question = cell // _MAX_GROUPS
+        group_of_cell = cell % _MAX_GROUPS
+        table = pd.DataFrame({"question": question, "group": group_of_cell, **sums})
+        # A question with few answers has fewer groups than cells.
+        exists = group_of_cell < n_groups[question]
+        groups: pd.DataFrame = table[exists].reset_index(drop=True)
         return groups
 
     def _sum(self, values: Array | None) -> FloatArray:
@@ -350,7 +365,8 @@ class QuestionStatistics:
         DataFrame
             A row for all students, then a row for each range of numbers of answers: first, last
             (the smallest and the largest number of answers), n_students, reliability, and error:
-            the root mean square of the standard errors, where abilities have the deviation 1.
+            the root mean square of the standard errors of the students' abilities, in units in
+            which the abilities of all students of the fit have the standard deviation 1.
 
         Notes
         -----
@@ -358,11 +374,13 @@ class QuestionStatistics:
         on the marginal reliability.
         """
         students = self._answers.students
+        # The overall ability is direction · ability, with a vector of length 1.
         direction = self._answers.direction
         mean = students.mean @ direction
         variance = np.einsum("i,nij,j->n", direction, students.covariance, direction)
         n_answers = np.diff(self._answers.start)
         bounds = [*_FIRST_NUMBERS, np.iinfo(np.int64).max]
+        # All students, then each range of numbers of answers, from first to end − 1.
         ranges = [(1, bounds[-1]), *pairwise(bounds)]
         rows = []
         for first, end in ranges:
@@ -370,6 +388,8 @@ class QuestionStatistics:
             if not is_here.any():
                 continue
             error_variance = float(variance[is_here].mean(dtype=np.float64))
+            # The variance of true abilities: that of their posterior means, plus the mean posterior
+            # variance.
             true_variance = float(mean[is_here].var(dtype=np.float64)) + error_variance
             rows.append(
                 {
@@ -451,24 +471,80 @@ class QuestionStatistics:
 # ---- Item fit ----------------------------------------------------------------------------------
 
 
+def _group_answers(
+    question: IntArray, p_right: FloatArray, n_questions: int
+) -> tuple[IntArray, IntArray]:
+    """Cut the answers to each question into groups of equally many, by the expected P(right).
+
+    A question has up to `_MAX_GROUPS` groups of at least `_MIN_ANSWERS_IN_GROUP` answers. If that
+    makes fewer than `_MIN_GROUPS`, it has none.
+
+    Parameters
+    ----------
+    question, p_right
+        Question of each answer (from 0), and P(right), shape (answers,).
+    n_questions
+        Number of questions.
+
+    Returns
+    -------
+    group : array of int32, shape (answers,)
+        The group of each answer among those of its question, the least P(right) first; 0 if the
+        question has no groups.
+    n_groups : array of int, shape (questions,)
+        The number of groups of each question.
+    """
+    # Sort by P(right), then by question; both sorts are stable. P(right) is rounded to 16 bits,
+    # since NumPy sorts such integers by counting, which is fast.
+    rounded = (p_right * np.float32(65535)).astype(np.uint16)
+    by_probability = np.argsort(rounded, kind="stable")
+    by_question, start, _ = sort_answers(question[by_probability], [], n_questions)
+    order = by_probability[by_question]
+
+    # In this order, the answers to question i are start[i] to start[i + 1].
+    n_answers = np.diff(start)
+    n_groups = np.minimum(n_answers // _MIN_ANSWERS_IN_GROUP, _MAX_GROUPS)
+    n_groups[n_groups < _MIN_GROUPS] = 0
+    sorted_question = question[order]
+    # The position of each answer among the answers to its question.
+    position = np.arange(len(order)) - start[sorted_question]
+    group = np.empty(len(order), np.int32)
+    group[order] = position * n_groups[sorted_question] // n_answers[sorted_question]
+    return group, n_groups
+
+
 def _chi_square(groups: pd.DataFrame, n_questions: int) -> FloatArray:
-    """Return χ² of each question, from the sums of its groups; 0 for a question without groups."""
+    """Return χ² of the misfit of each question, shape (questions,); 0 for one without groups.
+
+    If the model is true, the sum of a group's residuals, divided by its standard deviation, is a
+    standard normal number, and χ² would be the sum of the squares of these numbers. But the
+    question's difficulty and discrimination are estimated, and other values would change the
+    residuals. So the part of the residuals that other values would explain is projected out.
+
+    `groups` has a row for each question and group of its answers. The columns are question and
+    group (both from 0), residual (the sum of right (1) or wrong (0) minus P(right)), variance (of
+    this sum), and by_intercept and by_slope (the derivatives of the sum of P(right) by the
+    parameters of the question).
+    """
     cells = groups["question"].to_numpy(), groups["group"].to_numpy()
-    deviation = np.sqrt(groups["spread"].to_numpy())
+    deviation = np.sqrt(groups["variance"].to_numpy())
 
     def as_matrix(name: str) -> FloatArray:
-        """Return a column, divided by the deviations, as a matrix: a row for each question."""
+        """Return a column, divided by the deviations, in the shape (questions, groups)."""
         # Groups that a question lacks have the residual 0, and so add nothing.
         matrix = np.zeros((n_questions, _MAX_GROUPS))
         matrix[cells] = groups[name].to_numpy() / deviation
         return matrix
 
-    normal = as_matrix("residual")
-    # The directions in which another difficulty or discrimination moves the residuals.
-    directions = np.stack([as_matrix("by_intercept"), as_matrix("by_slope")], axis=2)
-    basis, _ = np.linalg.qr(directions)
-    explained = np.einsum("ngd,ng->nd", basis, normal)
-    chi_square: FloatArray = (normal**2).sum(axis=1) - (explained**2).sum(axis=1)
+    standardised = as_matrix("residual")
+    # For each question two vectors with an element for each group: how another intercept and
+    # another slope change the standardised residuals.
+    changes = np.stack([as_matrix("by_intercept"), as_matrix("by_slope")], axis=2)
+    # The columns of `basis` are orthonormal and span the same plane as the two vectors.
+    basis, _ = np.linalg.qr(changes)
+    # The coordinates of the projection of the residuals to the plane.
+    explained = np.einsum("ngd,ng->nd", basis, standardised)
+    chi_square: FloatArray = (standardised**2).sum(axis=1) - (explained**2).sum(axis=1)
     return np.maximum(chi_square, 0)
 
 
@@ -476,9 +552,9 @@ def _misfit(groups: pd.DataFrame, n_questions: int) -> FloatArray:
     """Return the root mean square distance of observed and expected shares, less chance."""
     question = groups["question"].to_numpy()
     n = groups["n"].to_numpy()
-    # The squared distance of a group is (residual / n)², to which chance adds spread / n². Groups
+    # The squared distance of a group is (residual / n)², to which chance adds variance / n². Groups
     # are weighted by their numbers of answers.
-    square = (groups["residual"] ** 2 - groups["spread"]).to_numpy() / n
+    square = (groups["residual"] ** 2 - groups["variance"]).to_numpy() / n
     n_answers = np.bincount(question, n, n_questions)
     mean_square = np.bincount(question, square, n_questions) / np.maximum(n_answers, 1)
     return np.asarray(np.sqrt(np.maximum(mean_square, 0)))
