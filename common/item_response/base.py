@@ -80,24 +80,38 @@ class BaseItemResponse:
         """Return all settings of the fit, given or chosen."""
         return Settings(self.n_dimensions_, self.guessing_, self.seed, self.n_steps, self.log_event)
 
-    def _choice_of(self, other: "BaseItemResponse", n_levels: int, name: str) -> Choice:
-        """Return the settings of this estimator, with those of `other` in place of None.
+    def _choice_of(self, other: "BaseItemResponse", n_given_levels: int, name: str) -> Choice:
+        """Return the settings of this fit, with those of the fitted estimator `other` for None.
 
-        Raises `InputError`, in which `other` is called `name`, unless `other` was fitted with
-        `n_levels` levels of contexts, as this fit will be.
+        Answers may come with contexts, such as quizzes, on one level or more. A fit uses all levels
+        that it is given, or leaves all of them out. This fit does as the fit of `other` did.
+
+        Parameters
+        ----------
+        other
+            An estimator that was given as many levels of contexts as this fit.
+        n_given_levels
+            The number of levels that this fit is given.
+        name
+            What an error calls `other`.
+
+        Raises
+        ------
+        InputError
+            If `other` is not fitted, or was given another number of levels.
         """
-        n_used_levels = len(other._check_fitted().levels)
-        if other.n_levels_ != n_levels:
+        used_levels = other._check_fitted().levels
+        if other.n_levels_ != n_given_levels:
             raise InputError(
-                f"{name} has {other.n_levels_} levels of contexts, expected {n_levels}, as context "
-                "has"
+                f"{name} has {other.n_levels_} levels of contexts, expected {n_given_levels}, as "
+                "context has"
             )
         n_dimensions = other.n_dimensions_ if self.n_dimensions is None else self.n_dimensions
         guessing = other.guessing_ if self.guessing is None else self.guessing
-        return Choice(n_dimensions, guessing, n_used_levels)
+        return Choice(n_dimensions, guessing, n_levels=len(used_levels))
 
     def _set_attributes(self, posterior: Posterior) -> None:
-        """Set the attributes that users read from a posterior.
+        """Set the attributes that users read, such as `ability_`, to the results of a fit.
 
         `discrimination_` gets the shape (stages, questions, dimensions), `difficulty_` the shape
         (stages, questions). Right and wrong answers have one stage; a choice among four options has
@@ -116,6 +130,8 @@ class BaseItemResponse:
         items = posterior.items.mean.reshape(posterior.n_stages, n_questions + 1, d)
         self.discrimination_ = items[:, :-1, :-1]
         self.difficulty_ = -items[:, :-1, -1]
+        # Prior variances of effects: of each student in contexts, and of those that all students
+        # share in a context.
         self.context_variance_ = posterior.variance
         self.shared_variance_ = posterior.shared.prior
 
@@ -164,7 +180,7 @@ class BaseItemResponse:
             history=self.history_,
             settings=self._fitted_settings(),
             n_levels=self.n_levels_,
-            further=self._further_arrays(),
+            class_arrays=self._class_arrays(),
             record=record,
         )
         saved.write(Path(path), content)
@@ -197,15 +213,16 @@ class BaseItemResponse:
         estimator.n_levels_ = content.n_levels
         estimator.history_ = content.history
         estimator._set_attributes(content.posterior)
-        estimator._set_further_arrays(content.further)
+        # Attributes that only this class has, such as the habits of `ItemResponseOptions`.
+        estimator._set_class_arrays(content.class_arrays)
         return estimator
 
-    def _further_arrays(self) -> Arrays:
-        """Return the fitted arrays that are not in the posterior, to be saved."""
+    def _class_arrays(self) -> Arrays:
+        """Return the fitted arrays that only estimators of this class have, to be saved."""
         return {}
 
-    def _set_further_arrays(self, arrays: Arrays) -> None:
-        """Set what `_further_arrays` has returned."""
+    def _set_class_arrays(self, arrays: Arrays) -> None:
+        """Set the attributes that `_class_arrays` turned into arrays."""
 
 
 def as_answers(student: npt.ArrayLike, question: npt.ArrayLike) -> tuple[IntArray, IntArray]:

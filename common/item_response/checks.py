@@ -38,7 +38,7 @@ def as_ids(name: str, values: npt.ArrayLike, n_expected: int | None = None) -> I
     ids = _as_whole_numbers(name, values)
     _check_shape(name, ids, n_expected)
     _check_range(name, ids, low=0)
-    return _widen(ids)
+    return _as_32_or_64_bits(ids)
 
 
 def as_category(
@@ -60,11 +60,21 @@ def as_context(
     n_levels: int | None = None,
     name: str = "context",
 ) -> IntArray:
-    """Return ids of contexts, shape (n, levels).
+    """Return ids of contexts as an array of int32 or int64, or raise `InputError`.
 
-    Without `values` there are no levels; values of shape (n,) are one level. `n_expected` is the
-    number of rows that the ids must have. `n_levels` is the number of levels that they must have;
-    with None, they may have any number.
+    Each answer, pair or question has a context on each level, such as a group of quizzes and a
+    quiz. The result has a row for each of them and a column for each level.
+
+    Parameters
+    ----------
+    values
+        The ids. An array of shape (n,) is one level. None stands for no levels.
+    n_expected
+        The number of rows that the ids must have.
+    n_levels
+        The number of levels that the ids must have; with None, any number.
+    name
+        What an error calls the argument.
     """
     if values is None:
         fit_had_contexts = n_levels is not None and n_levels > 0
@@ -87,7 +97,7 @@ def as_context(
             f"{name} has {context.shape[1]} levels, expected {n_levels}, as the fit had"
         )
     _check_range(name, context, low=0)
-    return _widen(context)
+    return _as_32_or_64_bits(context)
 
 
 def _as_whole_numbers(name: str, values: Any) -> IntArray:
@@ -97,7 +107,7 @@ def _as_whole_numbers(name: str, values: Any) -> IntArray:
     return array
 
 
-def _widen(ids: IntArray) -> IntArray:
+def _as_32_or_64_bits(ids: IntArray) -> IntArray:
     """Return ids as int32 or int64, since arithmetic with smaller types could overflow."""
     return ids if ids.dtype in (np.int32, np.int64) else ids.astype(np.int64)
 

@@ -12,8 +12,7 @@ import numpy as np
 
 DEFAULT_DIMENSIONS = 8
 DEFAULT_GUESSING = 0.2
-# The settings to choose from. The comparison begins with the first number of abilities, whose fits
-# are the fastest.
+# The settings to choose from.
 _DIMENSIONS = (1, 2, 4, 8)
 _GUESSING = (0.0, 0.1, 0.2, 0.3)
 # Settings are chosen if there are at least `_MIN_ANSWERS` and at most `_MAX_ANSWERS` answers. Fewer
@@ -44,8 +43,14 @@ class Choice:
 def choose_settings(answers: Answers, n_dimensions: int | None, guessing: float | None) -> Choice:
     """Choose the settings that predict held-out answers best.
 
-    First, contexts are kept or left out, then a guessing is chosen, both with one ability. Last, a
-    number of abilities is chosen; if contexts are used, it is `DEFAULT_DIMENSIONS`.
+    The settings are chosen one after the other:
+
+    1. Contexts, such as quizzes, are used or left out.
+    2. The guessing is chosen. If contexts are used, it is the default, unless another one is
+       clearly better: the defaults were chosen on answers with contexts.
+    3. The number of abilities is chosen. If contexts are used, it is the default.
+
+    The first two steps compare fits with one ability, which are the fastest.
 
     Parameters
     ----------
@@ -53,8 +58,8 @@ def choose_settings(answers: Answers, n_dimensions: int | None, guessing: float 
         The answers of the fit. With fewer than 1,000 or more than 200,000, all settings have their
         defaults, and contexts are used.
     n_dimensions, guessing
-        Settings that are given. None stands for a setting to choose. Contexts are left out only if
-        `n_dimensions` is None.
+        Settings that the user gives. None stands for a setting to choose. If `n_dimensions` is
+        given, contexts are used, and the first step is skipped.
     """
     n_levels = answers.context.shape[1]
     default_dimensions = DEFAULT_DIMENSIONS if n_dimensions is None else n_dimensions
@@ -64,16 +69,18 @@ def choose_settings(answers: Answers, n_dimensions: int | None, guessing: float 
         return default
 
     comparison = _Comparison(answers)
-    choice = replace(default, n_dimensions=_DIMENSIONS[0])
-    if n_dimensions is None and n_levels:
-        choice = comparison.find_best([choice, replace(choice, n_levels=0)])
+    choice = replace(default, n_dimensions=1)
+    if n_dimensions is None and n_levels > 0:
+        without_contexts = replace(choice, n_levels=0)
+        choice = comparison.find_best([choice, without_contexts])
+    uses_contexts = choice.n_levels > 0
     if guessing is None:
         best = comparison.find_best([replace(choice, guessing=value) for value in _GUESSING])
-        if not choice.n_levels or comparison.gain(choice, best) > _MIN_GAIN_WITH_CONTEXTS:
+        if not uses_contexts or comparison.gain(choice, best) > _MIN_GAIN_WITH_CONTEXTS:
             choice = best
-    if n_dimensions is None and not choice.n_levels:
-        return comparison.find_best([replace(choice, n_dimensions=k) for k in _DIMENSIONS])
-    return replace(choice, n_dimensions=default_dimensions)
+    if n_dimensions is not None or uses_contexts:
+        return replace(choice, n_dimensions=default_dimensions)
+    return comparison.find_best([replace(choice, n_dimensions=k) for k in _DIMENSIONS])
 
 
 class _Comparison:

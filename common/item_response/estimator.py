@@ -151,7 +151,7 @@ class ItemResponse(BaseItemResponse):
         if start is None:
             return self._fit_and_set_attributes(answers)
         start_posterior = self._check_start(start)
-        choice = self._choice_of(start, n_levels=context.shape[1], name="start")
+        choice = self._choice_of(start, n_given_levels=context.shape[1], name="start")
         return self._fit_and_set_attributes(answers, start_posterior, choice)
 
     def _set_attributes(self, posterior: Posterior) -> None:
@@ -315,10 +315,12 @@ class ItemResponse(BaseItemResponse):
         return self._with_posterior(without_contexts(self._check_fitted()), n_levels=0)
 
     def with_subjects(self, student: npt.ArrayLike, subject: npt.ArrayLike) -> "ItemResponse":
-        """Return an estimator whose `mastery` rests on the abilities alone.
+        """Return an estimator whose `mastery` follows from the abilities of the students alone.
 
-        So an estimator that was fitted without contexts, or with contexts that are not subjects,
-        can find the mastery of subjects too. The subjects themselves have no effects.
+        `mastery` needs an estimator whose contexts are subjects. This one may have been fitted
+        without contexts, or with others, such as quizzes. In the result, the contexts are the
+        subjects, and their effects are 0: how well a student knows a subject follows from the
+        student's abilities and the parameters of the subject's questions.
 
         Parameters
         ----------
@@ -389,15 +391,20 @@ class ItemResponse(BaseItemResponse):
         """
         posterior = self._check_fitted()
         n_answers = len(np.atleast_1d(question))
-        student = np.zeros(n_answers, np.int32)
+        student_ids = np.zeros(1, np.int32)
         if n_answers == 0 and len(np.atleast_1d(is_correct)) == 0:
             average = model.standard_normal(1, self.n_dimensions_)
-            return Abilities(np.zeros(1, np.int32), average.mean, average.covariance)
+            return Abilities(student_ids, average.mean, average.covariance)
+        student_of_answer = np.zeros(n_answers, np.int32)
         if posterior.levels:
-            return self.transform(student, question, is_correct, context=context)
-        answers = self._as_further_answers(student, question, is_correct, context)
-        ability = find_ability(posterior, answers.question, answers.outcome == 0)
-        return Abilities(np.zeros(1, np.int32), ability.mean, ability.covariance)
+            # The fit used contexts, which `find_ability` below cannot take.
+            return self.transform(student_of_answer, question, is_correct, context=context)
+        answers = self._as_further_answers(student_of_answer, question, is_correct, context)
+        # The outcome of a right answer is 0.
+        is_right = answers.outcome == 0
+        # Several times as fast as `transform` for a single student.
+        ability = find_ability(posterior, answers.question, is_right)
+        return Abilities(student_ids, ability.mean, ability.covariance)
 
     def abilities(self) -> Abilities:
         """Return the abilities of all students of the fit."""
@@ -485,15 +492,21 @@ class ItemResponse(BaseItemResponse):
         is_correct: npt.ArrayLike,
         context: npt.ArrayLike | None,
     ) -> Answers:
-        """Return answers with as many levels of contexts as the fit had, or raise `InputError`."""
+        """Check answers that come after the fit; return them with the contexts that the fit used.
+
+        A fit may leave out the contexts of its answers (see `uses_context`). Then the contexts of
+        further answers may be missing; if they are given, they are checked and left out as well.
+        Raises `InputError` if an argument has a wrong shape, dtype or value.
+        """
         student, question = as_answers(student, question)
         is_right = checks.as_category("is_correct", is_correct, len(student), 0, 1)
-        # A fit may have left out the contexts that it was given. Then answers need none.
-        n_levels = self.n_levels_ if self.uses_context or context is not None else 0
-        context = checks.as_context(context, len(student), n_levels)
+        if self.uses_context or context is not None:
+            context = checks.as_context(context, len(student), self.n_levels_)
         if not self.uses_context:
-            context = context[:, :0]
-        return Answers(student, question, 1 - is_right, context, n_stages=1)
+            context = np.zeros((len(student), 0), np.int32)
+        # The outcome of a right answer is 0, that of a wrong one 1.
+        outcome = 1 - is_right
+        return Answers(student, question, outcome, context, n_stages=1)
 
     def _check_start(self, start: "ItemResponse") -> Posterior:
         """Return the posterior of `start`, the fitted estimator from which this fit continues.

@@ -193,7 +193,7 @@ class ItemResponseOptions(BaseItemResponse):
         estimator._set_attributes(posterior)
         return estimator
 
-    def _further_arrays(self) -> Arrays:
+    def _class_arrays(self) -> Arrays:
         arrays = {
             "n_options": self.n_options_,
             "outcome_of_option": self.outcome_of_option_,
@@ -209,7 +209,7 @@ class ItemResponseOptions(BaseItemResponse):
                 arrays[f"habit_total_{number}"] = total
         return arrays
 
-    def _set_further_arrays(self, arrays: Arrays) -> None:
+    def _set_class_arrays(self, arrays: Arrays) -> None:
         self.n_options_ = arrays["n_options"]
         self.outcome_of_option_ = arrays["outcome_of_option"]
         self.option_share_ = arrays["option_share"]

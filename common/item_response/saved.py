@@ -20,8 +20,8 @@ _FORMAT = "item response estimator"
 # A file of another version is refused. Increase this number with every change of a file's arrays.
 _VERSION = 2
 
-# Begins the names of the arrays that only estimators of one class have.
-_FURTHER = "further_"
+# In a file, the names of the arrays that only estimators of one class have begin with this.
+_CLASS_PREFIX = "further_"
 
 Arrays = dict[str, npt.NDArray[Any]]
 Estimator = TypeVar("Estimator")
@@ -36,10 +36,11 @@ class SavedEstimator:
     posterior: Posterior
     history: list[HeldOutScore]
     settings: Settings
-    # Number of levels of contexts that the answers of the fit had.
+    # Number of levels of contexts that the answers of the fit had. The fit has used all of them or
+    # none: `posterior` tells.
     n_levels: int
     # Arrays that only estimators of this class have, by name.
-    further: Arrays
+    class_arrays: Arrays
     # How the file was made, in the words of whoever saved the estimator; "" if nobody says.
     record: str
 
@@ -54,6 +55,7 @@ def write(path: Path, saved: SavedEstimator) -> None:
         "estimator": np.array(saved.estimator),
         "record": np.array(saved.record),
         "n_dimensions": np.array(settings.n_dimensions),
+        # The setting, a single number; "guessing" below has a number for each item of the fit.
         "guessing_setting": np.array(settings.guessing),
         "n_levels": np.array(saved.n_levels),
         "seed": np.array(settings.seed),
@@ -77,8 +79,9 @@ def write(path: Path, saved: SavedEstimator) -> None:
     for number in range(len(posterior.levels)):
         arrays[f"effects_{number}"] = posterior.effects[number]
         arrays[f"context_ids_{number}"] = posterior.context_ids[number]
-    for name, array in saved.further.items():
-        arrays[f"{_FURTHER}{name}"] = array
+    # The prefix keeps these names apart from those above.
+    for name, array in saved.class_arrays.items():
+        arrays[f"{_CLASS_PREFIX}{name}"] = array
     require_writable(path)
     with atomic_write(path) as (file,):
         np.savez(file, **arrays)  # type: ignore[arg-type]
@@ -112,23 +115,29 @@ def restore(
 
 
 def _from_arrays(arrays: Arrays) -> SavedEstimator:
-    """Return the estimator that the arrays of a file describe."""
+    """Return the estimator that the arrays of a file describe.
+
+    Raises `KeyError` if an array is missing.
+    """
+    # `write` writes −1 for None, which means that the fit chooses the number of steps.
     n_steps = int(arrays["n_steps"])
     settings = Settings(
-        int(arrays["n_dimensions"]),
-        float(arrays["guessing_setting"]),
-        int(arrays["seed"]),
-        n_steps if n_steps >= 0 else None,
-        ignore_event,
+        n_dimensions=int(arrays["n_dimensions"]),
+        guessing=float(arrays["guessing_setting"]),
+        seed=int(arrays["seed"]),
+        n_steps=None if n_steps == -1 else n_steps,
+        log_event=ignore_event,
     )
     history = [HeldOutScore(*score) for score in arrays["history"].tolist()]
-    n_levels = len(arrays["variance"])
+    # The levels of contexts that the fit has used: all that it was given (`n_levels` in the file),
+    # or none. The variances of effects have a row for each.
+    n_used_levels = len(arrays["variance"])
     posterior = Posterior(
         students=_to_gaussians("students", arrays),
         items=_to_gaussians("items", arrays),
         prior=_to_gaussians("prior", arrays),
         guessing=arrays["guessing"],
-        effects=tuple(arrays[f"effects_{number}"] for number in range(n_levels)),
+        effects=tuple(arrays[f"effects_{number}"] for number in range(n_used_levels)),
         variance=arrays["variance"],
         shared=SharedEffects(
             mean=arrays["shared_mean"],
@@ -137,13 +146,13 @@ def _from_arrays(arrays: Arrays) -> SavedEstimator:
         ),
         student_ids=arrays["student_ids"],
         question_ids=arrays["question_ids"],
-        context_ids=tuple(arrays[f"context_ids_{number}"] for number in range(n_levels)),
-        levels=to_levels("level", arrays, n_levels),
+        context_ids=tuple(arrays[f"context_ids_{number}"] for number in range(n_used_levels)),
+        levels=to_levels("level", arrays, n_used_levels),
     )
-    further = {
-        name.removeprefix(_FURTHER): array
+    class_arrays = {
+        name.removeprefix(_CLASS_PREFIX): array
         for name, array in arrays.items()
-        if name.startswith(_FURTHER)
+        if name.startswith(_CLASS_PREFIX)
     }
     return SavedEstimator(
         estimator=str(arrays["estimator"]),
@@ -151,7 +160,7 @@ def _from_arrays(arrays: Arrays) -> SavedEstimator:
         history=history,
         settings=settings,
         n_levels=int(arrays["n_levels"]),
-        further=further,
+        class_arrays=class_arrays,
         record=str(arrays["record"]),
     )
 
