@@ -13,6 +13,7 @@ from common.item_response import model
 from common.item_response.context import (
     EFFECT_VARIANCE,
     START_VARIANCE,
+    Level,
     SharedEffects,
     make_label,
 )
@@ -127,17 +128,19 @@ def fit_posterior(
     (student_ids, student), (question_ids, question) = numbered
     student_order = rng.permutation(len(student_ids))
     shows_progress = start is None and not is_trial
+    # How many steps at most, when to end them, and which share of the answers to hold out for that.
     plan = _make_plan(answers, settings, shows_progress=shows_progress, is_trial=is_trial)
     is_held_out = rng.random(len(student), np.float32) < plan.held_out_share
     held_out = answers.take(is_held_out)
     data = _sort(answers, student, question, ~is_held_out, student_ids, question_ids)
+    # Free the memory of these large arrays, which are not needed any more.
     del student, question, is_held_out
     if start is None:
         state = _begin(data, settings, student_order)
     else:
         state = _continue(data, settings, start, answers.context)
     state, history = _run_steps(data.observations, state, plan, held_out, settings.log_event)
-    # In predictions, `find_ids` gives unknown students the position after the last student.
+    # Add an average student after the last one: predictions for unknown students use this row.
     average_student = model.standard_normal(1, settings.n_dimensions)
     return replace(state, students=model.join([state.students, average_student])), history
 
@@ -245,21 +248,15 @@ def _reached_stages(
 def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) -> Posterior:
     """Return the state before the first step of a fit that does not continue from another.
 
+    The start of abilities and questions is found from the answers. The effects of contexts, such as
+    quizzes, begin with the mean 0 and the variance `START_VARIANCE`.
+
     `student_order` is a random order of the students: the start is found with the first of them.
     """
     start = find_start(
         data.observations, data.n_stages, settings.n_dimensions, student_order, settings.seed
     )
     levels = data.observations.levels
-    # The total effect at a leaf is the sum of one effect for each level, each with the mean 0 and
-    # `START_VARIANCE`. Columns: mean, variance, covariances with the ability.
-    n_leaves = len(levels[-1].label) if levels else 0
-    leaf_effects = np.zeros((n_leaves, 2 + settings.n_dimensions), np.float32)
-    leaf_effects[:, EFFECT_VARIANCE] = len(levels) * START_VARIANCE
-    # In each stage, students share an effect in every context of the last level. One more effect
-    # stands for unknown contexts.
-    n_contexts = len(data.context_ids[-1]) if levels else 0
-    n_shared = data.n_stages * (1 + n_contexts)
     return Posterior(
         students=start.students,
         items=start.items,
@@ -267,15 +264,44 @@ def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) ->
         guessing=_guessing_by_item(data, settings.guessing),
         student_ids=data.student_ids,
         question_ids=data.question_ids,
-        effects=(leaf_effects,),
+        effects=(_leaf_effects_at_start(levels, settings.n_dimensions),),
         variance=np.full((len(levels), data.n_stages), START_VARIANCE),
-        shared=SharedEffects(
-            mean=np.zeros(n_shared, np.float32),
-            variance=np.full(n_shared, START_VARIANCE, np.float32),
-            prior=np.full(data.n_stages, START_VARIANCE),
-        ),
+        shared=_shared_effects_at_start(data),
         context_ids=data.context_ids,
         levels=levels,
+    )
+
+
+def _leaf_effects_at_start(levels: tuple[Level, ...], n_dimensions: int) -> FloatArray:
+    """Return the effects of students in contexts before the first step.
+
+    Contexts come in levels, such as groups of quizzes, then quizzes. A leaf is a student in a
+    context of the last level. The logits of the student's answers there change by the total of one
+    effect for each level.
+
+    The result has a row for each leaf: mean of the total effect, its variance, and its covariances
+    with the abilities.
+    """
+    n_leaves = len(levels[-1].label) if levels else 0
+    effects = np.zeros((n_leaves, 2 + n_dimensions), np.float32)
+    # The variances of the effects of all levels add up.
+    effects[:, EFFECT_VARIANCE] = len(levels) * START_VARIANCE
+    return effects
+
+
+def _shared_effects_at_start(data: _SortedAnswers) -> SharedEffects:
+    """Return the effects that all students share in a context, before the first step.
+
+    There is one for each context of the last level and one more, for unknown contexts. With options
+    in place of right and wrong answers, a question has several stages (see MODEL.md), and there are
+    as many effects for each stage.
+    """
+    n_contexts = len(data.context_ids[-1]) if data.context_ids else 0
+    n_effects = (n_contexts + 1) * data.n_stages
+    return SharedEffects(
+        mean=np.zeros(n_effects, np.float32),
+        variance=np.full(n_effects, START_VARIANCE, np.float32),
+        prior=np.full(data.n_stages, START_VARIANCE),
     )
 
 
@@ -285,33 +311,37 @@ def _continue(
     """Return the state before the first step of a fit that continues from the posterior `start`.
 
     Only for right and wrong answers. Students, questions and contexts that `start` does not know
-    are taken to be average. `context` has the ids of the contexts of each row of `Answers`, shape
-    (answers, levels).
+    begin as average ones.
+
+    Parameters
+    ----------
+    data
+        The answers of the fit, sorted.
+    settings
+        The settings of the fit.
+    start
+        The posterior of an earlier fit.
+    context
+        The ids of the contexts of the answers before they were sorted, shape (answers, levels).
     """
     # For an unknown id, `find_ids` returns the number of ids. In `start`, this is the position of
-    # the average student, question or context.
+    # the average student or question.
     student_position = find_ids(start.student_ids, data.student_ids)
     question_position = find_ids(start.question_ids, data.question_ids)
-    # The last item stands for unknown questions, in `start` and in the result.
+    # The result has an average question after the last one as well.
     average_question = len(start.question_ids)
     item_position = np.append(question_position, average_question)
     levels = data.observations.levels
-    shared = start.shared
     if levels:
-        # The total effect at each leaf, as far as it is known from `start`.
+        # A leaf is a student in a context of the last level. The effects of the student there are
+        # looked up with one of the answers in the leaf.
         leaf_effects, _ = find_effects(
             start, student_position[data.leaf_student], context[data.leaf_row]
         )
-        # The shared effects, one for each context of the last level. One more effect, the last,
-        # stands for unknown contexts.
-        context_position = find_ids(start.context_ids[-1], data.context_ids[-1])
-        average_context = len(start.context_ids[-1])
-        shared_position = np.append(context_position, average_context)
-        shared = shared._replace(
-            mean=shared.mean[shared_position], variance=shared.variance[shared_position]
-        )
+        shared = start.shared_effects_in(data.context_ids[-1])
     else:
         leaf_effects = np.zeros((0, 2 + settings.n_dimensions), np.float32)
+        shared = start.shared
     return Posterior(
         students=start.students.take(student_position),
         items=start.items.take(item_position),

@@ -165,13 +165,7 @@ def _add_contexts(posterior: Posterior, context: IntArray) -> Posterior:
         return posterior
     old_ids = posterior.context_ids
     all_ids = tuple(np.union1d(ids, context[:, level]) for level, ids in enumerate(old_ids))
-    # The shared effects are in the order of the ids of the last level. One more effect, the last,
-    # is that of unknown contexts. `find_ids` returns its position for new ids.
-    unknown = len(old_ids[-1])
-    old_position = np.append(find_ids(old_ids[-1], all_ids[-1]), unknown)
-    shared = posterior.shared._replace(
-        mean=posterior.shared.mean[old_position], variance=posterior.shared.variance[old_position]
-    )
+    shared = posterior.shared_effects_in(all_ids[-1])
     # `levels` and `effects` hold the students' own effects.
     return replace(posterior, context_ids=all_ids, shared=shared, levels=(), effects=())
 

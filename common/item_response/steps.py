@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from common.answers import find_ids
 from common.arrays import FloatArray, IntArray
 from common.item_response import context, model
 from common.item_response.context import (
@@ -88,6 +89,20 @@ class Posterior(State):
     def n_stages(self) -> int:
         """The number of stages of a question: 1 if answers are right or wrong (see `State`)."""
         return len(self.prior.mean)
+
+    def shared_effects_in(self, context_ids: IntArray) -> SharedEffects:
+        """Return the effects that all students share in the given contexts of the last level.
+
+        Only for right and wrong answers with contexts. The last effect, here and in the result, is
+        that of unknown contexts; ids that the posterior does not know get it too.
+        """
+        known_ids = self.context_ids[-1]
+        unknown = len(known_ids)
+        # `find_ids` returns the position `unknown` for ids that are not known.
+        position = np.append(find_ids(known_ids, context_ids), unknown)
+        return self.shared._replace(
+            mean=self.shared.mean[position], variance=self.shared.variance[position]
+        )
 
 
 def run_step(observations: Observations, state: AnyState) -> AnyState:
