@@ -98,10 +98,12 @@ def outcome_probability(passing: FloatArray, n_outcomes: IntArray | None = None)
     are.
     """
     if n_outcomes is not None:
-        # A pair with n outcomes has n - 1 stages. Whoever passes none of them has the last outcome,
-        # as if the next stage were passed for certain.
-        is_missing = np.arange(passing.shape[1]) >= n_outcomes[:, None] - 1
-        passing = np.where(is_missing, np.float32(1), passing)
+        # A pair with n outcomes has the stages 0 to n − 2. Whoever passes none of them has the last
+        # outcome, as if the next stage were passed for certain.
+        n_stages_of_pair = n_outcomes[:, None] - 1
+        stage = np.arange(passing.shape[1])
+        is_beyond_last_stage = stage >= n_stages_of_pair
+        passing = np.where(is_beyond_last_stage, np.float32(1), passing)
     one = np.ones((len(passing), 1), np.float32)
     # Column s: the probability that the first s stages are not passed.
     reached = np.hstack([one, 1 - passing]).cumprod(axis=1)
@@ -133,31 +135,48 @@ class LogitParts:
 def explain(
     posterior: Posterior, student: IntArray, question: IntArray, context: IntArray
 ) -> LogitParts:
-    """Return the parts of the logits of pairs, if answers are right or wrong.
+    """Return the parts of the logit of each pair of a student and a question.
 
-    `student`, `question` and `context` hold ids; `context` has the shape (pairs, levels).
+    The probability of a right answer depends on
+
+        logit = slopes · ability + intercept + effect of the context.
+
+    The effect is the sum of a student effect, which the student alone has in the context, and of a
+    shared effect, which all students have there. Without contexts, both are 0. The posterior must
+    be that of right and wrong answers.
+
+    Parameters
+    ----------
+    posterior
+        The posterior of a fit.
+    student, question
+        Ids, shape (pairs,).
+    context
+        Ids, shape (pairs, levels).
     """
     student_position = find_ids(posterior.student_ids, student)
     question_position = find_ids(posterior.question_ids, question)
     mean, variance = logit_moments(
         posterior.students, posterior.items, student_position, question_position
     )
-    # The columns of these arrays are mean and variance.
+    # Mean and variance of the two effects, in two columns.
     student_effect: FloatArray = np.zeros((len(student), 2), np.float32)
-    shared_effect = student_effect
+    shared_effect: FloatArray = np.zeros((len(student), 2), np.float32)
     if posterior.levels:
         effects, shared_effect = find_effects(posterior, student_position, context)
-        # A copy, since a view would keep the covariances with the ability in memory.
+        # A copy, since a view would keep the other columns in memory: the covariances of the
+        # student effect with the abilities.
         student_effect = effects[:, EFFECT_MEAN_AND_VARIANCE].copy()
-    effect = student_effect + shared_effect
+    # The two effects are independent: their variances add up as well.
+    effect_mean, effect_variance = (student_effect + shared_effect).T
     # The posterior of an item has the slopes, then the intercept.
     slopes = posterior.items.mean[:, :-1]
     intercept = posterior.items.mean[:, -1]
     return LogitParts(
         mean=mean,
         variance=variance,
-        effect=effect[:, EFFECT_MEAN],
-        effect_variance=effect[:, EFFECT_VARIANCE],
+        effect=effect_mean,
+        effect_variance=effect_variance,
         student_effect=student_effect[:, EFFECT_MEAN],
         easiness=intercept[question_position],
         ability=posterior.students.mean[student_position, 0],
@@ -168,7 +187,11 @@ def explain(
 def find_effects(
     posterior: Posterior, student_position: IntArray, context: IntArray, stage: int = 0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return how the contexts of pairs change their logits in one stage.
+    """Return how the contexts of pairs of a student and a question change the logits of the pairs.
+
+    Contexts come in levels, such as groups of quizzes, then quizzes. A student has an effect in the
+    context of each level; the student effect of a pair is their sum. An effect in a context in
+    which the student has no answers is N(0, prior variance of the level).
 
     Parameters
     ----------
@@ -177,36 +200,38 @@ def find_effects(
     student_position
         The position of each pair's student in the posterior, shape (pairs,).
     context
-        Ids of contexts, shape (pairs, levels).
+        Ids of contexts, shape (pairs, levels), the coarsest level first.
     stage
-        The stage of the questions.
+        Effects differ between the stages of a question (see MODEL.md); right and wrong answers have
+        the stage 0 alone.
 
     Returns
     -------
     effects : array of float32, shape (pairs, 2 + k)
-        The student effect, the sum of the student's effects over all levels: mean, variance,
-        covariance with each ability. A level at which the student has no answers in the context
-        adds its prior variance.
+        The student effect: mean, variance, and covariance with each of the k abilities.
     shared : array of float32, shape (pairs, 2)
-        Mean and variance of the effect that students share in the last level's context.
+        Mean and variance of the effect that all students share in the context of the last level.
     """
     k = posterior.students.mean.shape[1]
     effects = np.zeros((len(student_position), 2 + k), np.float32)
+    # A label is a single number for a context and the stage.
     labels = []
     for level, ids in enumerate(posterior.context_ids):
         context_number = find_ids(ids, context[:, level])
         labels.append(make_label(context_number, np.int32(stage), posterior.n_stages))
-    nodes = find_nodes(posterior.levels, student_position, labels)
-    # From the coarsest level to the finest. The total effects stored for a node include the effects
-    # of the nodes above it, so they replace those found before.
-    for node, level_effects, prior in zip(
-        nodes, posterior.effects, posterior.variance, strict=True
+    # For each level, the row of `posterior.effects` that belongs to each pair's student in the
+    # pair's context; −1 if the student has no answers there, and then at all finer levels as well.
+    rows_by_level = find_nodes(posterior.levels, student_position, labels)
+    # From the coarsest level to the finest.
+    for row, level_effects, prior_variance in zip(
+        rows_by_level, posterior.effects, posterior.variance, strict=True
     ):
-        has_answers = node >= 0
-        effects[has_answers] = level_effects[node[has_answers]]
-        effects[~has_answers, EFFECT_VARIANCE] += np.float32(prior[stage])
-    # The label of a context of the last level is the position of its shared effect in
-    # `posterior.shared`.
+        has_answers = row >= 0
+        # A row holds the sum of the student's effects down to this level: it replaces the sum down
+        # to the level before.
+        effects[has_answers] = level_effects[row[has_answers]]
+        effects[~has_answers, EFFECT_VARIANCE] += np.float32(prior_variance[stage])
+    # The label of a context of the last level is the position of its shared effect.
     shared_position = labels[-1]
     shared = np.stack(
         [posterior.shared.mean[shared_position], posterior.shared.variance[shared_position]], axis=1

@@ -18,18 +18,28 @@ import numpy as np
 
 
 def without_contexts(posterior: Posterior) -> Posterior:
-    """Return a posterior of right and wrong answers without contexts.
+    """Return a posterior of right and wrong answers that needs no contexts to predict.
 
-    It predicts as `posterior` does for unknown contexts. The stages of a question after the first
-    one, which tell the wrong options apart, are left out.
+    Contexts, such as quizzes, have effects on the logits of their answers. The result predicts as
+    `posterior` does if the context is unknown: the effects then are noise with the prior variances.
+
+    `posterior` may be that of options, where a question has a stage for right or wrong, then
+    further stages, which tell the wrong options apart. The result has the first stage alone.
     """
+    # Items are questions in a stage, those of the first stage first. The last item of a stage
+    # stands for unknown questions.
     n_items = len(posterior.question_ids) + 1
     items = posterior.items.take(slice(n_items))
     covariance = items.covariance.copy()
+    # `levels` are those of the contexts; they are empty if the fit used none.
     if posterior.levels:
-        # Add the variance of the effects to that of the intercept: predictions change in the same
-        # way.
-        covariance[:, -1, -1] += posterior.variance[:, 0].sum() + posterior.shared.prior[0]
+        # An answer has an effect of the student for each level, and one that all students share.
+        # `[0]` is the first stage.
+        student_variance = posterior.variance[:, 0].sum()
+        shared_variance = posterior.shared.prior[0]
+        # The intercept, the last parameter of an item, is added to the logit as the effects are:
+        # more variance of the intercept has the same influence on predictions.
+        covariance[:, -1, -1] += student_variance + shared_variance
     return Posterior(
         students=posterior.students,
         items=Gaussians(items.mean, covariance),
@@ -41,9 +51,11 @@ def without_contexts(posterior: Posterior) -> Posterior:
 
 
 def add_subjects(posterior: Posterior, student: IntArray, subject: IntArray) -> Posterior:
-    """Return a posterior whose contexts are the subjects of answers, all without effects.
+    """Return a posterior whose contexts are the subjects of answers, with effects that are all 0.
 
-    With this, `mastery.find_mastery` rests on the abilities alone.
+    `mastery.find_mastery` needs a posterior whose contexts are subjects, and finds what a student
+    knows of a subject from the abilities and the effects. With effects of 0, it finds this from the
+    abilities alone.
 
     Parameters
     ----------
@@ -54,20 +66,30 @@ def add_subjects(posterior: Posterior, student: IntArray, subject: IntArray) -> 
     subject
         The subjects of each answer, shape (answers, levels), the widest subjects first.
     """
-    numbered = [number_ids(column) for column in subject.T]
-    labels = [label for _, label in numbered]
-    _, _, levels = sort_answers(student, labels, len(posterior.student_ids))
+    subject_ids = []
+    subject_numbers = []
+    for subject_of_level in subject.T:
+        ids, number = number_ids(subject_of_level)
+        subject_ids.append(ids)
+        subject_numbers.append(number)
+    # For each level, the subjects in which each student has answers.
+    _, _, levels = sort_answers(student, subject_numbers, len(posterior.student_ids))
+    # A row of effects belongs to a student and a subject: mean, variance, and covariance with each
+    # of the k abilities.
     k = posterior.students.mean.shape[1]
-    n_subjects = len(numbered[-1][0])
+    effects = tuple(np.zeros((len(level.label), 2 + k), np.float32) for level in levels)
+    # An effect that all students share for each of the narrowest subjects, and one for unknown
+    # subjects.
+    n_shared = len(subject_ids[-1]) + 1
     return replace(
         posterior,
-        context_ids=tuple(ids for ids, _ in numbered),
+        context_ids=tuple(subject_ids),
         levels=levels,
-        effects=tuple(np.zeros((len(level.label), 2 + k), np.float32) for level in levels),
+        effects=effects,
         variance=np.zeros((len(levels), 1)),
         shared=SharedEffects(
-            mean=np.zeros(n_subjects + 1, np.float32),
-            variance=np.zeros(n_subjects + 1, np.float32),
+            mean=np.zeros(n_shared, np.float32),
+            variance=np.zeros(n_shared, np.float32),
             prior=np.zeros(1),
         ),
     )
