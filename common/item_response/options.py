@@ -194,22 +194,29 @@ class ItemResponseOptions(BaseItemResponse):
         return estimator
 
     def _class_arrays(self) -> Arrays:
+        """Return the arrays that `save` writes for this class alone: the options and the habits.
+
+        The names are those in the file. `save` itself adds the posterior and the settings.
+        """
         arrays = {
             "n_options": self.n_options_,
             "outcome_of_option": self.outcome_of_option_,
             "option_share": self.option_share_,
         }
+        # A fit without contexts has no habits.
         habits = self.habits_
         if habits is not None:
             arrays["habit_variance"] = habits.variance
             arrays["habit_student_ids"] = habits.student_ids
             arrays["habit_context_ids"] = habits.context_ids
+            # Habits are stored on two levels: of students as a whole, and in their contexts.
             arrays |= from_levels("habit_level", habits.levels)
-            for number, total in enumerate(habits.total):
-                arrays[f"habit_total_{number}"] = total
+            for number, habits_of_level in enumerate(habits.total):
+                arrays[f"habit_total_{number}"] = habits_of_level
         return arrays
 
     def _set_class_arrays(self, arrays: Arrays) -> None:
+        """Set the attributes that `_class_arrays` turned into arrays."""
         self.n_options_ = arrays["n_options"]
         self.outcome_of_option_ = arrays["outcome_of_option"]
         self.option_share_ = arrays["option_share"]
@@ -229,21 +236,29 @@ class ItemResponseOptions(BaseItemResponse):
     ) -> FloatArray:
         """Return the probabilities of the options by the item response model alone.
 
-        Students' habits, such as clicking the first option, are not taken into account. The result
-        has shape (pairs, options).
+        The model chooses among outcomes: outcome 0 is the right option, outcome 1 the most popular
+        wrong one, and so on. A choice has a series of stages: is it outcome 0? Else, is it
+        outcome 1? Else, the next one?
+
+        Students' habits, such as clicking the first option, are not taken into account. Parameters
+        are ids of pairs. The result has the shape (pairs, options).
         """
+        # The probability that each stage says yes if the stages before have said no.
         passing = predict_stages(self.posterior_, student, question, context)
+        # An unknown question has the position after the last question. With mode="clip", it is
+        # treated as the last question, until the end replaces its probabilities.
         position = find_ids(self.posterior_.question_ids, question)
-        n_outcomes = None
-        if (self.n_options_ < len(self.option_share_)).any():
+        most_options = len(self.option_share_)
+        if (self.n_options_ == most_options).all():
+            n_outcomes = None
+        else:
             n_outcomes = self.n_options_.take(position, mode="clip")
-        # The columns are outcomes at first: the right option, then the others by popularity. The
-        # loop brings them into the order of options, block by block.
+        # The columns are outcomes at first. The loop brings them into the order of options, in
+        # blocks, since the arrays of all pairs would take much memory.
         probability = outcome_probability(passing, n_outcomes)
         for begin in range(0, len(position), _BLOCK):
             block = slice(begin, begin + _BLOCK)
-            # An unknown question has the position after the last question. mode="clip" gives it the
-            # order of the last question. The code below replaces its probabilities.
+            # For each pair and option, the column of the option's outcome.
             outcome = self.outcome_of_option_.take(position[block], axis=0, mode="clip")
             probability[block] = np.take_along_axis(probability[block], outcome, axis=1)
         is_unknown = position == len(self.posterior_.question_ids)
@@ -311,14 +326,17 @@ def order_options(
         Options that a question does not have rank last, since nobody chose them and they have the
         highest numbers.
     """
-    popularity = count_options(question, option, n_questions, n_options)
-    # In the data, a few questions have two right options: take the option that more answers name.
-    right = count_options(question, correct_option, n_questions, n_options).argmax(axis=1)
+    n_choices = count_options(question, option, n_questions, n_options)
+    # Each answer states which option of its question is right. In the data, the answers to a few
+    # questions disagree: take the option that most of them state.
+    n_statements = count_options(question, correct_option, n_questions, n_options)
+    right = n_statements.argmax(axis=1)
     # A count above all others puts the right option first.
-    popularity[np.arange(n_questions), right] = len(option) + 1
-    # order[q, rank] is the option with this rank. Sorting it again gives the rank of each option.
-    order = np.argsort(-popularity, axis=1, kind="stable")
-    return np.argsort(order, axis=1).astype(np.int8)
+    n_choices[np.arange(n_questions), right] = len(option) + 1
+    # option_by_rank[q, r] is the option of question q that has the rank r, from 0. The rank of an
+    # option is the position at which it stands there; sorting the options finds this position.
+    option_by_rank = np.argsort(-n_choices, axis=1, kind="stable")
+    return np.argsort(option_by_rank, axis=1).astype(np.int8)
 
 
 def count_options(

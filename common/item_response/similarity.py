@@ -158,23 +158,24 @@ def _find_similarity(vectors: FloatArray) -> Any:
     it is among the `_MAX_NEIGHBOURS` largest products of one of its two vectors.
     """
     n = len(vectors)
-    step = max(1, _BLOCK // n)
+    # Compute the products of some vectors with all vectors at a time.
+    n_rows = max(1, _BLOCK // n)
     parts = []
-    for begin in range(0, n, step):
-        product = vectors[begin : begin + step] @ vectors.T
+    for first_row in range(0, n, n_rows):
+        product = vectors[first_row : first_row + n_rows] @ vectors.T
         if n > _MAX_NEIGHBOURS:
             # In each row, keep only the `_MAX_NEIGHBOURS` largest products.
             index = n - _MAX_NEIGHBOURS
             smallest_kept = np.partition(product, index, axis=1)[:, index]
             product[product < smallest_kept[:, None]] = 0
         product[product < _MIN_SIMILARITY] = 0
-        # A vector is not its own neighbour. Row 0 of `product` belongs to vector `begin`, so the
-        # products of vectors with themselves begin at column `begin`.
-        np.fill_diagonal(product[:, begin:], 0)
+        # A vector is not its own neighbour. The product of vector `first_row` + i with itself is in
+        # row i and column `first_row` + i: on the diagonal of the columns from `first_row` on.
+        np.fill_diagonal(product[:, first_row:], 0)
         parts.append(scipy.sparse.csr_matrix(product.astype(np.float64)))
     matrix = scipy.sparse.vstack(parts).tocsr()
-    # Symmetrise: one vector may be among the nearest of another, but not the other way round. Also,
-    # both products of two vectors may round differently.
+    # A product may have been kept in the row of one of its two vectors only, and the two copies may
+    # round differently. The larger of (i, j) and (j, i) becomes both.
     return matrix.maximum(matrix.T)
 
 
@@ -225,6 +226,10 @@ def _merge_rows_and_columns(total: Any, new_number: IntArray) -> Any:
 def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, IntArray]:
     """Return the pairs of clusters that are each other's nearest and at least `cut` similar.
 
+    The nearest of a cluster is the most similar one; if several are equally similar, the first of
+    these. If any two clusters are at least `cut` similar, at least one pair is returned: among the
+    most similar pairs, the one with the lowest numbers.
+
     Parameters
     ----------
     total
@@ -242,17 +247,20 @@ def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, 
         The clusters of each pair, first < second.
     """
     cluster = np.arange(len(size))
+    # Row, column and similarity of each element of `total`.
     row = np.repeat(cluster, np.diff(total.indptr))
     column = total.indices
-    average = total.data / (size[row] * size[column])
+    similarity = total.data / (size[row] * size[column])
     highest = np.zeros(len(size))
-    np.maximum.at(highest, row, average)
-    # If several clusters are equally near, the first of them counts. Assign them in reverse order,
-    # so that the first overwrites the others. With this rule, a pair is found if any clusters are
-    # similar enough: the two with the highest similarity. If several pairs have the highest
-    # similarity, it is the first pair, by the number of its first and then of its second cluster.
-    hits = np.flatnonzero((average == highest[row]) & (average >= cut))[::-1]
+    np.maximum.at(highest, row, similarity)
+    is_nearest = (similarity == highest[row]) & (similarity >= cut)
+    # The elements are sorted by row and column. Assign in reverse order: if several columns of a
+    # row are equally near, the first of them is assigned last, and stays.
+    elements = np.flatnonzero(is_nearest)[::-1]
+    # A cluster without a nearest one keeps its own number.
     nearest = cluster.copy()
-    nearest[row[hits]] = column[hits]
-    first = np.flatnonzero((nearest > cluster) & (nearest[nearest] == cluster))
+    nearest[row[elements]] = column[elements]
+    # Each pair is found once, at its first cluster.
+    is_mutual = nearest[nearest] == cluster
+    first = np.flatnonzero(is_mutual & (nearest > cluster))
     return first, nearest[first]

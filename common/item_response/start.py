@@ -132,14 +132,16 @@ def _answers_of(observations: Observations, is_chosen: np.ndarray) -> Observatio
 def _fit_one_dimension(observations: Observations, n_stages: int) -> State:
     """Fit a single ability without guessing, in a few steps.
 
-    Items are in the order of stages: all items of the first stage, then all of the second, and so
+    Right and wrong answers have one stage. If answers are options, a question has several: is the
+    answer right? Else, is it the most popular wrong option? Else, the next one? An item is a
+    question in one stage. All items of the first stage come first, then those of the second, and so
     on.
     """
     n_items = observations.n_items
     prior_variance = np.diag([_FIRST_SLOPE_VARIANCE, _FIRST_INTERCEPT_VARIANCE])
     prior = Gaussians(np.zeros((n_stages, 2)), np.tile(prior_variance, (n_stages, 1, 1)))
-    # Only the slopes of the first stage are expected to be positive: a right answer depends on the
-    # ability, but the choice of a distractor hardly does.
+    # Only the slopes of the first stage (right or wrong) are expected to be positive: a right
+    # answer depends on the ability, but the choice of a distractor hardly does.
     prior.mean[0, 0] = _FIRST_SLOPE_MEAN
     stage = np.repeat(np.arange(n_stages), n_items // n_stages)
     state = State(
@@ -160,9 +162,11 @@ def _find_residual_directions(
 ) -> FloatArray:
     """Return the main directions of the residuals, shape (items, directions).
 
-    The residuals are a matrix with a row for each student and a column for each item. The
-    directions are its leading right singular vectors, scaled so that the mean square of a
-    direction's elements over all answers is 1.
+    The residuals, answers minus their expectations, are a matrix with a row for each student and a
+    column for each item. The directions are its leading right singular vectors: a direction has an
+    element for each item, which says how much the residuals of the item rise along the direction.
+    The caller makes slopes of them, on further abilities. A direction is scaled so that the mean
+    square of its elements over all answers is 1.
     """
     n_items = observations.n_items
     if n_directions == 0:
@@ -180,8 +184,9 @@ def _find_residual_directions(
     parts = [matrix[rows] for rows in observations.chunks()]
     directions = _leading_singular_vectors(parts, n_items, n_directions, seed)
 
-    # The matrix was scaled by `item_scale`, about 1 / √n for an item with n answers. So an item's
-    # element of a direction grows with √n. A slope does not: scale the directions too.
+    # Because of `item_scale`, an item with n answers has entries that are about √n times smaller,
+    # but there are n of them. So the item's element of a direction is about √n times larger. A
+    # slope must not depend on n: multiply the elements by 1 / √n.
     directions = directions * item_scale[:, None]
     mean_square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()
     directions /= np.sqrt(np.maximum(mean_square, 1e-30))
@@ -210,10 +215,13 @@ def _leading_singular_vectors(
     seed
         Seed of the random basis with which the search begins.
     """
+    # The matrix has an element for each answer.
     n_answers = sum(part.nnz for part in parts)
     n_searched = min(n_directions + _OVERSAMPLING, n_items)
     basis = np.random.default_rng(seed).standard_normal((n_items, n_searched))
-    n_rounds = int(np.clip(_ANSWERS_READ // n_answers, _MIN_ROUNDS, _MAX_ROUNDS))
+    # A round reads all answers once. Fewer answers can be read in more rounds in the same time.
+    n_affordable_rounds = _ANSWERS_READ // n_answers
+    n_rounds = int(np.clip(n_affordable_rounds, _MIN_ROUNDS, _MAX_ROUNDS))
     for _ in range(n_rounds):
         orthonormal = np.linalg.qr(basis)[0].astype(np.float32)
         # The new basis is matrixᵀ @ matrix @ orthonormal, summed over parts of the rows. The lambda
