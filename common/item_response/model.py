@@ -103,10 +103,13 @@ def expected_slope_and_curvature(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the expected slope and curvature of each answer's log likelihood.
 
-    The log likelihood is a function of the answer's logit, which is Gaussian with `mean` and
-    `variance`. The expectations are computed by Gauss-Hermite quadrature with two points, one
-    standard deviation to either side of the mean. The curvature is the Fisher information. All
-    arrays have shape (answers,).
+    The log likelihood is that of P(right) = guessing + (1 − guessing) P(knows), where P(knows) is
+    sigmoid(logit). The logit is Gaussian with `mean` and `variance`. The expectations are computed
+    by Gauss-Hermite quadrature with two points, one standard deviation to either side of the mean.
+
+    The curvature is the Fisher information: the negative second derivative of the log likelihood,
+    averaged over right and wrong. So it is the same for both and never negative. All arrays have
+    the shape (answers,).
     """
     deviation = np.sqrt(variance)
     weight_of_point = np.float32(0.5)
@@ -121,7 +124,9 @@ def expected_slope_and_curvature(
         slope_if_right += weighted_slope
         # d log P(wrong) / d logit = −P(knows).
         slope_if_wrong -= weight_of_point * knows
-        # The Fisher information is −(slope if right) · (slope if wrong). The slope if wrong is
+        # The Fisher information is P(right) (slope if right)² + P(wrong) (slope if wrong)². The
+        # mean slope, P(right) (slope if right) + P(wrong) (slope if wrong), is 0. From both follows
+        # that the information is −(slope if right) · (slope if wrong), where the slope if wrong is
         # −`knows`. `weighted_slope` is the slope if right, times the weight of the point.
         curvature += weighted_slope * knows
     slope = np.where(is_right, slope_if_right, slope_if_wrong)
@@ -252,11 +257,14 @@ def update_students(sums: FloatArray, prior: Gaussians | None = None) -> Gaussia
         precision · mean = prior precision · prior mean
                            + Σ linear · E[slopes] − Σ weight · E[slopes · intercept].
     """
+    # For each student, Σ linear · E[v] and Σ weight · E[v vᵀ], where v is (slopes, intercept): k
+    # slopes, then the intercept at the position k.
     linear, squares = unpack_sums(sums)
-    # The last dimension of an item vector is the intercept; those before it are the slopes.
     k = linear.shape[1] - 1
-    precision = squares[:, :k, :k]
-    precision_times_mean = linear[:, :k] - squares[:, :k, k]
+    sum_slopes_slopes = squares[:, :k, :k]
+    sum_slopes_intercept = squares[:, :k, k]
+    precision = sum_slopes_slopes
+    precision_times_mean = linear[:, :k] - sum_slopes_intercept
     if prior is None:
         precision = precision + np.eye(k, dtype=np.float32)
     else:
@@ -292,12 +300,25 @@ def estimate_prior(
 ) -> Gaussians:
     """Return the prior of each group of items: mean and covariance of the group's items.
 
-    Only items with answers count. A group without such items keeps its old prior. A guessed
-    covariance, `_GUESSED_VARIANCE` · I, counts as much as `_ITEMS_OF_GUESS` items. So the prior of
-    a group of few items is not extreme.
+    Only items with answers count. A group without such items keeps its old prior.
+
+    The covariance of few items could be extreme. So the covariance is computed as if the group had
+    `_ITEMS_OF_GUESS` more items, whose covariance is `_GUESSED_VARIANCE` · I.
+
+    Parameters
+    ----------
+    items
+        Posteriors of the items' (slopes, intercept).
+    group
+        Number of each item's group, from 0, shape (items,).
+    is_answered
+        Whether each item has answers, shape (items,).
+    old
+        The present priors, one for each group.
     """
     mean = old.mean.copy()
     covariance = old.covariance.copy()
+    # What the further items add to the sum of squared deviations.
     guessed_sum = _ITEMS_OF_GUESS * _GUESSED_VARIANCE * np.eye(mean.shape[1])
     for g in np.unique(group[is_answered]):
         rows = is_answered & (group == g)

@@ -170,17 +170,33 @@ def observe(
     n_items: int,
     labels: Sequence[IntArray] = (),
 ) -> Observations:
-    """Return answers as observations, all of them used.
+    """Return answers as a fit reads them: sorted by student, then by the contexts of the answers.
 
-    `student` and `item` are numbers from 0, int32, shape (answers,); answers may be in any order.
-    `labels` are as in `sort_answers`.
+    None of the answers is held out.
+
+    Parameters
+    ----------
+    student, item
+        Numbers of each answer's student and item, from 0, int32, shape (answers,). The answers may
+        be in any order.
+    is_right
+        Whether each answer is right, shape (answers,).
+    n_students, n_items
+        Numbers of students and of items, with or without answers.
+    labels
+        Contexts, such as quizzes, come in levels, for example groups of quizzes, then quizzes. For
+        each level, the coarsest first: the number of each answer's context, int32 from 0, shape
+        (answers,). By default, the answers have no contexts.
     """
+    # The answers of student i are start[i] to start[i + 1] in the new order. `levels` has the
+    # contexts in which each student has answers.
     order, start, levels = sort_answers(student, labels, n_students)
+    all_used = np.ones(len(order), bool)
     return Observations(
         start=start,
         item=item[order],
         is_right=is_right[order],
-        is_used=np.ones(len(order), bool),
+        is_used=all_used,
         n_items=n_items,
         levels=levels,
     )
@@ -189,14 +205,18 @@ def observe(
 def _find_level(label: IntArray, parent_start: IntArray) -> Level:
     """Return the nodes of one level. A node is a run of answers with the same parent and label.
 
-    `label` has the label of each answer, in sorted order. The answers of parent i are
+    A parent is a student, or a context of a coarser level in which a student has answers. The label
+    is the number of an answer's context.
+
+    `label` has the label of each answer, sorted by parent and label. The answers of parent i are
     parent_start[i] to parent_start[i + 1].
     """
     n_answers = len(label)
-    # A node begins where the label changes, and where a parent begins. Parents without answers at
-    # the end begin behind the last answer.
+    # A node begins where the label changes, and where a parent begins. If the last parents have no
+    # answers, their starts equal the number of answers, which is no position of an answer.
     is_first = np.diff(label, prepend=-1) != 0
-    is_first[parent_start[parent_start < n_answers]] = True
+    starts_of_answers = parent_start[parent_start < n_answers]
+    is_first[starts_of_answers] = True
     first = np.flatnonzero(is_first)
     # The parent of a node is the last parent that begins at or before the node's first answer. If
     # several parents begin at the same answer, all but the last have no answers: with the starts
@@ -209,20 +229,25 @@ def _find_level(label: IntArray, parent_start: IntArray) -> Level:
 def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Sort values by their keys; values with equal keys keep their order.
 
-    The keys are int32 of at least 0. Ranges of keys are sorted in parallel.
+    The keys are int32 of at least 0. Ranges of keys are sorted in parallel, each by a counting
+    sort, which is several times faster than `np.argsort`.
     """
 
     def sort_range(bounds: tuple[np.int32, np.int32]) -> npt.NDArray[np.int32]:
-        """Return the values whose keys are at least bounds[0] and below bounds[1], sorted."""
+        """Return the values whose keys are at least bounds[0] and below bounds[1], by their keys.
+
+        Values with equal keys keep their order.
+        """
         low, high = bounds
-        rows = np.flatnonzero((key >= low) & (key < high))
-        # A counting sort is several times faster than argsort. SciPy has one: it converts a sparse
-        # matrix from a list of cells to one row after the other, and keeps the order in each row.
-        # So put each value into the row of its key, and into a different column each.
-        matrix_row = key[rows] - low
-        matrix_column = np.arange(len(rows), dtype=np.int32)
-        shape = max(high - low, 1), max(len(rows), 1)
-        cells = scipy.sparse.coo_matrix((values[rows], (matrix_row, matrix_column)), shape)
+        positions = np.flatnonzero((key >= low) & (key < high))
+        # SciPy has a counting sort: it converts a sparse matrix from a list of cells (COO) to a
+        # list of rows (CSR), and keeps the order of the cells in each row. So make the key the row.
+        matrix_row = key[positions] - low
+        # Any columns will do, as long as no two values share a cell: SciPy would add them up.
+        matrix_column = np.arange(len(positions), dtype=np.int32)
+        shape = max(high - low, 1), max(len(positions), 1)
+        cells = scipy.sparse.coo_matrix((values[positions], (matrix_row, matrix_column)), shape)
+        # The values row by row, which is by their keys.
         sorted_values: npt.NDArray[np.int32] = cells.tocsr().data
         return sorted_values
 
