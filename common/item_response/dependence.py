@@ -39,7 +39,9 @@ def find_pairs(
     slopes = answers.items.mean[:, :-1]
     matrices = _make_matrices(answers, predictions)
     blocks = _blocks(len(answers.question_ids))
-    tables = in_threads(lambda rows: _correlate(rows, matrices, slopes, min_students), blocks)
+    tables = in_threads(
+        lambda questions: _correlate(questions, matrices, slopes, min_students), blocks
+    )
     pairs = pd.concat(tables, ignore_index=True)
     z = pairs["correlation"] * np.sqrt(pairs["n_students"])
     p = 2 * ndtr(-z.abs().astype(np.float64))
@@ -96,21 +98,27 @@ def _make_matrices(answers: AnswersOfStudents, predictions: Predictions) -> _Mat
 
 
 def _correlate(
-    rows: slice, matrices: _Matrices, slopes: FloatArray, min_students: int
+    questions: slice, matrices: _Matrices, slopes: FloatArray, min_students: int
 ) -> pd.DataFrame:
     """Return the correlation of the residuals of two questions, beyond what the abilities explain.
 
     The residuals are standardised, so their correlation is the mean of their products over the
-    students who answered both questions. It has an expectation other than 0 even if the model is
-    true: both residuals rest on what is known of the same ability. This expectation is subtracted.
+    students who answered both questions. Even if the model is true, its expectation is not 0, since
+    both residuals rest on estimates of the same ability. To first order, a product has the
+    expectation
+
+        −(slopes of the first question · slopes of the second) · loading · loading,
+
+    where each answer has a loading (the module's docstring derives it). This is subtracted.
 
     Parameters
     ----------
-    rows
-        A range of questions: the pairs whose first question is in the range are returned. The first
+    questions
+        A range of positions: the pairs whose first question is in the range are returned. The first
         question of a pair comes before the second.
     matrices
-        The residuals and what their expected products are computed from.
+        Sparse matrices with a row for each question and a column for each student. For each answer,
+        `is_answered` holds 1, `residual` the standardised residual, `loading` the loading.
     slopes
         The slopes of each question, shape (questions, k).
     min_students
@@ -121,19 +129,19 @@ def _correlate(
     DataFrame
         A row for each pair: first, second (positions of the questions), n_students, correlation.
     """
-    first = np.arange(rows.start, rows.stop)
-    # The number of students who answered both questions, shape (len(first), questions).
+    first = np.arange(questions.start, questions.stop)
+    # `_products` multiplies the rows `first` of a matrix by all of its rows, which gives sums over
+    # the students who answered both questions. Here it is the number of these students.
     n_common = _products(matrices.is_answered, first)
     row, second = np.nonzero(n_common >= min_students)
     is_pair = second > first[row]
     row = row[is_pair]
     second = second[is_pair]
     n_students = n_common[row, second]
-    # The other products are slower: compute them only for first questions that have a pair.
+    # The sums below are needed only for first questions that have a pair.
     with_pairs, row = np.unique(row, return_inverse=True)
     first = first[with_pairs]
 
-    # Sums over the students who answered both questions.
     sum_of_products = _products(matrices.residual, first)[row, second]
     expected_sum = -(slopes[first][row] * slopes[second]).sum(axis=1)
     expected_sum *= _products(matrices.loading, first)[row, second]

@@ -177,7 +177,8 @@ def _update_habits_of_students(
     products of the habits of two options. So each option is a problem of its own. `eliminate` and
     `restore` solve it: they find the Gaussian posterior of nested terms.
     """
-    # `rows[0]` and `rows[1]` are the rows of these students in the two arrays of `habits`.
+    # `part.levels` has two levels: the students as a whole, then their contexts. `rows` has the
+    # range of their rows in each of the two arrays of `habits`.
     part, rows = choices.observations.of_students(students)
     n_students = len(part.start) - 1
     habit_in_context = habits[1][rows[1]]
@@ -192,9 +193,10 @@ def _update_habits_of_students(
             part.levels, conditional_totals, no_abilities, variance
         )
         sums += sums_over_terms
-        for old_habits, old_rows, posterior in zip(habits, rows, posteriors, strict=True):
+        # On each level, the mean of the posterior is the new habit of this option.
+        for habits_of_level, rows_of_level, posterior in zip(habits, rows, posteriors, strict=True):
             new_habits = np.clip(posterior[:, EFFECT_MEAN], -_MAX_HABIT, _MAX_HABIT)
-            old_habits[old_rows, option] = new_habits
+            habits_of_level[rows_of_level, option] = new_habits
     return sums
 
 

@@ -159,6 +159,8 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
         rows = slice(begin, begin + _BLOCK)
         is_right = answers.is_right[rows]
         guessing = answers.guessing[answers.question[rows]]
+        # The joint distribution of the logit and of the overall ability: first given all answers of
+        # the student, then given the other answers.
         with_answer = _join_logit_and_ability(answers, rows, items, overall)
         without_answer, curvature = _leave_out(with_answer, is_right, guessing)
         p_right, by_intercept, by_slope = _predict(without_answer, guessing)

@@ -229,7 +229,8 @@ def pass_over_answers(
         """Update a range of students; return the sums over their answers.
 
         Writes the posteriors of the students into `students`, and those of their effects in
-        contexts into `effects`.
+        contexts into `effects`. `state` is the state of the fit before the step, `item_moments` the
+        moments of its items; both stay as they are.
         """
         # For each level of contexts, such as quizzes, `context_rows` has the range of the rows of
         # `effects` that belong to these students. A row is a student in a context.
