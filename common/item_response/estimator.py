@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 from common.answers import find_ids
-from common.arrays import FloatArray
+from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 from common.item_response import checks, model, prediction
 from common.item_response.base import BaseItemResponse, as_answers
@@ -500,13 +500,15 @@ class ItemResponse(BaseItemResponse):
         """
         student, question = as_answers(student, question)
         is_right = checks.as_category("is_correct", is_correct, len(student), 0, 1)
-        if self.uses_context or context is not None:
-            context = checks.as_context(context, len(student), self.n_levels_)
-        if not self.uses_context:
-            context = np.zeros((len(student), 0), np.int32)
+        context_ids: IntArray = np.zeros((len(student), 0), np.int32)
+        if self.uses_context:
+            context_ids = checks.as_context(context, len(student), self.n_levels_)
+        elif context is not None:
+            # Only raises errors; the contexts are left out.
+            checks.as_context(context, len(student), self.n_levels_)
         # The outcome of a right answer is 0, that of a wrong one 1.
         outcome = 1 - is_right
-        return Answers(student, question, outcome, context, n_stages=1)
+        return Answers(student, question, outcome, context_ids, n_stages=1)
 
     def _check_start(self, start: "ItemResponse") -> Posterior:
         """Return the posterior of `start`, the fitted estimator from which this fit continues.

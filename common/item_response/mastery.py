@@ -193,9 +193,6 @@ def _expected_shares(
     easiness
         The easiness of these questions.
     """
-    effect_mean = effects[:, EFFECT_MEAN]
-    effect_variance = effects[:, EFFECT_VARIANCE]
-    effect_with_ability = effects[:, EFFECT_COVARIANCES]
     ability = posterior.students.mean[student]
     ability_covariance = posterior.students.covariance[student]
     slopes = posterior.items.mean[questions, :-1]
@@ -204,30 +201,63 @@ def _expected_shares(
     # are N(0, I), it is the sum of the variances of the slopes and of the intercept.
     question_variance = np.trace(posterior.items.covariance[questions], axis1=1, axis2=2)
 
-    logit = ability @ slopes.T + easiness + effect_mean[:, None]
+    logit = ability @ slopes.T + easiness + effects[:, [EFFECT_MEAN]]
     # Var[slopes · ability + effect] = slopesᵀ Cov[ability] slopes + Var[effect]
     #                                  + 2 Cov[effect, ability] · slopes.
     variance = np.einsum("qi,nij,qj->nq", slopes, ability_covariance, slopes, optimize=True)
-    variance += effect_variance[:, None] + 2 * effect_with_ability @ slopes.T
+    variance += effects[:, [EFFECT_VARIANCE]] + 2 * effects[:, EFFECT_COVARIANCES] @ slopes.T
     variance += question_variance
     p_knows = expected_probability(logit, np.maximum(variance, 0))
     share = (guessing + (1 - guessing) * p_knows).mean(axis=1)
 
-    # The delta method: near its mean, the share is linear in the logits. This is its derivative by
-    # the logit of each question.
+    # The derivative of the share by the logit of each question.
     by_logit = (1 - guessing) * p_knows * (1 - p_knows) / len(questions)
-    # The effect adds 1 times itself to every logit, and an ability adds its slope times itself.
-    by_effect = by_logit.sum(axis=1)
-    by_ability = by_logit @ slopes
-    # The variance of the linear function. The terms are those of the abilities, of the effect, of
-    # the covariance of both, and of the questions, which are independent of each other.
-    share_variance = (
-        np.einsum("ni,nij,nj->n", by_ability, ability_covariance, by_ability, optimize=True)
-        + by_effect**2 * effect_variance
-        + 2 * by_effect * np.einsum("ni,ni->n", by_ability, effect_with_ability)
-        + np.einsum("nq,q->n", by_logit**2, question_variance)
+    share_variance = _variance_of_shares(
+        by_logit, slopes, ability_covariance, effects, question_variance
     )
     return _Shares(share, np.maximum(share_variance, 0))
+
+
+def _variance_of_shares(
+    by_logit: FloatArray,
+    slopes: FloatArray,
+    ability_covariance: FloatArray,
+    effects: FloatArray,
+    question_variance: FloatArray,
+) -> FloatArray:
+    """Return the variance of each student's share of right answers, by the delta method.
+
+    Near its mean, the share is a linear function of the logits slopes · ability + effect +
+    easiness, one for each question. Its variance is that of the linear function.
+
+    Parameters
+    ----------
+    by_logit
+        The derivative of the share by the logit of each question, shape (students, questions).
+    slopes
+        Shape (questions, k).
+    ability_covariance
+        Posterior covariance of the k abilities, shape (students, k, k).
+    effects
+        The effect of each student, the same for all questions: mean, variance and covariance with
+        each ability, shape (students, 2 + k).
+    question_variance
+        The variance that each question adds to its logit, shape (questions,).
+    """
+    # The effect is added to every logit as it is, an ability multiplied by its slope.
+    by_effect = by_logit.sum(axis=1)
+    by_ability = by_logit @ slopes
+    variance: FloatArray = (
+        # The abilities.
+        np.einsum("ni,nij,nj->n", by_ability, ability_covariance, by_ability, optimize=True)
+        # The effect.
+        + by_effect**2 * effects[:, EFFECT_VARIANCE]
+        # Twice the covariance of both.
+        + 2 * by_effect * np.einsum("ni,ni->n", by_ability, effects[:, EFFECT_COVARIANCES])
+        # The questions, which are independent of each other.
+        + np.einsum("nq,q->n", by_logit**2, question_variance)
+    )
+    return variance
 
 
 def _count_questions(subject: IntArray, wanted: IntArray) -> IntArray:
