@@ -183,8 +183,7 @@ def _expected_shares(
     posterior
         The posterior of the fit.
     student
-        The position of each student in the posterior, shape (students,). In what follows, n counts
-        students, q questions, i and j abilities.
+        The position of each student in the posterior, shape (students,).
     effects
         The effect of each student, the same for all questions: posterior mean, variance, and
         covariance with each of the k abilities, shape (students, 2 + k).
@@ -203,7 +202,8 @@ def _expected_shares(
 
     logit = ability @ slopes.T + easiness + effects[:, [EFFECT_MEAN]]
     # Var[slopes · ability + effect] = slopesᵀ Cov[ability] slopes + Var[effect]
-    #                                  + 2 Cov[effect, ability] · slopes.
+    #                                  + 2 Cov[effect, ability] · slopes,
+    # for each student n and question q; i and j are abilities.
     variance = np.einsum("qi,nij,qj->nq", slopes, ability_covariance, slopes, optimize=True)
     variance += effects[:, [EFFECT_VARIANCE]] + 2 * effects[:, EFFECT_COVARIANCES] @ slopes.T
     variance += question_variance
