@@ -56,10 +56,11 @@ def collect(package: Path) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for path in _walk(package):
         _require_plain_file(path, package)
-        name_in_zip = path.relative_to(package).as_posix().replace("\\", "/")
+        name_in_zip = _name_in_zip(path.relative_to(package))
         if name_in_zip in files:
+            # The folder holds a file a/b.npy and, in the folder itself, a file named a\b.npy.
             raise InputError(f"{path}: has the name of another file, with backslashes")
-        # An entry cannot use the kit, so it needs no file that finds the kit.
+        # `common.py` finds the kit for the scripts of the package. An entry cannot use the kit.
         if name_in_zip != _KIT_FINDER:
             files[name_in_zip] = path
     # A package with a script that trains weights needs weights.
@@ -78,18 +79,28 @@ def collect(package: Path) -> dict[str, Path]:
 
 
 def _walk(package: Path) -> Iterator[Path]:
-    """Yield the files below an entry's folder that may belong to the entry, and symlinks."""
+    """Yield the files of an entry's folder and its subfolders, and symlinks to folders.
+
+    Stray files, which the system or an editor has left, are skipped (`stray_files`).
+    """
     for folder, folders, names in os.walk(package):
         # Change the list `folders` in place: `os.walk` visits only the folders that remain in it.
         folders[:] = [name for name in folders if not is_stray(name)]
         # `os.walk` does not follow symlinks to folders. Yield these like files.
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         for name in [*links, *names]:
-            # A zip made on Windows may have backslashes in its names. If a platform keeps them, a
-            # folder of the zip becomes an empty file, whose name ends with a backslash.
-            is_folder_of_zip = name.endswith("\\")
-            if not is_folder_of_zip and not is_stray(name):
+            # In a zip made on Windows, the name of a folder may end with a backslash. Some programs
+            # unpack such a folder as an empty file of this name: skip it.
+            is_wrongly_unpacked_folder = name.endswith("\\")
+            if not is_wrongly_unpacked_folder and not is_stray(name):
                 yield Path(folder) / name
+
+
+def _name_in_zip(path: Path) -> str:
+    """Return the name in a zip, with slashes, of a file whose path in the package is `path`."""
+    # Backslashes in a zip made on Windows may have become a part of a file's name. `as_posix`
+    # replaces backslashes only on Windows.
+    return path.as_posix().replace("\\", "/")
 
 
 def _require_plain_file(path: Path, package: Path) -> None:
@@ -283,7 +294,7 @@ def list_left_out(package: Path, packed: Collection[str]) -> list[str]:
             # `os.walk` visits only the folders that remain in the list.
             folders.remove(name)
         for name in names:
-            name_in_zip = (inside / name).as_posix().replace("\\", "/")
+            name_in_zip = _name_in_zip(inside / name)
             if name_in_zip not in packed:
                 left_out.add(name_in_zip)
     return sorted(left_out)

@@ -78,30 +78,46 @@ class _Paths:
 def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
     """Play the entry that the flags of a `local_evaluation.py` name; write its score and page.
 
-    `package` is the script's folder if the folder is an entry. It is None if the script is in no
-    entry's folder and plays the entry that its first argument names.
+    If the entry is the script's own folder, its weights may be trained on the students that the
+    local split examines. Then a copy of the folder is trained without them, and played instead.
+
+    Parameters
+    ----------
+    options
+        The flags, parsed by the parser of `build_parser`.
+    package
+        The script's folder if the folder is an entry. None if the script is in no entry's folder
+        and plays the entry that its first argument names.
     """
-    setting = read_game_flags(options, read_data_flags(options, options.submission))
-    paths = _prepare_outputs(options, setting)
-    # The weights of a package may be trained on students of the local split. Then a copy, which is
-    # trained without these students, is scored. Only the package in the script's folder gets a
-    # copy.
+    named_setting = read_game_flags(options, read_data_flags(options, options.submission))
+    paths = _prepare_outputs(options, named_setting)
     is_own_package = options.submission == package
-    is_local_split = setting.reference == TASK_4.answers_path(LOCAL)
-    may_train = is_own_package and is_local_split
-    # `setting_played` names the entry that is played: the copy if there is one, else the entry of
-    # `setting`. The page names the entry of `setting` in both cases.
-    with _with_local_weights(setting, may_train) as setting_played:
-        examination = _examine(setting_played, options, paths)
-    _publish(options, setting, examination, paths)
+    is_local_split = named_setting.reference == TASK_4.answers_path(LOCAL)
+    may_train_copy = is_own_package and is_local_split
+    with _with_local_weights(named_setting, may_train_copy) as played_setting:
+        examination = _examine(played_setting, options, paths)
+    # The page names the entry that the user has named, even if a copy was played.
+    _publish(options, named_setting, examination, paths)
 
 
 def build_parser(doc: str | None, package: Path | None = None) -> argparse.ArgumentParser:
-    """Return the parser of a `local_evaluation.py`, whose docstring is `doc`.
+    """Return the parser of a `local_evaluation.py`, the script that scores an entry of task 4.
 
-    `package` is the folder of the script if this folder is an entry; the flag --submission then
-    names another entry. If `package` is None, the script's first argument names the entry. In both
-    cases the parsed options have the entry's path as `submission`. It is None if no entry is named.
+    An entry is a folder or a zip with the program that plays the game.
+
+    Parameters
+    ----------
+    doc
+        The docstring of the script.
+    package
+        The folder of the script if this folder is an entry. This entry is scored unless the flag
+        --submission names another one. If `package` is None, the script's first argument names the
+        entry.
+
+    Returns
+    -------
+    ArgumentParser
+        Its options hold the entry's path as `submission`, None if no entry is named.
     """
     parser = cli.parser(doc)
     _add_submission(parser, package)
@@ -130,7 +146,11 @@ def build_parser(doc: str | None, package: Path | None = None) -> argparse.Argum
 
 
 def _add_submission(parser: argparse.ArgumentParser, package: Path | None) -> None:
-    """Add the argument or flag that names the entry, as `build_parser` describes it."""
+    """Add the argument or flag that names the entry to be scored.
+
+    If the script lies in the folder of an entry, `package`, this is the flag --submission, with
+    `package` as its default. If `package` is None, it is the script's first argument.
+    """
     if package is None:
         parser.add_argument(
             "submission",
@@ -183,7 +203,11 @@ def _with_local_weights(setting: Setting, may_train: bool) -> Iterator[Setting]:
 
 
 def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _Examination:
-    """Play the scored games, then measure the curves; write the entry's output."""
+    """Play the scored games, then measure the curves; write the entry's output.
+
+    `setting.submission` is the entry that is played. It may be a copy of `options.submission`, the
+    entry that the user has named.
+    """
     started = time.perf_counter()
     origin = find_weights_origin(setting.submission)
     reference = read_students(setting, origin)
@@ -192,8 +216,11 @@ def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _E
     with_probability = paths.probabilities is not None
     played = play_all(setting, reference, paths.output, with_probability)
     seconds = time.perf_counter() - started
-    curves: FloatArray | str = "not asked for"
-    if not options.skip_curve:
+    # The curves are accuracies after each question. A text in their place says why there are none.
+    curves: FloatArray | str
+    if options.skip_curve:
+        curves = "not asked for"
+    else:
         curves = measure_curves(setting, reference, played.games)
     # Use the fingerprint of the training code from the time of the training: the code may have
     # changed since.
@@ -281,6 +308,7 @@ def _show_sequences(
     `path` is the file of all questions, to which the last line points.
     """
     lines = []
+    # `reference.student` holds the UserIds in increasing order.
     is_shown = asked["UserId"].isin(reference.student[:n_students])
     by_student = asked[is_shown].sort_values("UserId", kind="stable")
     for (student, mask), rows in by_student.groupby(["UserId", "Mask"], sort=False):
@@ -289,6 +317,7 @@ def _show_sequences(
         questions = zip(rows["QuestionId"], outcome_names, strict=True)
         sequence = ", ".join(f"{question} {outcome}" for question, outcome in questions)
         lines.append(f"UserId {student}, {mask}: {sequence}")
+    # With 0, the user wants no such lines. With all students shown, there is no rest.
     if 0 < n_students < len(reference.student):
         rest = f"and so on, of all {len(reference.student):,} students"
         lines.append(f"{rest}: {cli.show(path)}")

@@ -79,8 +79,8 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
     path
         File of answers.
     n_questions
-        The least number of columns of the matrices. They have more if the file has larger
-        QuestionIds.
+        The least number of columns of the matrices in the `Reference`, such as `is_correct`. They
+        have more columns if the file has larger QuestionIds.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
 def make_reference(
     name: str, answers: pd.DataFrame, masks: Mapping[str, Any], n_questions: int = 0
 ) -> Reference:
-    """Build the students to be examined from their answers.
+    """Build a `Reference`: the students to be examined, with matrices of their answers.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def make_reference(
     masks
         By name of a mask: an array with a value for each row of `answers`, 1 or True for a target.
     n_questions
-        The least number of columns of the matrices. They have more if there are larger
+        The least number of columns of the matrices. They have more columns if `answers` has larger
         QuestionIds.
 
     Raises
@@ -376,7 +376,12 @@ class LocalEntry:
     submission: Any
 
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
-        """Call a method, as in `Entry`; an exception in the entry's own code is not caught."""
+        """Call a method, see `Entry.call`.
+
+        `EntryError` is raised if the method is missing or returns anything but numbers. An
+        exception that the method itself raises is not converted to `EntryError`: it reaches the
+        caller.
+        """
         try:
             return call_method(self.submission, method, arrays).values
         except InvalidEntryError as error:
@@ -428,12 +433,11 @@ def play(
     InputError
         If a student has too few questions that may be asked.
     """
-    for state in _play_rounds(entry, reference, mask, rules):
-        # The state is also yielded once before round 1, when no question has been asked.
-        has_played_round = len(state.chosen) > 0
-        if has_played_round:
-            on_round()
-    # `state` is now the state after the last round.
+    rounds = _play_rounds(entry, reference, mask, rules)
+    # The first state is that before round 1. Each round updates this same object.
+    state = next(rounds)
+    for _ in rounds:
+        on_round()
     end = f"after round {N_ROUNDS}"
     prediction = state.call_entry(entry, end, "predict")
     probability = None

@@ -112,6 +112,7 @@ def score_of(figures: Mapping[str, Any]) -> Score:
     the score has no standard error.
     """
     accuracies = list(figures["masks"].values())
+    # `scores_best_part` is False for task 4: the score is the mean, not the best accuracy.
     mean = metrics.combine_parts(accuracies, takes_best=TASK_4.scores_best_part)
     return Score(
         value=float(mean),

@@ -103,6 +103,7 @@ def play_all(
                     message += f"; what it printed is in {cli.show(output_path)}"
                 raise InputError(message) from None
             output += entry.output
+            # For each method of the entry: the names of the arguments that the method has changed.
             for method, names in entry.changed.items():
                 changed.setdefault(method, set()).update(names)
     return Played(games, output, changed, entry.isolation, entry.memory_limited)
@@ -143,8 +144,8 @@ def measure_curves(
 ) -> FloatArray | str:
     """Measure the accuracy after each question, by playing the games again.
 
-    In these games the questions are given: the entry's method `select_questions` is not called.
-    Some entries fail without these calls.
+    In these games the questions are given: the entry's method `select_questions` is not called. An
+    entry fails if its other methods need what `select_questions` prepares.
 
     Returns
     -------

@@ -86,9 +86,10 @@ def _parse_positive(text: str) -> float:
 
 
 def read_data_flags(options: argparse.Namespace, submission: Path) -> Setting:
-    """Return the setting for playing an entry with files, but without rules and limits.
+    """Return a `Setting` with the files for an entry, and with the default rules and limits.
 
-    The flags of `add_data_flags` name these files. `submission` is the entry, a folder or a zip.
+    The flags of `add_data_flags` name the file of the students to be examined; the training file
+    and the metadata follow from its folder. `submission` is the entry, a folder or a zip.
     """
     reference = TASK_4.answers_path(options.phase)
     input_dir = options.input_dir or reference.parent
@@ -136,10 +137,15 @@ def read_students(setting: Setting, origin: WeightsOrigin) -> Reference:
     reference = game.read_reference(setting.reference, n_questions)
     if setting.train is not None:
         given = reading.read_table(setting.train, [schema.USER_ID])["UserId"].to_numpy()
-        beginning = f"{setting.train}: holds"
-        reference.require_others(given, beginning, "do both files belong to one split?")
+        reference.require_others(
+            given,
+            beginning=f"{setting.train}: holds",
+            hint="do both files belong to one split?",
+        )
     if origin.students is not None:
-        beginning = f"{setting.submission}: its model is trained on"
-        hint = "`train_model.py --local` trains for the local split"
-        reference.require_others(origin.students, beginning, hint)
+        reference.require_others(
+            origin.students,
+            beginning=f"{setting.submission}: its model is trained on",
+            hint="`train_model.py --local` trains for the local split",
+        )
     return reference

@@ -103,7 +103,7 @@ def read_training(paths: list[Path], metadata_dir: Path) -> tuple[pd.DataFrame, 
 
 @contextmanager
 def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
-    """Yield an empty folder to save new weights in; at the end, move the weights to the package.
+    """Yield an empty folder for new weights; when the `with` block ends, move them to the package.
 
     Two more files are written beside the weights. One lists the students of the training answers:
     the evaluation refuses to examine these students. The other one records the command, its code,
@@ -179,7 +179,9 @@ def package_without_local_students(package: Path, reference: Path) -> Iterator[P
         copy = Path(folder) / package.name
         copy_package(package, copy)
         _train(copy, provenance.flags_of(options))
-        move_record(copy, copy, package)
+        # The copy's record names files relative to the temporary folder. Let the record read as if
+        # the package itself had been trained.
+        move_record(folder=copy, copy=copy, package=package)
         yield copy
 
 

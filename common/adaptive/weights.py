@@ -43,9 +43,10 @@ def move_record(folder: Path, copy: Path, package: Path) -> None:
     Parameters
     ----------
     folder
-        The folder of the record: the copy, or the package that the weights were brought to.
+        The folder whose record is rewritten: the copy or, if the weights have been moved there
+        already, the package.
     copy
-        The folder where the weights were trained, which may be gone later.
+        The folder where the weights were trained. The paths in the record are relative to it.
     package
         The package that the copy was made of.
     """
@@ -56,8 +57,9 @@ def move_record(folder: Path, copy: Path, package: Path) -> None:
         os.path.relpath(copy / name, package).replace(os.sep, "/"): known
         for name, known in record.made_from.items()
     }
-    moved = replace(record, script=provenance.show_path(package / TRAINER), made_from=made_from)
-    (folder / TRAINING).write_bytes(moved.as_json())
+    script = provenance.show_path(package / TRAINER)
+    moved_record = replace(record, script=script, made_from=made_from)
+    (folder / TRAINING).write_bytes(moved_record.as_json())
 
 
 def copy_package(package: Path, destination: Path) -> None:

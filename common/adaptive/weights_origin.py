@@ -43,52 +43,88 @@ class WeightsOrigin:
     kit_record: Provenance | None = None
 
 
+@dataclass(frozen=True)
+class _FilesFromPackage:
+    """Files of an entry that are equal to files of weights in a package of the kit."""
+
+    # Names of the entry's files.
+    names: set[str]
+    # The record of the training in the package.
+    record: Provenance
+    # UserIds that the package's weights are trained on.
+    students: IntArray
+
+
 def find_weights_origin(submission: Path) -> WeightsOrigin:
     """Return how the weights of an entry were made.
 
-    The record of the training beside the weights says how. Files that this record does not name are
-    looked up, by their content, in the records of training of the kit's packages.
+    The entry's own record of the training, a file beside the weights, says how. It counts only
+    together with the list of students, another file. Weights that the own record does not name are
+    compared with the weights of the kit's packages: if they are equal, the package's record says
+    how they were made.
 
     Raises
     ------
     InputError
         If the list of students beside the weights is damaged.
     """
-    record = provenance.parse(entry_files.read_entry_file(submission, TRAINING) or b"")
-    students = entry_files.read_trained_students(submission)
-    is_recorded = record is not None and students is not None
-    if record is not None and is_recorded and not (record.files or record.time):
+    own_record = provenance.parse(entry_files.read_entry_file(submission, TRAINING) or b"")
+    own_students = entry_files.read_trained_students(submission)
+    has_own_record = own_record is not None and own_students is not None
+    if own_record is not None and has_own_record and not (own_record.files or own_record.time):
         # Earlier versions of the kit recorded neither the time nor the files of weights.
-        return WeightsOrigin(record, students, ())
+        return WeightsOrigin(own_record, own_students, ())
     record_of_package = _read_records_of_kit()
     records = list(record_of_package.values())
-    if record is not None:
-        records.append(record)
-    # Only files of the recorded sizes can be in a record, so no others need be read.
+    if own_record is not None:
+        records.append(own_record)
+    # The fingerprint of each file that may hold weights. A file of a size that is in no record is
+    # in no record itself, so it is not read, and its fingerprint is None.
     fingerprints = entry_files.fingerprint_data(submission, _sizes_of_files(records))
-    # The files that the entry's own record names, and the files that no record has named so far.
-    recorded: set[str] = set()
-    if record is not None and is_recorded:
-        recorded = _names_of_recorded(record, fingerprints)
-    unknown = set(fingerprints) - recorded
-    recorded_contents = [fingerprints[name] for name in recorded]
-    kit_record = _find_record_of_all(recorded_contents, record_of_package.values())
-    for package, package_record in record_of_package.items():
-        from_package = _names_of_recorded(package_record, fingerprints) & unknown
-        if not from_package:
-            continue
-        package_students = read_students_if_valid(package)
-        if package_students is None:
-            continue
-        unknown -= from_package
-        students = package_students if students is None else np.union1d(students, package_students)
-        # The package's record stands for a record that the entry lacks.
-        if not is_recorded:
-            record = package_record
-            is_recorded = True
-        if kit_record is None and not recorded:
-            kit_record = package_record
+    own_files: set[str] = set()
+    if own_record is not None and has_own_record:
+        own_files = _names_of_recorded(own_record, fingerprints)
+    unknown = set(fingerprints) - own_files
+    from_packages = _find_in_packages(unknown, fingerprints, record_of_package)
+
+    students = own_students
+    for found in from_packages:
+        unknown -= found.names
+        students = found.students if students is None else np.union1d(students, found.students)
+    record = own_record
+    if from_packages and not has_own_record:
+        record = from_packages[0].record
+    kit_record = None
+    if own_files:
+        contents = [fingerprints[name] for name in own_files]
+        kit_record = _find_record_of_all(contents, record_of_package.values())
+    elif from_packages:
+        kit_record = from_packages[0].record
     return WeightsOrigin(record, students, tuple(sorted(unknown)), kit_record)
+
+
+def _find_in_packages(
+    names: Collection[str],
+    fingerprints: Mapping[str, Fingerprint | None],
+    record_of_package: Mapping[Path, Provenance],
+) -> list[_FilesFromPackage]:
+    """Find the files of an entry that are equal to weights of the kit's packages.
+
+    Only the files in `names` are looked up. `fingerprints` holds the fingerprint of each file. If
+    several packages have an equal file, the file belongs to the first of them. Packages without a
+    valid list of students do not count.
+    """
+    from_packages = []
+    remaining = set(names)
+    for package, record in record_of_package.items():
+        found = _names_of_recorded(record, fingerprints) & remaining
+        if not found:
+            continue
+        students = read_students_if_valid(package)
+        if students is not None:
+            from_packages.append(_FilesFromPackage(found, record, students))
+            remaining -= found
+    return from_packages
 
 
 def _read_records_of_kit() -> dict[Path, Provenance]:
@@ -176,13 +212,17 @@ def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
         sentence = f"{UNKNOWN_SOURCES.mark}: no record of training names {names}"
         doubts.append(Doubt(UNKNOWN_SOURCES.mark, sentence))
     is_in_kit = entry.is_dir() and entry.resolve().is_relative_to(layout.ROOT)
-    comparable_record = origin.record if is_in_kit else origin.kit_record
-    if comparable_record is not None:
-        _require_same_sources(entry, comparable_record)
-        doubts += find_training_doubts(entry, comparable_record)
+    # The record of a training in this kit. A package of the kit has such a record itself; another
+    # entry has it only if its weights are equal to those of a package (`kit_record`).
+    record_in_kit = origin.record if is_in_kit else origin.kit_record
+    if record_in_kit is not None:
+        _require_same_sources(entry, record_in_kit)
+        doubts += find_training_doubts(entry, record_in_kit)
     elif origin.record is not None:
-        # Without `code`, the code is not compared.
-        doubts += find_training_doubts(entry, replace(origin.record, code=""))
+        # The weights may be trained elsewhere. A record without the fingerprint `code` is not
+        # compared with the code of this kit.
+        record_without_code = replace(origin.record, code="")
+        doubts += find_training_doubts(entry, record_without_code)
     return doubts
 
 
@@ -195,12 +235,19 @@ def _require_same_sources(entry: Path, record: Provenance) -> None:
 
 
 def find_training_doubts(entry: Path, record: Provenance) -> list[Doubt]:
-    """Return the doubts that the record of the training of an entry's weights raises by itself."""
+    """Return the doubts about the training of an entry's weights.
+
+    The training was interrupted, the script that trains changed during the training, or the script
+    has changed since. The last is checked only if the record has a fingerprint of the script,
+    `record.code`.
+    """
     trainer = _find_trainer(entry, record)
     shown_trainer = provenance.show_path(trainer)
+    # Sentences of the doubts name `record.script`: let this be the trainer of the entry.
     doubts = entry_origin.doubts_of_run(replace(record, script=shown_trainer))
-    is_comparable = record.code and trainer.is_file() and not record.code_changed
-    if is_comparable and source_code.fingerprint(trainer) != record.code:
+    # After a change during the training, there is a doubt about the code already.
+    is_to_compare = record.code and trainer.is_file() and not record.code_changed
+    if is_to_compare and source_code.fingerprint(trainer) != record.code:
         sentence = (
             f"{printable(shown_trainer)} or a file that it imports has changed since it trained "
             "the weights: train them again to score the code as it is"
