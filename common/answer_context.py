@@ -99,8 +99,9 @@ def number_contexts(
         share_known = (quiz[n_answers:] >= 0).mean()
         if share_known >= _MIN_SHARE_KNOWN:
             return _number_quizzes_of_classes(quiz, group)[:, None]
-    question_ids, cluster = cluster_questions(student, question)
-    return cluster[np.searchsorted(question_ids, question)]
+    # `clusters` has a row for each of the sorted `question_ids`, and a column for each clustering.
+    question_ids, clusters = cluster_questions(student, question)
+    return clusters[np.searchsorted(question_ids, question)]
 
 
 def _number_quizzes_of_classes(quiz: IntArray, group: IntArray) -> IntArray:

@@ -43,32 +43,36 @@ def columns_of_answers(header: Sequence[str]) -> list[Column]:
 
 
 def column_in(source: reading.Source, column: Column) -> Column:
-    """Return a column as it is in a file of answers, and in predictions of these answers.
+    """Return a column whose highest valid option fits a file of answers, and its predictions.
 
-    If the column holds options, its highest value becomes the number of options of the questions in
-    the file: at least four if the file does not state it. Raises `InputError` if the numbers or the
-    options are not valid.
+    A column that holds no options is returned unchanged. In a column of options, `high` becomes the
+    largest number of options of the file's questions: four in a file of the challenge's form, the
+    maximum of the column NumberOfOptions or, without this column, the highest option in the file,
+    but at least four. Raises `InputError` if the options or their numbers are not valid.
     """
     if column.name not in OPTION_NAMES:
         return column
     header = reading.read_header(source)
     if is_of_challenge(header):
+        # The columns in `schema` have four options.
         return column
-    with_any_option = replace(column, high=_highest(header))
+    # To read the file, allow as many options as a question of any file may have.
+    column_to_read = replace(column, high=_highest(header))
     if _NAME not in header:
-        options = reading.read_table(source, [with_any_option])[column.name]
+        options = reading.read_table(source, [column_to_read])[column.name]
         return replace(column, high=max(int(options.max()), column.high))
-    columns = [schema.QUESTION_ID, schema.NUMBER_OF_OPTIONS, with_any_option]
+    columns = [schema.QUESTION_ID, schema.NUMBER_OF_OPTIONS, column_to_read]
     table = reading.read_table(source, columns)
     require_consistent(source, table)
     return replace(column, high=count_options(table))
 
 
 def column_for(template: pd.DataFrame, column: Column) -> Column:
-    """Return a column as it is in submissions for a template that has been read.
+    """Return a column whose highest valid option fits submissions for a template.
 
-    If the column holds options, its highest value becomes the number of options of the questions in
-    the template. A template without NumberOfOptions is about questions with four.
+    A column that holds no options is returned unchanged. In a column of options, `high` becomes the
+    largest number of options of the template's questions, which is four in a template without the
+    column NumberOfOptions. `template` is the table that was read from the file.
     """
     if column.name not in OPTION_NAMES:
         return column
@@ -89,7 +93,10 @@ def is_of_challenge(header: Sequence[str]) -> bool:
 
 
 def require_consistent(source: reading.Source, table: pd.DataFrame) -> None:
-    """Raise `InputError` if a question has two numbers of options, or fewer than an answer names.
+    """Raise `InputError` if the numbers of options in a table of answers contradict each other.
+
+    Two rows of a question have different numbers, or the number of a row is less than an option
+    that the row names: option 5 of a question with four options, for instance.
 
     `table` has the columns QuestionId, NumberOfOptions and perhaps CorrectAnswer and AnswerValue.
     """
@@ -120,7 +127,11 @@ def require_consistent(source: reading.Source, table: pd.DataFrame) -> None:
 def state_number(
     source: reading.Source, answers: pd.DataFrame, header: Sequence[str]
 ) -> pd.DataFrame:
-    """Return answers with the column NumberOfOptions, unless all questions have four options.
+    """Add the column NumberOfOptions to answers if it is needed; return the answers.
+
+    It is not needed if all questions have four options, as in a file of the challenge's form
+    (`is_of_challenge`). If the file does not state the number, it is the highest option of any
+    answer.
 
     `answers` were read from `source`, with AnswerValue and CorrectAnswer. `header` holds the names
     of the file's columns. Raises `InputError` if the numbers of options are not consistent.

@@ -86,9 +86,10 @@ def read_answers(
 def read_right_or_wrong(path: Path) -> pd.DataFrame:
     """Read answers for task 1, which can do without options.
 
-    Returns the table of `read_answers`, with AnswerId and options if the file has them. Options are
-    left out, and a note is printed, if they cannot be read, or if IsCorrect contradicts them. In a
-    file of the challenge's form (`answer_options.is_of_challenge`), either raises `InputError`.
+    Returns the table of `read_answers`, with AnswerId and options if the file has them. The options
+    may be faulty: they cannot be read, or IsCorrect contradicts them. Then they are left out, and a
+    note is printed. But in a file of the challenge's form (`answer_options.is_of_challenge`),
+    faulty options raise `InputError`.
     """
     try:
         return read_answers(path, ids=True)
@@ -263,8 +264,8 @@ def require_distinct_pairs(
     """
     student = pairs["UserId"].to_numpy()
     question = pairs["QuestionId"].to_numpy()
-    # Usually there are no repeats. Check first whether there are any, with `small_keys`: these are
-    # equal for equal pairs too, and take half the memory of `pair_keys`.
+    # Usually there are no repeats. Check first whether there are any, with the keys of
+    # `small_keys`: a key stands for one pair too, and takes half the memory of one of `pair_keys`.
     ordered_keys = small_keys(student, question)
     ordered_keys.sort()
     if not (ordered_keys[1:] == ordered_keys[:-1]).any():
@@ -283,7 +284,10 @@ def require_distinct_pairs(
 
 
 def _hint_at_rounding(student: IntArray, question: IntArray) -> str:
-    """Return the end of a message: whether repeated pairs may come from rounded ids."""
+    """Return a hint for a message on repeated pairs if their ids look rounded, else "".
+
+    `student` and `question` are the ids of the repeated pairs.
+    """
     for name, ids in (("UserIds", student), ("QuestionIds", question)):
         # Three different ids of seven digits end in two zeros once in a million times.
         is_rounded = (ids >= 1_000_000) & (ids % 100 == 0)

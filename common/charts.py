@@ -102,7 +102,7 @@ def _count_fitting(text: str, width: float, *, bold: bool) -> int:
 
 
 def _find_break(text: str, n_fitting: int) -> int:
-    """Return how many characters of a text make its first line, of which `n_fitting` fit.
+    """Return how many characters of a text to put on its first line, if `n_fitting` fit on a line.
 
     The line ends after a space if possible, else after an underscore, else anywhere.
     """
@@ -136,24 +136,31 @@ def ticks(low: float, high: float, n_steps: int, *, integer: bool = False) -> li
     There are about `n_steps` steps between the numbers, and at least two numbers. If `integer`, the
     numbers are whole.
     """
-    least_step = (high - low) / n_steps
-    # Round steps around `least_step`, in increasing order: 0.1, 0.2, 0.25, 0.5, 1, 2 and so on,
-    # times a power of ten.
-    magnitude = 10.0 ** floor(log10(least_step))
-    steps = [magnitude * power * factor for power in (0.1, 1, 10) for factor in (1, 2, 2.5, 5)]
-    if integer:
-        steps = [step for step in steps if step >= 1 and step == round(step)] or [1.0]
-    # Take the smallest step that is at least `least_step`. If fewer than two of its multiples lie
-    # on the scale, try the next smaller steps. 1e-9 allows for rounding errors.
-    first = next((k for k, step in enumerate(steps) if step >= least_step * (1 - 1e-9)), 0)
-    from_first_down = reversed(steps[: first + 1])
-    for step in from_first_down:
+    # Take the first step of which at least two multiples lie on the scale. 1e-9 allows for rounding
+    # errors.
+    for step in _steps_to_try((high - low) / n_steps, integer):
         multiples = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
         values = [multiple * step for multiple in multiples]
         if len(values) >= 2:
             break
     digits = _count_decimals(values, tolerance=step / 1e3)
     return [(value, f"{value:.{digits}f}".replace("-", "−")) for value in values]
+
+
+def _steps_to_try(least_step: float, integer: bool) -> list[float]:
+    """Return round steps: the smallest that is at least `least_step`, then smaller ones.
+
+    If `integer`, the steps are whole numbers.
+    """
+    # Round steps around `least_step`, in increasing order: 0.1, 0.2, 0.25, 0.5, 1, 2 and so on,
+    # times a power of ten.
+    magnitude = 10.0 ** floor(log10(least_step))
+    steps = [magnitude * power * factor for power in (0.1, 1, 10) for factor in (1, 2, 2.5, 5)]
+    if integer:
+        steps = [step for step in steps if step >= 1 and step == round(step)] or [1.0]
+    # 1e-9 allows for rounding errors. If all steps are smaller, only the smallest is tried.
+    n_smaller = next((k for k, step in enumerate(steps) if step >= least_step * (1 - 1e-9)), 0)
+    return steps[n_smaller::-1]
 
 
 def _count_decimals(values: Sequence[float], tolerance: float) -> int:
@@ -219,10 +226,13 @@ def _mark_path(mark: str, x: float, y: float, radius: float) -> str:
         r = f"{radius:g}"
         d = f"{2 * radius:g}"
         return f"{start} m -{r} 0 a {r} {r} 0 1 0 {d} 0 a {r} {r} 0 1 0 -{d} 0 z"
-    # Each step leads from one corner to the next, the first one from the centre to a corner.
-    corners = [(0.0, 0.0), *((radius * dx, radius * dy) for dx, dy in _MARKS[mark])]
+    # `_MARKS` holds the corners, relative to the centre. In the path, "m" moves from the centre to
+    # the first corner without drawing, "l" draws lines from each corner to the next, and "z" draws
+    # the last line back to the first corner.
+    corners = [(radius * dx, radius * dy) for dx, dy in _MARKS[mark]]
+    centre = (0.0, 0.0)
     steps = []
-    for (x_from, y_from), (x_to, y_to) in pairwise(corners):
+    for (x_from, y_from), (x_to, y_to) in pairwise([centre, *corners]):
         steps.append(f"{_format(x_to - x_from)} {_format(y_to - y_from)}")
     return f"{start} m {steps[0]} l {' '.join(steps[1:])} z"
 
@@ -486,7 +496,7 @@ class _DotRow(NamedTuple):
     dot: Dot
     # The label, broken into lines.
     name: list[str]
-    # The value, or the value to compare with if there is no other.
+    # `dot.value` as text. If that is NaN, the value with which it is compared, `dot.mark`.
     number: str
     # The share of the answers, as a percentage.
     share: str
@@ -514,9 +524,11 @@ def _draw_share(bars: Axes, dot: Dot, y: float, share: str) -> None:
 
 
 def _fit_limits(dots: Sequence[Dot], chance: float) -> Interval:
-    """Return the ends of an axis that fits all values, and the intervals of large rows.
+    """Return the two ends of an axis that is long enough for all dots.
 
-    A row is large if its share of the answers is at least `_MIN_SHARE_FOR_SCALE`.
+    The intervals of a dot count only if the dot's share of the answers is at least
+    `_MIN_SHARE_FOR_SCALE`, or unknown: the wide intervals of few answers would squeeze the chart.
+    They may then reach beyond the axis.
     """
     values = [chance]
     for dot in dots:
@@ -561,11 +573,13 @@ def share_chart(
 ) -> Html:
     """Draw for each group a dot, a diamond, and a bar for the group's share of all answers.
 
-    `groups` has a row for each group. `value` and `mark` name its columns with the values of the
-    dots and the diamonds. The columns low and high are the ends of intervals; further columns are
-    share and n_answers. Columns may be missing, and numbers may be NaN.
+    `groups` has a row for each group. `value` is the name of the column with the values of the
+    dots, `mark` that of the column with the values of the diamonds. The columns low and high are
+    the ends of intervals; further columns are share and n_answers. Columns may be missing, and
+    numbers may be NaN.
     """
     columns = [value, "low", "high", mark, "share", "n_answers"]
+    # Columns that are missing become NaN.
     rows = groups.reindex(columns=columns).astype(float)
     dots = []
     for name, row in zip(rows.index, rows.to_dict("records"), strict=True):
@@ -709,6 +723,7 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         ticks(*y_limits, 6),
         title=value_axis,
         axis=axis,
+        # Room at the right for half of the last label of the horizontal axis.
         beside=text_width("0"),
         below=below,
     )
@@ -719,7 +734,7 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         values = map(axes.y, curve.values)
         points = [*zip(steps, values, strict=True)]
         _draw_curve(drawing, curve, points, points, curve.name)
-    # The legend: a short piece of each curve beside its name.
+    # The legend: a short piece of each curve beside its name, which may have several lines.
     top = drawing.height - PAD - below + _ABOVE_LEGEND_NAME
     for curve, name in zip(curves, names, strict=True):
         middle = top + LINE_HEIGHT / 2
@@ -737,14 +752,18 @@ def _draw_curve(
     marked: Sequence[Point],
     tooltip: str = "",
 ) -> None:
-    """Draw a line through points in the style of a curve, and the curve's mark at marked points."""
-    n_repeats, hue = divmod(curve.number, len(_COLOURS))
+    """Draw a line through points in the style of a curve, and the curve's mark at marked points.
+
+    The curve's number determines the style. Numbers 0, 1, 2 and so on take the colours in order,
+    and start again with the first colour after the last.
+    """
+    n_repeats, colour = divmod(curve.number, len(_COLOURS))
     dashes = "; stroke-dasharray: 5,2.2" if curve.is_dashed else ""
     width = 1.4 if curve.number else 2.2
-    drawing.line(points, stroke(_COLOURS[hue], width, dashes), tooltip)
+    drawing.line(points, stroke(_COLOURS[colour], width, dashes), tooltip)
     if len(curve.values) <= _MAX_MARKED:
-        # With each repeat of the colours, a colour gets the next of the marks. So curves of the
-        # same colour have different marks.
-        mark = MARKS[(hue + n_repeats) % len(MARKS)]
+        # In the first round of colours, colour k has mark k, in the next round mark k + 1. So
+        # curves of the same colour have different marks.
+        mark = MARKS[(colour + n_repeats) % len(MARKS)]
         marks = " ".join(_mark_path(mark, x, y, 2.75) for x, y in marked)
-        drawing.path(marks, f"fill: {_COLOURS[hue]}")
+        drawing.path(marks, f"fill: {_COLOURS[colour]}")

@@ -24,7 +24,8 @@ def run(main: Callable[[], None]) -> None:
     """
     provenance.start_run(has_end=True)
     provenance.note_code()
-    handlers = _exit_on_signals()
+    # The handlers before, which are put back in the end.
+    handlers_before = _exit_on_signals()
     try:
         with (
             streams.safe_printing(),
@@ -48,8 +49,9 @@ def run(main: Callable[[], None]) -> None:
         sys.exit(130)
     finally:
         # A notebook's kernel, or the quickstart, may run another script in this process.
-        for number, handler in handlers.items():
+        for number, handler in handlers_before.items():
             signal.signal(number, handler)
+        # That script may have modules of the same names beside it: let it import its own.
         running_script.forget_modules_beside(main)
 
 
@@ -185,7 +187,8 @@ class _Parser(argparse.ArgumentParser):
         By default, the flags are those of the script that runs.
         """
         if args is None:
-            args = self._begin()
+            self._check_script()
+            args = running_script.arguments()
         options, others = super().parse_known_args(args, namespace)
         values = vars(options)
         folder = values.get("output_dir")
@@ -196,14 +199,18 @@ class _Parser(argparse.ArgumentParser):
         require_outputs([file, values.get("output"), values.get("log")])
         return options, others
 
-    def _begin(self) -> list[str]:
-        """Check that the script that runs uses its own code; return the script's arguments."""
+    def _check_script(self) -> None:
+        """Raise `InputError` if the script that runs has imported code of another script or kit.
+
+        In a notebook, this also begins a new run: the record of what the script writes will name
+        only the files that have been read since.
+        """
+        # If `cli.run` has begun the run, it also ends it.
         if running_script.in_kernel() and not provenance.RUN.has_end:
             provenance.start_run(has_end=False)
         script = running_script.find_script()
         if script is not None:
             running_script.require_own_code(script)
-        return running_script.arguments()
 
     def error(self, message: str) -> NoReturn:
         """Exit with a message on one line that any terminal can print."""

@@ -40,8 +40,9 @@ def printable(text: str, max_length: int | None = None) -> str:
     If `max_length` is given, a longer text is shortened and ends in "…".
     """
     if not text.isprintable():
-        # In a locale without UTF-8, the names of files hold a surrogate for each byte that is not
-        # ASCII.
+        # Where Python takes the names of files for ASCII (a locale without UTF-8), it replaces each
+        # other byte by a surrogate: the name "é" is read as "\udcc3\udca9". Restore the bytes, and
+        # decode them as UTF-8.
         with suppress(UnicodeError):
             text = text.encode("utf-8", "surrogateescape").decode("utf-8")
         escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

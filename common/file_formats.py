@@ -90,7 +90,7 @@ def open_as_utf8(name: str, opener: Opener, expected: str = CSV) -> Opener:
     Parameters
     ----------
     name
-        The file in messages.
+        The name of the file that messages show.
     opener
         Opens the file from its beginning.
     expected
@@ -108,6 +108,8 @@ def open_as_utf8(name: str, opener: Opener, expected: str = CSV) -> Opener:
         If the first bytes are those of another format than text.
     """
     first = _read_first(opener)
+    # `_converting` returns a function that opens the file and converts it while it is read. Each
+    # time that the file is opened, it is converted anew.
     if first.startswith(_GZIP):
         opener = _converting(opener, partial(_unpack_gzip, name))
         first = _read_first(opener)
@@ -133,7 +135,10 @@ def needs_conversion(first: bytes) -> bool:
 
 
 def describe_format(first: bytes, expected: str = CSV) -> str:
-    """Say what a file is that is not text, as the end of a message; "" for text."""
+    """Return the end of a message if a file is not text: what it is instead. "" for text.
+
+    `first` are the first bytes of the file.
+    """
     found, advice = _find_format(first)
     if not found or (found == _JSON_TITLE and expected == JSON_LINES):
         return ""
@@ -141,7 +146,10 @@ def describe_format(first: bytes, expected: str = CSV) -> str:
 
 
 def _find_format(first: bytes) -> tuple[str, str]:
-    """Return what a file is and what to do; two empty texts for text or an unknown format."""
+    """Return what a file is and what to do, both in words; "" and "" for CSV or unknown content.
+
+    `first` are the first bytes of the file, after `open_as_utf8` has unpacked gzip once.
+    """
     for beginning, title, advice in _FORMATS:
         if first.startswith(beginning):
             return title, advice
@@ -267,8 +275,9 @@ def _unpack_gzip(name: str, file: BinaryIO) -> Iterator[bytes]:
 
 def _decode(name: str, encoding: str, file: BinaryIO) -> Iterator[bytes]:
     """Yield text of another encoding as UTF-8."""
-    # Half of a surrogate pair, which no text holds, becomes bytes that are not UTF-8. The reader of
-    # the rows then says in which row they are.
+    # UTF-16 writes some characters as a pair of numbers, a surrogate pair. A damaged file may hold
+    # only half of a pair. "surrogatepass" turns it into bytes that are not UTF-8. The reader of the
+    # rows refuses these bytes, and says in which row they are.
     decoder = getincrementaldecoder(encoding)("surrogatepass")
     while piece := file.read(_PIECE):
         yield decoder.decode(piece).encode("utf-8", "surrogatepass")

@@ -95,7 +95,11 @@ def is_listed(path: Path, known: Iterable[object]) -> bool:
 
 
 def data_folders(path: Path) -> list[Path]:
-    """Return the data folders whose markers may know a file: those around it, and the kit's."""
+    """Return the folders whose marker SIMULATED.json may list a file.
+
+    These are the folders around the file, any of which may be a data folder, and the kit's data
+    folder.
+    """
     # A file lies at most three folders deep in a data folder.
     return list(dict.fromkeys([*path.absolute().parents[:4], layout.DATA_DIR]))
 
@@ -151,6 +155,7 @@ def is_simulated_copy(path: Path) -> bool:
 
 def simulated_files(data_dir: Path) -> list[Path]:
     """Return the unchanged simulated files in a folder that is laid out like `data/`."""
+    # The file SIMULATED.json, in which a simulation lists its files with their fingerprints.
     marker = read_marker(data_dir)
     if marker is None:
         return []
@@ -158,9 +163,9 @@ def simulated_files(data_dir: Path) -> list[Path]:
     # Also look for the files that the latest simulation was to replace: if it was killed, some of
     # these files are still there.
     for part in ("files", "replaced"):
-        for name, known in marker.get(part, {}).items():
+        for name, recorded_fingerprint in marker.get(part, {}).items():
             path = data_dir / name
-            if matches(path, known):
+            if matches(path, recorded_fingerprint):
                 simulated.add(path)
     return sorted(simulated)
 

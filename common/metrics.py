@@ -349,5 +349,5 @@ def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:
     # Shape (experts, rankings). A missing judgement is NaN, which equals neither 1 nor 2.
     n_agree = np.array([(preferred == expert).sum(axis=1) for expert in judged.T])
     agreement = share_right(n_agree, n_judged[:, None])
-    # The highest agreement of each ranking over the experts.
+    # The score of each ranking: its highest agreement over the experts.
     return combine_parts(agreement.T, takes_best=True)

@@ -28,14 +28,16 @@ def where_to_get(path: Path) -> str:
     """
     if path.is_relative_to(layout.RELATED_DIR):
         return _where_to_get_related(path)
-    made_only_in = _MADE_ONLY_IN.get(path.name)
-    if made_only_in is None or made_only_in == path.parent:
-        # A file that a script makes has a record of how it was made. The name of the record tells
-        # which script that is; "" for other files.
-        record = layout.RECORD_OF_FILE.get(path.name, "")
-        if split := re.fullmatch(r"split_task_(\d).*", record):
+    # A script may make files of this name in one folder only, or in any folder.
+    only_folder = _MADE_ONLY_IN.get(path.name)
+    is_made_here = only_folder is None or only_folder == path.parent
+    if is_made_here:
+        # A script writes a record beside each file that it makes. The record's name begins with
+        # split_task_1, for instance, or with template; "" stands for files without a record.
+        record_name = layout.RECORD_OF_FILE.get(path.name, "")
+        if split := re.fullmatch(r"split_task_(\d).*", record_name):
             return f"`python task_{split[1]}/local_data_split.py` makes it"
-        if record.startswith("template"):
+        if record_name.startswith("template"):
             return "`python -m tools.templates` builds it from the files in data/"
     if submission := re.fullmatch(r"(test_)?submission_task_([123])\.(csv|zip)", path.name):
         task = TASKS[int(submission[2])]

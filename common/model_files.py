@@ -29,9 +29,10 @@ class FoundModel:
     model: ItemResponse
     # Whether the model was fitted with contexts, such as quizzes.
     had_contexts: bool
-    # The answers, and the file if there is one, in words for a page.
+    # A text for a page: which answers the model was fitted to, and from which file it was read.
     source: str
-    # Where the answers come from, and the other files from which the model was made.
+    # Whether the answers, and all other files from which the model was made, are official,
+    # simulated or of unknown origin.
     origin: Origin
 
 
@@ -80,7 +81,11 @@ def write_model(model: BaseItemResponse, path: Path | None) -> None:
 def read_model(path: Path, train: Path) -> FoundModel:
     """Read a model that was fitted to the answers in the file `train`.
 
-    The model and what it was made from become sources of what this process writes.
+    The model is returned in its simplest form: as a model of right and wrong answers, even if it
+    was fitted to the options chosen, and without contexts such as quizzes.
+
+    The records of the files that this process writes will name the model file, and what the model
+    was made from.
 
     Raises
     ------
@@ -96,14 +101,17 @@ def read_model(path: Path, train: Path) -> FoundModel:
             f"{path}: does not say to which answers it was fitted, expected a file that a script "
             "has written with --save_model"
         )
-    if not any(matches(train, known) for known in record.made_from.values()):
+    # The record holds the fingerprints of the files that the model was fitted to.
+    if not any(matches(train, fingerprint) for fingerprint in record.made_from.values()):
         raise InputError(
             f"{path}: was not fitted to {train}, or that has changed since; it was written by "
             f"`{record.command}`"
         )
     provenance.note_part(record, path.parent)
+    # Remember whether there were contexts, since `model` is without them.
     had_contexts = bool(content.posterior.levels)
     if content.estimator == ItemResponseOptions.__name__:
+        # `right_or_wrong` also leaves out the contexts.
         model = saved.restore(path, content, ItemResponseOptions.from_saved).right_or_wrong()
     else:
         model = saved.restore(path, content, ItemResponse.from_saved).without_contexts()

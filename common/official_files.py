@@ -12,8 +12,8 @@ from common import fingerprints, layout
 from common.fingerprints import Fingerprint
 
 # The official training files of tasks 1/2 and 3/4. Their checksums were computed from the files in
-# the official archive, see data/download.py. The record that data/download.py leaves tells the
-# other official files.
+# the official archive, see data/download.py. This script also writes a record with the checksums of
+# all other official files that it has fetched.
 _TRAINING_FILES: tuple[Fingerprint, ...] = (
     {
         "bytes": 430_049_940,

@@ -164,7 +164,11 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
 
 
 def _columns_in(table: pd.DataFrame, task: Task) -> tuple[str, ...]:
-    """Return the columns of probabilities that a file must have, up to the last option it has."""
+    """Return the names of the columns of probabilities that a file must have, one for each option.
+
+    If the file has a column for option 5, for instance, and for none above, it must have the
+    columns of options 1 to 5.
+    """
     numbers = schema.NUMBER_OF_OPTIONS.values
     n_options = [n for n in numbers if f"{task.probability_column}{n}" in table]
     return task.probability_columns(max(n_options, default=schema.N_OPTIONS))

@@ -63,8 +63,8 @@ class ThisRun:
     # If the script blends predictions: fingerprints of the files from which these predictions were
     # made. The files need not exist any more.
     sources_of_parts: dict[Path, Fingerprint] = field(default_factory=dict)
-    # If the script blends predictions: the fingerprints of the code of each script that made some,
-    # see `Provenance.code_of_parts`.
+    # If the script blends predictions of other scripts: the fingerprints of the code of these, see
+    # `Provenance.code_of_parts`.
     code_of_parts: dict[str, list[str]] = field(default_factory=dict)
     # Whether every file of data that Python opens for reading is noted as a source.
     is_watching: bool = False
@@ -161,9 +161,9 @@ def options_of(words: Iterable[str]) -> dict[str, Any]:
             next_word_is_value = not has_value and flag != "local"
             key = flag if next_word_is_value else "files"
             continue
+        # Without a value so far, the option is missing, or it is a flag with the value True.
         earlier = options.get(key, True)
         if earlier is True:
-            # The option has no value so far.
             options[key] = word
         elif isinstance(earlier, list):
             options[key] = [*earlier, word]
@@ -251,17 +251,17 @@ def note_source(path: Path) -> None:
 
 
 def note_part(record: Provenance | None, folder: Path) -> None:
-    """Note how predictions were made that this process blends.
+    """Note how a part of this process's result was made, such as predictions that it blends.
 
-    The record of the blend then names the sources of the predictions, and the reasons to doubt
-    them.
+    The record of what this process writes then names the sources of the part, and the reasons to
+    doubt the part.
 
     Parameters
     ----------
     record
-        The record of the predictions; None if they have none.
+        The record of the part; None if it has none.
     folder
-        The folder of the record.
+        The folder of the record, from which its paths start.
     """
     if record is None:
         RUN.unknown_sources = True
@@ -273,6 +273,8 @@ def note_part(record: Provenance | None, folder: Path) -> None:
     for script, codes in record.code_of_parts.items():
         RUN.code_of_parts.setdefault(script, []).extend(codes)
     if record.code:
+        # If the code changed while the part was made, its fingerprint is not that of the code that
+        # made the part. An empty fingerprint equals none.
         code = "" if record.code_changed else record.code
         RUN.code_of_parts.setdefault(record.script, []).append(code)
 
@@ -297,7 +299,11 @@ def _add_hook() -> None:
 
 
 def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
-    """Note a file of data that is opened for reading; called for every event that Python audits."""
+    """Note a file of data that is opened for reading; called for every event that Python audits.
+
+    Files that this process has read while `watching_reads` runs are sources of what it writes. The
+    files of installed libraries, such as sample data of scikit-learn, are not.
+    """
     if event != "open" or not RUN.is_watching:
         return
     path, mode, _ = arguments
@@ -358,7 +364,7 @@ def now() -> str:
 
 
 def to_minute(time: str) -> str:
-    """Return a time that `now` has given as people read it: "2020-10-31 23:59 UTC"."""
+    """Return a time in a form for people: "2020-10-31 23:59 UTC". `now` has returned the time."""
     return f"{time[:16].replace('T', ' ')} UTC"
 
 
@@ -492,10 +498,11 @@ def with_origin(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_valid(record: Provenance) -> bool:
-    """Return whether all fields of a record are valid.
+    """Return whether all fields of a record, which anybody may have edited, are valid.
 
-    For some wrong fields an exception is raised instead, which `parse` catches. The type of
-    `seconds` is not checked here, since `parse` converts it.
+    Some wrong fields raise an exception here, such as a list in place of a dict. `parse` catches
+    it, and takes the record for invalid too. The type of `seconds` is not checked here, since
+    `parse` converts it.
     """
     texts = [record.script, record.split, record.name, *flags_of(record.options)]
     texts += [*record.files, *record.made_from, *record.code_of_parts]
@@ -626,13 +633,15 @@ def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
         return Origin.SIMULATED
     if record is None:
         return Origin.UNKNOWN
-    # When the record was written, the origin of the sources was not known: look at them again.
+    # When the record was written, nobody knew where the sources came from. More may be known now:
+    # look at each source again.
     origins = []
-    for name, known in record.made_from.items():
+    for name, recorded_fingerprint in record.made_from.items():
         source = path.parent / name
-        # Keep a link to a file as it is: the markers around the link know it.
+        # If the source is a symlink, its own folder counts, not that of its target: the folder may
+        # hold the marker of a simulation that wrote the file.
         source = source.parent.resolve() / source.name
-        is_unchanged = matches(source, known)
+        is_unchanged = matches(source, recorded_fingerprint)
         origins.append(_origin_of_file(source, seen | {path}) if is_unchanged else Origin.UNKNOWN)
     return combine(origins)
 

@@ -87,12 +87,12 @@ class Source:
         empty_rows: list[tuple[int, int]] = []
         with self.open() as file:
             lines = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
-            # The mark `_END` is appended as a last line.
+            # Append the mark `_END`, which no file can hold, as a last line. If a quotation mark is
+            # not closed, all that follows, and so the mark, belongs to its cell.
             lines_and_mark = chain(lines, [_END])
             for number, row in enumerate(csv.reader(lines_and_mark), start=1):
                 if row == [_END]:
                     return
-                # The mark belongs to a cell that a quotation mark has opened.
                 if row and row[-1].endswith(_END):
                     raise InputError(
                         f"{self.name}: row {number} has a quotation mark that is not closed; is "
@@ -173,12 +173,12 @@ def _why_missing(path: Path) -> str:
     """Say why there is no file: a broken symlink, a mistyped folder, or a command still to run."""
     if path.is_symlink():
         return f"is a link to {path.readlink()}, which does not exist"
+    # The command that makes or fetches a file of this name; "" if there is none.
     advice = where_to_get(path)
     if path.parent.is_dir():
-        if not advice:
-            advice = f"the folder holds {_names_like(path)}"
+        advice = advice or f"the folder holds {_names_like(path)}"
     elif not advice or not path.is_relative_to(ROOT):
-        # No command makes a folder outside the kit, so the user has probably mistyped its name.
+        # A command makes folders of the kit only. The user has probably mistyped the folder.
         advice = f"the folder {path.parent} does not exist"
     return f"file not found; {advice}"
 
@@ -203,11 +203,16 @@ def _names_like(path: Path) -> str:
 
 
 def read_header(source: Source) -> list[str]:
-    """Read the column names of a CSV source; the name of an unnamed column is empty."""
+    """Return the column names of a CSV source; the name of an unnamed column is empty.
+
+    They stand in row 1 of the file, or in `source.column_names` if the file has no header. Raises
+    `InputError` if the file is empty, or row 1 is no header.
+    """
     with source.open() as file:
         start = file.read(_LONGEST_HEADER)
     if len(start) == _LONGEST_HEADER and not re.search(rb"[\r\n]", start):
         raise InputError(f"{source.name}: row 1 is longer than {len(start):,} bytes, expected CSV")
+    # The first row that is not blank, and its number in the file. There is none in an empty file.
     number, names = next(source.rows(), (0, []))
     if not names:
         expected = "rows" if source.column_names else "a header with column names in row 1"
@@ -217,7 +222,8 @@ def read_header(source: Source) -> list[str]:
     # No column names are known yet, by which a message could name the column.
     _require_text(source, header=[], number=number, row=names)
     _require_commas(source, names)
-    if number > 1 or not any(names):
+    is_row_1_blank = number > 1 or not any(names)
+    if is_row_1_blank:
         raise InputError(f"{source.name}: row 1 is blank, expected a header with column names")
     line = re.split(r"[\r\n]", start.decode("utf-8-sig", "replace"))[0]
     try:
@@ -234,6 +240,8 @@ def read_header(source: Source) -> list[str]:
 
 def _require_commas(source: Source, names: Sequence[str]) -> None:
     """Raise `InputError` if something else than commas separates the columns of a header."""
+    # A row 1 of "sep=," or "sep=;" tells Excel the separator. The names were split at commas, so
+    # for "sep=," the first name is "sep=".
     if names[0].lower() in ("sep=", "sep=;"):
         raise InputError(
             f"{source.name}: row 1 is {quote(','.join(names))}, which only Excel reads, expected "
@@ -338,19 +346,16 @@ def _read_columns(
 
     `wanted` gives the columns by their position in the file. So does the result.
     """
-    series: dict[int, pd.Series] = {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            series = _join(_read_quickly(source, header, wanted), wanted)
+            return _join(_read_quickly(source, header, wanted), wanted)
     except file_formats.DamagedFileError:
+        # The slow reader would fail in the same way.
         raise
     except (ValueError, OverflowError, Warning):
-        # `series` is still empty.
-        pass
-    if not series:
-        series = _join(_read_slowly(source, header, wanted, report), wanted)
-    return series
+        # Something in the file is unusual or faulty.
+        return _join(_read_slowly(source, header, wanted, report), wanted)
 
 
 def read_valid_rows(source: Source, columns: Sequence[Column]) -> pd.DataFrame:
@@ -424,10 +429,11 @@ def _join(parts: Iterable[_Part], wanted: Mapping[int, Column]) -> dict[int, pd.
 def _read_quickly(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column]
 ) -> Iterator[_Part]:
-    """Yield the wanted columns in parts, unless anything in the file is unusual.
+    """Yield the wanted columns in parts, which fast libraries parse; fail on an unusual file.
 
-    If something is unusual, this raises ValueError or OverflowError, or a library warns.
-    `_read_columns` turns warnings into exceptions, and then calls the slow reader.
+    If anything in the file is unusual or not valid, this raises ValueError or OverflowError, or a
+    library warns. `_read_columns` turns warnings into exceptions. After an exception it drops the
+    parts, and calls the slow reader.
     """
     types = {position: column.dtype for position, column in wanted.items()}
     for position, dtype in types.items():
@@ -452,6 +458,8 @@ def _read_quickly(
                 cells = _parse_with_pandas(block, len(header), types)
             else:
                 cells = _parse_with_pyarrow(block, len(header), types)
+            # pandas and pyarrow have named the columns by position: "0", "1" and so on.
+            # `_checked_values` raises ValueError if a value is not valid.
             yield {
                 position: _checked_values(cells[str(position)], column)
                 for position, column in wanted.items()
@@ -468,8 +476,8 @@ def _require_usual(block: bytes, ambiguous_bytes: Iterable[bytes]) -> None:
     # apart.
     if block.startswith(codecs.BOM_UTF8):
         raise ValueError("a byte order mark")
-    # The block may end the file. A last line of empty cells counts as a blank line there, which
-    # only the slow reader skips.
+    # At the end of a file, a row of empty cells counts as a blank line. Only the slow reader skips
+    # it. The block may be the last one, so look at its last line.
     end = block[-_N_LAST:].rstrip(b"\r\n")
     last_line = end[end.rfind(b"\n") + 1 :]
     if last_line and not last_line.strip(b","):
@@ -489,7 +497,8 @@ def _parse_with_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -
     # pandas would pad short rows and truncate long ones.
     _require_equal_rows(block, n_columns)
     # Read integers as int64, and check their range later (`require_valid`): pandas 2 would truncate
-    # integers that do not fit int8 or int32.
+    # integers that do not fit int8 or int32. Read dates as texts ("object"), to parse them later.
+    # All other types are floats.
     read_as = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
     dtypes: dict[str, Any] = {}
     texts_of_nan: dict[str, list[str]] = {}
@@ -628,9 +637,10 @@ def _read_slowly(
     """Yield the wanted columns in parts, parsed cell by cell; then report all faulty rows."""
     rows = source.rows()
     if not source.column_names:
+        # Skip the header.
         next(rows)
     # The values of a column repeat: cache the result for each text.
-    parse = {
+    parsers = {
         position: lru_cache(_ROWS_AT_ONCE)(column.parse) for position, column in wanted.items()
     }
     faults = _Faults()
@@ -638,13 +648,15 @@ def _read_slowly(
         part: dict[int, list[Any]] = {position: [] for position in wanted}
         for number, row in block:
             _require_text(source, header, number, row)
-            has_all_cells = len(row) == len(header)
-            if not has_all_cells:
+            if len(row) != len(header):
+                # This is one fault: do not report the cells of the row as well.
                 faults.add_row(number, row, expected_length=len(header))
+                for position, column in wanted.items():
+                    part[position].append(column.missing)
+                continue
             for position, column in wanted.items():
-                # A row of another length is one fault: its cells are no further faults.
-                value = parse[position](row[position]) if has_all_cells else column.missing
-                # `Column.parse` returns None for a text that is not valid.
+                # None for a text that is not valid.
+                value = parsers[position](row[position])
                 if value is None:
                     faults.add_cell(number, position, row[position])
                     value = column.missing

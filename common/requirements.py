@@ -43,7 +43,8 @@ def _require_folder() -> None:
 
 def _prepare_search_path() -> None:
     """Let a script import the modules beside it and `tools`, however Python was started."""
-    # Use `tools` of this kit, not of another copy that is installed.
+    # Use `tools` of this kit, not of another copy that is installed. Python searches `sys.path` in
+    # order, and element 0 is usually the script's folder: put the kit right behind it.
     if str(_KIT) not in sys.path[:2]:
         sys.path.insert(1, str(_KIT))
     main = sys.modules["__main__"]

@@ -45,12 +45,12 @@ _KEPT_SHARE = 1 / 128
 # chance in 6e-7 of such files, and 9 of 10 rows in 8.4e-7. Larger numbers are rarer.
 _MIN_ROWS = 8
 _MIN_SHARE = 0.9
-# The upper 40 bits of a hash are kept. One row in 70,000 then has the same bits as another of 16
-# million rows.
+# The upper 40 bits of a hash are kept. Two rows may then have the same hash: among 16 million rows,
+# this happens to one row in 70,000.
 _N_BYTES = 5
 _DROPPED_BITS = 64 - 8 * _N_BYTES
-# A larger file is read in 64 samples, 256 KiB in all: about 10,000 rows, of which about 75 or more
-# have a hash to compare.
+# A file of more than 256 KiB is not read as a whole, but in 64 samples of 4 KiB. They hold about
+# 10,000 rows. For about 75 of these or more, the hash is small enough to be compared with a sketch.
 _N_SAMPLES = 64
 _SAMPLE_SIZE = 1 << 12
 # Rows that are hashed at once, which bounds the memory.
@@ -70,24 +70,29 @@ def sketch(path: Path) -> dict[str, str]:
 
 
 def is_known(path: Path, sketches: Iterable[object]) -> bool:
-    """Return whether the rows of a file are rows of sketched files.
+    """Return whether the rows of a file are rows of simulated files, whose sketches are given.
+
+    The sketch of a file holds the smallest hashes of the file's rows.
 
     Parameters
     ----------
     path
-        A file of any kind.
+        A file of any kind. False is returned if it holds neither answers nor judgements.
     sketches
-        For each simulation, the sketches by file. A file may hold rows of several files of one
-        simulation. Damaged sketches recognise nothing: anybody may edit a marker.
+        For each simulation, the sketches of its files, by file. The rows in `path` may come from
+        several files of one simulation. Sketches are read from SIMULATED.json, which anybody may
+        edit: a damaged sketch recognises no rows.
     """
-    valid_sketches = [known for known in sketches if isinstance(known, Mapping)]
+    valid_sketches = [by_file for by_file in sketches if isinstance(by_file, Mapping)]
     if not valid_sketches:
         return False
     sample = _read_sample(path)
+    # The hashes of the sampled rows. A row of answers may have two: one with the outcome IsCorrect,
+    # one with the outcome AnswerValue.
     hashes_by_outcome = _hash_rows(path, reading.Source(str(path), lambda: BytesIO(sample)))
     for outcome, hashes in hashes_by_outcome.items():
-        for sketches_of_simulation in valid_sketches:
-            all_kept = _decode_all(sketches_of_simulation, outcome)
+        for sketches_by_file in valid_sketches:
+            all_kept = _decode_all(sketches_by_file, outcome)
             if any(_holds(kept, hashes) for kept in all_kept):
                 return True
     return False
@@ -100,26 +105,33 @@ def _keep(hashes: Hashes) -> Hashes:
 
 
 def _holds(kept: Hashes, hashes: Hashes) -> bool:
-    """Return whether the rows with some hashes are rows of the file whose sketch is `kept`.
+    """Return whether the rows with these `hashes` are rows of a sketched file.
 
-    `kept` is sorted.
+    `kept` are the hashes in the sketch: the smallest hashes of the file's rows, sorted.
     """
-    # Up to the largest hash that it keeps, the sketch is complete.
+    # The file has no further row whose hash is at most the largest kept one. So a hash up to this
+    # size is kept, or its row is not in the file. Of larger hashes, the sketch says nothing.
     compared = hashes[hashes <= kept[-1]]
     is_kept = kept[np.searchsorted(kept, compared)] == compared
     return len(compared) >= _MIN_ROWS and bool(is_kept.mean() >= _MIN_SHARE)
 
 
 def _decode_all(sketches: Mapping[str, Sketch], outcome: str) -> Iterator[Hashes]:
-    """Yield the kept hashes of each file, then those of all files together."""
+    """Yield the hashes in the sketch of each file, then those in a sketch of all files together.
+
+    `sketches` holds the sketch of each file. A sketch holds the smallest hashes of the file's rows,
+    for each outcome. Here only those of one `outcome` count, such as IsCorrect.
+    """
     kept_by_file = []
-    for each in sketches.values():
-        text = each.get(outcome) if isinstance(each, Mapping) else None
+    for sketch_of_file in sketches.values():
+        text = sketch_of_file.get(outcome) if isinstance(sketch_of_file, Mapping) else None
         if isinstance(text, str):
+            # `_decode` returns a list with one array of hashes, or no array if the text is damaged.
             kept_by_file += _decode(text)
     yield from kept_by_file
     if len(kept_by_file) > 1:
-        # Up to this hash, every sketch is complete.
+        # A sketch lacks hashes of its file only above the largest hash that it keeps. Up to the
+        # smallest of these limits, the sketches together lack none.
         largest = min(kept[-1] for kept in kept_by_file)
         together = np.unique(np.concatenate(kept_by_file))
         yield together[together <= largest]
@@ -149,13 +161,16 @@ def _decode(text: str) -> list[Hashes]:
 
 
 def _hash_rows(path: Path, source: reading.Source) -> dict[str, Hashes]:
-    """Return the hashes of the rows of `source`; the keys are the outcomes.
+    """Return the hashes of the rows of `source`, by outcome.
 
-    `source` holds all rows of the file `path`, or some of them. Faulty rows are left out. The
-    result is empty for a file that holds neither answers nor judgements.
+    A row of answers has a hash for each outcome that the file has, IsCorrect and AnswerValue. The
+    only outcome of judgements is their value. `source` holds all rows of the file `path`, or some
+    of them. Faulty rows are left out. The result is empty for a file that holds neither answers nor
+    judgements.
     """
     try:
-        # The header alone shows that most other files hold no answers.
+        # The header tells what the file holds. `unnoticed_source` reads it without noting the file
+        # among those that this process has learned from.
         header = reading.read_header(reading.unnoticed_source(path))
         if {schema.USER_ID.name, schema.QUESTION_ID.name}.issubset(header):
             return _hash_answers(source, header)
@@ -167,7 +182,10 @@ def _hash_rows(path: Path, source: reading.Source) -> dict[str, Hashes]:
 
 
 def _hash_answers(source: reading.Source, header: list[str]) -> dict[str, Hashes]:
-    """Return the hashes of answers, by the name of the column of the outcome."""
+    """Return hashes of the answers: an array for each outcome, IsCorrect and AnswerValue.
+
+    The keys are the outcomes that the file has. A hash is that of student, question and outcome.
+    """
     outcomes = [column for column in _OUTCOMES if column.name in header]
     if not outcomes:
         return {}
@@ -207,8 +225,10 @@ def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Has
 def _read_sample(path: Path) -> bytes:
     """Return a CSV file, or for a large file its header and whole lines from all parts of it."""
     size = path.stat().st_size
+    # The file is not noted among those that this process has learned from.
     with fingerprints.open_unnoticed(path) as file:
         if file_formats.needs_conversion(file.read(_SAMPLE_SIZE)):
+            # Text in UTF-16 or packed by gzip can only be read from its start.
             return _read_start(path)
         file.seek(0)
         if size <= _N_SAMPLES * _SAMPLE_SIZE:

@@ -13,7 +13,8 @@ from typing import Any
 from common import layout, source_code
 from common.errors import InputError
 
-# The `common.py` beside scripts stays loaded: the modules of the kit are its submodules.
+# Scripts have a file `common.py` beside them, which stands for the kit's package `common`: modules
+# such as `common.cli` are loaded through it. So this module stays loaded for the next script.
 _FINDER = "common"
 
 
@@ -23,19 +24,25 @@ def in_kernel() -> bool:
 
 
 def find_script() -> Path | None:
-    """Return the path of the script that runs; None in a cell of a notebook.
+    """Return the path of the script that runs; None if a cell of a notebook runs no script.
 
-    In a notebook or an interactive session, the script is the one whose function `main` runs.
+    A notebook or an interactive session may run several scripts, one after the other, by calling
+    their functions `main`.
     """
     program = Path(sys.argv[0])
-    if not in_kernel() and program.suffix == ".py":
+    is_script = program.suffix == ".py" and not in_kernel()
+    if is_script:
+        # Python was started with this script.
         return program
+    # Look for the `main` of a script among the functions that are running: the caller of this
+    # function, the caller of that one, and so on.
     frame = sys._getframe()
     while frame.f_back is not None:
         frame = frame.f_back
         names = frame.f_globals
         if frame.f_code.co_name == "main" and "build_parser" in names and "__file__" in names:
             return Path(names["__file__"])
+    # No script runs in this notebook; elsewhere, this is for instance an installed program.
     return None if in_kernel() else program
 
 
@@ -54,12 +61,18 @@ def arguments() -> list[str]:
 def require_own_code(script: Path) -> None:
     """Raise `InputError` if this process has loaded other code than the script should import.
 
-    Python loads a module once. If a module of the same name was loaded from another folder before,
-    or if another copy of the kit is installed, the script would silently use that code.
+    The script would silently use the code of another copy of the kit that is installed, or a module
+    of the same name that another script has loaded before: Python loads a module once.
     """
     if not script.is_file():
         return
     script = script.resolve()
+    _require_own_kit(script)
+    _require_own_modules(script)
+
+
+def _require_own_kit(script: Path) -> None:
+    """Raise `InputError` if Python uses another copy of the kit than the one around the script."""
     folders = [script.parent]
     # With -m, Python runs the first module of a name that it finds. The user expects the module in
     # the current folder.
@@ -74,10 +87,17 @@ def require_own_code(script: Path) -> None:
                 f"and write the files in {layout.ROOT}: leave out -P, or use another environment; "
                 "in a notebook, restart the kernel"
             )
+
+
+def _require_own_modules(script: Path) -> None:
+    """Raise `InputError` if a module of another folder is loaded under the name of one beside it.
+
+    Only modules that the script imports count: other files beside the script may have any name.
+    """
     for name, path in _modules_beside(script.parent).items():
         loaded = _path_of(sys.modules.get(name))
-        # Check only files that the script imports: other files beside it may have any name.
-        if loaded not in (None, path) and path in source_code.files_of(script):
+        is_other = loaded is not None and loaded != path
+        if is_other and path in source_code.files_of(script):
             raise InputError(
                 f"{script}: would use {loaded} as its module {name}, expected {path}: "
                 f"in a notebook, restart the kernel; elsewhere, start it with `python {script}`"
@@ -90,13 +110,15 @@ def forget_modules_beside(main: Callable[[], None]) -> None:
     The modules beside the script of the function `main` are removed from `sys.modules`, since
     another script may have modules of the same names beside it, or these may be edited.
     """
-    # A function that is defined in a cell of a notebook has no file.
+    # `__globals__` holds the variables of the module that defines `main`, and so `__file__`, the
+    # path of the script. A function that is defined in a cell of a notebook has no file.
     file = getattr(main, "__globals__", {}).get("__file__")
     if file is None:
         return
     beside = _modules_beside(Path(file).resolve().parent)
     forgotten = {name for name, path in beside.items() if _path_of(sys.modules.get(name)) == path}
     for name in list(sys.modules):
+        # For a submodule such as package.module, the package beside the script counts.
         if name.partition(".")[0] in forgotten:
             del sys.modules[name]
 

@@ -40,8 +40,8 @@ def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argpars
     chosen = TASKS[task]
     parser = cli.parser(doc)
     parser.usage = "%(prog)s [flags]"
-    # Some parsers lack the flags of these options. Set them for all parsers, so that `paths` can
-    # read them.
+    # `paths` reads these options of every sample model. Set them here, since some sample models
+    # lack their flags: those of task 3 lack --probabilities, for instance.
     parser.set_defaults(input_dir=None, train_data=None, probabilities=None, local=None)
     if reads_answers:
         cli.add_optional_folder(parser, "--input_dir", "data/train_data")
@@ -51,6 +51,7 @@ def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argpars
     help_text = f"default {chosen.submission}; the zip is written beside it"
     parser.add_argument("--output_file", metavar="FILE", help=help_text)
     if chosen is TASK_3:
+        # In task 3, --local names a half of the students.
         _add_halves_flag(parser)
     else:
         help_text = "write the probability of each prediction to FILE (Parquet) as well"

@@ -26,7 +26,6 @@ UNKNOWN = -1
 
 # A number with an exponent, such as 1.23457E+11; some spreadsheets write a comma.
 _SCIENTIFIC = re.compile(r"\b\d[.,](\d+)[eE]\+(\d{1,3})\b", re.ASCII)
-_NUMBER = re.compile(r"\b\d[.,]\d+[eE]\+\d+\b", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _DATE = re.compile(
     r"""
@@ -100,6 +99,7 @@ class Column:
             text = {"true": "1", "false": "0"}.get(text.lower(), text)
         if not _NUMBER.fullmatch(text):
             return None
+        # A spreadsheet shows a long id as 1.23457E+11, and then saves only these digits.
         if self.whole and is_shortened(text):
             return None
         number = float(text)
@@ -123,7 +123,9 @@ def _parse_date(text: str) -> np.datetime64 | None:
     match = _DATE.fullmatch(text)
     if match is None:
         return None
-    # Dates are kept to the minute: the fraction of a second, which matches no group, is left out.
+    # The pattern has the groups `day` (a date without a time) or `local` (a date with a time, up to
+    # the second) and `zone`. A fraction of a second is in no group: columns of dates keep only the
+    # minute.
     zone = (match["zone"] or "").replace("UTC", "Z")
     try:
         date = datetime.fromisoformat((match["day"] or match["local"]) + zone)

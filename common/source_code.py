@@ -30,7 +30,8 @@ def files_of(*scripts: Path) -> dict[Path, bytes]:
 def _imports_of(path: Path, content: bytes) -> set[Path]:
     """Return the files that the file `path` imports, from its own folder or from the kit.
 
-    `content` is the content of the file.
+    `content` is the content of the file. Libraries are left out: no file of theirs lies in these
+    folders.
     """
     files: set[Path] = set()
     for statement in _import_statements(content):
@@ -45,12 +46,13 @@ def _imports_of(path: Path, content: bytes) -> set[Path]:
             names = [f"{dotted_module}{alias.name}" for alias in statement.names]
             if module:
                 names.append(module)
-            # In a relative import, `level` is the number of dots: one for the package of the file,
-            # one more for each package around that package.
+            # A relative import begins with dots, whose number is `level`. One dot is the folder of
+            # the file, `path.parents[0]`; two dots are the folder around it, and so on.
             if statement.level > 0:
                 folders = [path.parents[statement.level - 1]]
             else:
                 folders = [path.parent, layout.ROOT]
+        # For the name a.b: the files a/__init__.py and a/b.py (or a/b/__init__.py) in the folder.
         for folder in folders:
             for name in names:
                 files.update(_modules(folder, name))

@@ -68,12 +68,13 @@ def run(
     split
         Called with the answers and the seed; returns a table for each file to write, by file name.
     needs_options
-        Whether a file whose options cannot be used is refused. If not, they are left out.
+        Whether `InputError` is raised if the options in the file are faulty. Otherwise faulty
+        options are left out of the answers.
 
     Raises
     ------
     InputError
-        If a part is empty, or would overwrite the file that is split.
+        If the file or a part of it is empty or faulty, or a part would overwrite the file.
     """
     train = options.input_dir / options.train_data
     answers = read_answers(train, ids=True) if needs_options else read_right_or_wrong(train)

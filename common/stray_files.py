@@ -30,7 +30,7 @@ def is_stray(name: str) -> bool:
 
 
 def is_stray_path(path: str) -> bool:
-    """Return whether a file, or a folder in which it lies, is stray.
+    """Return whether a file, or a folder in which it lies, was left by the system or an editor.
 
     `path` has slashes, as in a zip, and begins below the folder that is listed.
     """

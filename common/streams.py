@@ -27,11 +27,12 @@ def _open_closed_streams() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # Open the null device with this number: `os.open` takes the lowest free number. If it
-            # stayed free, the next opened file would get it, and all that a library or a child
-            # process prints would go into that file.
+            # The descriptor is closed. Open the null device: `os.open` gives it this descriptor,
+            # the lowest free one. Otherwise the next file that is opened would get the descriptor,
+            # and all that a library or a child process prints would go into that file.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-    # Python has set the streams to None. They stay open until the process ends.
+    # For a closed descriptor, Python has set `sys.stdout` or `sys.stderr` to None. Nobody closes
+    # the streams that replace it, since the process may print until it ends.
     if sys.stdout is None:
         sys.stdout = _nowhere()
     if sys.stderr is None:

@@ -43,7 +43,7 @@ def read_template(path: Path) -> pd.DataFrame:
     ------
     InputError
         If the file is missing, lacks UserId or QuestionId, names a pair twice, holds an invalid
-        AnswerId, or was built from other data than are there now.
+        AnswerId, or the data files from which the template was built have changed since.
     """
     provenance.require_current([path])
     source = reading.file_source(path)
@@ -90,10 +90,11 @@ def write_predictions(
     path
         The path of the CSV. The zip is written beside the CSV.
     name
-        Name of the model on the scoreboard, for a notebook. In a script, the file's name is used.
+        Name of the model for the scoreboard, which a notebook should give. By default it is the
+        name of the script.
     made_from
-        The files that the model has learned from, for a notebook. In a script, these are all files
-        that the script has read.
+        The files that the model has learned from, which a notebook should give. By default these
+        are all files that the script has read. The record beside the submission names them.
 
     Raises
     ------
@@ -145,8 +146,12 @@ def write_ranking(
         A number for each question; higher is better, NaN ranks last.
     path
         The path of the CSV. The zip is written beside the CSV.
-    name, made_from
-        As in `write_predictions`.
+    name
+        Name of the model for the scoreboard, which a notebook should give. By default it is the
+        name of the script.
+    made_from
+        The files that the ranking was made from, which a notebook should give. By default these are
+        all files that the script has read.
 
     Raises
     ------
@@ -179,7 +184,7 @@ def _write(
     name: str,
     made_from: Sequence[Path] | None,
 ) -> None:
-    """Fill a column of a table with predictions, and write the submission's three files."""
+    """Fill a column of a table with predictions, and write the submission's CSV, zip and record."""
     # Accept a list or a tensor as well.
     value = np.asarray(value)
     if value.shape != (len(table),):
@@ -192,7 +197,8 @@ def _write(
             f"{path}: predictions are of type {value.dtype}, the first is {quote(str(value[0]))}, "
             f"expected {column.expected}"
         )
-    # The message names the row and the value that the file would have; row 1 is the header.
+    # The message is like "row 7 would be 5, expected 0 or 1". Row 1 of the file is the header, so
+    # the first prediction is in row 2.
     reading.require_valid(path, column, value, first_row=2, verb="would be")
     table[column.name] = value.astype(column.dtype)
     csv_path, zip_path, record_path = files_of(path)
@@ -226,10 +232,12 @@ def submission_source(
 def read_predictions(path: Path, task: int, template: Path, report: Report = stop) -> pd.DataFrame:
     """Read a submission of task 1 or 2, which must hold all pairs of the template and no others.
 
-    Returns the table of `read_pair_values`.
+    `report` is called with each fault; by default, the first fault raises `InputError`. If `report`
+    does not raise, the rows with faults are returned too. Returns the table of `read_pair_values`.
     """
     source = submission_source(path, task, template, report)
     wanted = read_template(template)
+    # The column to predict. In task 2, its highest value is the template's number of options.
     column = answer_options.column_for(wanted, TASKS[task].column)
     predictions = read_pair_values(source, column, report)
     _, is_extra = find_pairs(source.name, predictions, wanted, template, report)
@@ -246,7 +254,7 @@ def read_pair_values(source: reading.Source, column: Column, report: Report = st
     """
     pairs = reading.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
     ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
-    # With `stop`, the first unreadable id has raised an error, so none is left.
+    # The default `stop` has raised an error for the first unreadable id: there is none to look for.
     if report is not stop:
         is_unreadable = (pairs[ids] == schema.UNKNOWN).any(axis=1)
         pairs.loc[is_unreadable, ids] = schema.UNKNOWN

@@ -9,12 +9,12 @@ from pathlib import Path
 from common import layout, schema
 from common.schema import Column
 
-# Stands for the local split where a phase is expected. The phases of the official test data are
+# Name of the local split in variables that hold a phase. The phases of the official test data are
 # `layout.PHASES`.
 LOCAL = "local"
-# Stands for a cross-validation, where a phase is expected.
+# The same for a cross-validation.
 CROSS_VALIDATION = "cross-validation"
-# Stands for a test on answers of one's own, where a phase is expected.
+# The same for a test on true answers of the user.
 OWN = "own"
 
 
@@ -58,8 +58,8 @@ class Task:
     # ---- What is predicted ----
     # The column that a submission fills in; in task 4 the column that predictions are compared to.
     column: Column
-    # Names of the values of `column`, in increasing order. None for ranks, and none for options,
-    # whose number depends on the data; see `name_values`.
+    # Names of the values of `column`, in increasing order. Empty for ranks, which need no names,
+    # and for options, whose number depends on the data; see `name_values`.
     value_names: tuple[str, ...] = ()
     # Whether training answers need CorrectAnswer and AnswerValue.
     needs_options: bool = False

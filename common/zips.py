@@ -58,6 +58,7 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         # For an encrypted member, `zipfile` raises RuntimeError.
         raise InputError(f"{path}: cannot be unpacked ({error})") from None
     except InputError:
+        # This is also a ValueError, which would count as damage below.
         raise
     except OSError as error:
         # `zipfile` seeks to a position that a damaged zip states. If that is negative, the system
@@ -80,11 +81,11 @@ def _tidy(archive: zipfile.ZipFile, path: Path) -> None:
         # A zip may hold the folder "./", whose name is empty now.
         if member.filename and not is_stray_path(member.filename):
             members.append(member)
-    # If several members have the same name, this is the last one.
+    # A zip may hold the very same name twice: then the last member counts.
     by_name = {member.filename: member for member in members}
     for member in members:
-        # If a zip holds the same name twice, the last member counts. Names that have become equal
-        # only here are refused.
+        # Two names that the loop above has made equal, such as a\b and a/b, are refused.
+        # `orig_filename` is the name before the change.
         other = by_name[member.filename]
         if other.orig_filename != member.orig_filename:
             raise InputError(
@@ -107,9 +108,9 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
         raise InputError(too_large)
     if member.flag_bits & 1:  # Flag of encryption, APPNOTE 4.4.4.
         raise InputError(f"{name}: is encrypted, expected a zip without a password")
-    # Python's reader stops at the size that the zip states, and does not notice if the member is
-    # larger. Give the reader a copy of the member that states no checksum, and a size that it never
-    # reaches: at most `max_size + 1` bytes are read. Size and checksum are checked below.
+    # The zip may state a wrong size. Python's reader would stop at the stated size, and a larger
+    # member would not be noticed. So change the stated size, in a copy, to more than is read below.
+    # The reader must not compare the checksum then; this function checks size and checksum itself.
     with_large_size: Any = copy(member)
     with_large_size.file_size = max_size + 2
     with_large_size.CRC = None
@@ -156,6 +157,7 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
             try:
                 archive.extract(member, folder)
             except OSError as error:
+                # `_ODD_NAMES` holds the error numbers of names that the file system refuses.
                 if error.errno not in _ODD_NAMES:
                     raise
                 raise InputError(

@@ -37,9 +37,10 @@ _FAULTS_OF_MINUS_1 = re.compile(r"raised IndexError|raised .*\b(out of (bounds|r
 
 @dataclass(frozen=True)
 class Played:
-    """The games of an entry with all masks, and how its processes ran."""
+    """The games that an entry has played, and how its processes ran."""
 
-    # The games by mask, in the order in which they were played.
+    # A game examines all students: the entry asks questions, then predicts the answers that a mask
+    # hides. There is one game for each mask, by the mask's name, in the order of playing.
     games: dict[str, Game]
     # The output of all processes (stdout and stderr), joined; only the end of each is kept.
     output: str

@@ -42,7 +42,7 @@ def add_data_flags(parser: argparse.ArgumentParser) -> None:
         "--ref_data",
         metavar="FILE",
         help=f"students and masks, in --input_dir or in the current folder (default "
-        f"{TASK_4.local_answers}); a file of another name is a test of your own",
+        f"{TASK_4.local_answers}); a file of another name counts as a test of your own",
     )
 
 

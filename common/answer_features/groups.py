@@ -6,7 +6,7 @@ the confidence that students stated are allowed. To add a group, write a functio
 this file.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from common.answer_features.asked import Asked, Columns
@@ -189,25 +189,31 @@ def rates(asked: Asked) -> Columns:
 def distractors(asked: Asked) -> Columns:
     """How often the question's options are chosen, and which wrong option the student prefers.
 
-    The columns share_0, share_1 and so on are the shares of the known answers that chose the right
-    option, the most popular wrong option and so on. The column distractor is the logit of a
-    probability: that the student, if wrong, chooses the most popular wrong option. An item response
-    model of the known wrong answers estimates this probability, without answers to questions that
-    have only one wrong option. Without wrong answers, the column is 0.
+    The columns are
+
+    - share_0, share_1 and so on: the share of the known answers to the question that chose the
+      right option, the most popular wrong option, and so on;
+    - distractor: the logit of the probability that the student, if wrong, chooses the question's
+      most popular wrong option.
+
+    The probability comes from an item response model that is fitted to the known wrong answers.
+    Questions with only one wrong option leave no choice, so their answers are not used. If there is
+    no answer to fit the model to, the column distractor is 0.
     """
     known = asked.known
     columns = _columns_by_rank("share", known.option_share[asked.question], asked)
     # The rank of the option chosen in each known answer: 0 for the right option, 1 for the most
     # popular wrong one, and so on.
     rank = known.outcome_of_option[known.question, known.option - 1]
-    has_choice = known.n_options_of_question[known.question] > 2
-    wrong = np.flatnonzero((rank > 0) & has_choice)
+    has_several_wrong_options = known.n_options_of_question[known.question] > 2
+    wrong = np.flatnonzero((rank > 0) & has_several_wrong_options)
     columns["distractor"] = np.zeros(len(asked))
     if len(wrong):
-        # Fit the model to whether a wrong answer chooses the most popular wrong option.
-        is_most_popular = rank[wrong] == 1
+        chose_most_popular = rank[wrong] == 1
+        # The model predicts `chose_most_popular` in the same way as it usually predicts whether an
+        # answer is right.
         fitted = ItemResponse(n_dimensions=1, guessing=0.0, n_steps=_STEPS_OF_DISTRACTORS)
-        fitted.fit(known.student[wrong], known.question[wrong], is_most_popular)
+        fitted.fit(known.student[wrong], known.question[wrong], chose_most_popular)
         probability = fitted.predict_proba(asked.student, asked.question)[:, 1]
         columns["distractor"] = _logit(probability)
     return columns
@@ -246,17 +252,18 @@ def context(asked: Asked) -> Columns:
 def habits(asked: Asked) -> Columns:
     """How much more often than usual the student chooses each position.
 
-    Students who do not know an answer often click at one position. The columns are
+    Students who do not know an answer often click at one position, the first option for instance.
+    In the question asked, option 0 is the right one here, option 1 the most popular wrong one, and
+    so on. The columns are
 
-    - place_0, place_1 and so on: the position, in the question asked, of the right option, of the
-      most popular wrong option, and so on;
-    - habit_0, habit_1 and so on: the student's habit at each of these positions, from all answers
-      of the student;
-    - habit_2_0, habit_2_1 and so on, the same with the powers 6 and 15: the habit from the answers
-      to similar questions, weighted by a power of their similarity;
-    - near_option_0 to near_option_3: the position that the student chose in the four nearest
-      answers. The column holds the rank of the option that the question asked has at this position:
-      0 for the right option, 1 for the most popular wrong one, and so on.
+    - place_0, place_1 and so on: the position of option 0, of option 1, and so on;
+    - habit_0, habit_1 and so on: how much more often than usual the student chooses that position,
+      in all known answers of the student;
+    - habit_2_0, habit_2_1 and so on: the same, in the student's answers to similar questions, each
+      weighted by the power 2 of its similarity. The columns habit_6_0 and habit_15_0 belong to the
+      powers 6 and 15;
+    - near_option_0 to near_option_3: in each of the four nearest answers, the student chose a
+      position. The column tells which option the question asked has at this position.
     """
     columns = _numbered("place", _option_by_rank(asked))
     columns |= _columns_by_rank("habit", _habits_in(("student",), asked), asked)
@@ -307,13 +314,42 @@ def quiz(asked: Asked) -> Columns:
 def order(asked: Asked) -> Columns:
     """The student's two known answers before, and the two after, in the same quiz.
 
-    Each of these four neighbours has two columns. The first, such as before_1, is the residual of
-    the neighbour (`Known.residual`), which is high if a right answer was not expected. The second,
-    such as before_1_option, is a rank. If the student chose the third option in the neighbour, it
-    is the rank of the third option of the question asked: 0 for the right option, 1 for the most
-    popular wrong one, and so on. Known answers of the same minute count as later.
+    The columns are, for each of these four neighbours,
+
+    - before_2, before_1, after_1 and after_2: the residual of the neighbour, which is right (1) or
+      wrong (0) minus the expected rate (`Known.residual`);
+    - before_2_option and so on: which option of the question asked is at the position that the
+      student chose in the neighbour. It is given as a rank: 0 for the right option, 1 for the most
+      popular wrong one, and so on.
+
+    They are NaN for a row without this neighbour.
     """
     known = asked.known
+    question = asked.question
+    columns: Columns = {}
+    for name, has_neighbour, neighbour in _neighbours_in_quiz(asked):
+        columns[name] = _nan_elsewhere(has_neighbour, known.residual[neighbour])
+        if known.has_options:
+            position_chosen = known.option[neighbour] - 1
+            rank = known.outcome_of_option[question[has_neighbour], position_chosen]
+            columns[f"{name}_option"] = _nan_elsewhere(has_neighbour, rank)
+    return columns
+
+
+def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray]]:
+    """Find the student's known answers shortly before and after each row, in the same quiz.
+
+    Known answers of the same minute as the row count as later.
+
+    Yields
+    ------
+    name : str
+        before_2 for the second answer before the row, then before_1, after_1 and after_2.
+    has_neighbour : array of bool, shape (rows,)
+        Whether a row has this neighbour.
+    neighbour : array of int32
+        The position in `asked.known` of the neighbour, for each row that has it.
+    """
     asked_moment, known_moment, by_time = _sort_known_by_moment(asked)
     n_earlier = _count_less(known_moment, asked_moment)
     # Pad both ends with the moment -1, which belongs to no quiz: every row then has two neighbours
@@ -323,9 +359,7 @@ def order(asked: Asked) -> Columns:
     # The position, in the padded arrays, of the first answer that is not earlier than the row.
     first_later = n_earlier + _N_BEFORE_AND_AFTER
 
-    question = asked.question
     student_and_quiz = _combined_number_of(asked_moment)
-    columns: Columns = {}
     # Steps -2 and -1 lead to the second and the first answer before, steps 0 and 1 to the first and
     # the second answer after.
     for step in range(-_N_BEFORE_AND_AFTER, _N_BEFORE_AND_AFTER):
@@ -333,22 +367,22 @@ def order(asked: Asked) -> Columns:
         position = first_later + step
         is_same_quiz = _combined_number_of(known_moment[position]) == student_and_quiz
         has_neighbour = (asked_moment >= 0) & is_same_quiz
-        neighbour = by_time[position[has_neighbour]]
-        columns[name] = _nan_elsewhere(has_neighbour, known.residual[neighbour])
-        if known.has_options:
-            position_chosen = known.option[neighbour] - 1
-            rank = known.outcome_of_option[question[has_neighbour], position_chosen]
-            columns[f"{name}_option"] = _nan_elsewhere(has_neighbour, rank)
-    return columns
+        yield name, has_neighbour, by_time[position[has_neighbour]]
 
 
 def _sort_known_by_moment(asked: Asked) -> tuple[IntArray, IntArray, IntArray]:
     """Sort the known answers by student and quiz, then by minute; drop answers of unknown time.
 
-    A moment is an integer that sorts in this way, see `Pairs.moments`. Returns the moments of the
-    rows asked, the sorted moments of the known answers, and the positions in `asked.known` of the
-    known answers in this order (int32).
+    Returns
+    -------
+    asked_moment : array of int64, shape (rows,)
+        The moment of each row asked: an integer that sorts in this way, see `Pairs.moments`.
+    known_moment : array of int64, shape (known answers of known time,)
+        The moments of the known answers, sorted.
+    by_time : array of int32, the same shape
+        The position in `asked.known` of each of these answers.
     """
+    # A moment for each pair. `asked.rows` and `asked.known.rows` hold positions among the pairs.
     moment = asked.pairs.moments("student", "quiz")
     asked_moment = moment[asked.rows]
     known_moment = moment[asked.known.rows]
@@ -371,9 +405,10 @@ def _nan_elsewhere(is_given: BoolArray, values: Array) -> FloatArray:
 def classes(asked: Asked) -> Columns:
     """Mean residuals of the class (`group`) and of the scheme of work.
 
-    The residuals of a class are averaged over all its answers, its answers to the question, and its
-    answers in the quiz. The residuals of a scheme of work are averaged over all its answers, and
-    its answers to the question.
+    A residual is right (1) or wrong (0) minus the expected rate. The residuals of a class are
+    averaged over all its answers, its answers to the question, and its answers in the quiz. The
+    residuals of a scheme of work are averaged over all its answers, and its answers to the
+    question.
     """
     return rates_of(
         asked,
@@ -441,6 +476,8 @@ def confidence(asked: Asked) -> Columns:
     - confidence_count: the number of confidences that the student stated.
     """
     assert asked.pairs.circumstances is not None
+    # A value for each of `asked.pairs`. `asked.rows` are the positions among them of the rows whose
+    # features are computed.
     stated = asked.pairs.circumstances["Confidence"].to_numpy()
     student = asked.pairs.numbers["student"]
     is_stated = ~np.isnan(stated)
@@ -461,11 +498,11 @@ def confidence(asked: Asked) -> Columns:
 
 
 def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
-    """Return the mean residual of the known answers that agree with each row in a key, as columns.
+    """Return the mean residual of known answers that share a key with each row, as columns.
 
     A residual is 1 for a right answer or 0 for a wrong one, minus the rate that is expected of the
     student on the question (`Known.residual`). A key is one or two names of `Pairs.numbers`. For
-    instance, ("student", "quiz") stands for the answers of the same student in the same quiz. Its
+    the key ("student", "quiz"), the known answers of the row's student in the row's quiz count. Its
     columns are student_quiz_rate, the mean residual, and student_quiz_count, the number of answers.
     """
     columns: Columns = {}
@@ -489,6 +526,7 @@ def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
     for position in range(known.n_options):
         is_chosen = known.option == position + 1
         excess = is_chosen - known.option_share[known.question, position]
+        # The mean excess of the known answers that share the key; their number is not used.
         habit, _ = _mean_in(key, asked, excess)
         habit_by_position.append(habit)
     return np.column_stack(habit_by_position)
@@ -497,11 +535,27 @@ def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
 def _mean_in(
     key: tuple[str, ...], asked: Asked, value: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the mean value, and the number, of the known answers that agree with a row in a key.
+    """Average a value over the known answers that share a key with each row asked.
 
-    For the key ("student", "quiz"), these are the known answers of the same student in the same
-    quiz. `value` has shape (known answers,). Means are shrunk towards 0. Mean and count have shape
-    (rows,), and are NaN for a row whose key is unknown.
+    For the key ("student", "quiz"), a row gets the mean over the known answers of the row's student
+    in the row's quiz.
+
+    Parameters
+    ----------
+    key
+        One or two names of `Pairs.numbers`.
+    asked
+        The rows asked, and the known answers.
+    value
+        The value of each known answer, shape (known answers,).
+
+    Returns
+    -------
+    mean : array of float32, shape (rows,)
+        The means, shrunk towards 0 (`shrunk_mean`). NaN for a row whose key is unknown, for
+        instance without a quiz.
+    count : array of float32, shape (rows,)
+        The number of known answers in each mean. NaN for a row whose key is unknown.
     """
     # Pairs that share the key have the same number.
     number = asked.pairs.combined_number(*key)
@@ -564,9 +618,10 @@ def _moments_asked_and_sorted(asked: Asked, *names: str) -> tuple[IntArray, IntA
 
 
 def _combined_number_of(moment: IntArray) -> IntArray:
-    """Return the number n in each moment = n · `MINUTES_PER_NUMBER` + minute; -1 for -1.
+    """Return the number in each moment that stands, for instance, for a student and a quiz.
 
-    The number stands, for instance, for a student and a quiz (see `Pairs.combined_number`).
+    A moment is n · `MINUTES_PER_NUMBER` + minute, where n is this number (`Pairs.combined_number`).
+    The unknown moment -1 has the number -1.
     """
     return moment // MINUTES_PER_NUMBER
 

@@ -74,7 +74,11 @@ class Known:
         held_out: BoolArray | None = None,
         first: "Known | None" = None,
     ) -> None:
-        """Select the known answers and compute all attributes except the models."""
+        """Select the known answers and compute all attributes except the models.
+
+        The models are fitted later, by `fit_model` and `fit_options`. `first` holds models that
+        have been fitted to fewer answers; the later fits use them.
+        """
         if held_out is None:
             rows = np.arange(len(answers))
             known_answers = answers
@@ -96,8 +100,10 @@ class Known:
         self.outcome_of_option: IntArray = np.empty(0, np.int8)
         self.option_share: FloatArray = np.empty((pairs.n_questions, 0), np.float32)
         self.n_options = answer_options.count_options(answers)
+        # The first rows of `pairs` are the training answers. Rows to be predicted follow.
+        question_of_answer = pairs.numbers["question"][: len(answers)]
         self.n_options_of_question = answer_options.number_by_question(
-            answers, pairs.numbers["question"][: len(answers)], pairs.n_questions
+            answers, question_of_answer, pairs.n_questions
         )
         if "AnswerValue" in known_answers:
             self.option = known_answers["AnswerValue"].to_numpy()
@@ -133,12 +139,13 @@ class Known:
         rank = order_options(
             self.question, self.option, self.correct_option, n_questions, self.n_options
         )
-        # The right option of a question without known answers is unknown: rank its options by their
-        # shares among all known answers. Options that the question does not have rank last. The
-        # argsort of an argsort is each element's rank.
-        is_unknown = n_answers[:, 0] == 0
-        key = np.where(is_absent[is_unknown], np.inf, -overall_share)
-        rank[is_unknown] = np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1)
+        # The right option of a question without known answers is unknown. Rank its options by their
+        # shares among the known answers to all questions, and options that it does not have last.
+        is_unanswered = n_answers[:, 0] == 0
+        sort_key = np.where(is_absent[is_unanswered], np.inf, -overall_share)
+        option_of_rank = np.argsort(sort_key, axis=1, kind="stable")
+        # The argsort of a permutation is its inverse: the rank of each option.
+        rank[is_unanswered] = np.argsort(option_of_rank, axis=1)
         self.outcome_of_option = rank
 
     @property
@@ -152,6 +159,9 @@ class Known:
         A student may do better or worse in one context than in another. A context is a quiz, for
         instance; `pairs` holds the contexts of each answer. The first call fits the model, later
         calls return the same model.
+
+        If there is a `first` (see the class), the fit starts from the model of `first`, which was
+        fitted to fewer answers, and takes only a few steps.
         """
         if self.model is None:
             start = None if self._first is None else self._first.model
@@ -170,9 +180,12 @@ class Known:
     def fit_options(self, pairs: Pairs) -> ItemResponseOptions:
         """Return an item response model of the options chosen, fitted to the known answers.
 
-        The first call fits the model, later calls return the same model.
+        The first call fits the model, later calls return the same model. If there is a `first` (see
+        the class), its model of the options was fitted to fewer answers. The new fit takes the
+        number of dimensions and the like from it, but does not start from its parameters.
         """
         if self.options_model is None:
+            like = None if self._first is None else self._first.options_model
             self.options_model = ItemResponseOptions(n_dimensions=None, guessing=None).fit(
                 self.student,
                 self.question,
@@ -180,7 +193,7 @@ class Known:
                 self.correct_option,
                 n_options=self.n_options_of_question[self.question],
                 context=pairs.context[self.rows],
-                like=None if self._first is None else self._first.options_model,
+                like=like,
             )
         return self.options_model
 

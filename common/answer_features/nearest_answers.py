@@ -1,7 +1,7 @@
 """Summarise a student's known answers to the questions that are most similar to a question."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from common.answer_features.known import Known
@@ -12,14 +12,15 @@ from common.threads import N_THREADS, in_threads
 
 import numpy as np
 
-# A student's nearest answers are those to the questions that are most similar to the question
-# asked, at most this many.
+# For a question asked, the student's known answers to the most similar questions are the nearest
+# answers. At most this many are used.
 _N_NEAREST = 32
 # Number of nearest answers whose chosen options become features, one for each answer.
 _N_OPTIONS_SHOWN = 4
-# A mean over the nearest answers weights each answer by a power of its similarity. An imagined
-# answer with the value 0 and a prior weight shrinks the mean towards 0. The keys are the powers,
-# the values the prior weights. All were chosen on training answers (tests/benchmarks/README.md).
+# A mean over the nearest answers gives each answer the weight similarity**power. The keys of this
+# dict are the powers. Each mean is shrunk towards 0: it is the weighted sum divided by the sum of
+# the weights plus a prior weight, which is the value in this dict. Powers and prior weights were
+# chosen on training answers (tests/benchmarks/README.md).
 PRIOR_WEIGHT_BY_POWER = {2: 2.0, 6: 1.0, 15: 0.5}
 # Each thread looks answers up in a table with a row for each student and a column for each
 # question. A table has at most this many elements.
@@ -69,17 +70,22 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
         outcome=np.full((n_rows, n_shown), np.nan, np.float32),
     )
 
-    def summarise(block: IntArray, nearest: IntArray, similarity: FloatArray) -> None:
-        """Fill a block of rows of `summary`.
+    def summarise_block(block: IntArray, nearest: IntArray, similarity: FloatArray) -> None:
+        """Fill some rows of `summary`.
 
-        Row by row, `nearest` holds the positions in `known` of the student's answers to the most
-        similar questions, the most similar first, and `similarity` their similarities. A row with
-        fewer answers is filled up with the position -1 and the similarity 0. Both arrays have the
-        shape (rows of the block, nearest).
+        Parameters
+        ----------
+        block
+            The rows of `summary` to fill, shape (rows of the block,).
+        nearest
+            The position in `known` of each nearest answer, the most similar first, shape (rows of
+            the block, nearest). -1 where a row has no more answers.
+        similarity
+            The similarity of each nearest answer, of the same shape. 0 where there is no answer.
         """
-        # Where there is no answer, known.residual[-1] is a wrong value: replace it by 0.
-        residual = np.where(nearest >= 0, known.residual[nearest], 0)
         weight_by_power = {power: similarity**power for power in powers}
+        # Without an answer, known.residual[-1] would be the residual of another one: use 0.
+        residual = np.where(nearest >= 0, known.residual[nearest], 0)
         for power, weight in weight_by_power.items():
             summary.weight[power][block] = weight.sum(axis=1)
             weighted_sum = (weight * residual).sum(axis=1)
@@ -89,16 +95,8 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
             # 1 for the most popular wrong one, and so on.
             rank_of_position = known.outcome_of_option[question[block]]
             summary.outcome[block] = _ranks_chosen(known, nearest, rank_of_position)
-            excess = _excess_over_share(known, nearest)
-            # The argsort of a permutation is its inverse.
-            position_of_rank = np.argsort(rank_of_position, axis=1)
-            for power, weight in weight_by_power.items():
-                # Sum of weight · excess over the nearest answers, shape (rows of block, options).
-                weighted_excess = (weight[:, None] @ excess)[:, 0]
-                habit = weighted_excess / _shrunk_total(weight, power)[:, None]
-                # Sort the columns, which are positions, by the ranks of their options.
-                habit_by_rank = np.take_along_axis(habit, position_of_rank, axis=1)
-                summary.habit[power][block] = habit_by_rank
+            for power, habit in _habits(known, nearest, weight_by_power, rank_of_position).items():
+                summary.habit[power][block] = habit
 
     visit_nearest(
         (known.student, known.question),
@@ -107,17 +105,63 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
         pairs.neighbours,
         pairs.similarity,
         _N_NEAREST,
-        summarise,
+        summarise_block,
     )
     return summary
 
 
-def _ranks_chosen(known: Known, nearest: IntArray, rank_of_position: IntArray) -> FloatArray:
-    """Return the rank, in the question asked, of the position chosen in each nearest answer.
+def _habits(
+    known: Known,
+    nearest: IntArray,
+    weight_by_power: Mapping[int, FloatArray],
+    rank_of_position: IntArray,
+) -> dict[int, FloatArray]:
+    """Return how much more often than usual the student chose each position, by power.
 
-    `nearest` holds positions in `known`, of which only the first `_N_OPTIONS_SHOWN` of each row
-    count. `rank_of_position` has the rank of each option of the question asked, shape (rows,
-    options). The result has shape (rows, `_N_OPTIONS_SHOWN`), and is NaN where there is no answer.
+    This is a weighted mean over the nearest answers, shrunk towards 0. `nearest` holds their
+    positions in `known`, shape (rows, nearest). `weight_by_power` has their weights, of the same
+    shape. `rank_of_position` has the rank of each option of the question asked, shape (rows,
+    options). The results have this shape too: first the position of the right option of the
+    question asked, then that of its most popular wrong option, and so on.
+    """
+    # 1 for the position chosen and 0 for the others, minus the share of all students who chose the
+    # position in the same question; shape (rows, nearest, options).
+    excess = _excess_over_share(known, nearest)
+    # The position of the right option, of the most popular wrong one, and so on. The argsort of a
+    # permutation is its inverse.
+    position_of_rank = np.argsort(rank_of_position, axis=1)
+    habit_by_power = {}
+    for power, weight in weight_by_power.items():
+        # For each row and position, the sum of weight · excess over the nearest answers.
+        weighted_excess = (weight[:, None] @ excess)[:, 0]
+        habit = weighted_excess / _shrunk_total(weight, power)[:, None]
+        # Put the position of the right option first, then that of the most popular wrong one.
+        habit_by_power[power] = np.take_along_axis(habit, position_of_rank, axis=1)
+    return habit_by_power
+
+
+def _ranks_chosen(known: Known, nearest: IntArray, rank_of_position: IntArray) -> FloatArray:
+    """Return which option the question asked has where the student clicked in each nearest answer.
+
+    If the student chose the third option in a nearest answer, the result tells the third option of
+    the question asked, as a rank: 0 for the right option, 1 for the most popular wrong one, and so
+    on.
+
+    Parameters
+    ----------
+    known
+        The known answers.
+    nearest
+        Indices of the nearest answers in `known`, -1 where there is none, shape (rows, nearest).
+        Only the first `_N_OPTIONS_SHOWN` of each row are used.
+    rank_of_position
+        The rank of the first option of the question asked, of the second, and so on; shape (rows,
+        options).
+
+    Returns
+    -------
+    array of float32, shape (rows, `_N_OPTIONS_SHOWN`)
+        NaN where there is no answer.
     """
     shown = nearest[:, :_N_OPTIONS_SHOWN]
     position_chosen = known.option[shown] - 1
@@ -128,10 +172,11 @@ def _ranks_chosen(known: Known, nearest: IntArray, rank_of_position: IntArray) -
 
 
 def _shrunk_total(weight: FloatArray, power: int) -> FloatArray:
-    """Return the sum of each row of weights, and of the prior weight that belongs to the power.
+    """Return the number by which the weighted sum of each row is divided to get a shrunk mean.
 
-    A sum of weighted values is divided by this total. So the mean is shrunk towards 0, as if one
-    more answer with the value 0 had the prior weight.
+    This is the sum of the row's weights plus a prior weight. So the mean is shrunk towards 0, as if
+    one more answer with the value 0 had the prior weight. The weights are similarities to a
+    `power`, for which `PRIOR_WEIGHT_BY_POWER` gives the prior weight.
     """
     total: FloatArray = weight.sum(axis=1) + PRIOR_WEIGHT_BY_POWER[power]
     return total
@@ -186,9 +231,12 @@ def visit_nearest(
     known_student, known_question = known_pairs
     asked_student, asked_question = asked_pairs
     n_questions, n_neighbours = neighbours.shape
-    known_order, first_known, _ = sort_answers(known_student, [], n_students)
-    asked_order = np.argsort(asked_student, kind="stable")
-    ordered_student = asked_student[asked_order]
+    # The positions of the known answers, sorted by student. Those of student s begin at element
+    # `start_of_student[s]`.
+    known_by_student, start_of_student, _ = sort_answers(known_student, [], n_students)
+    # The positions of the asked pairs, sorted by student, and the student of each.
+    asked_by_student = np.argsort(asked_student, kind="stable")
+    sorted_asked_student = asked_student[asked_by_student]
     # Each thread looks answers up in a table of some students × all questions, for a block of rows
     # at a time. A block needs several arrays of rows × neighbours. To bound the memory, each of
     # these arrays has at most an eighth of the table's elements.
@@ -196,29 +244,31 @@ def visit_nearest(
     n_block_rows = max(1, _MAX_CELLS // (8 * max(n_neighbours, 1)))
 
     def visit_students(first_students: IntArray) -> None:
-        """Visit the asked pairs of some students, one table of students after the other.
+        """Call `visit` for the asked pairs of some students.
 
-        A table holds the known answers of `n_table_students` students: those that follow one of
-        the `first_students`. For an asked pair, the function looks up which neighbours of the
-        pair's question the student has answered.
+        The students are taken in groups of `n_table_students`; `first_students` holds the first
+        student of each group. A table of the group's known answers shows which neighbours of an
+        asked question the student has answered.
         """
-        # Position in `known_pairs` of each student's answer to each question; -1 without an answer.
+        # A row for each student of the group, a column for each question: the position in
+        # `known_pairs` of the student's answer, or -1 without an answer.
         answer_table = np.full((n_table_students, n_questions), -1, np.int32)
         for first in first_students.tolist():
+            # The group consists of the students `first` to `end` - 1.
             end = min(first + n_table_students, n_students)
-            # `known_order` sorts the known answers by student, `asked_order` the asked pairs.
-            answers = known_order[first_known[first] : first_known[end]]
+            answers = known_by_student[start_of_student[first] : start_of_student[end]]
             cells = known_student[answers] - first, known_question[answers]
             answer_table[cells] = answers
-            first_asked, end_asked = np.searchsorted(ordered_student, [first, end])
-            rows = asked_order[first_asked:end_asked]
-            for begin in range(0, len(rows), n_block_rows):
-                block = rows[begin : begin + n_block_rows]
+            first_asked, end_asked = np.searchsorted(sorted_asked_student, [first, end])
+            asked_of_group = asked_by_student[first_asked:end_asked]
+            for begin in range(0, len(asked_of_group), n_block_rows):
+                block = asked_of_group[begin : begin + n_block_rows]
                 question = asked_question[block]
                 table_row = asked_student[block] - first
+                # The student's answers to the neighbours of the question, the most similar first.
                 candidates = answer_table[table_row[:, None], neighbours[question]]
                 visit(block, *_take_nearest(candidates, similarity[question], n_nearest))
-            # Clear the table for the next students.
+            # Clear the table for the next group.
             answer_table[cells] = -1
 
     first_of_table = np.arange(0, n_students, n_table_students)

@@ -90,23 +90,24 @@ class Pairs:
         return pd.factorize(key)[0]
 
     def moments(self, *names: str) -> IntArray:
-        """Return an integer for each pair that sorts pairs by some of `numbers`, then by minute.
+        """Return a sort key for each pair, which sorts by keys of `numbers` and then by minute.
 
-        ``moments("student", "quiz")``, for instance, sorts pairs by student and quiz, and within a
-        student's quiz by minute. A moment is `combined_number(*names)` · `MINUTES_PER_NUMBER` +
-        minute, int64. Minutes count from the first date. The moment of a pair is -1 if the combined
-        number or the date is unknown.
+        Sorted by ``moments("student", "quiz")``, for instance, the pairs of a student in a quiz
+        follow each other, from the first minute to the last. Each moment is a whole number, int64:
+        `combined_number(*names)` · `MINUTES_PER_NUMBER` + minute. Minutes count from the first date
+        of all pairs. The moment of a pair is -1 if the combined number or the date is unknown.
         """
         assert self.circumstances is not None
         date = self.circumstances["DateAnswered"].to_numpy().astype("datetime64[m]", copy=False)
         number = self.combined_number(*names)
         is_known = ~np.isnat(date) & (number >= 0)
-        # Count from the first known date. `initial` only serves the case that no date is known.
-        moment = date.astype(np.int64)
-        moment -= moment.min(where=is_known, initial=np.iinfo(np.int64).max)
-        # Official dates span fewer minutes. Later dates count as the last minute.
-        np.clip(moment, 0, MINUTES_PER_NUMBER - 1, out=moment)
-        moment += number * np.int64(MINUTES_PER_NUMBER)
+        minute = date.astype(np.int64)
+        # If no date is known, the minimum of nothing is `initial`; every moment is then -1.
+        minute -= minute.min(where=is_known, initial=np.iinfo(np.int64).max)
+        # The minutes of the official dates are below this limit. Later dates count as the limit.
+        np.clip(minute, 0, MINUTES_PER_NUMBER - 1, out=minute)
+        moment = number * np.int64(MINUTES_PER_NUMBER)
+        moment += minute
         moment[~is_known] = -1
         return moment
 

@@ -24,8 +24,9 @@ _N_PARTS = 10
 # Smallest number of parts if there are more than `_MAX_HELD_OUT` answers.
 _MIN_PARTS_OF_MANY_ANSWERS = 5
 # With more parts than this, only one part is held out, less than 2 % of the training answers. The
-# features of this part come from a fit to the other training answers. The features of the template
-# come from the same fit, to save time: a fit to all training answers would hardly differ.
+# features of this part come from a model fitted to the other training answers. To save time, the
+# features of the pairs to be predicted come from the same model, although these pairs could use all
+# training answers: a model fitted to all of them would hardly differ.
 _MANY_PARTS = 50
 
 
@@ -94,8 +95,8 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
     first_known = _make_first_known(pairs, answers, groups, split)
     template = np.arange(len(answers), len(pairs))
     if split.n_parts > _MANY_PARTS:
-        # There is one held-out part. `first_known[0]` knows all other training answers: compute the
-        # features of this part and of the template from them, at once.
+        # Only one part is held out. Compute its features and those of the template in one go, from
+        # the same known answers: all training answers outside the part.
         known = first_known[0]
         held_out = np.flatnonzero(split.part < split.n_held_out)
         whole = table(pairs, known, np.append(held_out, template), groups)
@@ -105,7 +106,8 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
         return
 
     def describe_part(number: int) -> Part:
-        # No answer of the part is among the answers that `first` knows (see `_make_first_known`).
+        # Answers that are not in the part, with models that are fitted to them (see
+        # `_make_first_known`).
         first = first_known[number % len(first_known)]
         if split.n_held_out == 1:
             # `first` knows all other answers already, so no further fit is needed.
@@ -142,9 +144,10 @@ def _make_first_known(
     serves the parts with even numbers and knows none of their answers, model 1 serves the parts
     with odd numbers and knows none of their answers.
 
-    Returns the answers that each model knows, with the models of the groups `model` and `options`.
-    In the group `options`, the fits for the parts take only the settings of the first model:
-    continuing from this model lowered the accuracy by 0.0007.
+    Returns, for each first model, the `Known` with the answers that the model was fitted to. It
+    holds the fitted models of those of the groups `model` and `options` that are in `groups`. A fit
+    for the group `options` does not continue from the first model, which lowered the accuracy by
+    0.0007: it only takes settings from this model, such as the number of dimensions.
     """
     n_models = 2 if split.n_held_out > split.n_parts / 2 else 1
 
@@ -161,14 +164,14 @@ def _make_first_known(
 
 
 def table(pairs: Pairs, known: Known, rows: IntArray, groups: Sequence[str]) -> pd.DataFrame:
-    """Compute the features of some rows of the pairs. The outcomes of these rows are not `known`.
+    """Compute the features of some rows of the pairs, from the outcomes of other rows.
 
     Parameters
     ----------
     pairs
         From `read_pairs`.
     known
-        The outcomes that the features may use.
+        The answers whose outcomes the features may use. None of `rows` may be among them.
     rows
         The rows of `pairs`, shape (rows,).
     groups

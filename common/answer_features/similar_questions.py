@@ -57,11 +57,13 @@ def similar_questions(
         cosine /= np.sqrt(n_answers[block, None] * n_answers)
         # A question is not its own neighbour.
         cosine[np.arange(len(block)), block] = -1
+        # The questions with the k largest similarities, shape (block, k).
         nearest = _largest_columns(cosine, k)
         neighbours[block] = nearest
         similarity[block] = np.take_along_axis(cosine, nearest, 1)
 
     if k > 0:
+        # `list` waits until all threads have filled their blocks.
         list(in_threads(fill_block, range(0, n_questions, _BLOCK)))
     return neighbours, similarity
 
@@ -89,6 +91,7 @@ def _largest_columns(values: FloatArray, k: int) -> IntArray:
     row, column = np.nonzero(values >= kth_largest)
     # Sort by row, then from the largest value to the smallest, and take the first k of each row.
     order = np.lexsort((-values[row, column], row))
+    # `nonzero` returns the rows in increasing order, so a search finds where each row begins.
     first_of_row = np.searchsorted(row, np.arange(len(values)))
     first_k_of_row = first_of_row[:, None] + np.arange(k)
     largest: IntArray = column[order[first_k_of_row]]

@@ -38,10 +38,17 @@ class Breakdown:
 
 
 def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Breakdown]:
-    """Return the accuracies for each grouping in `OF_ANSWERS` that can be made.
+    """Return the accuracies for each grouping of answers whose data are known.
 
-    A grouping by subject takes `subjects`, as in `PairFacts.subjects`. Every other grouping takes a
-    column of `pairs`.
+    `OF_ANSWERS` lists the groupings: by the question's difficulty, for instance, or its subject.
+
+    Parameters
+    ----------
+    pairs
+        The scored answers. Groupings that are not by subject are columns, named by their keys.
+    subjects
+        A row for each subject of each question: QuestionId, SubjectId, Name and Level. None if the
+        subjects are not known.
     """
     breakdowns = []
     for grouping in OF_ANSWERS:
@@ -59,8 +66,9 @@ def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Break
 def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.DataFrame:
     """Return the accuracies by subjects of one level, the subjects with most answers first.
 
-    The last group, "other subjects", holds the answers to questions that have none of the subjects
-    shown. `subjects` has a row for each question and subject of the level.
+    An answer counts in the group of each subject that its question has. The last group, "other
+    subjects", holds the answers to questions that have none of the subjects shown. `subjects` has a
+    row for each question and subject of the level.
     """
     # For each row of `subjects`, the number of answers to the question.
     n_answers = subjects["QuestionId"].map(pairs["QuestionId"].value_counts())
@@ -77,6 +85,7 @@ def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.Data
     # A row for each answer and group.
     columns = pairs.columns.intersection(["QuestionId", "student_code", "right", "majority_right"])
     answers = pairs[columns].merge(question_groups, on="QuestionId")
+    # `answers` repeats answers. The shares of the groups are shares of the answers in `pairs`.
     table = accuracy_by(answers, "subject", n_all=len(pairs))
     names = grouped.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
     return table.set_axis(names[table.index])
@@ -189,6 +198,8 @@ class Losses:
 def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
     """Return the questions and the subjects with more wrong predictions than expected.
 
+    The share of wrong predictions among all answers gives the expected number. The column `about`
+    of a question names its most specific subjects, that of a subject the subject above it.
     `subjects` has a row for each question and subject; None if the subjects are not known.
     """
     is_wrong = ~pairs["right"]

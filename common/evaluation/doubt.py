@@ -21,7 +21,7 @@ class Doubt:
 
 
 def keep_first_of_each_mark(doubts: Iterable[Doubt]) -> list[Doubt]:
-    """Return the doubts without those whose mark an earlier doubt has."""
+    """Return the doubts; if several have the same mark, only the first of them."""
     by_mark: dict[str, Doubt] = {}
     for doubt in doubts:
         by_mark.setdefault(doubt.mark, doubt)

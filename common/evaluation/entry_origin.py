@@ -45,8 +45,8 @@ def judge_submission(
     references
         The files of true answers that it is scored on.
     template_names
-        Names of files without answers. If an entry has read only such files through the kit, nobody
-        knows which answers it has learned from.
+        Names of files that hold no answers. There is a doubt if the record names only such files:
+        the entry must have learned from answers that the record does not name.
     train
         The training answers that belong to the references, and hold none of the true answers. If an
         entry has learned from other files, their rows are compared with those of the references.
@@ -110,15 +110,15 @@ def require_no_shared_rows(
         Training answers that are known to hold no row of the reference. They are not compared, nor
         is a file that was split from them.
     """
-    expected = fingerprint(train) if train is not None and train.is_file() else None
+    of_train = fingerprint(train) if train is not None and train.is_file() else None
     scored_rows: Rows | None = None
-    for name, known in record.made_from.items():
+    for name, source_fingerprint in record.made_from.items():
         source = folder / name
         columns = key_columns(source)
         if columns is None or columns != key_columns(reference):
             continue
-        is_of_train = known == expected or was_split_from(source, expected)
-        if is_of_train:
+        is_train_or_part = source_fingerprint == of_train or was_split_from(source, of_train)
+        if is_train_or_part:
             continue
         if scored_rows is None:
             scored_rows = read_rows(reference, columns)
@@ -152,7 +152,8 @@ def key_columns(path: Path) -> tuple[Column, Column] | None:
 def read_rows(path: Path, columns: tuple[Column, Column]) -> Rows:
     """Read the two columns that identify a row, and encode each row as one number.
 
-    Faulty rows are left out. The result is empty for a file that is no CSV file.
+    Faulty rows are left out. The result is empty for a file that is no CSV file. The file is not
+    noted as one that this process has learned from (`reading.unnoticed_source`).
     """
     try:
         table = reading.read_valid_rows(reading.unnoticed_source(path), columns)
@@ -256,9 +257,10 @@ def code_changed_doubt(script: str) -> Doubt:
 
 
 def earlier_code_doubts(record: Provenance) -> list[Doubt]:
-    """Return a doubt if the code of an entry has changed since the entry was made.
+    """Return a doubt, in a list, if the code of an entry has changed since the entry was made.
 
-    The entry may be a blend of several submissions. The code of each of these counts too.
+    Without such a change, the list is empty. The entry may be a blend of several submissions. The
+    code of each of these counts too.
     """
     if record.code and has_code_changed(record.script, record.code):
         return [
@@ -268,6 +270,7 @@ def earlier_code_doubts(record: Provenance) -> list[Doubt]:
                 "the score of the earlier code, run it again to score the code as it is",
             )
         ]
+    # A script may have made several parts of a blend: `codes` has its fingerprint for each part.
     for script, codes in record.code_of_parts.items():
         if any(has_code_changed(script, code) for code in codes):
             return [
@@ -298,16 +301,17 @@ def require_same_run(path: Path, record: Provenance | None, submission: Path) ->
     of_submission = provenance.read(submission)
     if record is None or of_submission is None:
         return
-    if _what_determines(record) != _what_determines(of_submission):
+    if _predictions_key(record) != _predictions_key(of_submission):
         raise InputError(
             f"{path}: was made by `{printable(record.command)}`, but {cli.show(submission)} by "
             f"`{printable(of_submission.command)}`; expected both of the same run"
         )
 
 
-def _what_determines(record: Provenance) -> tuple[object, ...]:
-    """Return what determines the predictions of a run: script, code, options, contents of files.
+def _predictions_key(record: Provenance) -> tuple[object, ...]:
+    """Return a key that is equal for runs with equal predictions.
 
+    The key holds what determines the predictions: script, code, options and contents of files.
     The record of a notebook does not hold them, so all notebooks count as equal.
     """
     if record.script == NOTEBOOK:

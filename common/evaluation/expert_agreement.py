@@ -73,6 +73,7 @@ def compare_two(first: str, second: str, by_first: pd.Series, by_second: pd.Seri
     second_prefers_left = by_second[both].to_numpy() == 1
     n_pairs = len(first_prefers_left)
     if n_pairs == 0:
+        # Agreement and kappa, each with the two ends of its interval, are not defined.
         return ExpertPair(first, second, 0, *[np.nan] * 6)
     n_agree = int((first_prefers_left == second_prefers_left).sum())
     low, high = metrics.binomial_interval(np.array(n_agree), np.array(n_pairs))
@@ -81,6 +82,7 @@ def compare_two(first: str, second: str, by_first: pd.Series, by_second: pd.Seri
     second_share = second_prefers_left.mean()
     by_chance = first_share * second_share + (1 - first_share) * (1 - second_share)
     if by_chance == 1:
+        # Kappa and the ends of its interval would be 0 / 0.
         return ExpertPair(first, second, n_pairs, *agreement.tolist(), *[np.nan] * 3)
     kappa = (agreement - by_chance) / (1 - by_chance)
     return ExpertPair(first, second, n_pairs, *agreement.tolist(), *kappa.tolist())
@@ -144,6 +146,8 @@ def contest(agrees_first: pd.DataFrame, agrees_second: pd.DataFrame) -> Contest:
     n_second = int((balance < 0).sum())
     n = n_first + n_second
     low, high = metrics.binomial_interval(np.array(n_first), np.array(n))
+    # How many further pairs would tell the rankings apart.
+    n_further = count_further(n_first, n)
     return Contest(
         n_pairs=int(is_contested.sum()),
         n_first=n_first,
@@ -151,7 +155,7 @@ def contest(agrees_first: pd.DataFrame, agrees_second: pd.DataFrame) -> Contest:
         share=n_first / n if n else np.nan,
         low=float(low),
         high=float(high),
-        n_further=count_further(n_first, n),
+        n_further=n_further,
     )
 
 

@@ -25,11 +25,14 @@ NAMES = frozenset(
 def find_doubts(answers: Iterable[Path], metadata: Iterable[Path], consequence: str) -> list[Doubt]:
     """Return a doubt if metadata files belong to other data than the answers.
 
+    In different simulations, or in a simulation and in real data, an id stands for different
+    students or questions. `find_foreign` finds such files.
+
     Parameters
     ----------
     answers
-        Files of answers. The first one that holds answers of students counts; a panel of task 3,
-        for instance, holds none.
+        Files of answers. The first one that holds answers of students counts. Files with judgements
+        of experts, for instance, hold none.
     metadata
         Metadata files. Other files are ignored.
     consequence
@@ -56,13 +59,16 @@ class _Simulation:
     """A simulation whose marker file lies in a data folder."""
 
     marker: dict[str, Any]
-    # Whether the simulation wrote the answers, or the file that they were made from.
+    # Whether the answers come from the simulation: it wrote their file, or a file from which that
+    # file was made.
     wrote_answers: bool
 
-    def wrote(self, path: Path, known: Fingerprint) -> bool:
-        """Return whether the simulation wrote a file; `known` is the file's fingerprint."""
-        files = self.marker["files"].values()
-        return known in files or fingerprints.is_listed(path, files)
+    def wrote(self, path: Path, fingerprint: Fingerprint) -> bool:
+        """Return whether the simulation wrote the file at `path`, which has this fingerprint."""
+        fingerprints_of_files = self.marker["files"].values()
+        return fingerprint in fingerprints_of_files or fingerprints.is_listed(
+            path, fingerprints_of_files
+        )
 
 
 def find_foreign(reference: Path, metadata: Sequence[Path]) -> list[Path]:
@@ -73,29 +79,38 @@ def find_foreign(reference: Path, metadata: Sequence[Path]) -> list[Path]:
     """
     simulations = _find_simulations(reference, metadata)
     answers_are_simulated = provenance.origin_of(reference) is Origin.SIMULATED
-    foreign = []
-    for path in metadata:
-        known = provenance.fingerprint_of_source(path)
-        writers = [simulation for simulation in simulations if simulation.wrote(path, known)]
-        if any(simulation.wrote_answers for simulation in writers):
-            is_foreign = False
-        elif not writers:
-            # No simulation in these folders wrote the metadata, but another simulation may have.
-            is_foreign = answers_are_simulated or provenance.origin_of(path) is Origin.SIMULATED
-        elif any(simulation.wrote_answers for simulation in simulations):
-            # Two different simulations wrote the metadata and the answers.
-            is_foreign = True
-        else:
-            # Nobody knows which simulation wrote the answers: it may have written the metadata too.
-            is_foreign = not answers_are_simulated
-        if is_foreign:
-            foreign.append(path)
-    return foreign
+    return [path for path in metadata if _is_foreign(path, simulations, answers_are_simulated)]
+
+
+def _is_foreign(
+    path: Path, simulations: Sequence[_Simulation], answers_are_simulated: bool
+) -> bool:
+    """Return whether a metadata file belongs to other data than the answers.
+
+    `simulations` are those whose markers were found, see `_find_simulations`.
+    """
+    fingerprint = provenance.fingerprint_of_source(path)
+    writers = [simulation for simulation in simulations if simulation.wrote(path, fingerprint)]
+    if any(simulation.wrote_answers for simulation in writers):
+        # One simulation wrote both.
+        return False
+    if not writers:
+        # The metadata are real, or come from a simulation whose marker was not found. In both cases
+        # they do not belong to simulated answers; only real ones belong to real answers.
+        return answers_are_simulated or provenance.origin_of(path) is Origin.SIMULATED
+    # The metadata are simulated from here on.
+    if any(simulation.wrote_answers for simulation in simulations):
+        # Two different simulations wrote the metadata and the answers.
+        return True
+    # It is not known which simulation wrote simulated answers: it may have written the metadata
+    # too. Answers that are not simulated do not belong to these metadata.
+    return not answers_are_simulated
 
 
 def _find_simulations(reference: Path, metadata: Sequence[Path]) -> list[_Simulation]:
-    """Return the simulations whose markers lie in the data folders of the given files.
+    """Return the simulations that have left a marker in the data folders of the given files.
 
+    A marker is a file that lists the files which a simulation has written, with their fingerprints.
     `reference` holds the answers.
     """
     # A dict drops repeated folders and keeps their order.
@@ -106,7 +121,8 @@ def _find_simulations(reference: Path, metadata: Sequence[Path]) -> list[_Simula
     for folder in folders:
         marker = fingerprints.read_marker(folder)
         if marker:
-            simulations.append(_Simulation(marker, _knows_answers(marker, reference)))
+            wrote_answers = _lists_answers(marker, reference)
+            simulations.append(_Simulation(marker, wrote_answers))
     return simulations
 
 
@@ -121,7 +137,7 @@ def _holds_answers(path: Path) -> bool:
     return {schema.USER_ID.name, schema.QUESTION_ID.name}.issubset(header)
 
 
-def _knows_answers(marker: dict[str, Any], reference: Path) -> bool:
+def _lists_answers(marker: dict[str, Any], reference: Path) -> bool:
     """Return whether the true answers come from the simulation that a marker describes."""
     # Fingerprints of the file of answers and of the files that it was made from.
     answers_and_sources = [provenance.fingerprint_of_source(reference)]

@@ -77,7 +77,8 @@ def of_predictions(answers: pd.DataFrame) -> Outcomes:
     # For each answer, the index of its part and student in the flat counts.
     cell = part.astype(np.int64) * n_students + student
     counts = np.bincount(cell, minlength=n_parts * n_students).reshape(n_parts, n_students)
-    # A part holds each pair at most once: only several parts can share answers.
+    # `distinct` tells whether no answer is in two parts. A single part holds each pair of student
+    # and question only once.
     distinct = n_parts == 1 or len(np.unique(keys)) == len(keys)
     fingerprint = _fingerprint_arrays(
         keys[order], part[order].astype(np.int32), truth[order].astype(np.int8)

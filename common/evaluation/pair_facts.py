@@ -140,7 +140,10 @@ def _require(path: Path) -> Path:
 
 
 def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFrame:
-    """Read the training answers, with AnswerIds if there are answer metadata."""
+    """Read the training answers, with AnswerIds if there are answer metadata.
+
+    If the task needs options, the answers also have the options and their number.
+    """
     provenance.require_current([_require(train)])
     columns = [schema.USER_ID, schema.QUESTION_ID, schema.IS_CORRECT]
     source = reading.file_source(train)
@@ -151,7 +154,10 @@ def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFram
     if has_ids and reading.is_there(folder / task.data.answer_metadata):
         columns.append(schema.ANSWER_ID)
     answers = reading.read_table(source, columns)
-    return answer_options.state_number(source, answers, header) if task.needs_options else answers
+    if task.needs_options:
+        # Add the column NumberOfOptions, unless all questions have four options.
+        answers = answer_options.state_number(source, answers, header)
+    return answers
 
 
 def _describe_questions(
@@ -172,6 +178,8 @@ def _describe_questions(
     share_right = n_right / np.where(n > 0, n, np.nan)
     tenth_starts = [k / 10 for k in range(10)]
     tenth_names = [f"{10 * k} to {10 * k + 10} %" for k in range(10)]
+    # The groups are pandas categoricals: `_group_by_starts` and `_group_counts` give each question
+    # the name of the range that its share or number lies in.
     facts: dict[str, Any] = {
         "majority": _predict_majority(answers, question, n_questions, task),
         groupings.DIFFICULTY.key: _group_by_starts(share_right, tenth_starts, tenth_names),
@@ -186,6 +194,7 @@ def _describe_questions(
         names = task.name_values(right_column)
         # The page shows the groups in this order: first 0, "not known", then the options.
         group = np.where(n > 0, 1 + n_right_option.argmax(axis=1), 0)
+        # `group` holds the index of each question's name among the names that follow.
         facts[groupings.RIGHT_OPTION.key] = _categorical(group, _NOT_KNOWN, *names)
     return facts
 
@@ -206,10 +215,14 @@ def _predict_majority(
         column = replace(column, high=answer_options.count_options(answers))
     counts = _count_values(answers, column, question, n_questions)
     overall_counts = np.bincount(answers[column.name] - column.low, minlength=counts.shape[1])
-    has_no_answers = counts.sum(axis=1) == 0
-    # In task 1, the columns count wrong and right answers.
-    is_tied_in_task_1 = counts[:, 0] == counts[:, 1]
-    uses_overall = has_no_answers if task.needs_options else is_tied_in_task_1
+    if task.needs_options:
+        has_no_answers = counts.sum(axis=1) == 0
+        uses_overall = has_no_answers
+    else:
+        # In task 1, there are two columns: the numbers of wrong and of right answers. They are also
+        # equal, 0 and 0, for a question without answers.
+        is_tied = counts[:, 0] == counts[:, 1]
+        uses_overall = is_tied
     counts_to_use = np.where(uses_overall[:, None], overall_counts, counts)
     # `argmax` returns the first of several largest counts.
     majority: IntArray = column.low + counts_to_use.argmax(axis=1)
@@ -243,6 +256,7 @@ def _group_by_quiz(
         raise _NotKnownError(f"training and true answers do not both have a column {name}")
     scored_ids = reading.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name]
     # Read the quizzes of the training answers and of the scored answers in one go.
+    # `pop` removes the column from `answers`: it is large, and not needed any more.
     answer_id = np.concatenate([answers.pop(name), scored_ids])
     circumstances = metadata.read_circumstances(
         answer_metadata, answer_id, columns=[schema.QUIZ_ID]

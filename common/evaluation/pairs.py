@@ -49,11 +49,12 @@ class Matched:
     """A submission brought together with the true answers."""
 
     task: Task
-    # "local", "public", "private" or "own".
+    # "local", "public", "private" or, for true answers of the user, "own".
     phase: str
     submission: Path
     reference: Path
-    # The column that is predicted, with the highest option of these data.
+    # The column that is predicted. In task 2, `column.high` is the largest number of options that
+    # a question of these data has.
     column: Column
     # UserId, QuestionId, truth and predicted of every pair, in the order of the reference.
     pairs: pd.DataFrame
@@ -80,6 +81,7 @@ def match(task: Task, submission_path: Path, reference_path: Path, phase: str = 
     rows, is_extra = submission.find_pairs(source.name, predictions, reference, reference_path)
     pairs = reference.rename(columns={column.name: "truth"})
     pairs["predicted"] = predictions[column.name].to_numpy()[rows]
+    # A sentence for the user about the extra rows.
     not_scored = ""
     if phase in layout.PHASES:
         other_phase = layout.PHASES[1 - layout.PHASES.index(phase)]
@@ -100,13 +102,26 @@ def _check_other_phase(
 ) -> str:
     """Return a sentence on the rows that belong to the phase that is not scored.
 
-    `other_path` is the file with the true answers of that phase. Raises `InputError` if an extra
-    row belongs to neither phase.
+    Raises `InputError` if an extra row belongs to neither phase.
+
+    Parameters
+    ----------
+    source
+        The submission, for messages.
+    predictions
+        All rows of the submission.
+    is_extra
+        Whether each row of the submission is extra: a pair of student and question that is not in
+        the true answers of the phase that is scored.
+    reference_path
+        The true answers of the phase that is scored.
+    other_path
+        The true answers of the other phase. This file may be missing if no row is extra.
     """
     n_extra = int(is_extra.sum())
     not_scored = f"{n_extra:,} rows of the other phase ignored"
-    # The file of the other phase is needed only if extra rows have to be looked up in it.
-    if not n_extra and not other_path.is_file():
+    if n_extra == 0 and not other_path.is_file():
+        # No extra row has to be looked up in the file of the other phase.
         return not_scored
     other_source = reading.file_source(other_path)
     other = reading.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))
@@ -118,6 +133,7 @@ def _check_other_phase(
         either = f"{reference_path} or {other_path.name}"
         fault = submission.describe_extra(source, predictions, is_unknown, either)
         raise InputError(f"{source.name}: {fault}")
+    # All extra rows are pairs of the other phase, and each pair is in the submission only once.
     n_missing = len(other) - n_extra
     if n_missing:
         not_scored += (
@@ -138,10 +154,11 @@ def score(matched: Matched) -> Score:
 
 
 def score_probabilities(matched: Matched, path: Path) -> ProbabilityScores:
-    """Score the probabilities for the pairs in the file at `path`."""
+    """Score the probabilities in the file at `path`, which belong to the matched submission."""
     task = matched.task
     probabilities = read_probabilities(path, task.number)
     entry_origin.require_same_run(path, probabilities.record, matched.submission)
+    # A row for each scored pair. Messages name `matched.reference` as the file of the pairs.
     probability = probabilities.at(matched.pairs, matched.reference)
     # Categories count from 0.
     categories = matched.pairs[["truth", "predicted"]].to_numpy() - task.column.low
@@ -166,7 +183,8 @@ def explain(
     """Explain a score: return the `Evaluation` to be recorded, and what the score's page shows.
 
     The page's values are the fields of the template pairs.html, by name. A field is None if its
-    value is not known.
+    value is not known. `facts` holds what is known about each pair, such as the prediction of the
+    majority model and the groups of question and student.
     """
     task = matched.task
     truth = matched.pairs["truth"].to_numpy()
@@ -180,10 +198,11 @@ def explain(
     (total,) = breakdown.accuracy_by(pairs, "all", few=0).to_dict("records")
 
     share_right_by_value = np.diag(metrics.normalise_rows(confusion))
-    evaluation_facts = [("Pairs scored", f"{score.n:,}")]
+    # Titles and texts at the top of the page.
+    shown = [("Pairs scored", f"{score.n:,}")]
     if matched.not_scored:
-        evaluation_facts.append(("Rows not scored", matched.not_scored))
-    evaluation_facts.append(("Standard error", _describe_error(score, total)))
+        shown.append(("Rows not scored", matched.not_scored))
+    shown.append(("Standard error", _describe_error(score, total)))
     evaluation = Evaluation(
         task=task.number,
         metric=task.metric_sentence,
@@ -192,7 +211,7 @@ def explain(
         reference=matched.reference,
         phase=matched.phase,
         parts=dict(zip(task.name_values(matched.column), share_right_by_value, strict=True)),
-        facts=evaluation_facts,
+        facts=shown,
         outcomes=outcomes.of_predictions(pairs),
     )
     page = _page_fields(matched, evaluation, pairs, total, confusion, facts, probability_scores)
@@ -308,20 +327,23 @@ class _Files:
 
 
 def evaluate(options: argparse.Namespace, task: Task) -> None:
-    """Score the submission that the flags of task 1 or 2 name."""
+    """Score the submission that the flags of task 1 or 2 name; print and write what explains it."""
     phase = choose_phase(options, task)
     files = _find_files(options, task, phase)
     inputs = (files.reference, files.submission, files.probabilities)
     scored_phase = task.phase_of(phase, options.ref_data)
     score_files.remove_scores(options.output_dir, task.number, scored_phase, inputs)
     provenance.require_current([files.reference])
-    # The training answers of a phase, or of the same split, hold none of the answers that are
-    # scored. Other training answers may hold some.
+    # The true answers of the challenge's phases were never among its training answers. Nor are
+    # those of a local split, if one split has written both files. Otherwise the training answers
+    # may hold some of the answers that are scored.
     is_phase = scored_phase in layout.PHASES
-    is_apart = is_phase or entry_origin.are_of_one_split(files.train, files.reference)
-    train = files.train if is_apart else None
+    train_holds_none = is_phase or entry_origin.are_of_one_split(files.train, files.reference)
     doubts = entry_origin.judge_submission(
-        files.submission, [files.reference], task.template_names, train
+        files.submission,
+        [files.reference],
+        task.template_names,
+        train=files.train if train_holds_none else None,
     )
 
     started = time.perf_counter()
@@ -346,6 +368,7 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     doubts = keep_first_of_each_mark([*doubts, *_doubt_metadata(files)])
     evaluation = replace(evaluation, facts=shown, doubts=doubts)
     lines = _lines(matched, accuracy, page, probability_scores, facts)
+    # Another, older submission that the user may have meant.
     lines += name_older(options, task, files.submission)
     score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)
 
@@ -369,7 +392,7 @@ def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:
         "--ref_data",
         metavar="FILE",
         help=f"the true answers, in --input_dir or in the current folder (default "
-        f"{task.local_answers}); a file of another name is a test of your own",
+        f"{task.local_answers}); a file of another name counts as a test of your own",
     )
     cli.add_optional_folder(parser, "--submission_dir", "data/test_output")
     parser.add_argument(
@@ -381,6 +404,7 @@ def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:
         choices=layout.PHASES,
         help="score submissions/ against the released answers in data/test_data instead",
     )
+    # AUC is defined for two outcomes, right and wrong, but not for options.
     auc = "" if task.needs_options else ", and AUC"
     parser.add_argument(
         "--probabilities",
@@ -393,13 +417,16 @@ def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:
 
 
 def _find_files(options: argparse.Namespace, task: Task, phase: str) -> _Files:
-    """Return the files that the flags name, or the defaults."""
+    """Return the files that the flags name, or the defaults.
+
+    `phase` is "local" for the local split, or a phase of the challenge: "public" or "private".
+    """
     default_reference = task.answers_path(phase)
     default_submission = task.submission_path(phase)
     input_dir = options.input_dir or default_reference.parent
     submission_dir = options.submission_dir or default_submission.parent
-    # In a local split, the true answers lie beside the training answers. The true answers of a
-    # phase have a folder of their own.
+    # The local split has written true answers and training answers to one folder. The
+    # challenge's true answers lie in data/test_data, its training answers in data/train_data.
     train_dir = input_dir
     if phase in layout.PHASES:
         train_dir = input_dir.parent / layout.TRAIN_DIR.name

@@ -25,18 +25,18 @@ def choose_phase(options: argparse.Namespace, task: Task) -> str:
 
 
 def name_older(options: argparse.Namespace, task: Task, submission: Path) -> list[str]:
-    """Return a line about an older submission for the local split that is not scored.
+    """Return lines to print: one if an older submission for the local split is not scored.
 
     A submission for the local split may lie in data/test_output or in data/test_input; if both
-    hold one, the newer is scored. Returns no line if only one folder holds a submission, or if a
+    hold one, the newer is scored. The list is empty if only one folder holds a submission, or if a
     flag names the `submission` that is scored.
     """
     folders = [layout.TEST_OUTPUT_DIR, layout.TEST_INPUT_DIR]
     if options.submission_dir or options.submit_data or submission.parent not in folders:
         return []
+    # One of the two folders remains.
     folders.remove(submission.parent)
-    (other_folder,) = folders
-    older = other_folder / task.local_submission
+    older = folders[0] / task.local_submission
     if not older.is_file():
         return []
     return [f"not scored, because it is older: {cli.show(older)}"]

@@ -102,7 +102,8 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
             "with 1, 2 or nothing"
         )
     if missing == "disagrees":
-        # An expert without any judgement stays empty.
+        # An empty judgement becomes 3, which stands for neither question and equals no prediction.
+        # The columns of experts without any judgement keep NaN.
         has_no_judgement = judgements.isna().all()
         judgements = judgements.where(judgements.notna() | has_no_judgement, _NEITHER)
     judgements.attrs["path"] = path
@@ -112,8 +113,9 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
 def agreement(judgements: pd.DataFrame, rank: pd.Series) -> pd.DataFrame:
     """Return whether a ranking agrees with each judgement: 1, 0, or NaN without a judgement.
 
-    `judgements` come from `read_judgements`. Empty judgements that count as disagreement are 3
-    there and 0 here.
+    `judgements` come from `read_judgements`: 1 if the left question is better, 2 if the right one
+    is, NaN without a judgement, or 3 for an empty judgement that counts as disagreement. A 3 gets
+    0. `rank` holds the rank of each question, by QuestionId; the best question has rank 1.
     """
     left_ids = judgements.index.get_level_values(0)
     right_ids = judgements.index.get_level_values(1)
@@ -255,7 +257,7 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
         resampled_values = metrics.combine_parts(resampled, takes_best=takes_best)
         low, high = np.nanpercentile(resampled_values, (2.5, 97.5))
         table.loc[name, ["share", "low", "high"]] = [value, low, high]
-    # The mean agreement over all pairs of experts. That of the best stays NaN.
+    # The mean agreement over all pairs of experts. In the row "best", the column stays NaN.
     table.loc["mean", "others"] = pd.Series(concordance.ravel()).mean()
     return table
 
@@ -320,7 +322,8 @@ def list_contested(matched: Matched) -> list[ContestedPair]:
 
     The pairs on which most experts contradict it come first.
     """
-    # An empty judgement contradicts nothing, even if it counts as disagreement.
+    # An empty judgement may count as disagreement in the score: it is then `_NEITHER` in
+    # `judgements`, and 0 in `matched.agrees`. But no expert contradicts the ranking there: use NaN.
     agrees = matched.agrees.where(matched.judgements != _NEITHER)
     n_against = (agrees == 0).sum(axis=1).to_numpy()
     n_contested = np.count_nonzero(n_against)

@@ -50,12 +50,12 @@ class Evaluation:
     # Seconds to fit and predict, in task 4 to ask and predict. If it is None, the record that lies
     # beside the submission gives the seconds.
     seconds: float | None = None
-    # Titles and texts for the top of the page.
+    # Titles and texts that the page shows at its top.
     facts: Sequence[tuple[str, str]] = ()
     # Reasons to doubt the score.
     doubts: Sequence[Doubt] = ()
-    # The files that the true answers were made from. Their origin is that of the true answers too,
-    # unless a record beside `reference` tells the origin.
+    # The files that the true answers were made from. If no record beside `reference` tells where
+    # the true answers come from, these files tell it.
     made_from: Sequence[Path] = ()
     # How the model was trained: the record of an entry's weights (task 4), or of the submissions of
     # a cross-validation. If it is None, the record beside the submission is used.
@@ -147,13 +147,14 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
     `outcomes_name` is the name of the file with the evaluation's outcomes.
     """
     submission = evaluation.submission
-    # How the submission was made; None if nobody knows.
+    # How the submission was made; None if there is no record.
     training = evaluation.training or provenance.read(submission)
-    known_training = training or Provenance(script="", options={}, seconds=0)
+    # The same, but without a record its fields are empty instead.
+    training_or_empty = training or Provenance(script="", options={}, seconds=0)
 
     is_named_after_script = training is not None and evaluation.task != TASK_4.number
     if is_named_after_script:
-        model = known_training.model
+        model = training_or_empty.model
     elif submission.is_dir():
         # The folder of an entry of task 4.
         model = submission.resolve().name
@@ -168,21 +169,21 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
         time=provenance.now(),
         task=evaluation.task,
         phase=evaluation.phase,
-        rules=", ".join(filter(None, (evaluation.rules, known_training.split))),
+        rules=", ".join(filter(None, (evaluation.rules, training_or_empty.split))),
         model=model,
         score=evaluation.score.value,
         parts=dict(evaluation.parts),
         seconds=seconds,
-        seed=known_training.seed,
-        script=known_training.script,
-        options=known_training.options,
+        seed=training_or_empty.seed,
+        script=training_or_empty.script,
+        options=training_or_empty.options,
         command=provenance.this_command(),
         submission=show_path(submission),
         revision=_revision(training),
         data=fingerprint_of(evaluation.reference),
         origin=evaluation.origin,
-        code=evaluation.code or known_training.code,
-        memory=known_training.memory,
+        code=evaluation.code or training_or_empty.code,
+        memory=training_or_empty.memory,
         outcomes=outcomes_name,
         metric_name=evaluation.metric_name,
         doubts=[doubt.mark for doubt in evaluation.doubts],
@@ -202,6 +203,7 @@ def _short_fingerprints(training: Provenance) -> dict[str, str]:
         name = "/".join(Path(source).parts[-2:])
         # A damaged record may hold anything.
         digests = known if isinstance(known, Mapping) else {}
+        # The fingerprint of a large file is the digest of samples of its content.
         digest = digests.get("sha256", digests.get("sha256_of_samples", ""))
         short[name] = str(digest)[:12]
     return short
@@ -229,16 +231,18 @@ def results_path(output_dir: Path) -> Path:
 def _revision(training: Provenance | None) -> str | None:
     """Return the kit's revision by `git describe`, "…-dirty" if files have changed.
 
-    None if the kit is no git repository, or the script that made the submission is not in it.
+    None if the kit is no git repository, or if git does not track the script that made the
+    submission: the revision then does not tell that script's code. If it is not known which script
+    that was (`training` is None), the kit's revision is returned.
     """
     if not (layout.ROOT / ".git").exists():
         return None
     options: dict[str, Any] = {"cwd": layout.ROOT, "stderr": subprocess.DEVNULL, "timeout": 10}
     try:
         if training:
-            # This command fails if git does not know the script.
-            is_known = ["git", "ls-files", "--error-unmatch", "--", training.script]
-            subprocess.check_output(is_known, **options)
+            # This command fails if git does not track the script.
+            require_tracked = ["git", "ls-files", "--error-unmatch", "--", training.script]
+            subprocess.check_output(require_tracked, **options)
         describe = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
         return str(subprocess.check_output(describe, encoding="utf-8", **options)).strip()
     except (OSError, subprocess.SubprocessError):

@@ -46,12 +46,24 @@ def write_scores(
     figures: Mapping[str, float] | None = None,
     body: str = "",
     template: str = "score.html",
-    **shown: Any,
+    **fields: Any,
 ) -> list[Path]:
-    """Write a score as text and as a page.
+    """Write a score as text and as a page; return the paths of the two files.
 
-    `figures` are numbers that are written below the score in the text. `template` is the name of
-    the page's template; `body` (HTML) and the fields in `shown` are passed to the template.
+    Parameters
+    ----------
+    output_dir
+        The folder for the files.
+    evaluation
+        The score and what is known about it. The page shows its facts and doubts.
+    figures
+        Further numbers by name, which are written below the score in the text.
+    body
+        HTML for the page, a field of the template.
+    template
+        Name of the page's template.
+    **fields
+        Further fields of the template.
     """
     first_facts = [
         ("Submission", cli.show(evaluation.submission)),
@@ -71,7 +83,7 @@ def write_scores(
         evaluation=evaluation,
         facts=[*first_facts, *evaluation.facts, *doubts],
         body=pages.Html(body),
-        **shown,
+        **fields,
     )
     all_figures = {"score": evaluation.score.value, **(figures or {})}
     text = "".join(f"{name}:{value!r}\n" for name, value in all_figures.items())
@@ -149,11 +161,13 @@ def calibration_html(scores: ProbabilityScores, event: str) -> str:
         value="share_happened",
         mark="mean_probability",
     )
+    # Titles and texts of the scores, such as ("Log loss", "0.5321").
     rows = []
     for name, text in _format_figures(scores).items():
         title = name[0].upper() + name[1:]
         rows.append((title, text))
-    # The page says how many predictions are not the most probable value.
+    # A submission may predict another value than the one to which it gives the highest probability.
+    # `n_other` is the number of such predictions, of which the page warns.
     return pages.part("calibration", rows, n_other=scores.n_not_most_probable, chart=chart)
 
 

@@ -96,6 +96,7 @@ class IsolatedEntry:
         """Start the process, and make an instance of the entry's class in it."""
         with ExitStack() as stack:
             folder = Path(stack.enter_context(_temporary_folder())).resolve()
+            # If the disk is full, the message names the folder, and how to choose another one.
             with _naming_full_folder(folder):
                 process = self._start(folder)
             self._process = process
@@ -124,6 +125,7 @@ class IsolatedEntry:
         """Call a method of the entry with int64 copies of arrays.
 
         Returns the array of numbers that the method has returned, of any dtype and shape, or None.
+        Notes in `self.changed` which of its arguments the method has changed.
         """
         received = self._running().exchange(Call(method), arrays, Reply.parse)
         reply = received.reply
@@ -132,8 +134,8 @@ class IsolatedEntry:
             if fault.startswith("ran out of memory"):
                 fault += f", expected at most {self._limits.memory / 2**30:.3g} GiB"
             raise EntryError(fault)
-        # `reply.changed` should list names of arguments. An entry that cheats may have sent other
-        # words: leave these out.
+        # `reply.changed` should list the names of the arguments that the method has changed. An
+        # entry that cheats may have sent other words: leave these out.
         changed = {name for name in submission.ARGUMENTS if name in reply.changed}
         if changed:
             self.changed.setdefault(method, set()).update(changed)
@@ -186,9 +188,10 @@ class IsolatedEntry:
                 environment[name] = value
         for name in _TEMPORARY_FOLDER_VARIABLES:
             environment[name] = str(temporary)
-        # Python must find the program that isolates the entry in the working folder.
+        # The process starts with ``python -m inside``, in a folder that holds a copy of the program
+        # `inside`. With PYTHONSAFEPATH, Python would not search the current folder for it.
         environment.pop("PYTHONSAFEPATH", None)
-        # The evaluator decodes the output as UTF-8.
+        # The entry's output is decoded as UTF-8 (`EntryProcess`).
         environment["PYTHONIOENCODING"] = "utf-8"
         return environment
 

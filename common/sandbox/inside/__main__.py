@@ -85,6 +85,8 @@ def _use_protections_of_linux(
     The order matters: the last protections forbid system calls that starting the others takes.
     """
     has_namespaces = wanted.namespaces and enter_namespaces()
+    # Fork a child, which will run the entry. Only the child returns from this call; its parent
+    # waits in the call, and cleans up after the entry.
     supervise(folder, has_namespaces)
     new_root = None
     # A new root can be mounted only within new namespaces.

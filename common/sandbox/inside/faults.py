@@ -23,13 +23,13 @@ def describe_fault(error: BaseException, folder: Path) -> str:
         return f"ran out of memory{line}"
     if isinstance(error, SystemExit):
         return f"ended the program with exit code {error.code}{line}"
-    if isinstance(error, PermissionError) and _was_sharing(error):
+    if isinstance(error, PermissionError) and _comes_from_shared_memory(error):
         return (
             "was refused a lock or memory that processes share, as this system (a container?) "
             "cannot give an entry a /dev/shm of its own; expected threads or a single process, "
             f"such as n_jobs=1, num_workers=0{line}"
         )
-    if _was_executing(error, folder) and _is_noexec(folder):
+    if _may_come_from_executing(error, folder) and _is_noexec(folder):
         return (
             f"was refused to run a file of its own{line}, as its folder lies where nothing may be "
             "executed (mounted noexec); let the environment variable TMPDIR name another folder"
@@ -54,13 +54,13 @@ def describe_fault(error: BaseException, folder: Path) -> str:
     return f"raised {type(error).__name__}{colon}{text}{line}"
 
 
-def _was_sharing(error: BaseException) -> bool:
+def _comes_from_shared_memory(error: BaseException) -> bool:
     """Return whether an error comes from making a lock or memory that processes share."""
     frames = traceback.extract_tb(error.__traceback__)
     return any(Path(frame.filename).name in _SHARING_MODULES for frame in frames)
 
 
-def _was_executing(error: BaseException, folder: Path) -> bool:
+def _may_come_from_executing(error: BaseException, folder: Path) -> bool:
     """Return whether an error may come from executing a file in a folder, or loading a library."""
     # The loader of libraries gives a text only, and no error number.
     if "failed to map segment" in str(error):

@@ -89,6 +89,9 @@ def ruleset(version: int) -> bytes:
 def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> int:
     """Restrict this process: it may read the `readable` paths, and read and write the `writable`.
 
+    In writable folders it may do everything but make and use devices. It may also use the devices
+    that `devices` lists, such as /dev/null.
+
     The rules hold for the calling thread and for the threads and processes that it starts.
     Therefore this function must be called before other threads start. Returns the version of
     Landlock in force, at most `version`, or 0 if the system refuses.
@@ -99,6 +102,7 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
     rights_by_path = [(path, _RIGHTS_TO_READABLE) for path in readable]
     rights_by_path += [(path, _RIGHTS_TO_OWN_FOLDERS) for path in writable]
     rights_by_path += [(path, _RIGHTS_TO_DEVICES) for path in devices()]
+    # Rights are bits. A rule must hold no bit that this version of Landlock does not know.
     file_rights = _rights_known(_FILE_RIGHTS, version)
     attributes = ruleset(version)
     try:

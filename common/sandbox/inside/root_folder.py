@@ -35,7 +35,8 @@ _MOUNT_ATTR_RDONLY = 1
 # umount2(2)
 _MNT_DETACH = 2
 # proc(5): show a process only the processes that it may trace. An entry's process is restricted by
-# Landlock or has no capabilities, and so may trace no process without these restrictions.
+# Landlock, or has no capabilities. It may trace other processes of the entry, which are restricted
+# in the same way, but no process that is not.
 _ONLY_OWN_PROCESSES = "hidepid=ptraceable"
 
 
@@ -51,9 +52,10 @@ class NewRoot:
 def enter_root(folder: Path, readable: Collection[str]) -> NewRoot | None:
     """Make a new root file system the root of this process; return None if the system refuses.
 
-    All of the new root is for reading only, except for the folders `entry` and `tmp` in `folder`
-    and an empty /dev/shm. `folder` and readable paths may lie in /dev/shm. `TEMPORARY_FILES` is
-    another path of `tmp`. The process must be in namespaces of its own.
+    The new root shows only `folder` and the `readable` paths. All of it is for reading only, except
+    for the folders `entry` and `tmp` in `folder` and an empty /dev/shm. The folder `tmp` has a
+    second, short path: `TEMPORARY_FILES`. `folder` and readable paths may lie in /dev/shm. The
+    process must be in namespaces of its own.
     """
     root = f"{folder}/root"
     not_recursive = 0
@@ -65,15 +67,17 @@ def enter_root(folder: Path, readable: Collection[str]) -> NewRoot | None:
         os.mkdir(root)
         _mount("tmpfs", root, _MS_NOSUID | _MS_NODEV, "tmpfs")
         has_own_proc = _fill(root, folder, readable)
+        # Make all mounts below the new root read-only, then make /dev/shm writable again: only this
+        # one mount, not those of readable paths that lie in /dev/shm.
         _set_attributes(root, _AT_RECURSIVE, set_bits=_MOUNT_ATTR_RDONLY)
-        # The mounts in /dev/shm stay read-only.
         _set_attributes(root + SHARED_MEMORY, not_recursive, clear_bits=_MOUNT_ATTR_RDONLY)
+        # These new mounts are writable. They cover the read-only `entry` and `tmp` in `folder`.
         for name in ("entry", "tmp"):
             _mount(f"{folder}/{name}", f"{root}{folder}/{name}", _MS_BIND)
         _mount(f"{folder}/tmp", root + TEMPORARY_FILES, _MS_BIND)
         os.chdir(root)
-        # pivot_root(2) makes its first path the root, and mounts the old root at its second path.
-        # With the same path twice, the old root lies over the new one until it is unmounted.
+        # Make the current folder the root. pivot_root(2) mounts the old root at its second path.
+        # Here this is the same folder: the old root covers the new one until it is unmounted.
         call("pivot_root", b".", b".")
         call("umount2", b".", _MNT_DETACH)
         return NewRoot(has_own_proc)
@@ -85,22 +89,26 @@ def enter_root(folder: Path, readable: Collection[str]) -> NewRoot | None:
 
 
 def _fill(root: str, folder: Path, readable: Collection[str]) -> bool:
-    """Mount /proc, /dev/shm, the entry's `folder`, devices and everything readable in the new root.
+    """Mount everything that an entry may see in the new root, whose folder is `root`.
 
-    Returns whether the new root has a /proc of its own.
+    This is /proc, /dev/shm, the entry's `folder`, devices and the `readable` paths. A mount covers
+    all that was mounted below its path before, so outer folders are mounted first.
+
+    Returns whether the new root has a /proc of its own, not that of the system.
     """
     os.makedirs(f"{root}/proc")
     os.makedirs(root + SHARED_MEMORY)
     os.makedirs(root + TEMPORARY_FILES)
     has_own_proc = _mount_proc(root)
-    # Paths in the new root that `_expose` need not mount.
+    # Paths that are, or will soon be, in the new root. `_expose` does not mount them again.
     mounted = {str(folder)}
     if has_own_proc:
+        # Hide most of the new /proc, and note which paths of it stay.
         mounted.update(_cover_proc(root, readable))
     else:
         # `_mount_proc` has mounted the whole /proc of the system.
         mounted.add("/proc")
-    # Mount /dev/shm before everything that may lie in it.
+    # The entry's folder and readable paths may lie in /dev/shm.
     _mount("tmpfs", root + SHARED_MEMORY, _MS_NOSUID | _MS_NODEV, "tmpfs")
     os.makedirs(root + str(folder), exist_ok=True)
     _mount(str(folder), root + str(folder), _MS_BIND)
@@ -110,9 +118,9 @@ def _fill(root: str, folder: Path, readable: Collection[str]) -> bool:
 
 
 def _mount_proc(root: str) -> bool:
-    """Mount a new /proc in the new root; if the system refuses, mount its own /proc there.
+    """Mount a new /proc in the new root or, if the system refuses, the /proc of the system.
 
-    Returns whether /proc is a new one.
+    Returns whether it is a new one.
     """
     target = f"{root}/proc"
     try:
@@ -126,17 +134,20 @@ def _mount_proc(root: str) -> bool:
 
 
 def _cover_proc(root: str, readable: Collection[str]) -> set[str]:
-    """Cover everything in the new root's own /proc except processes and readable paths.
+    """Hide everything in the /proc of the new root except processes and readable paths.
 
-    /proc also holds counters of the machine, by which an entry could pass information to its next
-    game. A file is covered by /dev/null and a folder by an empty folder, as container runtimes do
-    it. Only /proc/stat keeps its constant part. Returns the paths that stay.
+    The new root is the file system that an entry sees, and `readable` lists the paths outside its
+    own folder that an entry may read. /proc also holds counters of the machine. An entry could
+    change a counter in one game, and read it in its next game. A file is hidden by mounting
+    /dev/null over it, a folder by mounting an empty one. In place of /proc/stat, the entry sees its
+    constant part. Returns the paths that stay.
     """
     kept = set()
     for name in os.listdir(f"{root}/proc"):
         path = f"/proc/{name}"
         is_link = os.path.islink(root + path)
-        # The links lead into the folder of the process that follows them.
+        # Numbers are the folders of processes. Links such as /proc/mounts lead into the folder of
+        # the process that reads them, here of the entry itself.
         if name.isdecimal() or is_link or path in readable:
             kept.add(path)
         elif name == "stat":
@@ -153,8 +164,8 @@ def _cover_proc(root: str, readable: Collection[str]) -> set[str]:
 def _constant_part(stat: str) -> str:
     """Return the content of /proc/stat with the times of processors as 0, and without counters.
 
-    psutil computes when a process began from the machine's start (`btime`), and joblib asks psutil
-    before it ends its worker processes.
+    The line `btime`, the time when the machine started, is kept for entries that use joblib. Before
+    joblib ends its worker processes, it asks psutil when they began, and psutil reads `btime`.
     """
     lines = []
     for line in stat.splitlines():

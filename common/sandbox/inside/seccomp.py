@@ -100,17 +100,19 @@ def filter_system_calls(has_root: bool) -> bool:
 def assemble(architecture: Architecture, rules: Iterable[Rule]) -> bytes:
     """Return the BPF program that applies rules, in order, on an architecture.
 
-    The program refuses calls whose numbers are not those of the rules. A call that no rule names is
-    allowed.
+    A call that no rule names is allowed. The program refuses calls through other interfaces of the
+    kernel, since the numbers by which the rules know calls have another meaning there.
     """
     # The kernel of a 64-bit machine also takes 32-bit calls, which have other numbers: refuse a
     # call unless it is made for this architecture.
     program = _load(_OFFSET_OF_ARCHITECTURE)
+    # If the call is made for this architecture, skip the next instruction, which refuses the call.
     program += _instruction(_JUMP_IF_EQUAL, architecture.audit_number, skip_if_true=1)
     program += _return(Action.REFUSE)
 
     # x86_64 machines also take calls of the x32 interface, which have other numbers too.
     program += _load(_OFFSET_OF_NUMBER)
+    # If the number is below all of x32, skip the refusal.
     program += _instruction(_JUMP_IF_AT_LEAST, _FIRST_X32_NUMBER, skip_if_false=1)
     program += _return(Action.REFUSE)
 

@@ -52,14 +52,18 @@ def create() -> Any:
 
 
 def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
-    """Call a method of an entry with int64 copies of arrays; nothing if it has no `update_model`.
+    """Call a method of an entry with int64 copies of arrays, and return its result.
 
-    Raises `InvalidEntryError` if there is no such method, or it returns anything but numbers.
+    The method may change the copies, which has no effect on the game. The result tells which of
+    them it changed, so that the author of the entry can be told.
+
+    An entry need not have the method `update_model`: without it, the result is empty. Raises
+    `InvalidEntryError` if any other method is missing, or the method returns anything but numbers.
     """
     if method == UPDATE and not hasattr(entry, UPDATE):
         return Returned(None, [])
     copies = [array.astype(np.int64) for array in arrays]
-    # An unknown method has no other names.
+    # `METHODS` lists the methods for which several names are accepted.
     accepted_names = METHODS.get(method, (method,))
     call = _find_method(entry, accepted_names)
     result = call(*copies)

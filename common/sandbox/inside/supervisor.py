@@ -24,11 +24,11 @@ _AWAITED_SIGNALS = {signal.SIGCHLD, signal.SIGTERM} if sys.platform == "linux" e
 
 
 def supervise(folder: Path, has_namespaces: bool) -> None:
-    """Fork a child that becomes the entry's process, and return in that child only (Linux).
+    """Fork a child that becomes the entry's process (Linux). Only the child returns from this call.
 
-    This process becomes the supervisor of the child. When the child or the evaluator has ended, the
-    supervisor ends everything that the child has started, removes `folder`, and ends with the
-    child's exit code or signal.
+    The process that calls this function becomes the supervisor, and does not return: it waits until
+    the child or the evaluator has ended. Then it ends everything that the child has started,
+    removes `folder`, and ends itself, with the child's exit code or signal.
 
     `has_namespaces` tells whether children of this process are in a new namespace of process ids.
     Then the supervisor has two children: the first process of the namespace, and the entry.
@@ -46,21 +46,26 @@ def supervise(folder: Path, has_namespaces: bool) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED_SIGNALS)
     entry = os.fork()
     if entry == 0:
+        # This is the child, which goes on to run the entry. The kernel kills it if the supervisor
+        # ends first.
         _end_with_supervisor()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED_SIGNALS)
         os.setsid()
         return
+    # This is the supervisor.
     status = _wait_for_entry(entry)
     to_kill = []
     if status is None:
+        # The evaluator has ended, or wants the entry to end, but the entry still runs.
         to_kill.append(entry)
+        status = 0
     if namespace_init is not None:
         # When the first process of a namespace ends, the kernel kills all other processes in it. So
         # kill the first process last.
         to_kill.append(namespace_init)
     _end_children(to_kill)
     _remove(folder)
-    _end_like(status or 0)
+    _end_like(status)
 
 
 def _fork_namespace_init() -> int:
@@ -124,7 +129,8 @@ def _release_pipes() -> None:
 def _end_children(children: list[int]) -> None:
     """Kill the given children of this process, then all its other children.
 
-    When a child ends, its own children become children of this process, and are killed too.
+    When a child ends, the kernel makes the child's own children children of this process, since
+    `supervise` has made this process a subreaper. So these are killed too.
     """
     for child in children:
         with contextlib.suppress(ProcessLookupError):
