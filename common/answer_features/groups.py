@@ -263,7 +263,7 @@ def habits(asked: Asked) -> Columns:
       weighted by the power 2 of its similarity. The columns habit_6_0 and habit_15_0 belong to the
       powers 6 and 15;
     - near_option_0 to near_option_3: in each of the four nearest answers, the student chose a
-      position. The column tells which option the question asked has at this position.
+      position. The column tells which option the question asked has at this position: 0, 1, ….
     """
     columns = _numbered("place", _option_by_rank(asked))
     columns |= _columns_by_rank("habit", _habits_in(("student",), asked), asked)

@@ -175,7 +175,7 @@ def _shrunk_total(weight: FloatArray, power: int) -> FloatArray:
     """Return the number by which the weighted sum of each row is divided to get a shrunk mean.
 
     This is the sum of the row's weights plus a prior weight. So the mean is shrunk towards 0, as if
-    one more answer with the value 0 had the prior weight. The weights are similarities to a
+    one more answer with the value 0 had the prior weight. The weights are similarities raised to
     `power`, for which `PRIOR_WEIGHT_BY_POWER` gives the prior weight.
     """
     total: FloatArray = weight.sum(axis=1) + PRIOR_WEIGHT_BY_POWER[power]

@@ -90,7 +90,7 @@ class Pairs:
         return pd.factorize(key)[0]
 
     def moments(self, *names: str) -> IntArray:
-        """Return a sort key for each pair, which sorts by keys of `numbers` and then by minute.
+        """Return a sort key for each pair: first by the named `numbers`, then by minute.
 
         Sorted by ``moments("student", "quiz")``, for instance, the pairs of a student in a quiz
         follow each other, from the first minute to the last. Each moment is a whole number, int64:
@@ -106,7 +106,7 @@ class Pairs:
         minute -= minute.min(where=is_known, initial=np.iinfo(np.int64).max)
         # The minutes of the official dates are below this limit. Later dates count as the limit.
         np.clip(minute, 0, MINUTES_PER_NUMBER - 1, out=minute)
-        moment = number * np.int64(MINUTES_PER_NUMBER)
+        moment = np.multiply(number, MINUTES_PER_NUMBER, dtype=np.int64)
         moment += minute
         moment[~is_known] = -1
         return moment
