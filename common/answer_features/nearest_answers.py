@@ -130,7 +130,7 @@ def _habits(
     # The position of the right option, of the most popular wrong one, and so on. The argsort of a
     # permutation is its inverse.
     position_of_rank = np.argsort(rank_of_position, axis=1)
-    habit_by_power = {}
+    habit_by_power: dict[int, FloatArray] = {}
     for power, weight in weight_by_power.items():
         # For each row and position, the sum of weight · excess over the nearest answers.
         weighted_excess = (weight[:, None] @ excess)[:, 0]
