@@ -127,9 +127,6 @@ def fit_py_irt(answers: Answers, priors: str) -> np.ndarray:
 
 # ---- Cognitive diagnosis -----------------------------------------------------------------------
 
-# EduCDM has no default for the epochs of its item response models.
-N_EPOCHS = 10
-
 
 def batches(answers: Answers, size: int, *, with_subjects: bool) -> Any:
     """Return PyTorch's loader of the training answers, as EduCDM's examples make it."""
@@ -159,21 +156,21 @@ def predict_pairs(network: Any, answers: Answers, *, with_subjects: bool) -> np.
     return np.concatenate(parts)
 
 
-def fit_irt(answers: Answers, lr: float) -> np.ndarray:
+def fit_irt(answers: Answers, epochs: int) -> np.ndarray:
     """Return the probabilities of EduCDM's three-parameter model, by gradient descent."""
     from EduCDM import GDIRT
 
     model = GDIRT(answers.n_students, answers.n_questions)
-    model.train(batches(answers, 256, with_subjects=False), epoch=N_EPOCHS, lr=lr)
+    model.train(batches(answers, 256, with_subjects=False), epoch=epochs)
     return predict_pairs(model.irt_net, answers, with_subjects=False)
 
 
-def fit_mirt(answers: Answers, lr: float) -> np.ndarray:
+def fit_mirt(answers: Answers, epochs: int) -> np.ndarray:
     """Return the probabilities of EduCDM's multidimensional item response model."""
     from EduCDM import MIRT
 
     model = MIRT(answers.n_students, answers.n_questions, latent_dim=16)
-    model.train(batches(answers, 256, with_subjects=False), epoch=N_EPOCHS, lr=lr)
+    model.train(batches(answers, 256, with_subjects=False), epoch=epochs)
     return predict_pairs(model.irt_net, answers, with_subjects=False)
 
 

@@ -83,10 +83,10 @@ MODELS = {
     "LightFM": Model("LightFM", "epochs", (1, 10, 30, 100)),
     "girth": Model("girth", "model", ("twopl_mml", "onepl_mml")),
     "py-irt": Model("py-irt", "priors", ("vague", "hierarchical")),
-    "EduCDM_IRT": Model("EduCDM", "lr", (0.001, 0.003, 0.01, 0.03)),
-    "EduCDM_MIRT": Model("EduCDM", "lr", (0.001, 0.003, 0.01, 0.03)),
-    "EduCDM_NCDM": Model("EduCDM", "epochs", (3, 6, 10)),
-    "EduCDM_KaNCD": Model("EduCDM", "epochs", (3, 6, 10)),
+    "EduCDM_IRT": Model("EduCDM", "epochs", (1, 10, 30, 100, 300)),
+    "EduCDM_MIRT": Model("EduCDM", "epochs", (1, 10, 30, 100, 300)),
+    "EduCDM_NCDM": Model("EduCDM", "epochs", (10, 1, 3)),
+    "EduCDM_KaNCD": Model("EduCDM", "epochs", (15, 3, 6)),
 }
 
 
