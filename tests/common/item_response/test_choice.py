@@ -49,7 +49,8 @@ def draw(guessing: float, effect: float = 0.0, seed: int = 1) -> Drawn:
     ability = rng.normal(size=N_STUDENTS)[student]
     slope = rng.lognormal(0.3, 0.3, N_QUESTIONS)[question]
     effects = effect * rng.normal(size=(N_STUDENTS, 5))[student, context]
-    # Hard questions: abler students know half of the answers, so that guessing shows.
+    # Hard questions, because guessing shows only where students do not know the answer: an average
+    # student knows sigmoid(-0.5) = 38 % of the answers.
     intercept = rng.normal(-0.5, 1, N_QUESTIONS)[question]
     logit: FloatArray = slope * ability + intercept + effects
     knows = rng.logistic(size=len(student)) < logit
@@ -75,8 +76,9 @@ def fitted(open_answers: Drawn) -> ItemResponse:
 
 
 def test_answers_choose_the_guessing(fitted: ItemResponse) -> None:
-    # With the seeds 0 to 11, 0 was chosen for all draws without guessing; for draws with guessing
-    # 0.3, it was 0.3 nine times, 0.2 twice and 0.1 once.
+    # The choice depends on the random answers. With twelve seeds of `draw`, 0 to 11, the fits chose
+    # no guessing each time if there was none. If the guessing was 0.3, they chose 0.3 nine times,
+    # 0.2 twice and 0.1 once.
     assert fitted.guessing_ == 0.0
     assert draw(guessing=0.3).fit().guessing_ > 0.0
 
@@ -101,19 +103,26 @@ def test_few_answers_choose_nothing(open_answers: Drawn) -> None:
 def test_a_fit_that_leaves_contexts_out_predicts_pairs_with_contexts(
     open_answers: Drawn, fitted: ItemResponse, tmp_path: Path
 ) -> None:
-    pairs = [0, 1], [2, 3]
+    """`fitted` has got contexts, but has chosen to leave them out because they have no effects.
+
+    It accepts contexts of pairs to predict, and ignores them. The same holds after loading it from
+    a file, and for further students.
+    """
+    assert not fitted.uses_context
+    # Student 0 with question 2, in a context of the fit; student 1 with question 3, in a new one.
+    students, questions = [0, 1], [2, 3]
     contexts = np.array([[2], [99]])
-    predicted = fitted.predict_proba(*pairs, context=contexts)
-    alone = ItemResponse(fitted.n_dimensions_, guessing=fitted.guessing_)
-    alone.fit(open_answers.student, open_answers.question, open_answers.is_right)
-    assert (predicted == alone.predict_proba(*pairs)).all()
+    predicted = fitted.predict_proba(students, questions, context=contexts)
+    without_contexts = ItemResponse(fitted.n_dimensions_, guessing=fitted.guessing_)
+    without_contexts.fit(open_answers.student, open_answers.question, open_answers.is_right)
+    assert (predicted == without_contexts.predict_proba(students, questions)).all()
 
     fitted.save(tmp_path / "fit.npz")
     loaded = ItemResponse.load(tmp_path / "fit.npz")
-    assert (predicted == loaded.predict_proba(*pairs, context=contexts)).all()
+    assert (predicted == loaded.predict_proba(students, questions, context=contexts)).all()
     assert settings(loaded) == settings(fitted)
-    students = fitted.for_students([7, 7], [2, 3], [1, 0], context=contexts)
-    assert students.predict_proba([7], [4], context=contexts[:1]).shape == (1, 2)
+    extended = fitted.for_students([7, 7], [2, 3], [1, 0], context=contexts)
+    assert extended.predict_proba([7], [4], context=contexts[:1]).shape == (1, 2)
 
 
 def test_a_fit_that_continues_keeps_the_settings(open_answers: Drawn, fitted: ItemResponse) -> None:
@@ -156,7 +165,11 @@ def test_further_answers_need_no_contexts_if_the_fit_left_them_out(
 def test_control_c_while_settings_are_chosen_ends_the_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A fit that only tries settings is of no use to the user, so it is not kept."""
+    """`Drawn.fit` gives no settings, so the estimator first tries settings in short fits.
+
+    Control-C during a long fit keeps what was learned so far. A fit that only tries settings is of
+    no use to the user, so here Control-C (KeyboardInterrupt) is passed on.
+    """
     calls = []
     run_step = fitting.run_step
 

@@ -15,8 +15,9 @@ from numpy.testing import assert_allclose
 N_STUDENTS = 5
 # Number of dimensions of the abilities.
 K = 2
-# Prior variances: of the effects of groups of quizzes, and of the effects of quizzes in a group. An
-# answer that is right or wrong has a single stage, hence the shape (2 levels, 1 stage).
+# Prior variances of effects, shape (levels, stages): 0.8 for groups of quizzes, and 0.3 for quizzes
+# in a group. There is one stage only, because these answers are right or wrong; a choice among
+# several options would have more stages.
 VARIANCE = np.array([[0.8], [0.3]])
 
 
@@ -41,30 +42,29 @@ def make_students(rng: np.random.Generator) -> Gaussians:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_slope_in_a_shared_effect_is_a_leaf_s_effect_over_its_variance(seed: int) -> None:
-    """`restore` returns the derivative of the log likelihood by the effect that students share.
+def test_the_slope_of_the_likelihood_is_the_effect_of_a_quiz_over_its_variance(seed: int) -> None:
+    """`restore` finds the effect u of each student in each quiz, and the slope d log L / du there.
 
-    Let u be the effect of a leaf, a quiz of one student, with the prior N(0, v). The log posterior
-    is log L − u²/(2v). At its maximum, the derivative is 0, so that d log L / du = u / v. The
-    shared effect is added to the same logits as u. So the derivative by the shared effect is u / v,
-    too.
+    L is the likelihood of the student's answers in the quiz, and the prior of u is N(0, v). The log
+    posterior is log L − u²/(2v) plus a constant. At its maximum the derivative by u is 0, so that
+    d log L / du = u / v.
     """
     rng = np.random.default_rng(seed)
     levels = make_levels(rng)
     _, quizzes = levels
     n_quizzes = len(quizzes.label)
-    # `eliminate` takes weight_sum, linear_sum and item_sum (K slopes and an intercept) of each
-    # leaf. Any numbers will do, but weight_sum must be positive.
+    # `eliminate` takes three sums over the answers in each quiz: weight_sum, linear_sum and
+    # item_sum (K slopes and an intercept). Any numbers will do, but weight_sum must be positive.
     sums = rng.normal(0, 1, (n_quizzes, 1 + 1 + K + 1)).astype(np.float32)
     sums[:, 0] = rng.uniform(0.5, 4, n_quizzes)
     conditional_totals, _ = eliminate(levels, sums, VARIANCE, N_STUDENTS)
 
     effects, _, slope = restore(levels, conditional_totals, make_students(rng), VARIANCE)
 
-    # Column 0 of the effects is the mean effect. The mean effect of a quiz includes the effect of
-    # its group.
-    effects_of_groups, effects_of_quizzes = effects
+    # Column 0 of the effects is the mean effect. `restore` returns total effects: that of a quiz
+    # includes the effect of its group.
+    effects_of_groups, total_effects_of_quizzes = effects
     group_effect = effects_of_groups[quizzes.parent, 0]
-    effect_of_leaf = effects_of_quizzes[:, 0] - group_effect
+    effect_of_quiz = total_effects_of_quizzes[:, 0] - group_effect
     assert np.abs(group_effect).max() > 0.1
-    assert_allclose(slope, effect_of_leaf / VARIANCE[1], atol=1e-5)
+    assert_allclose(slope, effect_of_quiz / VARIANCE[1], atol=1e-5)

@@ -81,10 +81,11 @@ ERROR_OF_SLOPE = 1 / math.sqrt(1_000 * 0.2)
 
 
 def share_in_space_of(fitted: np.ndarray, planted: np.ndarray) -> float:
-    """Return the share of the length of planted slopes that a projection leaves.
+    """Return how well fitted slopes span the planted ones, from 0 to 1 (perfectly).
 
-    The slopes, of shape (questions, k), are projected on the space that the columns of the fitted
-    ones span: the dimensions of a fit may be rotated.
+    Both have the shape (questions, k). A fit may rotate its dimensions, so columns cannot be
+    compared one by one. Instead the planted columns are projected on the space that the fitted
+    columns span. The result is the share of their length that the projection keeps.
     """
     basis, _ = np.linalg.qr(fitted)
     return float(np.linalg.norm(basis.T @ planted) / np.linalg.norm(planted))
@@ -120,7 +121,10 @@ def test_difficulties_are_recovered_if_the_probability_of_guessing_is_given() ->
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_three_dimensions_are_found_if_they_are_planted_and_shrink_otherwise(k: int) -> None:
-    """Answers with k dimensions are fitted with three dimensions."""
+    """Answers that depend on k abilities are fitted with three abilities (dimensions).
+
+    If k is 3, the fit finds slopes on all three. If k is 1, the slopes on the other two shrink.
+    """
     n_questions = 150
     planted = plant_slopes(k, 2_000, n_questions)
 
@@ -129,15 +133,16 @@ def test_three_dimensions_are_found_if_they_are_planted_and_shrink_otherwise(k: 
     # The root mean square of the slopes on each dimension.
     size = np.linalg.norm(slopes, axis=0) / math.sqrt(n_questions)
     if k == 3:
-        # Planted slopes have a size of 0.7.
+        # The planted slopes have a size of 0.7. The prior shrinks fitted slopes a little; half of
+        # the size is clearly more than estimation errors.
         assert (size[1:] > 0.3).all()
     else:
         # The slopes on a dimension that was not planted are estimation errors. The fit
         # turns this dimension towards the largest errors, so twice the standard error is allowed.
         assert (size[1:] < 2 * ERROR_OF_SLOPE).all()
-    # Fitted slopes with an error of 0.07 in 0.7 lie at an angle of about 0.1 to the planted ones.
-    # The planted slopes lose a share of 1 − cos(0.1) = 0.005 of their length if they are projected
-    # on the fitted ones.
+    # The errors of the fitted slopes (0.07) are a tenth of the slopes' size (0.7). So the fitted
+    # and the planted column form an angle of about 0.1 radians, and a projection shortens the
+    # planted column by a share of 1 − cos(0.1) = 0.005. Six times this loss is allowed.
     assert share_in_space_of(slopes[:, :k], planted.slopes) > 0.97
 
 
@@ -196,6 +201,13 @@ def test_no_pairs_have_no_predictions() -> None:
 
 
 def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> None:
+    """The logit of a prediction is a part from ability and question, plus the effect of the quiz.
+
+    `parts.mean` and `parts.variance` describe the first part, `parts.effect` and
+    `parts.effect_variance` the effect. In this model the student alone has an effect in a quiz, so
+    `parts.student_effect` is almost all of `parts.effect`: the rest is an effect that all students
+    of the quiz share. `parts.easiness` is the intercept of the question.
+    """
     parts = with_quiz.explain(TEST.student, TEST.question, context=TEST.quiz)
     mean = parts.mean + parts.effect
     variance = parts.variance + parts.effect_variance
@@ -205,8 +217,11 @@ def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> N
     p = predict(with_quiz, TEST, TEST.quiz)
     assert_allclose(expected_probability(mean, variance), p, atol=0.03)
     assert np.corrcoef(parts.student_effect, parts.effect)[0, 1] > 0.9
+    # The first ability may have the opposite sign.
     assert np.corrcoef(parts.ability, TEST.ability)[0, 1] ** 2 > 0.4
-    assert np.corrcoef(parts.easiness, TEST.easiness_and_class)[0, 1] > 0.9
+    # No effects of classes were planted, so this column is the planted easiness.
+    planted_easiness = TEST.easiness_and_class
+    assert np.corrcoef(parts.easiness, planted_easiness)[0, 1] > 0.9
 
 
 @pytest.mark.parametrize("contexts", ["groups of quizzes", "quizzes of classes"])
@@ -268,22 +283,26 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
 def test_an_unknown_context_has_no_effect(level: int, knows_group: bool, knows_quiz: bool) -> None:
     """Contexts of the pairs to predict are hidden from the model.
 
+    Students have effects either in groups of quizzes (`level` 0) or in single quizzes (`level` 1).
     If only the quiz is unknown, the model predicts with the effect of the group. If the group is
     unknown, the model predicts without effects, because a quiz is identified only within its group.
     """
     fitted = fit_effects_of(level)
     test = fitted.test
-    if knows_group and (knows_quiz or level == 0):
-        # The model can know the effect. The best prediction is the true probability.
+    knows_effect = knows_group if level == 0 else knows_group and knows_quiz
+    if knows_effect:
+        # The best prediction is the true probability.
         best = test.p_right
     else:
         # The best prediction is the mean probability over all effects, which have the variance 1.
+        # Classes have no effects here, so that `easiness_and_class` is the easiness.
         logit_without_effect = test.ability + test.easiness_and_class
         best = mean_probability(logit_without_effect.to_numpy(), 1)
     context = groups(test)
     context[:, 0] = np.where(knows_group, context[:, 0], UNKNOWN)
     context[:, 1] = np.where(knows_quiz, context[:, 1], UNKNOWN)
 
+    # In each of at least 8 bins, the mean prediction is within 5 standard errors of the best one.
     assert_calibrated(predict(fitted.model, test, context), best, errors=5, n_bins=8)
 
 
@@ -331,12 +350,17 @@ def test_planted_variances_of_effects_of_classes_and_of_students_are_recovered(
 def test_planted_effects_of_classes_are_shrunk_neither_too_much_nor_too_little(
     shared_effects: SharedEffects,
 ) -> None:
-    """A regression of the planted effects on their posterior means has the slope 1."""
+    """A regression of the planted effects on their posterior means has the slope 1.
+
+    The effects are those of classes in quizzes: all students of a class share them.
+    """
     planted = shared_effects.train.groupby("class_quiz").class_effect.first()
-    shared = shared_effects.by_class.posterior_.shared
+    posterior = shared_effects.by_class.posterior_.shared
+    prior_variance = shared_effects.by_class.shared_variance_
     # The last effect is that of contexts without answers.
-    mean = shared.mean[:-1]
-    assert shared.variance[:-1].max() < shared_effects.by_class.shared_variance_
+    mean = posterior.mean[:-1]
+    # The answers narrow the posterior of each effect.
+    assert posterior.variance[:-1].max() < prior_variance
 
     regression = scipy.stats.linregress(mean, planted)
 
@@ -347,12 +371,16 @@ def test_planted_effects_of_classes_are_shrunk_neither_too_much_nor_too_little(
 def test_effects_of_classes_improve_predictions_most_for_students_with_few_answers(
     shared_effects: SharedEffects,
 ) -> None:
+    """Two models are compared: their contexts are quizzes of classes (`class_quiz`), or quizzes.
+
+    The answers have an effect of each class in each quiz. Only the first model can learn such an
+    effect from the classmates of a student, which helps most if the student has few answers or
+    none. `shared_effects.new` are pairs of students without any answers.
+    """
     by_class = shared_effects.by_class
     train, rest = split(shared_effects.answers)
-    # With quizzes as contexts, in place of quizzes of classes, the students of a class share no
-    # effect.
     by_student = fit(train, train.quiz)
-    # The loss without shared effects must be larger by at least `gain`.
+    # The loss of the model without effects of classes must be larger by at least `gain`.
     for test, gain in (
         (rest[rest.has_few_training_answers], 0.03),
         (rest[~rest.has_few_training_answers], 0.005),
@@ -361,6 +389,8 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
         p = predict(by_class, test, test.class_quiz)
         p_by_student = predict(by_student, test, test.quiz)
         assert loss(p, test.p_right) < loss(p_by_student, test.p_right) - gain
+        # In each of at least 8 bins, the mean prediction is within 7 standard errors of the truth.
+        # That is wide because the answers of a class share effects, and so errors.
         assert_calibrated(p, test.p_right, errors=7, n_bins=8)
 
 

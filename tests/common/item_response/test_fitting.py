@@ -51,9 +51,11 @@ def test_each_step_is_logged_with_its_score() -> None:
 def test_many_answers_are_fitted_in_fewer_steps_and_equally_well(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The same answers are fitted as if they were few, and as if they were many."""
+    """A fit ends earlier if there are many answers (more than `_MANY_ANSWERS`).
+
+    The same answers are fitted twice, with the usual limit and with the limit 0.
+    """
     fitted_as_few = fit(TRAIN, n_dimensions=6)
-    # Any number of answers above 0 counts as many now.
     monkeypatch.setattr(fitting, "_MANY_ANSWERS", 0)
     fitted_as_many = fit(TRAIN, n_dimensions=6)
 
@@ -62,7 +64,10 @@ def test_many_answers_are_fitted_in_fewer_steps_and_equally_well(
     # The losses have no sampling error: they compare predictions with the true probabilities,
     # `p_right`, instead of random outcomes.
     loss_as_few = loss(predict(fitted_as_few, TEST), TEST.p_right)
-    assert loss(predict(fitted_as_many, TEST), TEST.p_right) < loss_as_few + 5e-4
+    loss_as_many = loss(predict(fitted_as_many, TEST), TEST.p_right)
+    # The losses are about 0.59, and the true probabilities themselves have the loss 0.51. So the
+    # tolerance is less than 1 % of what the fits lose.
+    assert loss_as_many < loss_as_few + 5e-4
 
 
 def test_in_the_end_the_fit_learns_from_held_out_answers_too() -> None:
@@ -84,9 +89,10 @@ def test_in_the_end_the_fit_learns_from_held_out_answers_too() -> None:
 
 @pytest.mark.parametrize("has_contexts", [False, True])
 def test_a_warm_start_spares_steps(has_contexts: bool) -> None:
-    """A fit that continues from a model takes two steps; a fit from scratch takes more.
+    """Two steps from an earlier model (a warm start) are as good as a whole fit from scratch.
 
-    The model lacks some of the students, questions and contexts.
+    Two steps from scratch are worse. The earlier model lacks some of the students, questions and
+    contexts.
     """
 
     def context(rows: pd.DataFrame) -> np.ndarray | None:
@@ -180,6 +186,11 @@ def fit_degenerate(predicted: str, n_levels: int, case: str) -> DegenerateFit:
 def test_predictions_of_degenerate_answers_are_right_on_average(
     predicted: str, n_levels: int, case: str
 ) -> None:
+    """Degenerate answers leave something undetermined, such as those of a single student.
+
+    `case` is one of `DEGENERATE`. The mean predicted probability of the right option must be the
+    share of right answers.
+    """
     fitted = fit_degenerate(predicted, n_levels, case)
     rows = fitted.rows
 

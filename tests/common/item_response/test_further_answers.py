@@ -12,11 +12,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from planted_contexts import TEST, TRAIN, fit, groups, loss, predict
 
-# A third of the students come after the fit.
-_COMES_LATER = TRAIN.student.unique()[::3]
-_LATER = TRAIN[TRAIN.student.isin(_COMES_LATER)]
-_FIRST = TRAIN[~TRAIN.student.isin(_COMES_LATER)]
-_TEST_OF_LATER = TEST[TEST.student.isin(_COMES_LATER)]
+# A third of the students come after the fit: the models are fitted to the first answers, those of
+# the other students.
+LATER_STUDENTS = TRAIN.student.unique()[::3]
+LATER_ANSWERS = TRAIN[TRAIN.student.isin(LATER_STUDENTS)]
+FIRST_ANSWERS = TRAIN[~TRAIN.student.isin(LATER_STUDENTS)]
+LATER_TEST = TEST[TEST.student.isin(LATER_STUDENTS)]
 
 
 def columns(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
@@ -29,7 +30,7 @@ def expected_loss(model: ItemResponse, rows: pd.DataFrame, context: Any = None) 
     return loss(predict(model, rows, context), rows.p_right.to_numpy())
 
 
-def keep_first(rows: pd.DataFrame, n: int) -> pd.DataFrame:
+def draw_of_each_student(rows: pd.DataFrame, n: int) -> pd.DataFrame:
     """Return n answers of each student, chosen at random."""
     return rows.sample(frac=1, random_state=1).groupby("student").head(n)
 
@@ -42,38 +43,44 @@ def keep_first(rows: pd.DataFrame, n: int) -> pd.DataFrame:
 def test_new_students_are_predicted_as_well_as_after_a_new_fit(
     n_known: int, has_contexts: bool
 ) -> None:
+    """`for_students` adds students who come after the fit, from `n_known` answers of each.
+
+    It fits nothing but the new students. Yet their held-out answers are predicted almost as well as
+    by a new fit to all answers.
+    """
+
     def context(rows: pd.DataFrame) -> Any:
         return groups(rows) if has_contexts else None
 
-    known = keep_first(_LATER, n_known)
-    model = fit(_FIRST, context(_FIRST))
+    known = draw_of_each_student(LATER_ANSWERS, n_known)
+    model = fit(FIRST_ANSWERS, context(FIRST_ANSWERS))
     extended = model.for_students(*columns(known), context=context(known))
-    everything = pd.concat([_FIRST, known])
+    everything = pd.concat([FIRST_ANSWERS, known])
     refitted = fit(everything, context(everything))
 
-    loss_before = expected_loss(model, _TEST_OF_LATER, context(_TEST_OF_LATER))
-    loss_extended = expected_loss(extended, _TEST_OF_LATER, context(_TEST_OF_LATER))
-    loss_refitted = expected_loss(refitted, _TEST_OF_LATER, context(_TEST_OF_LATER))
+    loss_before = expected_loss(model, LATER_TEST, context(LATER_TEST))
+    loss_extended = expected_loss(extended, LATER_TEST, context(LATER_TEST))
+    loss_refitted = expected_loss(refitted, LATER_TEST, context(LATER_TEST))
     assert loss_extended < loss_before
     assert loss_extended < loss_refitted + 0.002
 
 
 def test_an_estimator_for_new_students_knows_the_contexts_of_the_fit() -> None:
-    """A class's effect in a quiz is known from the fit if other students of the class took it."""
-    context = _FIRST.class_quiz.to_numpy()
-    model = fit(_FIRST, context)
-    known = keep_first(_LATER, 3)
-    # A further quiz, which neither the fit nor any test answer has.
+    """A class's effect in a quiz is known from the fit if other students of the class took it.
+
+    The estimator for new students keeps these effects. To show this, the new students' own answers
+    get a quiz that nobody else has, so that they tell nothing about the quizzes of the test.
+    """
+    context = FIRST_ANSWERS.class_quiz.to_numpy()
+    model = fit(FIRST_ANSWERS, context)
+    known = draw_of_each_student(LATER_ANSWERS, 3)
     unknown_quiz = np.full(len(known), int(context.max()) + 7)
     extended = model.for_students(*columns(known), context=unknown_quiz)
-    shared = model.explain(
-        _TEST_OF_LATER.student, _TEST_OF_LATER.question, context=_TEST_OF_LATER.class_quiz
-    )
-    shared_after = extended.explain(
-        _TEST_OF_LATER.student, _TEST_OF_LATER.question, context=_TEST_OF_LATER.class_quiz
-    )
-    assert np.abs(shared.effect).max() > 0.1
-    assert_allclose(shared_after.effect, shared.effect, atol=1e-5)
+    pairs = LATER_TEST.student, LATER_TEST.question
+    effect = model.explain(*pairs, context=LATER_TEST.class_quiz).effect
+    effect_after = extended.explain(*pairs, context=LATER_TEST.class_quiz).effect
+    assert np.abs(effect).max() > 0.1
+    assert_allclose(effect_after, effect, atol=1e-5)
 
 
 def test_the_students_of_the_fit_get_the_abilities_of_the_fit() -> None:
@@ -85,12 +92,14 @@ def test_the_students_of_the_fit_get_the_abilities_of_the_fit() -> None:
 
 
 def test_a_students_ability_depends_on_nothing_but_the_students_answers() -> None:
-    model = fit(_FIRST)
+    model = fit(FIRST_ANSWERS)
     before = model.ability_.copy()
-    abilities = model.transform(*columns(_LATER))
-    student = _COMES_LATER[4]
+    abilities = model.transform(*columns(LATER_ANSWERS))
+    # Any of the later students.
+    student = LATER_STUDENTS[4]
     # The student's answers alone, in another order.
-    own = _LATER[_LATER.student == student].iloc[::-1]
+    own = LATER_ANSWERS[LATER_ANSWERS.student == student].iloc[::-1]
+    # `ability_of` takes the answers of a single student, who gets the id 0.
     ability = model.ability_of(own.question, own.is_right)
 
     row = np.searchsorted(abilities.student_ids, student)
@@ -103,8 +112,8 @@ def test_a_students_ability_depends_on_nothing_but_the_students_answers() -> Non
 
 @pytest.mark.parametrize("guessing", [0.0, 0.2])
 def test_one_student_gets_the_ability_that_many_students_at_once_get(guessing: float) -> None:
-    model = ItemResponse(3, guessing=guessing, n_steps=5).fit(*columns(_FIRST))
-    own = _LATER[_LATER.student == _COMES_LATER[0]]
+    model = ItemResponse(3, guessing=guessing, n_steps=5).fit(*columns(FIRST_ANSWERS))
+    own = LATER_ANSWERS[LATER_ANSWERS.student == LATER_STUDENTS[0]]
     alone = model.ability_of(own.question, own.is_right)
     among_many = model.transform(*columns(own))
     # Both computations take the same steps, but sum in another order.
@@ -113,7 +122,11 @@ def test_one_student_gets_the_ability_that_many_students_at_once_get(guessing: f
 
 
 def test_a_student_without_answers_is_average_and_each_answer_narrows_the_ability() -> None:
-    model = fit(_FIRST)
+    """A student without answers has the prior N(0, 1) in each of the model's two abilities.
+
+    Five right answers raise the first ability, and 40 right answers raise it more and narrow it.
+    """
+    model = fit(FIRST_ANSWERS)
     none = model.ability_of([], [])
     assert_array_equal(none.mean, np.zeros((1, 2)))
     assert_array_equal(none.standard_deviation, np.ones((1, 2)))
@@ -121,13 +134,14 @@ def test_a_student_without_answers_is_average_and_each_answer_narrows_the_abilit
     few = model.ability_of(questions[:5], np.ones(5, int))
     many = model.ability_of(questions, np.ones(40, int))
     assert few.standard_deviation.min() > many.standard_deviation.min()
-    # `model` has no guessing and positive slopes on the first ability, up to its sign.
+    # The slopes on the first ability are all positive, or all negative: a fit does not determine
+    # the sign of an ability.
     sign = np.sign(model.discrimination_[:, 0].mean())
     assert 0 < sign * few.mean[0, 0] < sign * many.mean[0, 0]
 
 
 def test_answers_to_unknown_questions_count_as_answers_to_average_questions() -> None:
-    model = fit(_FIRST)
+    model = fit(FIRST_ANSWERS)
     unknown = int(model.question_ids_.max()) + np.arange(1, 31)
     sign = np.sign(model.discrimination_[:, 0].mean())
     right = model.ability_of(unknown, np.ones(30, int))
@@ -140,15 +154,19 @@ def test_answers_to_unknown_questions_count_as_answers_to_average_questions() ->
 
 
 def test_answers_that_come_in_parts_teach_as_much_as_all_at_once() -> None:
-    """Answers of new students come in three parts, and questions change, too."""
-    model = fit(_FIRST)
-    shuffled = _LATER.sample(frac=1, random_state=2)
+    """`partial_fit` updates a model with the answers of new students, here in three parts.
+
+    It updates the questions, too. In the end it is almost as good as a fit to all answers, `TRAIN`,
+    which are the first and the later ones together.
+    """
+    model = fit(FIRST_ANSWERS)
+    shuffled = LATER_ANSWERS.sample(frac=1, random_state=2)
     parts = [shuffled.iloc[first::3] for first in range(3)]
-    losses = [expected_loss(model, _TEST_OF_LATER)]
+    losses = [expected_loss(model, LATER_TEST)]
     for part in parts:
         model.partial_fit(*columns(part))
-        losses.append(expected_loss(model, _TEST_OF_LATER))
-    refitted = expected_loss(fit(TRAIN), _TEST_OF_LATER)
+        losses.append(expected_loss(model, LATER_TEST))
+    refitted = expected_loss(fit(TRAIN), LATER_TEST)
     assert losses[0] > losses[1] > losses[2] > losses[3]
     assert losses[3] < refitted + 0.002
     assert_array_equal(model.student_ids_, np.unique(TRAIN.student))
@@ -173,13 +191,13 @@ def test_a_new_question_is_learned_from_students_who_are_known() -> None:
 
 
 def test_what_is_not_to_be_learned_stays() -> None:
-    model = fit(_FIRST)
-    students_only = copy(model).partial_fit(*columns(_LATER), learn="students")
+    model = fit(FIRST_ANSWERS)
+    students_only = copy(model).partial_fit(*columns(LATER_ANSWERS), learn="students")
     assert_array_equal(students_only.difficulty_, model.difficulty_)
     assert len(students_only.student_ids_) > len(model.student_ids_)
     known_students = np.isin(students_only.student_ids_, model.student_ids_)
     assert_array_equal(students_only.ability_[known_students], model.ability_)
-    both = copy(model).partial_fit(*columns(_LATER))
+    both = copy(model).partial_fit(*columns(LATER_ANSWERS))
     assert np.abs(both.difficulty_ - model.difficulty_).max() > 0.01
 
 
@@ -187,7 +205,7 @@ def test_what_is_not_to_be_learned_stays() -> None:
 
 
 def test_faults_are_named() -> None:
-    model = fit(_FIRST)
+    model = fit(FIRST_ANSWERS)
     with pytest.raises(InputError, match=r"learn is 'all', expected 'both', 'students' or"):
         model.partial_fit([1], [1], [1], learn="all")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"is_correct holds 2 at position 0, expected 0 to 1"):
@@ -196,7 +214,7 @@ def test_faults_are_named() -> None:
         model.for_students([1, 2], [1], [1])
     with pytest.raises(InputError, match=r"is not fitted, call fit first"):
         ItemResponse().ability_of([1], [1])
-    with_contexts = fit(_FIRST, _FIRST.quiz)
+    with_contexts = fit(FIRST_ANSWERS, FIRST_ANSWERS.quiz)
     with pytest.raises(InputError, match=r"context is missing"):
         with_contexts.transform([1], [1], [1])
     with pytest.raises(InputError, match=r"was fitted with contexts, expected none"):

@@ -1,6 +1,6 @@
 """What students are expected to know of each subject: planted subjects are recovered."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from common.errors import InputError
 from common.item_response import ItemResponse
@@ -59,7 +59,9 @@ def plant(effect_variance: float) -> Planted:
     is_answered = meets_topic[:, topic] & (rng.random(p_right.shape) < 0.6)
     student, question = np.nonzero(is_answered)
     is_correct = rng.random(len(student)) < p_right[student, question]
-    return Planted(student, question, is_correct, p_right, np.stack([area, topic + 100], axis=1))
+    # Areas have the numbers 0 to 3, and topics those from 100: no topic is taken for an area.
+    subject = np.stack([area, topic + 100], axis=1)
+    return Planted(student, question, is_correct, p_right, subject)
 
 
 PLANTED = plant(effect_variance=0.3)
@@ -75,6 +77,7 @@ def table() -> pd.DataFrame:
 def test_intervals_hold_the_true_share_as_often_as_they_say(
     table: pd.DataFrame, level: int
 ) -> None:
+    """`low` and `high` are the ends of 90 % intervals of a student's share of right answers."""
     rows = table[table.level == level]
     truth = PLANTED.true_share(rows)
     is_inside = (truth >= rows.low) & (truth <= rows.high)
@@ -90,6 +93,11 @@ def test_intervals_hold_the_true_share_as_often_as_they_say(
 def test_shares_are_right_on_average_and_better_than_without_subjects(
     table: pd.DataFrame, level: int
 ) -> None:
+    """`share` is the share of a subject's questions that a student is expected to answer right.
+
+    It is compared with the planted share, and with the share that a model expects that knows
+    nothing of subjects, but only the student's ability and the questions.
+    """
     rows = table[table.level == level]
     truth = PLANTED.true_share(rows)
     # The errors of a student's shares are about 0.1. With 1,000 students, the mean error has a
@@ -99,14 +107,13 @@ def test_shares_are_right_on_average_and_better_than_without_subjects(
     without.fit(PLANTED.student, PLANTED.question, PLANTED.is_correct)
     students, questions = np.indices(PLANTED.p_right.shape)
     p_right = without.predict_proba(students.ravel(), questions.ravel())[:, 1]
-    expected = Planted(
-        PLANTED.student,
-        PLANTED.question,
-        PLANTED.is_correct,
-        p_right.reshape(PLANTED.p_right.shape),
-        PLANTED.subject,
-    ).true_share(rows)
-    assert np.square(rows.share - truth).mean() < 0.8 * np.square(expected - truth).mean()
+    # `true_share` averages `p_right` over the questions of each row's subject.
+    predicted = replace(PLANTED, p_right=p_right.reshape(PLANTED.p_right.shape))
+    share_without_subjects = predicted.true_share(rows)
+
+    error = np.square(rows.share - truth).mean()
+    error_without_subjects = np.square(share_without_subjects - truth).mean()
+    assert error < 0.8 * error_without_subjects
 
 
 def test_more_answers_narrow_the_interval(table: pd.DataFrame) -> None:

@@ -32,8 +32,12 @@ def expected_slope_and_curvature(
 
 
 def average(function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Average a function of a logit over each of the moderate logits, by exact quadrature."""
-    # 40 points of each logit, shape (logits, points).
+    """Return the expectation of a function of a logit that is N(m, v), for each m and v.
+
+    m and v are the elements of `MEAN` and `VARIANCE`. Gauss-Hermite quadrature is practically exact
+    here.
+    """
+    # A row of `x` holds the 40 points of the quadrature for one normal distribution.
     point, weight = np.polynomial.hermite_e.hermegauss(40)
     x = MEAN[:, None] + np.sqrt(VARIANCE[:, None]) * point
     averages: np.ndarray = function(x) @ weight / weight.sum()
@@ -68,7 +72,12 @@ def test_the_expected_slope_is_the_mean_over_the_logit(guessing: float, right: b
 def test_the_expected_curvature_is_the_mean_information_over_the_logit(
     guessing: float, right: bool
 ) -> None:
-    """Fisher's information is Σ P(outcome) (d log P(outcome) / d logit)² over both outcomes."""
+    """The curvature is Fisher's information, averaged over the normal distribution of the logit.
+
+    Fisher's information of an answer at a given logit is Σ P(outcome) (d log P(outcome) / d logit)²
+    over both outcomes, right and wrong. With p = P(right) and its derivative p' by the logit, this
+    sum is p'² / (p (1 − p)). So it does not depend on which outcome was observed.
+    """
 
     def information_at(x: np.ndarray) -> np.ndarray:
         p_right = guessing + (1 - guessing) * sigmoid(x)

@@ -1,5 +1,6 @@
 """Options: their ranks, their probabilities, and planted habits of students in quizzes."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import InputError
@@ -59,7 +60,12 @@ def test_attributes_have_a_row_for_each_stage() -> None:
 
 
 def test_the_quiz_tells_which_wrong_option_a_student_chooses() -> None:
-    """The simulated students prefer one of two wrong options; the quiz decides which one."""
+    """A simulated student's wrong answers in a quiz all take the same of two wrong options.
+
+    A model that knows the quiz can learn which one from the student's other answers there. Without
+    the quiz, both are about equally likely. The mean probability of the options chosen is 0.72 with
+    the quiz and 0.55 without; the limits of the test lie between these numbers.
+    """
     model = fit_options(TRAIN, TRAIN.quiz)
     option, right_option = options(TEST)
     rows = np.arange(len(option))
@@ -82,49 +88,80 @@ def test_the_quiz_tells_which_wrong_option_a_student_chooses() -> None:
     assert p_of_wrong_option(p_without_quiz) < 0.6
 
 
-def draw_mixed() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+@dataclass(frozen=True)
+class MixedAnswers:
+    """Answers to questions with different numbers of options, an element for each answer."""
+
+    student: np.ndarray
+    question: np.ndarray
+    # The chosen option, from 1.
+    option: np.ndarray
+    right_option: np.ndarray
+    # Number of options of the question.
+    n_options: np.ndarray
+
+    @property
+    def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The first four arguments of `fit`."""
+        return self.student, self.question, self.option, self.right_option
+
+
+def draw_mixed() -> MixedAnswers:
     """Draw answers of 200 students to questions of two, four and six options, three of each.
 
-    Half of the answers are right. Of the wrong options of a question, the first one is chosen three
-    times as often as the second one, and so on.
+    Half of the answers are right; option 1 is right. Of the wrong options of a question, option 2
+    is chosen three times as often as option 3, that one three times as often as option 4, and so
+    on.
     """
     rng = np.random.default_rng(0)
     student, question = np.divmod(np.arange(200 * 9), 9)
     n_options = np.array([2, 4, 6])[question % 3]
-    share = 3.0 ** -np.arange(5)
-    is_there = np.arange(5) < n_options[:, None] - 1
-    p_wrong = is_there * share / (is_there * share).sum(axis=1, keepdims=True)
-    drawn = (rng.random(len(student))[:, None] > p_wrong.cumsum(axis=1)[:, :4]).sum(axis=1)
+    # Probabilities of the wrong options 2 to 6, shape (answers, 5): 0 if the question lacks them.
+    exists = np.arange(2, 7) <= n_options[:, None]
+    p_wrong = exists * 3.0 ** -np.arange(5)
+    p_wrong /= p_wrong.sum(axis=1, keepdims=True)
+    # Draw a wrong option: count how many cumulative probabilities a random number exceeds.
+    random_number = rng.random(len(student))[:, None]
+    wrong_option = 2 + (random_number > p_wrong.cumsum(axis=1)[:, :4]).sum(axis=1)
     is_right = rng.random(len(student)) < 0.5
-    # Option 1 is right.
-    option = np.where(is_right, 1, 2 + drawn)
-    return student, question, option, np.ones_like(option), n_options
+    return MixedAnswers(
+        student=student,
+        question=question,
+        option=np.where(is_right, 1, wrong_option),
+        right_option=np.ones_like(student),
+        n_options=n_options,
+    )
 
 
 def test_questions_may_have_different_numbers_of_options(tmp_path: Path) -> None:
-    student, question, option, right_option, n_options = draw_mixed()
+    """Options that a question lacks get the probability 0, others their shares in the answers."""
+    answers = draw_mixed()
+    student = answers.student
+    question = answers.question
     model = ItemResponseOptions(n_dimensions=1, guessing=0.0)
-    model.fit(student, question, option, right_option, n_options=n_options)
+    model.fit(*answers.columns, n_options=answers.n_options)
     assert model.n_options_.tolist() == [2, 4, 6] * 3
     p = model.predict_proba(student, question)
     assert p.shape == (len(student), 6)
     assert_allclose(p.sum(axis=1), 1, atol=1e-5)
-    is_there = np.arange(6) < n_options[:, None]
-    assert (p[~is_there] == 0).all()
-    assert (p[is_there] > 0).all()
+    exists = np.arange(1, 7) <= answers.n_options[:, None]
+    assert (p[~exists] == 0).all()
+    assert (p[exists] > 0).all()
     model.save(tmp_path / "model.npz")
     saved = ItemResponseOptions.load(tmp_path / "model.npz")
     assert_array_equal(saved.predict_proba(student, question), p)
     # In questions of six options, the wrong ones have the shares 81, 27, 9, 3 and 1 of 121. With
     # 300 wrong answers, a share has a standard error of at most 0.028; four of these are allowed.
-    of_six = p[n_options == 6].mean(axis=0)
-    assert_allclose(of_six[1:] / of_six[1:].sum(), 3.0 ** -np.arange(5) / 1.4938, atol=0.11)
-    # Questions of two options have no answers at the stage that decides between the second wrong
-    # option and the next ones. Their slopes at this stage stay at the mean of all questions, which
-    # unknown questions have, too.
+    p_wrong = p[answers.n_options == 6].mean(axis=0)[1:]
+    expected_shares = np.array([81, 27, 9, 3, 1]) / 121
+    assert_allclose(p_wrong / p_wrong.sum(), expected_shares, atol=0.11)
+    # The model decides on an option in stages: first whether it is the right one, then whether it
+    # is the most popular wrong one, and so on. A question of two options is decided at stage 0. It
+    # has no answers at stage 1, where its slope stays at the mean slope of all questions.
     two_options = np.flatnonzero(model.n_options_ == 2)
-    slopes = model.discrimination_[1, two_options]
-    assert_allclose(slopes, np.broadcast_to(slopes[0], slopes.shape), atol=1e-6)
+    slopes_at_stage_1 = model.discrimination_[1, two_options]
+    first_slope = np.broadcast_to(slopes_at_stage_1[0], slopes_at_stage_1.shape)
+    assert_allclose(slopes_at_stage_1, first_slope, atol=1e-6)
 
 
 def test_the_number_of_options_may_be_one_for_all_or_one_for_each_answer() -> None:
@@ -155,17 +192,18 @@ def test_an_option_above_the_number_of_options_is_refused(
 
 
 def test_a_question_with_two_numbers_of_options_is_refused() -> None:
-    student, question, option, right_option, n_options = draw_mixed()
-    n_options[-1] = 7
+    answers = draw_mixed()
+    answers.n_options[-1] = 7
     message = "n_options holds . at position .* and 7 for another answer to question"
     with pytest.raises(InputError, match=message):
-        ItemResponseOptions().fit(student, question, option, right_option, n_options=n_options)
+        ItemResponseOptions().fit(*answers.columns, n_options=answers.n_options)
 
 
 def test_an_estimator_with_other_levels_of_contexts_gives_no_settings() -> None:
-    student, question, option, right_option, n_options = draw_mixed()
-    answers = (student, question, option, right_option)
-    without = ItemResponseOptions(1, n_steps=1).fit(*answers, n_options=n_options)
-    context = question % 2
+    answers = draw_mixed()
+    columns = answers.columns
+    n_options = answers.n_options
+    without = ItemResponseOptions(1, n_steps=1).fit(*columns, n_options=n_options)
+    context = answers.question % 2
     with pytest.raises(InputError, match="like has 0 levels of contexts, expected 1"):
-        ItemResponseOptions().fit(*answers, n_options=n_options, context=context, like=without)
+        ItemResponseOptions().fit(*columns, n_options=n_options, context=context, like=without)

@@ -47,18 +47,21 @@ def plant(
 ) -> Planted:
     """Simulate answers.
 
-    `change` may change the logits, shape (students, questions), before the answers are drawn.
+    Before the answers are drawn, `change` may change the logits, shape (students, questions). It
+    gets the planted students and questions, still without answers.
     """
     rng = np.random.default_rng(seed)
     ability = rng.standard_normal(_N_STUDENTS)
     ability = (ability - ability.mean()) / ability.std()
+    no_answers = np.zeros(0)
     planted = Planted(
-        student=np.zeros(0),
-        question=np.zeros(0),
-        is_correct=np.zeros(0),
+        student=no_answers,
+        question=no_answers,
+        is_correct=no_answers,
         ability=ability,
         discrimination=np.maximum(rng.normal(1.2, 0.3, _N_QUESTIONS), 0.2),
         difficulty=rng.normal(0, 1, _N_QUESTIONS),
+        # P(group 1) = sigmoid(-0.5 - ability).
         group=(rng.logistic(size=_N_STUDENTS) > 0.5 + ability).astype(int),
     )
     logit = ability[:, None] * planted.discrimination - planted.difficulty
@@ -104,6 +107,11 @@ def test_intervals_hold_the_true_parameter_as_often_as_they_say(
 
 
 def test_intervals_hold_with_several_abilities() -> None:
+    """90 % intervals of difficulty and discrimination hold the planted values 90 % of the time.
+
+    Here answers depend on three abilities. The statistics have one overall ability: the direction
+    of the mean slopes of all questions. A question's discrimination is its slope in this direction.
+    """
     n_students, n_questions = 2_000, 120
     is_inside = []
     for seed in range(2):
@@ -118,8 +126,10 @@ def test_intervals_hold_with_several_abilities() -> None:
         # The default has more abilities than these answers need.
         table = QuestionStatistics(ItemResponse(guessing=0.0).fit(*columns), *columns).parameters()
         mean_slopes = slopes.mean(axis=0)
-        overall = slopes @ mean_slopes / np.linalg.norm(mean_slopes)
-        for name, truth in (("difficulty", difficulty), ("discrimination", overall)):
+        direction = mean_slopes / np.linalg.norm(mean_slopes)
+        discrimination = slopes @ direction
+        # A normal number lies within 1.645 standard deviations in 90 % of all cases.
+        for name, truth in (("difficulty", difficulty), ("discrimination", discrimination)):
             is_inside.append(np.abs(table[name] - truth) < 1.645 * table[f"{name}_error"])
     # A coverage of 87 % to 92 % is allowed, and beyond it twice the sampling error of 480
     # intervals, √(0.9 · 0.1 / 480) = 0.014.
@@ -127,19 +137,27 @@ def test_intervals_hold_with_several_abilities() -> None:
 
 
 @pytest.mark.parametrize("name", ["item_fit", "local_dependence", "differential_functioning"])
-def test_tests_hold_their_level(simulations: Simulations, name: str) -> None:
+def test_5_percent_of_p_values_are_below_0_05_if_nothing_is_planted(
+    simulations: Simulations, name: str
+) -> None:
+    """The answers follow the model here, so p-values should be uniform, also below 0.5.
+
+    `name` is a method of QuestionStatistics that makes a significance test for each question, or
+    for each pair of questions.
+    """
     p_values = []
     for planted, statistics in simulations:
         if name == "differential_functioning":
-            # The groups differ in ability, but the questions are equally difficult for both groups.
+            # This test asks whether questions are more difficult for one group of students. These
+            # groups differ in ability, but the questions are equally difficult for both.
             table = statistics.differential_functioning(planted.group_column())
         else:
             table = getattr(statistics, name)()
         p_values.append(table["p"])
     p = np.concatenate(p_values)
-    # There are 360 questions, and one test for each, or one for each pair of questions. Tests of
-    # pairs depend on each other, so all tables get the tolerance of 360 tests: three standard
-    # errors.
+    # There are six simulations of 60 questions, so at least 360 p-values. There are many more for
+    # pairs of questions, but they depend on each other. So three standard errors of a share among
+    # 360 are allowed in each case.
     assert len(p) >= 360
     for level in (0.05, 0.5):
         assert abs((p < level).mean() - level) < 3 * np.sqrt(level * (1 - level) / 360)
@@ -165,15 +183,23 @@ def test_residuals_of_pairs_are_uncorrelated_on_average(simulations: Simulations
 
 
 def test_wrong_difficulties_are_no_misfit() -> None:
+    """The fit test of a question finds wrong shapes of its curve, not a wrong difficulty.
+
+    The answers follow the model, but the intercepts of the fitted questions are then changed by
+    0.3. Still only 5 % of the p-values may be below 0.05.
+    """
     planted = plant(16)
     columns = planted.student, planted.question, planted.is_correct
     model = ItemResponse(1, guessing=0.0).fit(*columns)
+    # A row of the items holds the slope and the intercept of a question. The last row is that of
+    # unknown questions.
     items = model.posterior_.items
-    # Make every second question easier and the others more difficult. Then the abilities stay.
-    shift = np.append(np.resize([0.3, -0.3], _N_QUESTIONS), 0)
-    mean = items.mean + np.stack([np.zeros_like(shift), shift], axis=1).astype(np.float32)
-    shifted = replace(model.posterior_, items=Gaussians(mean, items.covariance))
-    model._set_attributes(shifted)
+    mean = items.mean.copy()
+    # As many questions become easier as become more difficult, so that abilities do not change.
+    mean[0:_N_QUESTIONS:2, 1] += 0.3
+    mean[1:_N_QUESTIONS:2, 1] -= 0.3
+    # The estimator computes its fitted attributes anew from the changed posterior.
+    model._set_attributes(replace(model.posterior_, items=Gaussians(mean, items.covariance)))
     p = QuestionStatistics(model, *columns).item_fit()["p"]
     # A share among 60 tests has the sampling error √(0.05 · 0.95 / 60) = 0.028. Three times this
     # error is allowed.
@@ -194,6 +220,11 @@ def test_reliability_is_the_squared_correlation_with_the_true_ability(
 
 
 def test_observed_shares_are_those_of_the_answers(simulations: Simulations) -> None:
+    """`fit_groups` sorts the students of each question by ability and cuts them into groups.
+
+    For each group it returns the number of answers, the observed share of right answers, and the
+    share that the model expects. Group 0 is the least able one.
+    """
     planted, statistics = simulations[0]
     groups = statistics.fit_groups()
     table = statistics.parameters()
@@ -239,14 +270,17 @@ def test_two_questions_with_a_common_cause_depend_on_each_other() -> None:
 
 
 def test_a_question_that_is_easier_for_a_group_is_found() -> None:
+    """Question 3 is easier for the students of group 1 ("few"): their logits are larger by 1."""
+
     def ease(planted: Planted, logit: np.ndarray) -> None:
-        logit[:, 3] += 1.0 * planted.group
+        logit[:, 3] += planted.group
 
     planted = plant(12, change=ease)
     table = planted.statistics().differential_functioning(planted.group_column())
     assert (table["reference"] == "many").all() and (table["group"] == "few").all()
     easier = table.set_index("question").loc[3]
-    # The estimate is a single step from effect 0, which is a little too short.
+    # The estimate of the effect is a single Newton step from 0, which ends a little short of the
+    # maximum of the likelihood. So 2.5 in place of 2 standard errors are allowed.
     assert easier["low"] < 1.0 and abs(easier["effect"] - 1.0) < 2.5 * easier["error"]
     assert easier["p_adjusted"] < 0.05
     assert easier["size"] == "large"
@@ -271,16 +305,21 @@ def test_a_difference_of_ability_alone_is_no_difference_of_questions() -> None:
 
 
 def with_items(items: np.ndarray, guessing: float, n_students: int = 3) -> ItemResponse:
-    """Return an estimator with one ability; a row of `items` is a slope and an intercept."""
+    """Return an estimator with one ability and known questions.
+
+    A row of `items` holds the slope and the intercept of a question. The estimator is first fitted
+    to arbitrary answers of all students to all questions, and then gets these items.
+    """
     n_questions = len(items)
     student, question = np.indices((n_students, n_questions)).reshape(2, -1)
     model = ItemResponse(1, guessing=guessing, n_steps=1)
     model.fit(student, question, (student + question) % 2)
-    average = np.zeros((1, 2), np.float32)
-    mean = np.concatenate([items, average]).astype(np.float32)
-    posterior = replace(
-        model.posterior_, items=Gaussians(mean, np.zeros((n_questions + 1, 2, 2), np.float32))
-    )
+    # The last row of a posterior's items is that of unknown questions.
+    unknown_question = np.zeros((1, 2))
+    mean = np.concatenate([items, unknown_question]).astype(np.float32)
+    # The items are known exactly.
+    no_covariance = np.zeros((n_questions + 1, 2, 2), np.float32)
+    posterior = replace(model.posterior_, items=Gaussians(mean, no_covariance))
     model._set_attributes(posterior)
     return model
 
@@ -312,14 +351,23 @@ def test_information_of_a_test_is_the_sum_over_its_questions() -> None:
 
 @pytest.mark.parametrize("guessing", [0.0, 0.25])
 def test_an_answer_is_predicted_from_the_other_answers_alone(guessing: float) -> None:
+    """`predict_left_out` predicts each of a student's four answers from the three others."""
+    # The slope and the intercept of each question.
     items = np.array([[1.0, 0.5], [1.5, -1.0], [0.8, 0.0], [1.2, 1.0]])
     model = with_items(items, guessing, n_students=2)
     is_right = np.array([1, 0, 0, 1])
     answers = Answers(
-        np.zeros(4, np.int32), np.arange(4), 1 - is_right, np.zeros((4, 0), np.int32), 1
+        student=np.zeros(4, np.int32),
+        question=np.arange(4),
+        # Outcome 0 is right, and 1 is wrong.
+        outcome=1 - is_right,
+        # No levels of contexts.
+        context=np.zeros((4, 0), np.int32),
+        n_stages=1,
     )
     predictions = predict_left_out(find_abilities(model.posterior_, answers))
-    # Sums over a fine grid of abilities.
+    # Expected: the mean of P(right) over the posterior of the ability given the three other
+    # answers, as sums over a fine grid of abilities.
     grid = np.linspace(-6, 6, 2_001)
     p_right = guessing + (1 - guessing) / (1 + np.exp(-(grid[:, None] * items[:, 0] + items[:, 1])))
     likelihood = np.where(is_right, p_right, 1 - p_right)
@@ -343,7 +391,12 @@ def test_p_values_are_adjusted_for_many_tests() -> None:
 # ---- Properties --------------------------------------------------------------------------------
 
 
-def test_order_of_rows_and_names_of_ids_do_not_matter(simulations: Simulations) -> None:
+def test_the_order_of_answers_does_not_matter(simulations: Simulations) -> None:
+    """Answers in a random order have the same statistics, apart from rounding.
+
+    The tests of fit are left out: rounding may move a student to the next group of abilities, which
+    changes these statistics by more.
+    """
     planted, statistics = simulations[0]
     columns = planted.student, planted.question, planted.is_correct
     model = ItemResponse(1, guessing=0.0).fit(*columns)
@@ -352,13 +405,14 @@ def test_order_of_rows_and_names_of_ids_do_not_matter(simulations: Simulations) 
     for name in ("parameters", "item_fit"):
         before = getattr(statistics, name)()
         after = getattr(shuffled, name)()
-        columns_in_both = before.columns.difference(["p", "p_adjusted", "chi_square", "misfit"])
-        # Sums in another order round differently.
-        assert_allclose(before[columns_in_both], after[columns_in_both], rtol=2e-3, atol=2e-3)
+        names = before.columns.difference(["p", "p_adjusted", "chi_square", "misfit"])
+        assert_allclose(before[names], after[names], rtol=2e-3, atol=2e-3)
 
 
 def test_questions_with_few_answers_have_no_estimates() -> None:
     planted = plant(14)
+    # Half of the students have answered question 5. Keep only the answers of the first 50 students,
+    # about 25 answers.
     is_kept = (planted.question != 5) | (planted.student < 50)
     columns = planted.student[is_kept], planted.question[is_kept], planted.is_correct[is_kept]
     statistics = QuestionStatistics(ItemResponse(1, guessing=0.0).fit(*columns), *columns)

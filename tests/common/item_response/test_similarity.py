@@ -52,6 +52,7 @@ def test_blocks_of_many_questions_are_found_among_many_students() -> None:
     students, at random to fewer dimensions. It computes the similarities of 2,500 questions in
     blocks.
     """
+    # Students answer two of the 500 blocks on average, and all questions of these blocks.
     student, question, block = simulate_blocks(
         n_students=32_000, n_blocks=500, share_of_blocks=0.004, share_in_block=1.0
     )

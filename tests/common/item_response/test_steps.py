@@ -75,7 +75,12 @@ def draw_answers(
     n_answers: int,
     n_levels: int,
 ) -> Observations:
-    """Draw answers with random students, items, stages and contexts."""
+    """Draw answers with random students, items and contexts in `n_levels` levels.
+
+    A choice among several options consists of stages, and each stage is an answer of its own here.
+    A label is one integer for a context and a stage, because effects belong to a context in one
+    stage. See "Words of the code" in the MODEL.md of `common.item_response`.
+    """
     stage = rng.integers(0, n_stages, n_answers)
     labels = [
         context.make_label(rng.integers(0, N_CONTEXTS, n_answers), stage, n_stages)
@@ -97,22 +102,28 @@ def draw_answers(
 def draw_state(
     rng: np.random.Generator, observations: Observations, n_stages: int, k: int
 ) -> State:
-    """Draw items with k abilities, variances of effects, and effects that students share."""
+    """Draw the state of a fit to the answers: items, students and effects of contexts.
+
+    An item has k slopes and an intercept. A node is a context in which a student has answers, and a
+    leaf is a node of the last level. Each node has an effect, and in each context of the last level
+    all students share one more. See "Words of the code" in the MODEL.md of `common.item_response`.
+    """
     n_items = observations.n_items
     levels = observations.levels
     # The product of a random matrix with its transpose is a valid covariance.
     factor = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype("f")
     item_mean = rng.normal(0.3, 0.7, (n_items, k + 1)).astype("f")
+    # Prior variances of the effects of nodes.
     effect_variance = np.exp(rng.uniform(-4, 1, (len(levels), n_stages)))
-    # A row of effects holds the mean, the variance and the effect's covariances with the k
-    # abilities.
+    # For each level, the total effect at each node: mean, variance, covariances with k abilities.
     effects = tuple(np.zeros((len(level.label), 2 + k)) for level in levels)
     if levels:
-        # The total effect at a leaf is the sum of an effect for each level, and begins with the sum
-        # of their prior variances.
+        # The total effect at a leaf is the sum of the effects of the leaf and of the nodes above.
+        # So its prior variance is the sum of the prior variances of all levels.
+        total_variance_by_stage = effect_variance.sum(axis=0)
         stage_of_leaf = context.stage_of_label(levels[-1].label, n_stages)
-        effects[-1][:, EFFECT_VARIANCE] = effect_variance.sum(axis=0)[stage_of_leaf]
-    # There is a shared effect for each label.
+        effects[-1][:, EFFECT_VARIANCE] = total_variance_by_stage[stage_of_leaf]
+    # There is a shared effect for each context and stage.
     n_labels = N_CONTEXTS * n_stages
     shared = SharedEffects(
         mean=rng.normal(0, 0.7, n_labels),
@@ -130,10 +141,11 @@ def draw_state(
     )
 
 
-def dimensions_of_item(k: int) -> list[int]:
-    """Return the dimensions of an expanded item (see `expand`) that the item itself has.
+def positions_of_item_parameters(k: int) -> list[int]:
+    """Return the positions of an item's own parameters among those of an expanded item.
 
-    The item has the first k dimensions (slopes on abilities) and the last one (the intercept).
+    An expanded item (see `expand`) has k slopes on abilities first, then slopes on effects, and the
+    intercept last. The item itself has the k slopes on abilities and the intercept.
     """
     return [*range(k), -1]
 
@@ -171,7 +183,7 @@ def expand(observations: Observations, state: State) -> Gaussians:
     mean = np.column_stack([items.mean[:, :k], *slopes_on_effects, intercept])
     # The slopes on effects are known exactly, so that their covariances are 0.
     covariance = np.zeros((*mean.shape, mean.shape[1]))
-    of_item = dimensions_of_item(k)
+    of_item = positions_of_item_parameters(k)
     covariance[np.ix_(range(len(mean)), of_item, of_item)] = items.covariance
     covariance[:, -1, -1] += shared_variance
     return Gaussians(mean.astype("f"), covariance.astype("f"))
@@ -194,8 +206,9 @@ class TwoFits:
     expanded: State
     # For each answer, `model.weighted_sums` over this answer alone in the expanded fit.
     answer_sums: np.ndarray
-    # The change that effects make to the parameters of an answer's item, shape (answers, parameters
-    # of an expanded item): expanded item minus item.
+    # For each answer, the parameters of its expanded item minus those of its item, which lacks
+    # slopes on effects (0) and shared effects in the intercept. Shape (answers, parameters of an
+    # expanded item).
     added_by_effects: np.ndarray
 
     @property
@@ -206,7 +219,12 @@ class TwoFits:
 
 @pytest.fixture(scope="module", params=product(range(12), range(4)), ids=str)
 def two_fits(request: pytest.FixtureRequest) -> TwoFits:
-    """Fit random answers with effects of contexts, and with these effects as further abilities.
+    """Fit the same random answers in two ways, which must agree.
+
+    The fit under test knows the contexts of the answers and integrates their effects out. The
+    expanded fit knows no contexts: each effect is a further ability of the student, on which an
+    answer has a slope if it lies in the context. These slopes differ between answers to the same
+    item, so each answer has an item of its own (see `expand`).
 
     The parameters are a seed and the number of levels of contexts.
     """
@@ -216,7 +234,7 @@ def two_fits(request: pytest.FixtureRequest) -> TwoFits:
     n_answers = len(item)
     k = state.students.mean.shape[1]
 
-    # In the expanded fit, there are no contexts, and answer i is the only one to item i.
+    # Answer i is the only one to expanded item i.
     expanded_observations = replace(
         observations, item=np.arange(n_answers, dtype=np.int32), n_items=n_answers, levels=()
     )
@@ -224,14 +242,16 @@ def two_fits(request: pytest.FixtureRequest) -> TwoFits:
     students = model.standard_normal(len(state.students.mean), k + n_effects)
     expanded = replace(state, students=students, guessing=state.guessing[item], effects=())
 
-    # The variances of effects stay fixed: estimates from so few answers would differ too much.
+    # Keep the prior variances of effects as they are. The fit under test would estimate them from
+    # the answers, while the expanded fit has them in its slopes and cannot.
     with patch.object(context, "estimate_variance", lambda _, old: old):
         # Two passes are needed, because only the second one uses the effects that the first one
         # finds.
         for _ in range(2):
             expanded_items = expand(observations, state)
+            # Subtract the parameters of each answer's item from those of its expanded item.
             added_by_effects = expanded_items.mean.copy()
-            added_by_effects[:, dimensions_of_item(k)] -= state.items.mean[item]
+            added_by_effects[:, positions_of_item_parameters(k)] -= state.items.mean[item]
             expanded, answer_sums = steps.pass_over_answers(
                 expanded_observations, replace(expanded, items=expanded_items)
             )
@@ -257,19 +277,28 @@ def test_abilities_are_the_same_if_effects_are_further_abilities(two_fits: TwoFi
 def test_sums_of_an_item_are_those_of_its_answers_without_what_effects_add(
     two_fits: TwoFits,
 ) -> None:
-    """A fit with effects of contexts has the same sums as one in which effects are abilities.
+    """A pass sums up, for each item, how its answers depend on the item's parameters.
 
-    As a function of the parameters z of an item, the log likelihood of an answer is b · z − zᵀAz/2.
-    The sums of an item are those of b and A over its answers. In the expanded fit, the parameters
-    are z + c: those of the item, and an addition c by the effects. As a function of z alone, the
-    log likelihood has b − Ac in place of b.
+    The log likelihood of an answer is a quadratic function of the parameters z of its item (slopes
+    and intercept): b · z − zᵀAz/2. A pass returns the sums of b and A over the answers of each item
+    (`item_sums`). The expanded fit (see `TwoFits`) has one answer for each item, so it returns b
+    and A of each answer (`answer_sums`), from which the test computes the sums that are expected.
+
+    In the expanded fit, b and A belong to the parameters z + c, where c is what the effects add to
+    those of the item (`added_by_effects`). Up to a constant,
+
+        b · (z + c) − (z + c)ᵀA(z + c)/2 = (b − Ac) · z − zᵀAz/2.
+
+    So b − Ac takes the place of b.
     """
-    of_item = dimensions_of_item(two_fits.k)
+    of_item = positions_of_item_parameters(two_fits.k)
     item = two_fits.observations.item
     b, a = model.unpack_sums(two_fits.answer_sums)
-    b = b - np.einsum("nij,nj->ni", a, two_fits.added_by_effects)
-    # A matrix of zeros and ones, shape (items, answers). Its product with a column of values, one
-    # for each answer, gives the sum of the values for each item.
+    # A · c for each answer n.
+    a_times_c = np.einsum("nij,nj->ni", a, two_fits.added_by_effects)
+    b = b - a_times_c
+    # A matrix of zeros and ones, shape (items, answers). Its product with values of the answers is
+    # their sum for each item. Of the parameters of an expanded item, only those of the item count.
     belongs_to_item = np.eye(two_fits.observations.n_items)[:, item]
     expected_b = np.tensordot(belongs_to_item, b[:, of_item], axes=1)
     expected_a = np.tensordot(belongs_to_item, a[:, of_item][:, :, of_item], axes=1)
@@ -317,9 +346,13 @@ def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits)
 
 
 def test_scaling_the_latent_space_changes_no_prediction() -> None:
+    """`standardise` gives abilities the mean 0 and the covariance I, and changes items to match.
+
+    The mean and the variance of the logit of each answer stay the same.
+    """
     observations, state = make_case(seed=7, n_levels=1)
-    # The items serve as their own prior, so that the test can compare how items and prior are
-    # scaled.
+    # `standardise` must scale the prior of the items in the same way as the items. To compare both,
+    # give them the same numbers here.
     state, _ = steps.pass_over_answers(observations, replace(state, prior=state.items))
     student = number_rows(observations.start)
     context_of_answer = number_rows(observations.levels[0].start)
@@ -336,7 +369,8 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
     mean = scaled.students.mean
     covariance = scaled.students.covariance
     assert_allclose(mean.mean(axis=0), 0, atol=1e-5)
-    spread = mean.T @ mean / len(mean) + covariance.mean(axis=0)
-    assert_allclose(spread, np.eye(mean.shape[1]), atol=1e-4)
-    # The prior is scaled in the same way as the items.
+    # The covariance of abilities over all students: that of the posterior means, plus the mean
+    # covariance of the posteriors.
+    covariance_of_abilities = mean.T @ mean / len(mean) + covariance.mean(axis=0)
+    assert_allclose(covariance_of_abilities, np.eye(mean.shape[1]), atol=1e-4)
     assert_allclose(scaled.prior.mean, scaled.items.mean)

@@ -14,7 +14,11 @@ from planted_contexts import TEST, TRAIN, fit, predict
 
 
 def fit_with_ids(student_id: Any, question_id: Any) -> tuple[FittedTable, pd.DataFrame]:
-    """Fit a table whose ids come from the numbers by two functions; return fit and test rows."""
+    """Fit a table of answers, and return the fit with a table of test answers.
+
+    `student_id` and `question_id` are functions. They turn the numbers of students and questions in
+    `TRAIN` and `TEST` into the ids of the tables.
+    """
 
     def with_ids(rows: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(

@@ -36,18 +36,24 @@ def test_an_estimator_of_options_tells_which_answers_are_right() -> None:
 
 
 def test_mastery_by_abilities_alone_is_the_mean_of_the_predictions() -> None:
+    """`with_subjects` makes an estimator that knows subjects, but no effects of subjects.
+
+    So the share of a subject's questions that a student is expected to answer right follows from
+    the student's abilities alone, as do the predictions of `without_contexts`. A question belongs
+    to subject 0 to 4, its id modulo 5.
+    """
     model = fit(TRAIN, groups(TRAIN), n_steps=4)
     questions = model.question_ids_
-    subject_of = dict(zip(questions.tolist(), (questions % 5).tolist(), strict=True))
-    subject = TRAIN.question.map(subject_of)
+    subject = TRAIN.question % 5
     table = model.with_subjects(TRAIN.student, subject).mastery(questions % 5)
     n_answers = TRAIN.groupby([TRAIN.student, subject]).size()
     assert_array_equal(table.n_answers, n_answers)
+    # Any row: a student and a subject.
     row = table.iloc[7]
     of_subject = questions[questions % 5 == row.subject]
     student = np.full(len(of_subject), int(row.student))
     p = model.without_contexts().predict_proba(student, of_subject)
-    # Twenty questions stand for all questions of the subject.
+    # `mastery` computes the share from 20 questions that represent the subject.
     assert row.share == pytest.approx(p[:, 1].mean(), abs=0.02)
     assert row.low < row.share < row.high
 
