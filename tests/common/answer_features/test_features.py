@@ -180,10 +180,12 @@ class Distractors:
 
 @pytest.fixture
 def distractors(read: Read) -> Distractors:
-    """Simulate questions with two distractors, options 2 and 3, that are equally popular.
+    """Simulate answers of 40 students to 30 questions, each of which has the right option 1.
 
-    To questions of even numbers, students of even numbers prefer option 2 and all others option 3;
-    to questions of odd numbers these preferences are exchanged.
+    An answer is right with probability 0.2. A wrong answer takes the option that the student
+    prefers with probability 0.9, and option 4 otherwise. At questions of even numbers, students of
+    even numbers prefer option 2 and all others option 3. At questions of odd numbers these
+    preferences are exchanged, so that options 2 and 3 are equally popular at each question.
     """
     student, question = (index.ravel() for index in np.indices((40, 30)))
     rng = np.random.default_rng(0)
@@ -234,17 +236,20 @@ def test_distractors_tell_which_of_two_a_student_prefers(distractors: Distractor
 def test_without_a_tree_the_position_in_a_question_s_list_tells_the_level_of_a_subject(
     read: Read, world: World
 ) -> None:
-    """With the tree of subjects, the kit looks up the level of each subject.
+    """Without the tree of subjects, a subject's level is its position in a question's list.
 
-    Here the list of each question is a single branch of the tree, from the root down. Then the
-    features with the tree and without it are the same.
+    With the tree, the kit looks the level up there. The test gives each question a list that is a
+    whole branch of the tree: the root at level 0, then one subject of each of the levels 1 to 3.
+    For such lists the features with the tree and without it are the same.
     """
     tree = world.metadata["SUBJECT_METADATA"]
     level = tree.set_index("SubjectId").Level
     lists = world.metadata["QUESTION_METADATA_TASK_1_2"].SubjectId.map(json.loads)
-    # Each of 100 questions gets the branch of a random question, as text, from the root down.
-    branches = lists[lists.map(len) == 4].map(lambda branch: str(sorted(branch, key=level.get)))
-    drawn = branches.sample(100, replace=True, random_state=0)
+    # A list of four subjects is a branch, because each branch has four levels.
+    branches = lists[lists.map(len) == 4]
+    texts = branches.map(lambda branch: str(sorted(branch, key=level.get)))
+    # Each of the questions 0 to 99 gets the branch of a question drawn at random.
+    drawn = texts.sample(100, replace=True, random_state=0)
     subjects = pd.DataFrame({"QuestionId": range(100), "SubjectId": drawn.to_numpy()})
 
     def find_features(**tree: pd.DataFrame) -> pd.DataFrame:
@@ -279,6 +284,12 @@ class TwoQuizzes:
 
 @pytest.fixture
 def two_quizzes(read: Read) -> TwoQuizzes:
+    """Simulate answers of 30 students in two quizzes with six questions each.
+
+    The options are random, except that student 0 always chooses option 3 in the first quiz: this
+    habit in one quiz must show in features of that quiz alone. The two pairs to predict are student
+    0 with the first question of each quiz, questions 0 and 6.
+    """
     student, question = (index.ravel() for index in np.indices((30, 12)))
     # Students 0 and 1 answer both quizzes, and all other students answer one.
     quiz = question // 6
@@ -287,7 +298,8 @@ def two_quizzes(read: Read) -> TwoQuizzes:
     question = question[is_answered]
     right_option = 1 + question % 4
     option = np.random.default_rng(0).integers(1, 5, len(student))
-    option[(student == 0) & (question < 6)] = 3
+    is_habitual = (student == 0) & (quiz[is_answered] == 0)
+    option[is_habitual] = 3
     frame = answers_frame(student, question, option == right_option, option, right_option)
 
     # `read` takes the last rows as the pairs to predict.
@@ -338,6 +350,7 @@ def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
     known = two_quizzes.known
     # The first pair to predict is question 0 of student 0.
     is_of_student = known.student == 0
+    # Similarity of each question to question 0: 0 for questions that are not its neighbours.
     similarity = np.zeros(pairs.n_questions)
     similarity[pairs.neighbours[0]] = pairs.similarity[0]
     weight = similarity[known.question[is_of_student]] ** power
@@ -348,20 +361,25 @@ def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
 
 
 def test_models_know_where_students_know_the_right_option(read: Read, world: World) -> None:
-    """All students but one always choose the right option; the last student never does."""
+    """A model that learned from right answers predicts the right option with high probability.
+
+    All students but one always choose the right option here, and the remaining student never does.
+    The pairs to predict belong to students who always choose the right option.
+    """
     frame = world.answers
+    # The student of the first answer is the one who is always wrong.
     is_right = frame.UserId != frame.UserId[0]
     next_option = frame.CorrectAnswer % 4 + 1
     frame["IsCorrect"] = is_right.astype(int)
     frame["AnswerValue"] = frame.CorrectAnswer.where(is_right, next_option)
-    # The pairs to predict come last. Wrong answers are sorted to the front, so the pairs to predict
-    # belong to students who know the right option.
-    pairs, known = read(frame.sort_values("IsCorrect"), n_template=10)
+    # `read` takes the last ten answers as the pairs to predict. Sorting puts wrong answers first.
+    wrong_answers_first = frame.sort_values("IsCorrect")
+    pairs, known = read(wrong_answers_first, n_template=10)
 
     found = template_features(pairs, known, "model", "options")
 
-    logit_of_right_answer = found["model"]
-    assert (logit_of_right_answer > 1).all()
+    # The feature "model" is the logit of the probability that the answer is right.
+    assert (found["model"] > 1).all()
     # The feature model_k is the log probability of the option of rank k; rank 0 is the right one.
     probability = np.exp([found[f"model_{rank}"] for rank in range(4)])
     assert probability.sum(axis=0) == pytest.approx(1, abs=1e-4)
@@ -397,14 +415,18 @@ class Joined:
 
 @pytest.fixture(scope="module")
 def joined(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Joined:
-    """Return the data of two classes. Tests share them and must not change them."""
+    """Return the simulated answers of two school classes, as the kit and as pandas join them.
+
+    Tests share these data and must not change them. Features are named after columns: the rate
+    "student_quiz" groups answers by the columns "student" and "quiz". So the joined rows get short
+    names for the columns of the files.
+    """
     world = load_world(simulated_kit)
     folder = tmp_path_factory.mktemp("joined")
     pairs, known = read_world(folder, world.answers, N_TEMPLATE, **world.metadata)
     rows = world.answers.merge(world.metadata["ANSWER_METADATA_TASK_1_2"], on="AnswerId")
     rows = rows.merge(world.metadata["STUDENT_METADATA_TASK_1_2"], on="UserId")
     rows["date"] = pd.to_datetime(rows.DateAnswered)
-    # These columns have the names that stand in the names of features.
     rows["day"] = rows.date.dt.date
     rows["student"] = rows.UserId
     rows["question"] = rows.QuestionId
@@ -418,6 +440,7 @@ def joined(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Joi
         # Some questions have two subjects of one level. The kit takes the last one in the list.
         last_of_level = subject[level == n].groupby("QuestionId").last()
         rows[f"subject_{n}"] = rows.QuestionId.map(last_of_level)
+    # Pairs to predict have no outcome, and so no residual.
     rows["residual"] = np.append(known.residual, np.full(N_TEMPLATE, np.nan))
     return Joined(pairs, known, rows)
 
@@ -440,10 +463,10 @@ COLUMNS_OF_RATES = {
 
 @pytest.mark.parametrize("group", COLUMNS_OF_RATES)
 def test_rates_of_groups_are_those_that_pandas_counts(joined: Joined, group: str) -> None:
-    """A rate is (sum of residuals) / (count + 5) over the training answers that agree with a pair.
+    """A rate is (sum of residuals) / (count + 5) over training answers that resemble a pair.
 
-    Answers agree with a pair if they have the same values in some columns, such as the student and
-    the quiz. The rate is NaN if the pair has no value in one of these columns.
+    For example, the rate student_quiz of a pair to predict is taken over the answers of the same
+    student in the same quiz. The rate is NaN if the pair has no value in one of these columns.
     """
     found = joined.features(group)
     for columns in COLUMNS_OF_RATES[group]:
@@ -496,16 +519,19 @@ def test_the_size_of_a_quiz_counts_the_pairs_to_predict_too(joined: Joined) -> N
 def test_habits_in_a_quiz_are_the_mean_excess_over_the_shares_of_options(
     joined: Joined, option: int
 ) -> None:
-    """A habit is Σ (c − share) / (n + 5) over the student's n answers in the quiz.
+    """A student's habit of choosing an option is Σ (c − share) / (n + 5).
 
-    For each answer, c is 1 if the student chose the option and 0 if not. `share` is the share of
-    all answers to the same question that chose the option. The feature quiz_habit_k is the habit of
-    choosing the option that has the rank k at the question to predict.
+    The sum goes over the student's n answers in the quiz. For each answer, c is 1 if the student
+    chose the option and 0 if not; `share` is the share of all answers to the same question that
+    chose the option.
+
+    At each question the kit ranks the options: the right option has rank 0. The feature
+    quiz_habit_k belongs to the option that has rank k at the question to predict.
     """
     found = joined.features("quiz")
     known = joined.known
     train = joined.train
-    # Check the first pair to predict. The last `N_TEMPLATE` pairs are those to predict.
+    # Check one pair: the first of the `N_TEMPLATE` pairs to predict, which come last of all pairs.
     first = joined.asked.iloc[0]
     question_to_predict = joined.pairs.numbers["question"][-N_TEMPLATE]
     rank = known.outcome_of_option[question_to_predict, option - 1]
@@ -522,10 +548,12 @@ def test_habits_in_a_quiz_are_the_mean_excess_over_the_shares_of_options(
 def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
     joined: Joined, nth: int
 ) -> None:
-    """Each of these answers has two features: its residual, and the position that was chosen.
+    """The student's neighbouring answers are features; before_1 is the last answer before.
 
-    The second feature is the rank of the option that the question to predict has at the chosen
-    position. The right option has rank 0.
+    Two features describe each answer: its residual (before_1), and its chosen option
+    (before_1_option). The option is given by the rank that the same option has at the question to
+    predict, where the right option has rank 0. For example, before_1_option is 0 if the last answer
+    chose option 3, and option 3 is right at the question to predict.
     """
     found = joined.features("order")
     train = joined.train
@@ -617,10 +645,12 @@ class Nearest:
 def nearest(request: pytest.FixtureRequest) -> Nearest:
     """Draw pairs of students and questions, and find similar questions and nearest answers.
 
-    The numbers of questions and of neighbours are random, and so are the limits on memory and work.
-    With small limits, the functions work in many blocks.
+    The functions under test limit their memory and work: `_BLOCK` questions are compared at a time,
+    `_MAX_CELLS` numbers are held at a time, and at most `_MAX_PRODUCTS` products are added. These
+    limits are random here, and mostly small, so that even little data needs many blocks.
     """
     rng = np.random.default_rng(request.param)
+    # 1 to 10 questions, 1 to 6 nearest answers and 1 to 9 neighbours.
     n_questions, n_nearest, n_neighbours = rng.integers(1, (11, 7, 10)).tolist()
     max_cells = int(rng.choice([1, 30, 200, 10**6]))
     max_products = int(rng.choice([200, 10**9]))
@@ -670,15 +700,17 @@ def nearest(request: pytest.FixtureRequest) -> Nearest:
 def test_similar_questions_are_those_that_the_same_students_answered(nearest: Nearest) -> None:
     """The similarity of two questions is the cosine of their columns of `has_pair`.
 
-    The function uses the first students of a random order. A student with n pairs adds n² products,
-    and all students used add at most `max_products` together.
+    The function may use only some students, in order to limit its work: a student with n pairs
+    costs n² products. It takes students in a random order until the next one would exceed
+    `max_products` in total.
     """
     has_pair = nearest.has_pair
     # The kit draws the same order, with the seed 0.
     order = np.random.default_rng(0).permutation(N_STUDENTS)
     n_pairs = has_pair.sum(axis=1)[order]
-    n_products = np.cumsum(n_pairs**2)
-    used = order[n_products <= nearest.max_products]
+    # Products of each student of this order and of all students before.
+    total_products = np.cumsum(n_pairs**2)
+    used = order[total_products <= nearest.max_products]
 
     _, cosine = count_together(has_pair[used].astype(np.float32))
     # A question is not similar to itself.
@@ -701,7 +733,12 @@ def test_each_pair_that_is_asked_for_is_visited_once(nearest: Nearest) -> None:
 def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
     nearest: Nearest,
 ) -> None:
-    """If a student has too few known answers to similar questions, -1 and 0 fill the row."""
+    """The nearest answers of a pair to predict are found in two steps.
+
+    `nearest.neighbours` lists the questions most similar to the question of the pair. The nearest
+    answers are the known answers that the student of the pair gave to these questions, in the same
+    order. If there are too few, index -1 and similarity 0 fill the row.
+    """
     # The column in `known` of each pair of a student and a question.
     known_students, known_questions = nearest.known.tolist()
     known_pairs = zip(known_students, known_questions, strict=True)
@@ -710,6 +747,7 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
 
     for i, row in enumerate(nearest.rows):
         student, question = nearest.asked[:, row].tolist()
+        # Column in `known` and similarity of each nearest answer.
         expected = []
         for neighbour, similarity in zip(
             nearest.neighbours[question].tolist(), nearest.similarity[question], strict=True
@@ -750,7 +788,7 @@ def test_held_out_outcomes_change_no_feature_of_their_rows(joined: Joined, group
 @pytest.mark.parametrize(
     ("max_held_out", "n_held_out", "changed_part", "unchanged_tables"),
     [
-        # All ten parts are held out, so there are ten tables for parts and one for the template.
+        # There are ten parts, and all are held out: tables 0 to 9, and table 10 of the template.
         (125_000, 10, 0, [0]),
         (125_000, 10, 3, [3]),
         (1_000, 2, 0, [0]),
@@ -768,19 +806,25 @@ def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
     changed_part: int,
     unchanged_tables: list[int],
 ) -> None:
-    """A held-out part's features come from models fitted to all answers outside the part.
+    """Features of a held-out part do not depend on its own outcomes.
 
-    The test fails, for instance, if such a model starts from a model that was fitted to all
-    answers.
+    `tables` cuts the training answers into parts at random and holds out some of these parts, with
+    about `max_held_out` answers in all: here `n_held_out` parts. For each of them it yields a table
+    of features that were computed without the part's outcomes. The last table is that of the
+    template (the pairs to predict).
+
+    The test changes the outcomes of one part, `changed_part`. Exactly the tables with the numbers
+    `unchanged_tables` must stay as they were. The test fails, for instance, if the model for a part
+    is warm-started from a model that was fitted to all answers.
     """
     answers = joined.train
     monkeypatch.setattr("common.answer_features.parts._MAX_HELD_OUT", max_held_out)
     groups = ["model", "rates", "distractors", "context", "quiz", "order"]
-    # There is a table for each held-out part, and then one for the pairs to predict (the template).
     before = list(tables(joined.pairs, answers, groups, seed=0))
     assert len(before) == n_held_out + 1
     rows = np.concatenate([part.rows for part in before])
     assert len({*rows}) == len(rows)
+    # If all parts are held out, each pair is in one table.
     if n_held_out == 10:
         assert len(rows) == len(joined.pairs)
 
