@@ -13,6 +13,7 @@ import pytest
 from conftest import succeeds
 from page_reading import read_page
 
+# The evaluation prints this beside a score whose metadata belong to other data than the answers.
 MARK = "metadata of other data"
 QUESTIONS = layout.QUESTION_METADATA_TASK_1_2
 
@@ -53,9 +54,14 @@ def own_answers(kit: Path, folder: Path) -> Path:
         ("of unknown origin", "of unknown origin", False),
     ],
 )
-def test_metadata_are_of_other_data_if_one_simulation_made_only_one_of_both(
+def test_metadata_are_foreign_if_a_simulation_made_them_or_the_answers_but_not_both(
     kit: Path, other_data: Path, tmp_path: Path, answers: str, metadata: str, is_foreign: bool
 ) -> None:
+    """Metadata are foreign if they describe other students or questions than the answers.
+
+    The kit notices this by the origin of both files. If neither is simulated, their origins are
+    unknown, and the metadata are taken to belong to the answers.
+    """
     reference = kit / "data/test_input" / layout.VALID_TASK_1_2
     if answers == "of unknown origin":
         reference = own_answers(kit, tmp_path)
@@ -92,13 +98,18 @@ def test_a_model_that_read_metadata_of_other_data_is_marked(
 
 
 @pytest.mark.parametrize("is_foreign", [False, True])
-def test_metadata_of_a_ranking_are_compared_with_what_it_was_made_from(
+def test_a_ranking_from_foreign_metadata_is_marked_though_the_origin_of_the_panel_is_unknown(
     kit: Path, other_data: Path, tmp_path: Path, is_foreign: bool
 ) -> None:
-    """A panel of one's own is of unknown origin, but judges the questions that are there."""
+    """The metadata of a ranking (task 3) must belong to the answers that the ranking was made from.
+
+    The ranking is scored by a panel of judges that the user wrote, whose origin the kit does not
+    know. So the panel cannot show whether the metadata are foreign.
+    """
     folder = (other_data if is_foreign else kit / "data") / "metadata"
     succeeds(["task_3/sample_model_confidence.py", "--metadata_dir", folder], kit=kit)
     template = pd.read_csv(kit / "submission_templates/submission_task_3.csv")
+    # The user's panel is a single judgement: of the first two questions, the right one is better.
     left, right = template["QuestionId"][:2]
     panel = pd.DataFrame({"left": [left], "right": [right], "me": [1]})
     panel.to_csv(tmp_path / "mine.csv", index=False)
@@ -107,13 +118,18 @@ def test_metadata_of_a_ranking_are_compared_with_what_it_was_made_from(
     assert (MARK in printed) == is_foreign
 
 
-def test_a_page_with_groups_by_metadata_of_other_data_says_so(
+def test_a_note_warns_if_the_page_groups_students_by_foreign_metadata(
     kit: Path, other_data: Path, tmp_path: Path
 ) -> None:
+    """The page of a score groups students by their metadata, such as gender.
+
+    Here the kit's file of these metadata is replaced by the file of another simulation.
+    """
     succeeds(["task_1/sample_model_majority.py", "--local"], kit=kit)
     name = layout.STUDENT_METADATA_TASK_1_2
     shutil.copyfile(other_data / "metadata" / name, kit / "data/metadata" / name)
-    # The marker, not the folder, says which files belong to the kit's simulation.
+    # The marker lists the files of the kit's simulation with their fingerprints. It still names the
+    # replaced file, so only the fingerprint can show the replacement.
     marker = kit / "data" / layout.SIMULATED_MARKER_NAME
     assert any(name in file for file in json.loads(marker.read_text())["files"])
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]

@@ -169,7 +169,8 @@ def test_the_lower_bound_of_a_group_belongs_to_the_group(
 ) -> None:
     """Five answers belong to the group "5 to 9", and a share of exactly 10 % to "10 to 20 %".
 
-    A question has some training answers, of which some are right.
+    The difficulty of a question is the share of its training answers that are right. The pair of
+    the test is question 7 with student 1.
     """
     header = "QuestionId,UserId,IsCorrect\n"
     rows = [f"7,{student},{int(student < n_right)}\n" for student in range(n_answers)]
@@ -242,6 +243,11 @@ ACCURACY = {
 def test_accuracy_is_counted_by_subject_and_student(
     predicted: tuple[PairFacts, pd.DataFrame], title: str
 ) -> None:
+    """The page of a score tells accuracies in groups of pairs; `title` names one grouping.
+
+    `break_down` makes the groups by facts about questions, `accuracy_by` those by metadata of
+    students.
+    """
     facts, pairs = predicted
     groups_by_title = {}
     for part in break_down(pairs, facts.subjects):
@@ -251,7 +257,9 @@ def test_accuracy_is_counted_by_subject_and_student(
     groups = groups_by_title[title]
     counted = {}
     for name, row in groups.iterrows():
-        counted[name] = Group(row["n_students"], row["n_answers"] / N_REPEATS, row["accuracy"])
+        # `predicted` holds each pair N_REPEATS times.
+        n_pairs = row["n_answers"] / N_REPEATS
+        counted[name] = Group(row["n_students"], n_pairs, row["accuracy"])
     assert counted == ACCURACY[title]
     assert [*counted] == [*ACCURACY[title]]
 
@@ -273,6 +281,8 @@ def test_most_is_lost_where_more_predictions_are_wrong_than_on_average(
     expected. For question 30, 20 of 20 are wrong, which is 10 more than expected. Both questions
     have the subject Adding: 40 of 60 are wrong, which is 10 more than expected. A question counts
     only in its most specific subjects.
+
+    `about` names the most specific subjects of a question, and the parent of a subject.
     """
     facts, pairs = predicted
 

@@ -132,7 +132,7 @@ def test_the_page_says_what_made_the_submission(evaluated: Evaluated) -> None:
     assert re.fullmatch(r"\d+\.\d s, memory \d\.\d\d GB", facts["Fit and predict"])
 
 
-def test_the_score_is_shown_beside_the_majority_s_and_the_best_possible(
+def test_the_score_is_shown_beside_those_of_the_majority_and_the_best_possible(
     evaluated: Evaluated,
 ) -> None:
     """The entry is the majority model here, so the two scores are equal."""
@@ -140,6 +140,7 @@ def test_the_score_is_shown_beside_the_majority_s_and_the_best_possible(
     assert evaluated.lines[2] == f"majority {score}"
     simulated = json.loads((evaluated.kit / "data/SIMULATED.json").read_text())
     target = {1: "right_or_wrong", 2: "option"}[evaluated.task]
+    # The simulation knows the best expected accuracies for the answers of tasks 1 and 2 ("1_2").
     best = simulated["best_expected_accuracy"]["1_2"][target]
     assert evaluated.page.charts[0].titles == [
         f"this entry: {score}",
@@ -221,8 +222,14 @@ def test_the_confusion_matrix_has_a_row_for_each_true_value(evaluated: Evaluated
 def test_with_wrong_probabilities_there_is_no_score_not_even_of_an_earlier_run(
     predicted: Path, tmp_path: Path, task: int
 ) -> None:
+    """The probabilities lack the row of one pair, so the evaluation fails.
+
+    The files that an earlier evaluation has left in the output folder are removed.
+    """
     path = tmp_path / "mine.parquet"
-    pd.read_parquet(predicted / f"p{task}.parquet")[:-1].to_parquet(path)
+    probabilities = pd.read_parquet(predicted / f"p{task}.parquet")
+    without_last_pair = probabilities[:-1]
+    without_last_pair.to_parquet(path)
     for end in ("txt", "html"):
         (tmp_path / f"scores_task_{task}.{end}").write_text("of an earlier run")
     flags = ["--probabilities", path, "--output_dir", tmp_path]
@@ -236,19 +243,18 @@ def evaluate_given(folder: Path, task: int, truth: str, predicted: str) -> tuple
     """Score predictions in a folder that holds nothing but these and the true answers.
 
     `truth` and `predicted` are the rows of two files with the columns QuestionId, UserId, IsCorrect
-    and AnswerValue. Returns the lines printed, and the page.
+    and AnswerValue. Returns the lines printed, and the page. The page's file has the suffix "own"
+    because the answers are not those of a phase of the challenge.
     """
     given = folder / "given"
     given.mkdir()
     header = "QuestionId,UserId,IsCorrect,AnswerValue\n"
     (given / "answers.csv").write_text(header + truth)
     (given / "mine.csv").write_text(header + predicted)
-    flags = [
-        *("--input_dir", given, "--ref_data", "answers.csv"),
-        *("--submission_dir", given, "--submit_data", "mine.csv"),
-        *("--output_dir", folder),
-    ]
-    lines = succeeds([f"task_{task}/local_evaluation.py", *flags]).splitlines()
+    evaluation = [f"task_{task}/local_evaluation.py", "--output_dir", folder]
+    evaluation += ["--input_dir", given, "--ref_data", "answers.csv"]
+    evaluation += ["--submission_dir", given, "--submit_data", "mine.csv"]
+    lines = succeeds(evaluation).splitlines()
     return lines, page_in(folder, f"task_{task}_own")
 
 
@@ -298,7 +304,8 @@ def test_the_score_is_the_same_without_valid_metadata_and_training_answers(
 ) -> None:
     """The page explains a score by these files. Tables that need a faulty file are left out.
 
-    The page and the terminal name what is left out.
+    The page and the terminal name each part that is left out: the majority's predictions need the
+    training answers, and the table of students needs their metadata.
     """
     kit = Path(shutil.copytree(predicted, tmp_path / "kit"))
     # The submission would be refused if its record named other training answers than the present
@@ -316,9 +323,9 @@ def test_the_score_is_the_same_without_valid_metadata_and_training_answers(
 
     assert scored == scored_before
     assert score == score_before
-    majority, students = [line for line in others if line.startswith("left out: ")]
-    assert f"{train}: is not the file that" in majority
-    assert f"{metadata}: column 'Gender': row 2 is 'x'" in students
+    no_majority, no_students = [line for line in others if line.startswith("left out: ")]
+    assert f"{train}: is not the file that" in no_majority
+    assert f"{metadata}: column 'Gender': row 2 is 'x'" in no_students
     page = page_in(tmp_path, "task_1")
     assert "Left out The majority" in page.text
     assert "By subject" in page.headings

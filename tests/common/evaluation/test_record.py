@@ -61,6 +61,11 @@ def append(submission: Path, task: int | str = 1, **changes: Any) -> Result:
 
 
 def test_a_line_says_what_was_scored_and_what_made_it(scored_kit: Path) -> None:
+    """The record of scores (results.jsonl) has a line for each evaluation of an entry.
+
+    The first evaluation of `scored_kit` is that of the majority sample of task 1. `parts` holds the
+    accuracy for the answers that are wrong and for those that are right.
+    """
     first, *_ = read(scored_kit / "data/test_output")
     assert first.task == 1
     assert first.phase == "local"
@@ -81,7 +86,10 @@ def test_scores_on_the_same_true_answers_have_the_same_data(scored_kit: Path) ->
 
 
 def test_every_task_and_phase_has_lines(scored_kit: Path) -> None:
-    """The lines are those that `scored_kit` lists."""
+    """The record has a line for each evaluation that `scored_kit` has run, in this order.
+
+    A line holds, among other things, the task, the phase and the model.
+    """
     lines = [(line.task, line.phase, line.model) for line in read(scored_kit / "data/test_output")]
     assert lines == [
         (1, "local", "majority"),
@@ -127,7 +135,7 @@ def lines_of_code(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     untracked = Path(shutil.copyfile(script, kit / "task_1/own.py"))
 
     def predict_and_evaluate(model: Path) -> Result:
-        """Run a model and its evaluation; return the line that the results gain."""
+        """Run a model and its evaluation; return the score that was added to the record."""
         succeeds([model, "--local"], kit=kit)
         succeeds(["task_1/local_evaluation.py"], kit=kit)
         return read(kit / "data/test_output")[-1]
@@ -171,10 +179,10 @@ class LinesOfEntry:
 
 @pytest.fixture(scope="module")
 def lines_of_entry(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> LinesOfEntry:
-    """Score an entry that was trained with the seed 5."""
+    """Train an entry with the seed 5, and score it three times: as `LinesOfEntry` lists."""
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("entry") / "kit"))
     trainer = kit / "task_4/numpy/train_model.py"
-    model = kit / "task_4/numpy/model.py"
+    entry_code = kit / "task_4/numpy/model.py"
     # The trainer has no flag --seed. Add one.
     returned = "    return training.training_parser(__doc__)\n"
     with_seed = """
@@ -190,9 +198,11 @@ def lines_of_entry(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
     evaluate = ["task_4/numpy/local_evaluation.py", "--skip_curve"]
     succeeds(evaluate, kit=kit)
     succeeds([*evaluate, "--submission", kit / "submissions/submission_task_4.zip"], kit=kit)
-    model.write_text(model.read_text() + "# Edited.\n")
+    entry_code.write_text(entry_code.read_text() + "# Edited.\n")
     succeeds(evaluate, kit=kit)
-    return LinesOfEntry(*read(kit / "data/test_output"))
+    # The record has the scores in the order of the three evaluations.
+    as_folder, as_zip, edited = read(kit / "data/test_output")
+    return LinesOfEntry(as_folder, as_zip, edited)
 
 
 def test_a_line_of_task_4_says_how_the_entry_was_trained(lines_of_entry: LinesOfEntry) -> None:
@@ -262,14 +272,20 @@ def test_the_fingerprint_of_the_data_changes_with_a_file_of_true_answers(
 def test_a_line_names_the_model_and_its_seed(
     submission: Path, monkeypatch: pytest.MonkeyPatch, flags: str, seed: int | None
 ) -> None:
+    """The record of scores names the script that made the submission, its flags and its seed.
+
+    The script notes these in a JSON file beside the submission, and the evaluation reads them
+    there. "--seed" without a value names no seed.
+    """
     monkeypatch.setattr("sys.argv", [str(layout.ROOT / "task_1/my_idea.py"), *flags.split()])
-    # 1e999 is read as infinity, which counts as an unknown time.
+    # An infinite time counts as unknown. JSON has no infinity, but Python reads 1e999 as infinity.
     origin = re.sub(rb'"seconds": [^,]*', b'"seconds": 1e999', describe_origin(submission))
     submission.with_suffix(".json").write_bytes(origin)
     line = append(submission)
     assert line.model == "my_idea"
     assert line.seed == seed
     assert line.seconds is None
+    # The command shows a flag and its value as two words.
     assert made_by(line) == f"python task_1/my_idea.py {flags.replace('=', ' ')}"
 
 
@@ -288,16 +304,25 @@ def test_a_line_names_the_model_and_its_seed(
 def test_a_submission_of_unknown_origin_has_the_name_of_its_file(
     submission: Path, old: str, new: str
 ) -> None:
+    """A score is recorded with the file's name as its model if nothing reliable says what made it.
+
+    The JSON file beside a submission names the script that made the submission. Here this JSON is
+    damaged: `new` replaces the match of the pattern `old`. So the script, its seed and its time are
+    not known.
+    """
     text, n_changed = re.subn(old, new, describe_origin(submission).decode())
     assert n_changed == 1
     submission.with_suffix(".json").write_text(text)
-    line = append(submission)
-    assert line.model == submission.as_posix()
-    assert line.submission == submission.as_posix()
-    assert line.seed is None
-    assert line.seconds is None
-    assert made_by(line) == ""
-    assert line.parts == {"right": None}
+
+    recorded = append(submission)
+
+    assert recorded.model == submission.as_posix()
+    assert recorded.submission == submission.as_posix()
+    assert recorded.seed is None
+    assert recorded.seconds is None
+    assert made_by(recorded) == ""
+    # `append` records a NaN as the accuracy for right answers, and the record reads it as None.
+    assert recorded.parts == {"right": None}
 
 
 def test_a_submission_that_a_notebook_makes_is_called_notebook(
