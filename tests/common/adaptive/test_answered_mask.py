@@ -12,26 +12,34 @@ from sklearn.linear_model import Ridge
 
 
 def test_completing_masks_equals_ridge_regression_with_answers_hidden_many_times() -> None:
-    """The closed form is the limit of a regression in which each mask hides answers many times.
+    """`fit_completion` predicts a student's mask from the mask with some answers hidden at random.
 
-    The reference stacks 4,000 copies of 60 masks, each with its own hidden answers. The squared
-    errors of all copies add up, so the penalty is multiplied by 4,000, too.
+    It computes the expectation over all choices of hidden answers in closed form, from the numbers
+    of students who answered both of two questions. Here the expectation is approximated: Ridge is
+    fitted to 4,000 copies of 60 masks, each with its own hidden answers. The squared errors of all
+    copies add up, so the penalty is multiplied by 4,000, too.
     """
     penalty = 100  # The penalty of `fit_completion` for one copy of the masks.
     rng = np.random.default_rng(8)
-    patterns = (rng.random((60, 1)) < rng.random((1, 8))) | (rng.random((60, 8)) < 0.3)
+    # Whether each of 60 students has answered each of 8 questions. Questions differ in how many
+    # students answer them, and diligent students answer more.
+    masks = (rng.random((60, 1)) < rng.random((1, 8))) | (rng.random((60, 8)) < 0.3)
     n_times = 4000
 
-    whole = np.tile(patterns, (n_times, 1)).astype(np.float32)
+    whole = np.tile(masks, (n_times, 1)).astype(np.float32)
     kept = whole * (rng.random(whole.shape) > answered_mask.HIDDEN_SHARE)
     ridge = Ridge(alpha=penalty * n_times, fit_intercept=False)
     expected = ridge.fit(kept, whole).coef_.T
-    patterns = patterns.astype(np.float32)
-    weights = answered_mask.fit_completion(patterns.T @ patterns)
+
+    masks = masks.astype(np.float32)
+    n_answered_both = masks.T @ masks
+    weights = answered_mask.fit_completion(n_answered_both)
+
     # A residual has a standard deviation of 0.39, and a column of `kept` one of 0.48. With 240,000
-    # rows, a weight has a standard error of 0.39 / 0.48 / √240,000 = 0.0016. The ridge penalty
-    # shrinks the weight and its error to a fifth, so that the error is 0.0003. The tolerance is
-    # six of these standard errors: enough for all 64 weights.
+    # rows, a weight without the penalty has a standard error of 0.39 / 0.48 / √240,000 = 0.0016. A
+    # column of 60 kept masks has about 25 ones, hence a sum of squares of 25. The penalty of 100
+    # beside it shrinks a weight and its error to 25 / (25 + 100), a fifth, so that the error is
+    # 0.0003. The tolerance is six of these standard errors: enough for all 64 weights.
     assert weights == pytest.approx(expected, abs=2e-3)
 
 

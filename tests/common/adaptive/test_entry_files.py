@@ -31,6 +31,11 @@ LEADS_OUT = "is a link that leads out of the entry's folder"
 def test_a_file_that_no_zip_can_hold_is_refused(
     write: Write, tmp_path: Path, name: str, target: str, fault: str
 ) -> None:
+    """An entry may be submitted as a folder, but only with files that the zip could hold, too.
+
+    The file `name` of the entry's folder is a symlink to `target`. The message ends in `fault`.
+    """
+    # Files to which a symlink may lead, outside the folder and in it, and the entry's code.
     for existing in ("secret", "package/parts/table.csv", f"package/{entry_files.ENTRY_FILE}"):
         write(existing, "")
     package = tmp_path / "package"

@@ -129,10 +129,14 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
     # and the questions that may still be asked. In the end, `predict` gets options and outcomes.
     assert [len(arrays) for arrays in entry.seen] == [3, 3] * N_ROUNDS + [2]
     calls = iter(entry.seen)
+    # Whether each question has been asked, shape (students, questions).
     asked = np.zeros(STUDENTS.is_correct.shape, bool)
+    all_students = np.arange(len(asked))
     for round_number in range(N_ROUNDS):
         assert_sees_what_is_revealed(next(calls), asked, targets_queryable, unobserved)
-        asked[np.arange(len(asked)), played.chosen[:, round_number]] = True
+        # The question that each student was asked in this round.
+        chosen = played.chosen[:, round_number]
+        asked[all_students, chosen] = True
         assert_sees_what_is_revealed(next(calls), asked, targets_queryable, unobserved)
     assert_sees_what_is_revealed(next(calls), asked, targets_queryable, unobserved)
     # The entry asks a target if, and only if, the rules allow it.
@@ -150,12 +154,12 @@ def assert_sees_what_is_revealed(
     is_target = STUDENTS.targets[MASK]
     may_be_asked = is_answered if targets_queryable else is_answered & ~is_target
     has_known_option = STUDENTS.option > 0
-    expected = [
-        np.where(asked & has_known_option, STUDENTS.option, unobserved),
-        np.where(asked, STUDENTS.is_correct, unobserved),
-        may_be_asked & ~asked,
-    ]
-    for given, array in zip(arrays, expected[: len(arrays)], strict=True):
+    options = np.where(asked & has_known_option, STUDENTS.option, unobserved)
+    outcomes = np.where(asked, STUDENTS.is_correct, unobserved)
+    can_query = may_be_asked & ~asked
+    # `predict` gets no `can_query`.
+    expected = [options, outcomes, can_query][: len(arrays)]
+    for given, array in zip(arrays, expected, strict=True):
         assert given.dtype == np.int64
         assert np.array_equal(given, array)
 

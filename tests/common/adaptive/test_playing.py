@@ -62,7 +62,7 @@ def test_an_entry_finds_its_own_files_and_those_of_the_challenge_fresh_for_every
 
     games = play_all(replace(entry, train=train), TWO_MASKS).games
 
-    # The entry looks at its files with each of two masks.
+    # The entry was started anew for each of the two masks, and looked at its files each time.
     assert len(games) == 2
     assert train.read_text() == "the challenge's training file"
     assert not (package / "left_behind").exists()
@@ -94,11 +94,15 @@ def test_the_end_of_what_a_failing_entry_prints_is_written(setting: Setting) -> 
 def test_the_curve_replays_the_choices_and_compares_them_with_random_ones(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each student has three targets, whose outcomes are 1, 0 and 1.
+    """A curve is the accuracy of an entry's predictions before the first round and after each one.
 
-    The entry predicts 0 for all targets until question 0 has been asked, and 1 from then on. So one
-    in three predictions is right before question 0, and two in three after it. The entry asks
-    question 0 first.
+    To measure it, each game is replayed twice: with the questions that the entry has chosen, and
+    with random questions. A game is played with a mask, which marks the targets; there are two
+    masks here.
+
+    Each student has three targets, whose outcomes are 1, 0 and 1. The entry predicts 0 for all of
+    them until question 0 has been asked, and 1 from then on. So one in three predictions is right
+    before question 0, and two in three after it. The entry asks question 0 first.
     """
     predict = """
 knows_question_0 = masked_binary_data[:, :1] >= 0
@@ -106,9 +110,9 @@ return np.repeat(knows_question_0, masked_data.shape[1], axis=1)
 """
     entry = with_entry(setting, predict=predict)
     games = play_all(entry, TWO_MASKS).games
-    # Four replays are made: for each of two masks, the choices of the entry and random choices.
-    # Each replay has a limit of 60 seconds of its own. A false clock, which advances by 1.5 seconds
-    # whenever it is read, lets a replay take some 35 seconds, and all four more than 60.
+    # Each of the four replays may take 60 seconds. To check that they do not share one limit, a
+    # false clock advances by 1.5 seconds whenever it is read. By this clock, a replay takes some 35
+    # seconds, and all four take more than 60.
     clock = itertools.count(step=1.5)
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
 

@@ -76,7 +76,8 @@ def test_weights_that_cannot_be_saved_whole_replace_nothing(tmp_path: Path) -> N
 def save_and_be_killed(folder: Path, students: list[int], weights: str, n_renames: int) -> None:
     """Save weights in a forked process that is killed after `n_renames` renames of files.
 
-    The process replaces files by renames, in this order:
+    Tests call this for each number of renames, and then look at the state of the folder. The
+    process replaces files by renames, in this order:
 
     1. the list of students, by a list of the old and the new students
     2. the record of the command
@@ -95,9 +96,11 @@ def save_and_be_killed(folder: Path, students: list[int], weights: str, n_rename
             return replace(path, target)
 
         patch = mock.patch.object(Path, "replace", replace_or_end)
+        # Whatever happens, the forked process must not go on with the tests of its parent.
         with patch, contextlib.suppress(BaseException):
             save_weights(folder, students, weights)
         os._exit(0)
+    # Another exit code than KILLED means that there were fewer renames.
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == KILLED
 
 

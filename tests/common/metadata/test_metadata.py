@@ -16,6 +16,7 @@ from platforms import with_links
 
 # Runs a test with each reader of CSV files.
 READERS = pytest.mark.usefixtures("each_reader")
+# Header lines of the four kinds of files.
 ANSWERS = "AnswerId,DateAnswered,Confidence,GroupId,QuizId,SchemeOfWorkId\n"
 STUDENTS = "UserId,Gender,DateOfBirth,PremiumPupil\n"
 TREE = "SubjectId,Name,ParentId,Level\n"
@@ -36,7 +37,10 @@ def is_dates(values: pd.Series, expected: list[str]) -> bool:
 
 @READERS
 def test_circumstances_of_answers_are_joined_by_id(write: Write) -> None:
-    """Circumstances are metadata of an answer, such as its date, quiz and class."""
+    """Circumstances are metadata of an answer, such as its date, quiz and class.
+
+    Missing values of numbers of groups, quizzes and schemes of work are read as -1.
+    """
     # The file holds ids that float32 cannot represent, rows without an id, and missing values.
     path = write(
         "metadata.csv",
@@ -255,19 +259,23 @@ for file_header, faults in FAULTS.items():
 def test_a_fault_is_told_with_its_row_and_value(
     write: Write, header: str, rows: str, message: str
 ) -> None:
+    """A file with a header and some rows has one fault, which the message names.
+
+    The header tells the kind of file, and so the function that reads it. Cases without a header are
+    files of answers whose header is part of `rows`. The metadata are read for some ids.
+    """
     path = write("faulty.csv", header + rows)
     tree = metadata.read_subject_tree(write("subject_metadata.csv", SUBJECTS))
-    asked = ids(4, 5)
-    read = {
-        ANSWERS: lambda: metadata.read_circumstances(path, asked),
-        STUDENTS: lambda: metadata.read_student_metadata(path, asked),
-        # Faults in the rows of questions that are not asked for are reported too.
-        QUESTIONS: lambda: metadata.read_question_subjects(path, ids(4), tree),
-        TREE: lambda: metadata.read_subject_tree(path),
-        "": lambda: metadata.read_circumstances(path, asked),
-    }
     with pytest.raises(InputError, match=f"faulty.csv: .*{message}"):
-        read[header]()
+        if header == STUDENTS:
+            metadata.read_student_metadata(path, ids(4, 5))
+        elif header == QUESTIONS:
+            # Faults in rows of other questions than question 4 are reported, too.
+            metadata.read_question_subjects(path, ids(4), tree)
+        elif header == TREE:
+            metadata.read_subject_tree(path)
+        else:
+            metadata.read_circumstances(path, ids(4, 5))
 
 
 @pytest.mark.parametrize("tasks", ["1_2_sample", "3_4"])
@@ -287,6 +295,7 @@ def test_official_student_metadata_are_read_as_by_pandas(real_data: Path, tasks:
 def test_official_questions_that_have_a_subject_have_its_parents_in_the_tree_too(
     real_data: Path, tasks: str
 ) -> None:
+    """The kit reads the subjects of the official questions, and all parents of these subjects."""
     folder = real_data / f"eedi_tasks_{tasks}" / "metadata"
     tree = metadata.read_subject_tree(folder / "subject_metadata.csv")
     assert len(tree) == 388
@@ -297,9 +306,11 @@ def test_official_questions_that_have_a_subject_have_its_parents_in_the_tree_too
 
     found = metadata.read_question_subjects(path, frame.QuestionId.to_numpy(), tree)
 
-    # Every listed subject is found.
-    n_found = found["row"].value_counts(sort=False).tolist()
-    assert n_found == [len(text.split(",")) for text in frame.SubjectId]
+    # Every listed subject is found. `found` has a row for each subject of a question; "row" is the
+    # position of the question in the file, in increasing order.
+    n_subjects_found = found.groupby("row").size().tolist()
+    n_subjects_listed = [len(text.split(",")) for text in frame.SubjectId]
+    assert n_subjects_found == n_subjects_listed
     # If a question has a subject, it also has the subject's parent. The root has no parent (-1).
     parents = found.assign(subject=found["subject"].map(tree["parent"]))
     parents = parents[parents["subject"] >= 0]
