@@ -1,7 +1,7 @@
 """Work that an entry does in processes and threads, by the libraries that entries use.
 
 `test_library_workers.py` copies this file into an entry's folder, where the entry does the work.
-Each function in `WORK` returns True if its workers have done it.
+Each function in `WORK` returns True if its workers have done it. Other results are faults.
 """
 
 import importlib.util
@@ -101,9 +101,12 @@ def by_data_loader():
 
 
 def by_bound_threads():
-    """Start threads of OpenMP that are bound to processors, as the settings of clusters ask for.
+    """Cluster points by scikit-learn in threads that are bound to processors.
 
-    The settings count when the library is loaded, so this takes a new process.
+    Clusters of computers often set OMP_PROC_BIND, which binds the threads of OpenMP. OpenMP reads
+    this variable when it is loaded, so the work is done in a new Python process.
+
+    Returns True if the work is done, and otherwise what the process has written to stderr.
     """
     code = (
         "import numpy; from sklearn.cluster import KMeans;"
@@ -112,11 +115,15 @@ def by_bound_threads():
     environment = {**os.environ, "OMP_PROC_BIND": "true", "OMP_NUM_THREADS": "2"}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    # Every point has a label.
     return done.stdout == "1000\n" or done.stderr
 
 
 def by_many_threads():
-    """Multiply matrices in more threads than there are processors."""
+    """Multiply matrices in more threads than there are processors.
+
+    Returns True if the work is done, and otherwise what the process has written to stderr.
+    """
     code = "import numpy; a = numpy.ones((500, 500)); print((a @ a).sum())"
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "32", "OMP_NUM_THREADS": "32"}
     command = [sys.executable, "-c", code]

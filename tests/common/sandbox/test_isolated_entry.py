@@ -216,19 +216,22 @@ def test_processes_that_an_entry_has_started_end_with_the_entry(
 
 @linux
 def test_closing_does_not_wait_for_another_process_that_holds_a_pipe(setting: Setting) -> None:
-    """The test opens the entry's stderr, as a process that the entry has started might."""
+    """An entry may start processes that live longer than the entry and keep its stderr open.
+
+    Closing the entry must not wait until such a process closes the pipe. Here the test itself opens
+    the pipe of the entry's stderr, through /proc, and keeps it open.
+    """
     entry = with_entry(setting, __init__="import os\nprint(os.getcwd())")
     with isolate(entry) as process:
-        # The entry prints its working folder. The test looks for processes whose command lines
-        # contain the parent of this folder. File descriptor 2 of such a process is stderr.
+        # The entry prints its working folder. The command lines of its processes contain the parent
+        # of this folder. File descriptor 2 of a process is its stderr; one of them is a pipe.
         folder = Path(wait_for(lambda: process.output).strip()).parent
         all_stderr = [Path(f"/proc/{pid}/fd/2") for pid in find_processes(str(folder))]
         (pipe,) = [stderr for stderr in all_stderr if str(stderr.readlink()).startswith("pipe:")]
 
         started = time.monotonic()
         with pipe.open("wb"):
-            # While the test holds the pipe of stderr open, closing the entry must not wait for its
-            # end.
+            # Close the entry now, before the end of the outer `with`, while the pipe is open.
             process.__exit__()
 
         assert time.monotonic() - started < ENDS_WITHIN

@@ -104,9 +104,14 @@ def find_environment(pid: int) -> tuple[int, int]:
 
 
 def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ...]:
-    """Return the arguments of `escape_attempts.try_all`, and make the folders to damage.
+    """Return the arguments with which an entry calls `escape_attempts.try_all`.
 
-    Each attempt to do damage gets a folder that holds a file and an empty folder.
+    `try_all` makes the attempts of the named `tables`, such as "DAMAGE". Its further arguments are
+    the folder of the answers, a folder of targets to damage, and what an attempt may need to know
+    of the system outside the entry.
+
+    This function also makes the targets, in the new folder `run`: a folder for each attempt to do
+    damage, which holds a file and an empty folder.
     """
     targets = outside.base / run
     for number in range(len(ATTEMPTS.DAMAGE)):
@@ -114,13 +119,15 @@ def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ..
         (target / "folder").mkdir(parents=True, exist_ok=True)
         (target / "file").write_text("whole")
         os.utime(target / "file", (1, 1))
-    # The values of `escape_attempts.OUTSIDE`, which explains them.
     names = {
+        # A process that has opened the answers, and where its environment lies in its memory.
         "process": outside.process.pid,
         "environment": find_environment(outside.process.pid),
+        # Three sockets at which the test listens: a port, an abstract name and a path.
         "port": outside.port,
         "abstract": f"\0{outside.base}",
         "path": f"{outside.base}/listening",
+        # A name and a number under which one entry may leave a message for the next.
         "note": f"note-{os.getpid()}",
         "number": os.getpid(),
     }
@@ -148,8 +155,9 @@ def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Ou
     This also writes the answers in all formats that the attempts read.
     """
     outcomes = Outcomes()
-    # "LEAVE_MESSAGE" holds attempts to leave a message, for instance in a file. "FIND_MESSAGE"
-    # holds attempts of a later process to read it. Hence two runs.
+    # A dishonest entry could leave a message for the entry of the next game. "LEAVE_MESSAGE" holds
+    # attempts to do this, for instance in a file, and "FIND_MESSAGE" attempts of a later process to
+    # read the message. Hence two runs.
     tables_by_run = {
         "unisolated": (*READ_ANSWERS, "DAMAGE", "LEAVE_MESSAGE"),
         "next": ("FIND_MESSAGE",),
@@ -185,7 +193,10 @@ def test_there_are_as_many_attempts_as_the_readme_says() -> None:
 
 
 def find_not_refused(names: tuple[str, ...], landlock_version: int) -> set[str]:
-    """Return the expressions that none of the given protections refuses.
+    """Return the expressions that must work in an entry with only some protections.
+
+    These are attempts to break out that none of the protections refuses, and expressions that are
+    allowed in every entry.
 
     Parameters
     ----------
@@ -203,6 +214,8 @@ def find_not_refused(names: tuple[str, ...], landlock_version: int) -> set[str]:
             if not by_landlock and not by_others:
                 not_refused.add(attempt.expression)
     for action in ATTEMPTS.ALLOWED:
+        # Some allowed actions need a protection: only a file system root of its own gives an entry
+        # its own /dev/shm.
         if not action.only_with or action.only_with in names:
             not_refused.add(action.expression)
     return not_refused
@@ -258,11 +271,12 @@ def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
     landlock_version: int,
     tables: tuple[str, ...],
 ) -> None:
-    """An entry makes attempts while only some protections of the system are in force.
+    """A dishonest entry tries to break out while only some protections of the system are in force.
 
     These protections are `names` (fields of `Protections`) and a version of Landlock (0 means
-    none). Each attempt lists the protections that refuse it. The table "ALLOWED" holds expressions
-    that must succeed.
+    none). An attempt is a Python expression, for instance one that reads the hidden answers. The
+    attempts lie in `tables` of escape_attempts.py, with the protections that refuse each of them.
+    The table "ALLOWED" holds expressions that must succeed.
     """
     allowed = limit_protections(monkeypatch, names, landlock_version)
     run = f"{len(names)} {landlock_version}"
@@ -270,12 +284,15 @@ def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
     entry = try_in_entry(outside, tmp_path, run, *tables)
 
     outcomes = read_outcomes(entry.output)
-    # Expressions that fail on this machine even without isolation cannot succeed here. If the
-    # system offers no protection, Python's guard refuses all attempts in its table.
-    possible = {action.expression for action in ATTEMPTS.ALLOWED}
+    may_succeed = {action.expression for action in ATTEMPTS.ALLOWED}
     if names or landlock_version:
-        possible |= find_succeeded(unisolated)
-    expected = find_not_refused(names, landlock_version) & possible & outcomes.keys()
+        # Attempts that fail on this machine even without isolation cannot succeed in the entry.
+        may_succeed |= find_succeeded(unisolated)
+    # Without any protection of the system (the case "nothing"), a guard in Python's file functions
+    # remains. It refuses all attempts of the only table of this case, READ_BY_PYTHON.
+    expected = find_not_refused(names, landlock_version) & may_succeed
+    # Only the attempts of `tables` were made.
+    expected &= outcomes.keys()
     assert find_succeeded(outcomes) == expected, outcomes
     assert_no_damage_by_refused(outcomes, outside.base / run, has_own_root="root" in names)
     assert outside.process.poll() is None
@@ -411,7 +428,8 @@ def test_an_entry_may_read_what_an_interpreter_needs_and_nothing_else(
     # Two folders of libraries: a relative path, and a path with dots and a slash at the end.
     monkeypatch.setenv("LD_LIBRARY_PATH", f"lib:{tmp_path}/a/../libraries/:")
 
-    readable = {*readable_paths.readable_paths([str(answers)])}
+    must_not_be_readable = [str(answers)]
+    readable = {*readable_paths.readable_paths(must_not_be_readable)}
 
     assert str(modules) in readable
     assert f"{tmp_path}/libraries" in readable
@@ -427,9 +445,10 @@ def test_an_entry_may_read_what_an_interpreter_needs_and_nothing_else(
 def test_no_game_begins_if_the_answers_or_the_working_folder_lie_among_the_libraries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    """An entry could read such answers, because it has to read the folder of Python's libraries.
+    """An entry could read files there, because it has to read the folder of Python's libraries.
 
-    The user may also have put the answers into the working folder, which an entry can read, too.
+    Neither the answers (`place` "answers") nor the working folder, in which the user may keep
+    answers, may lie in this folder. The game refuses to start.
     """
     libraries = Path(os.__file__).parent
     (tmp_path / "submission_model_task_4.py").write_text("")
@@ -440,8 +459,9 @@ def test_no_game_begins_if_the_answers_or_the_working_folder_lie_among_the_libra
         monkeypatch.chdir(libraries)
     folder = re.escape(str(libraries.resolve()))
     refusal = f"^{folder}: lies in .*, which an entry has to read for its libraries; expec"
-    with pytest.raises(InputError, match=refusal) as caught:
-        isolate(tmp_path, answers, Limits(60)).__enter__()
+    game = isolate(tmp_path, answers, Limits(60))
+    with pytest.raises(InputError, match=refusal) as caught, game:
+        pass
     # The user's setup is at fault, not the entry.
     assert not isinstance(caught.value, EntryError)
 
@@ -475,8 +495,11 @@ def test_an_entry_can_write_only_to_its_own_folders(
 ) -> None:
     """An entry with a file system root of its own cannot write elsewhere, even without Landlock.
 
-    In this root, /dev/shm is a new folder for the entry. Beside the working folder lie the
-    temporary folder, "../tmp", and the program of the sandbox, "../inside".
+    The entry tries to write into several folders, and prints those where that succeeds. Landlock is
+    a further protection by the kernel; version 0 means that it is not used.
+
+    In the entry's root, /dev/shm is a new folder. Beside the working folder lie the temporary
+    folder, "../tmp", and the program of the sandbox, "../inside".
     """
     limit_protections(monkeypatch, ("namespaces", "root"), landlock_version)
     not_writable = ["/", "/dev", "/usr", "/usr/lib", "/tmp", "..", "../inside", sys.prefix]

@@ -151,7 +151,11 @@ def test_proc_tells_constant_facts_of_the_machine_only(
 def test_proc_tells_when_the_machine_has_started_and_no_times_of_its_processors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The counters `intr`, `ctxt` and `processes` are missing in /proc/stat."""
+    """An entry sees a /proc/stat in which other work on the machine leaves no traces.
+
+    Only "btime" (when the machine has started) is true. The times of the processors are 0, and the
+    counters `intr`, `ctxt` and `processes` are missing. The entry runs with all protections.
+    """
     limit_protections(monkeypatch, ALL_PROTECTIONS, LANDLOCK)
     require_new_proc()
     texts = look_at_proc(tmp_path).texts

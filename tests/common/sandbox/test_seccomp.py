@@ -47,6 +47,11 @@ class Call:
 def run_filter(call: Call, *, has_root: bool, machine: str = "x86_64") -> int:
     """Run the filter's instructions on a call; return the verdict, such as `ALLOWED`.
 
+    The filter is a program of BPF (Berkeley Packet Filter), of which seccomp filters use four kinds
+    of instructions. An instruction is a `struct sock_filter`: a code (16 bits), how many
+    instructions to skip if its condition is true and if it is false (8 bits each), and a value (32
+    bits).
+
     `has_root` tells whether the entry has a file system root of its own.
     """
     program = assemble(ARCHITECTURES[machine], rules(has_root))

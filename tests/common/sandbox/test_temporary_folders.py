@@ -79,6 +79,11 @@ def test_an_entry_may_lie_in_shared_memory(
     names: tuple[str, ...],
     landlock_version: int,
 ) -> None:
+    """TMPDIR names a folder in /dev/shm, so the copy of the entry lies there.
+
+    The entry must run with each combination of protections (`names` and a version of Landlock), and
+    leave nothing in the folder.
+    """
     limit_protections(monkeypatch, names, landlock_version)
     output = run_in(monkeypatch, tmp_path / "package", str(shared_memory))
     # In the new root, /dev/shm is a new folder, into which the entry may write.
@@ -128,14 +133,19 @@ def test_where_no_temporary_folder_can_be_made_the_fault_names_tmpdir(
 def test_where_the_temporary_folder_is_full_the_fault_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The system's error names the file that was copied, which is not at fault."""
+    """The folder for temporary files is full when the entry's files are copied into it.
+
+    The system's error names the file that was copied, which is not at fault. The message names the
+    folder instead.
+    """
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     def write_files(folder: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "training.csv")
 
-    with pytest.raises(InputError, match=r"No space left on device, .*TMPDIR") as caught:
-        IsolatedEntry(write_files, tmp_path / "answers.csv", Limits(60)).__enter__()
+    entry = IsolatedEntry(write_files, tmp_path / "answers.csv", Limits(60))
+    with pytest.raises(InputError, match=r"No space left on device, .*TMPDIR") as caught, entry:
+        pass
     assert str(caught.value).startswith(f"{tmp_path}: ")
     assert "training.csv" not in str(caught.value)
     assert not [*tmp_path.iterdir()]
