@@ -33,10 +33,11 @@ def simulate_pairs() -> pd.DataFrame:
     # The pairs of student and question in random order.
     student, question = rng.permutation(np.argwhere(takes_question)).T
     block = question // 5
+    # Questions that are ten apart are in the same quiz, so a block has questions of five quizzes.
     quiz = question * 3 % 10
-    school_class = (student + 50) % 7
+    school_class = student % 7
     columns = {
-        # The ids have gaps.
+        # The factors give the ids gaps, as the ids of real files have.
         "UserId": student * 30_000_000 + 50,
         "QuestionId": question * 3,
         "AnswerId": rng.permutation(9_000)[:N_PAIRS],
@@ -112,6 +113,7 @@ def test_quizzes_of_classes_are_used_if_they_are_known(
 
     found = find(tmp_path)
 
+    # `found` has one level of contexts, and it groups the pairs in the same way as `expected`.
     assert has_level(found, expected)
     assert found.shape[1] == 1
 

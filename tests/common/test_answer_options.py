@@ -107,7 +107,11 @@ def test_a_template_is_about_four_options_unless_it_states_another_number() -> N
 def test_task_1_goes_on_without_options_that_cannot_be_used(
     write: Write, capsys: pytest.CaptureFixture[str], answer_value: str
 ) -> None:
-    """Task 1 needs no options, and ignores a column of options that cannot be right."""
+    """Task 1 needs no options, and ignores a column of options if one of them is invalid.
+
+    The last answer chose `answer_value`. "E", nothing and 0 are no options. Option 2 is one, but it
+    is the right option of question 7, and the answer is marked as wrong.
+    """
     rows = [*OWN_ROWS[:3], f"7,5,0,2,{answer_value}"]
     path = write("own.csv", to_csv(OWN_HEADER, rows))
     answers = read_right_or_wrong(path)
@@ -134,19 +138,24 @@ def test_answers_in_memory_state_the_number_only_if_it_is_not_four(write: Write)
     assert "NumberOfOptions" not in of_challenge
 
 
-def test_probabilities_are_of_the_options_that_the_questions_of_a_template_have() -> None:
+def test_probabilities_are_divided_among_the_options_that_each_question_has() -> None:
+    """A model gives four options each, but the questions of the template have two, three and five.
+
+    Options that a question lacks get 0, an option that the model lacks gets 1 / (number of options)
+    at first, and then the probabilities of each question are divided by their sum.
+    """
     template = pd.DataFrame({"QuestionId": [1, 2, 3], "UserId": 1, "NumberOfOptions": [2, 3, 5]})
     p_option = np.array([[0.2, 0.2, 0.2, 0.4]] * 3)
     expected = [
         [0.5, 0.5, 0, 0, 0],
         [1 / 3, 1 / 3, 1 / 3, 0, 0],
-        # Option 5 is above all options of the model, so it has the share 1 / 5 before the division.
+        # The fifth option gets 1 / 5, and the sum is 1.2.
         np.array([0.2, 0.2, 0.2, 0.4, 0.2]) / 1.2,
     ]
     assert_allclose(answer_options.for_template(p_option, template), expected)
-    # Here, no question has four options.
-    expected_without = [row[:3] for row in expected[:2]]
-    assert_allclose(answer_options.for_template(p_option[:2], template[:2]), expected_without)
+    # The first two questions have at most three options, so the result has three columns.
+    expected_of_two = [row[:3] for row in expected[:2]]
+    assert_allclose(answer_options.for_template(p_option[:2], template[:2]), expected_of_two)
     # Without the column, nothing changes.
     without = template.drop(columns="NumberOfOptions")
     assert answer_options.for_template(p_option, without) is p_option

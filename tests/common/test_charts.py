@@ -54,14 +54,20 @@ class DotChart:
 
 @pytest.fixture(scope="module", params=[None, (0.0, 1.0)], ids=["fitting limits", "limits 0 and 1"])
 def dots(request: pytest.FixtureRequest) -> DotChart:
+    """Draw `DOTS`, with an axis whose limits fit the values, or with the limits 0 and 1.
+
+    A row of the chart may have a dot at its value and a mark, such as a diamond, at another value.
+    """
     svg = charts.dot_chart(
         DOTS, label='"dots"', limits=request.param, digits=3, axis="share right", chance=0.5
     )
     chart = draw(svg)
-    # Each row of `DOTS` has a dot at its value, except the last row, whose value is NaN and which
-    # has only a mark. The first row has a dot and a mark.
-    labels = [row.label for row in DOTS] + [DOTS[0].label]
-    values = [row.mark if isnan(row.value) else row.value for row in DOTS] + [DOTS[0].mark]
+    # Find the scale from the positions of one shape in each row: the dot, or the mark in the last
+    # row, whose value is NaN. The first row also has a mark, whose position is used as well.
+    labels = [row.label for row in DOTS]
+    values = [row.mark if isnan(row.value) else row.value for row in DOTS]
+    labels.append(DOTS[0].label)
+    values.append(DOTS[0].mark)
     titles = [f"{label}: {value:.3f}" for label, value in zip(labels, values, strict=True)]
     places, heights = chart.places(titles)
     return DotChart(chart, on_scale(values, places), heights)
@@ -151,9 +157,10 @@ def test_no_text_covers_another_on_any_scale(
 
 @dataclass(frozen=True)
 class BarChart:
-    """Panels of bars whose highest share is given."""
+    """Panels of bars, each of which shows a share."""
 
-    highest: float
+    # The share of the highest bar, from 0 to 1.
+    highest_share: float
     panels: list[Panel]
     chart: Drawing
 
@@ -174,6 +181,7 @@ class BarChart:
 
 @pytest.fixture(scope="module", params=[0.0, 0.2, 1.0])
 def bars(request: pytest.FixtureRequest) -> BarChart:
+    """Draw panels of bars whose highest bar shows 0, 20 or 100 %."""
     highest = request.param
     long = "the other option, which is right: 'Antidisestablishmentarianism'"
     panels = [
@@ -214,9 +222,11 @@ def test_the_axis_of_bars_is_to_scale(bars: BarChart) -> None:
             y_by_share[share] = text.bottom
     highest_label = max(y_by_share)
     height_per_share = (y_by_share[0.0] - y_by_share[highest_label]) / highest_label
-    assert max(bars.heights) == pytest.approx(height_per_share * bars.highest, abs=0.5)
+    # Heights are lengths in the drawing. Half a unit of rounding is allowed.
+    drawn_height = max(bars.heights)
+    assert drawn_height == pytest.approx(height_per_share * bars.highest_share, abs=0.5)
     # The axis is not much longer than the highest bar.
-    assert bars.highest <= highest_label <= max(bars.highest + 0.2, 0.2)
+    assert bars.highest_share <= highest_label <= max(bars.highest_share + 0.2, 0.2)
 
 
 # ---- Curves ------------------------------------------------------------------------------------

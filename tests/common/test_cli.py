@@ -194,7 +194,8 @@ def test_an_input_file_is_sought_in_its_folder_then_in_the_current_one(
     folder = tmp_path / "folder"
     folder.mkdir()
     monkeypatch.chdir(tmp_path)
-    # The message about a missing file names the folder.
+    # If the file exists in neither folder, the path leads into the given one. The message about
+    # the missing file then names this folder.
     assert cli.input_file(folder, "mine.csv") == folder / "mine.csv"
     Path("mine.csv").touch()
     assert cli.input_file(folder, "mine.csv") == Path("mine.csv")

@@ -93,7 +93,11 @@ def test_a_csv_in_a_zip_may_be_utf_16(write: Write) -> None:
 
 
 def test_simulated_answers_are_recognised_in_utf_16_and_gzip(write: Write) -> None:
-    """Simulated answers in other formats must be recognised, so that scores are marked."""
+    """Simulated answers in other formats must be recognised, so that scores are marked.
+
+    A sketch of a simulated file is compared with the rows of a copy. The copies are UTF-16 with a
+    byte order mark, and gzip.
+    """
     rng = np.random.default_rng(0)
     rows = "".join(f"{k % 90},{k // 90},{rng.integers(2)}\n" for k in range(2000))
     text = f"UserId,QuestionId,IsCorrect\n{rows}"

@@ -21,6 +21,7 @@ from conftest import Write, fails, succeeds
 from page_reading import read_page
 from recorded import RESULT
 
+# A file of answers that is neither simulated nor official, unless a record says so.
 OWN = "UserId,QuestionId,IsCorrect\n1,2,0\n"
 
 
@@ -251,7 +252,10 @@ def test_the_marker_has_a_sketch_of_every_file_with_outcomes(simulated_kit: Path
 def test_answers_of_other_students_are_of_unknown_origin(
     predicted_kit: Path, tmp_path: Path
 ) -> None:
-    """The file has the name, columns and ids of a simulated file, but other outcomes."""
+    """The file has the name, columns and ids of a simulated file, but other outcomes.
+
+    The score's page says that the origin is unknown.
+    """
     path = tmp_path / layout.VALID_TASK_1_2
     answers = pd.read_csv(predicted_kit / "data/test_input" / layout.VALID_TASK_1_2)
     outcomes = ["IsCorrect", "CorrectAnswer", "AnswerValue"]
@@ -259,7 +263,9 @@ def test_answers_of_other_students_are_of_unknown_origin(
     answers.to_csv(path, index=False)
     flags = ["--input_dir", tmp_path, "--output_dir", tmp_path]
     printed = succeeds(["task_1/local_evaluation.py", *flags], kit=predicted_kit)
-    assert origin_on_page(tmp_path, "task_1") == ("unknown", True)
+    origin, is_on_page = origin_on_page(tmp_path, "task_1")
+    assert origin == "unknown"
+    assert is_on_page
     # The terminal names the origin of simulated answers only.
     assert "origin" not in printed
 
@@ -288,7 +294,12 @@ class OwnPanel:
 
 @pytest.fixture(scope="module")
 def own_panel(predicted_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OwnPanel:
-    """Score a ranking in the public phase, and by the judgements of a single expert, "me"."""
+    """Score a ranking in the public phase, and then by a panel of the user's own.
+
+    Tests check that the second evaluation leaves the files of the first one as they were. The
+    user's panel has a single expert, "me", whose judgements are those of the official expert
+    T1_ALR.
+    """
     folder = tmp_path_factory.mktemp("own_panel")
     kit = Path(shutil.copytree(predicted_kit, folder / "kit"))
     evaluation = ["task_3/local_evaluation.py", "--phase", "public"]

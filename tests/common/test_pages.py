@@ -20,7 +20,8 @@ def page_of(html: str) -> str:
 def test_a_table_can_be_read_on_a_phone(stacks: bool) -> None:
     """If `stacks`, a phone shows a row's cells below each other; otherwise the table scrolls.
 
-    Each stacked cell but the first is labelled with the name of its column.
+    Each stacked cell but the first is labelled with the name of its column: HTML holds the label in
+    `data-label`, and a rule in CSS shows it on narrow screens.
     """
     html = page_of(pages.part("table", HEADER, ROWS, caption="<what>", stacks=stacks))
 
@@ -29,11 +30,11 @@ def test_a_table_can_be_read_on_a_phone(stacks: bool) -> None:
     table = page.table("<what>")
     assert table.columns == HEADER
     assert table.rows == ROWS
-    labels = ["score &amp; more", "seeds"] * len(ROWS) if stacks else []
-    assert re.findall(r'data-label="(.*?)"', html) == labels
+    labels_of_row = ["score &amp; more", "seeds"] if stacks else []
+    assert re.findall(r'data-label="(.*?)"', html) == labels_of_row * len(ROWS)
     # A table that is too wide scrolls inside this element.
     assert '<div class="wide"><table' in html
-    # Labels are shown only on narrow screens.
+    # The only rule that shows labels is among the rules of narrow screens, which come last.
     shows_labels = "content: attr(data-label)"
     rules_of_narrow_screens = html[html.index("@media (max-width: 34rem)") : html.index("</style>")]
     assert html.count(shows_labels) == 1

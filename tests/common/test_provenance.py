@@ -24,7 +24,11 @@ def renumber_students(path: Path) -> None:
 def test_whether_a_score_counts_as_simulated_depends_on_the_files_of_its_task(
     tiny_kit: Path,
 ) -> None:
-    """If training answers of tasks 3 and 4 are not simulated, scores of task 1 stay simulated."""
+    """If training answers of tasks 3 and 4 are not simulated, scores of task 1 stay simulated.
+
+    A score of task 4 then has an unknown origin: its training and test answers are a split of
+    answers whose students are not those of the simulation.
+    """
     renumber_students(tiny_kit / "data/train_data/train_task_3_4.csv")
     succeeds(["task_1/local_data_split.py"], kit=tiny_kit)
     succeeds(["task_1/sample_model_majority.py", "--local"], kit=tiny_kit)
@@ -124,7 +128,12 @@ def test_a_damaged_record_is_reported(tmp_path: Path, content: str) -> None:
 def test_code_of_the_kit_is_noted_without_the_libraries_in_its_folder(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A virtual environment in the kit's folder holds more than a thousand files."""
+    """When a script starts, the kit notes the files of the code that it has imported.
+
+    Later it checks whether this code has changed. Files in a virtual environment in the kit's
+    folder are left out: there are more than a thousand. Here a script of the kit and a library
+    count as imported.
+    """
     script = write("task_1/idea.py", "1")
     library = write(".venv/lib/python3/site-packages/library.py", "2")
     monkeypatch.setattr(layout, "ROOT", tmp_path)

@@ -62,7 +62,14 @@ def test_a_file_may_be_written_in_many_forms(write: Write, content: str) -> None
 def test_a_number_with_an_exponent_is_read_if_no_digit_is_lost(
     write: Write, number: str, is_read: bool
 ) -> None:
-    """QuizId may be empty, so that pandas reads its numbers as floats first."""
+    """1.2345E+04 is 12345, but 1.2E+06 may stand for any number near 1,200,000.
+
+    A spreadsheet may have shortened such a number, and the message says so. It is refused if its
+    exponent exceeds the number of its decimals. A number without decimals, such as 1e+05, is taken
+    to be round.
+
+    QuizId is tested because it may be empty, so that pandas reads its numbers as floats first.
+    """
     for column in (schema.QUESTION_ID, schema.QUIZ_ID):
         path = write("a.csv", f"{column.name}\n3\n{number}\n")
         if is_read:

@@ -17,7 +17,10 @@ Save = Callable[[pd.DataFrame, Path], None]
 
 
 def draw_answers(seed: int) -> pd.DataFrame:
-    """Return answers of the same students to random questions; the seed decides which."""
+    """Return random answers of the same students to the same questions.
+
+    The seed decides who answers which question, and how.
+    """
     rng = np.random.default_rng(seed)
     pairs = rng.permutation(N_STUDENTS * N_QUESTIONS)[:N_ANSWERS]
     correct = rng.integers(1, 5, N_ANSWERS)

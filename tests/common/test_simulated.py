@@ -14,7 +14,10 @@ from platforms import on_unix
 
 
 def place(folder: Path, text: str) -> None:
-    """Simulate the files a and b in train_data, with the contents "a TEXT" and "b TEXT"."""
+    """Place the files a and b in train_data as a generator of simulated data would.
+
+    Their contents are "a TEXT" and "b TEXT".
+    """
 
     def write(folder: Path) -> dict[str, Any]:
         (folder / "train_data").mkdir()
@@ -26,9 +29,9 @@ def place(folder: Path, text: str) -> None:
 
 
 def place_and_interrupt(folder: Path, text: str, n_renames: int) -> None:
-    """Simulate files, and press Control-C after a number of renames.
+    """Place files as `place` does, and press Control-C after a number of renames.
 
-    The generator writes new files beside the old ones. Then it replaces the old files by four
+    `place_simulated` writes new files beside the old ones. Then it replaces the old files by four
     renames, in this order:
 
     1. a marker that lists old and new simulated files

@@ -75,6 +75,8 @@ def test_a_fifth_of_the_students_is_held_out_in_the_order_of_the_file(
     valid_rows = [row.rpartition(",")[0] for row in valid_path.read_text().splitlines()]
     assert valid_rows[0] == header
     held_out = set(valid_rows[1:])
+    # A fifth of 50 students, with five answers each.
+    assert len(held_out) == 50
     assert valid_rows[1:] == [row for row in rows if row in held_out]
     assert train_path.read_text().splitlines()[1:] == [row for row in rows if row not in held_out]
 

@@ -72,7 +72,11 @@ UNIX_NAMES = on_unix("file names with colons and line ends")
 
 @pytest.fixture
 def littered(tmp_path: Path) -> Path:
-    """Return a folder that holds one file, and stray files beside it and in a folder."""
+    """Return a folder that holds one file, and stray files beside it and in a folder.
+
+    The files are wanted.csv; the stray files, such as Thumbs.db; and folders in the folder "inside"
+    that have the names of stray files, each with a file.
+    """
     folder = tmp_path / "littered"
     (folder / "inside").mkdir(parents=True)
     (folder / "wanted.csv").write_text("QuestionId\n7\n")
@@ -85,6 +89,11 @@ def littered(tmp_path: Path) -> Path:
 
 @UNIX_NAMES
 def test_a_folder_and_its_zip_list_the_same_files(littered: Path, tmp_path: Path) -> None:
+    """The folder holds wanted.csv, stray files, and the folder "inside" with stray files alone.
+
+    `list_paths` lists files and folders, so it lists "inside". A zip lists files only, so nothing
+    remains of "inside".
+    """
     paths = [path for path in littered.rglob("*") if path.is_file()]
     members = {path.relative_to(littered).as_posix(): path.read_bytes() for path in paths}
     archive = write_zip(tmp_path / "a.zip", members)
@@ -164,6 +173,7 @@ def describe(submission: Path, tmp_path: Path) -> list[object]:
         entry_files.list_weights(submission),
         entry_files.list_misnamed(submission),
         entry_files.fingerprint_code(submission),
+        # Only files of 7 bytes are read, as the two files of weights are.
         entry_files.fingerprint_data(submission, [7]),
         entry_files.read_entry_file(submission, "inside/helper.py"),
     ]

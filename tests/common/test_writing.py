@@ -78,9 +78,15 @@ EXCEEDS_A_LIMIT = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (9, 9)); fi
 @on_unix("such signals and limits")
 @pytest.mark.parametrize("end", ["SIGKILL", "SIGTERM", "size limit"])
 def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, end: str) -> None:
+    """A process replaces a file by `atomic_write` and is ended when it has written half of it.
+
+    The process is ended by a signal, or it exceeds a limit on the size of files (`end`). It then
+    leaves the previous file, and no other file.
+    """
     path = tmp_path / "a.csv"
     path.write_text("previous")
     exceeds_limit = end == "size limit"
+    # The script writes half of the file. Then it exceeds the limit, or waits for the signal.
     script = WRITES.format(then=EXCEEDS_A_LIMIT if exceeds_limit else WAITS)
 
     process = subprocess.Popen(

@@ -54,7 +54,8 @@ def test_a_zip_bomb_takes_no_more_memory_than_the_limit(
 ) -> None:
     """A zip bomb is a small zip that unpacks to a lot of data, here 64 MiB.
 
-    Its headers state the true size, or the false size `stated` in bytes.
+    Its headers state the true size, or the false size `stated` in bytes (`forge_size` changes
+    them). Reading it with a limit of 8 MiB is refused, and must not need much more memory.
     """
     limit = 8 << 20
     path = write_zip(tmp_path / "a.zip", {NAME: bytes(64 << 20)}, method=method)
@@ -69,8 +70,8 @@ def test_a_zip_bomb_takes_no_more_memory_than_the_limit(
     finally:
         tracemalloc.stop()
 
-    # Reading takes up to four times the limit. The zip itself, which may be as large as its
-    # contents, is read too.
+    # Reading takes up to four times the limit. The zip itself is read, too. It is as large as its
+    # contents if it is not compressed (ZIP_STORED).
     assert peak < 4 * limit + path.stat().st_size
     if stated is not None:
         # With a limit that is large enough, the false size is noticed.
@@ -104,12 +105,16 @@ def test_a_file_that_is_no_zip_is_refused(tmp_path: Path) -> None:
 def test_a_zip_with_a_changed_byte_is_refused_or_holds_the_original_contents(
     tmp_path: Path,
 ) -> None:
-    """Every byte of a small zip is changed in turn."""
+    """Every byte of a small zip is changed in turn; `faults_of_changed_bytes` checks each change.
+
+    A change is noticed and refused, or it does not matter, as in the date of the file.
+    """
     table = ROWS[:121]
     faults = []
     for method in METHODS:
         path = write_zip(tmp_path / "a.zip", {NAME: table}, method=method)
         faults += faults_of_changed_bytes(path, table)
+    # The two zips have 483 bytes in all. Most changes are refused.
     assert len(faults) > 350
     # The changes have led to each of these faults.
     for part in ("is encrypted", "another method than deflate", "wrong checksum", "the zip states"):
