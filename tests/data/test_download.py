@@ -123,6 +123,8 @@ class Case:
         written = {
             file.relative_to(self.folder).as_posix(): file.read_bytes()
             for file in self.folder.rglob("*")
+            # The script makes submission templates from the files of the archive. Other tests check
+            # these.
             if file.is_file() and file.parent.name != layout.TEMPLATE_DIR.name
         }
         # The archive may be kept or not; if it is kept, it is complete.
@@ -141,9 +143,13 @@ def case(
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            """Send the file, or the range asked for, with the faults that `case` sets."""
+            """Send the file, or the range asked for, with the faults that `case` sets.
+
+            `Case` explains its fields. Lists, such as `statuses`, have an element for each request.
+            """
             requested_range = self.headers.get("Range", "")
             case.requests.append(requested_range)
+            # The first byte to send.
             start = 0
             if requested_range and case.honours_ranges:
                 # `requested_range` is for example "bytes=1000-".
@@ -158,6 +164,7 @@ def case(
                 content = b""
 
             self.send_response(status)
+            # The first byte that the reply claims to send.
             stated_start = start
             if case.states_wrong_range:
                 stated_start += 1
@@ -169,7 +176,9 @@ def case(
 
             end = len(content)
             if case.cut_after:
-                end = start + case.cut_after.pop(0)
+                # Break off early, without the bytes that the header has announced.
+                n_sent = case.cut_after.pop(0)
+                end = start + n_sent
             with contextlib.suppress(OSError):
                 self.wfile.write(content[start:end])
 
@@ -524,17 +533,25 @@ def kill_at_disk_access(folder: Path, number: int) -> None:
 
 @on_unix("fork, which makes the process that is killed")
 def test_files_are_complete_or_missing_whenever_the_script_is_killed(case: Case) -> None:
-    """The transfer breaks off 20 times, and each time goes on where it ended."""
+    """The script is killed and started again, until a run finishes; each continues the last.
+
+    `run_and_kill` kills a run before one of its disk accesses, and checks that all files are
+    complete or missing. In addition, the server breaks the transfer off 20 times, so that all runs
+    together need 21 replies.
+    """
     n_breaks = 20
     # Each reply brings a 21st of the file.
     case.cut_after = [len(case.content) // (n_breaks + 1)] * n_breaks
     n_kills = 0
-    # Kill the script at each of its first eleven disk accesses, then at every third one, to save
-    # time. The loop ends when the script finishes.
+    # Kill the first run before its first disk access, the second run before its second one, and so
+    # on. After eleven runs, take only every third access, to save time. The loop ends when a run
+    # finishes before it is killed.
     for number in (*range(1, 12), *range(12, 200, 3)):
         if not run_and_kill(case, number):
             break
         n_kills += 1
+    # The last run that was killed reached at least its 24th access, or else the script would have
+    # been killed only at few places.
     assert n_kills >= 16
 
     case.check("answers", "metadata", "tests")

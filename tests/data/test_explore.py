@@ -59,10 +59,9 @@ def test_a_page_about_simulated_data_says_so_and_explains_every_chart(
 # There are 40 students and 30 questions. Students 0 to 19, the weak ones, answer questions 0 to 19
 # in March. Students 20 to 39, the strong ones, answer all questions in December.
 
-# Each number is the option that ten students choose: students 0 to 9 for the first number, 10 to 19
-# for the second, and so on. The first list is for questions 0 to 9, whose right option is 1. The
-# second list is for questions 10 to 19, with right option 1, and the third for questions 20 to 29,
-# with right option 3.
+# The options that a tenth of the students choose each, in three lists: for questions 0 to 9, whose
+# right option is 1; for questions 10 to 19, with right option 1; and for questions 20 to 29, with
+# right option 3. See `planted_answers`.
 CHOSEN = [[1] * 10, [1, 1, 1, 1, 1, 4, 4, 4, 2, 3], [3, 3, 3, 3, 3, 3, 3, 3, 1, 2]]
 TREE = """SubjectId,Name,ParentId,Level
 1,Maths,NULL,0
@@ -78,7 +77,10 @@ SUBJECTS = ["[1, 3, 4]"] * 10 + ["[1, 2]"] * 9 + ["[1, 2, 3]"] + ["[1, 3]"] * 8
 
 
 def sparsity_titles() -> list[str]:
-    """Return the tooltips of the chart of sparsity.
+    """Return the expected tooltips of the chart of sparsity, which shows who answered what.
+
+    Of the planted students, 20 are strong and have answered all 30 questions. The other 20 are weak
+    and have answered questions 0 to 19.
 
     A cell is a tenth of the students and a tenth of the questions. Students and questions with most
     answers come first. The strong students, five tenths, have answered everything. The weak
@@ -178,16 +180,24 @@ QuizId4.0% · 40 of 1,000 answers"""
 
 
 def planted_answers() -> pd.DataFrame:
-    """Return the planted answers."""
+    """Return 1,000 answers of 40 students to 30 questions, whose statistics are easy to count.
+
+    Students 0 to 19 answer questions 0 to 19, and all others answer all 30 questions. `CHOSEN` has
+    the options that they choose: a list for each ten questions, with an option for each tenth of
+    the students.
+    """
     pairs = []
     for student_id in range(40):
         n_answered = 20 if student_id < 20 else 30
         pairs += [(student_id, question_id) for question_id in range(n_answered)]
     student, question = np.array(pairs).T
-    chosen = np.array(CHOSEN)[question // 10, (student + question) % 10]
+    # At each question, another tenth of the students gets the first option of the list, and so on.
+    # So all students are equally able.
+    element = (student + question) % 10
+    chosen = np.array(CHOSEN)[question // 10, element]
     right_option = np.where(question < 20, 1, 3)
-    # Option 2 of question 0 was right when the first student answered and chose it. For all other
-    # students, option 1 is right.
+    # The right option of a few official questions was changed. Here option 2 of question 0 was
+    # right when the first student answered and chose it. For all others, option 1 is right.
     right_option[0] = 2
     chosen[0] = 2
     return pd.DataFrame(
@@ -203,7 +213,11 @@ def planted_answers() -> pd.DataFrame:
 
 
 def planted_answer_metadata(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the metadata of the planted answers, in reverse order."""
+    """Return the metadata of the planted answers, in reverse order.
+
+    Student 0 is alone in a group of students, and all others are in another one. Weak students
+    answer on one day and strong students on another, so that charts of times have two columns.
+    """
     student = answers["UserId"]
     question = answers["QuestionId"]
     is_weak = student < 20
@@ -227,10 +241,10 @@ def planted_answer_metadata(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def planted_student_metadata() -> pd.DataFrame:
-    """Return the metadata of all students but the last one.
+    """Return the metadata of students 0 to 38; student 39 is not listed.
 
-    The columns DateOfBirth and PremiumPupil are shorter than the table: the values of the other
-    students are missing.
+    Only the first ten students have a DateOfBirth, and only the first twenty a value of
+    PremiumPupil. pandas fills these columns up with missing values.
     """
     births = ["2008-09-01"] * 5 + ["2010-05-01"] * 3 + ["1900-01-01"] * 2
     return pd.DataFrame(
@@ -245,7 +259,11 @@ def planted_student_metadata() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the HTML of the page about the planted answers, which are files of tasks 3/4."""
+    """Return the HTML of the page about the planted answers, which are files of tasks 3/4.
+
+    `SUBJECTS` has the subjects of questions 0 to 27. Question 28 is not listed, and question 29 has
+    only the lowest subject of its branch of the tree, subject 6.
+    """
     folder = tmp_path_factory.mktemp("planted")
     answers = planted_answers()
     questions = pd.DataFrame({"QuestionId": [*range(28), 29], "SubjectId": [*SUBJECTS, "[6]"]})
@@ -361,18 +379,23 @@ def test_answers_are_not_described_by_metadata_of_another_origin(
 
 
 def test_metadata_of_another_simulation_are_left_out(tiny_kit: Path, tmp_path: Path) -> None:
+    """A data folder holds answers of one simulation, but student metadata of another.
+
+    A marker, SIMULATED.json, lists the files of each simulation. The page about the folder leaves
+    out the students of tasks 1/2, and says why.
+    """
     other = tmp_path / "other"
     run(["data/generate_sample.py", "--size", "tiny", "--seed", 7, "--output_dir", other])
-    # This data folder has its marker, but the student metadata of the other simulation.
+    # Copy the new simulation and its marker, but take the student metadata of the kit's simulation.
     name = "student_metadata_task_1_2.csv"
     mixed = shutil.copytree(other, tmp_path / "mixed", ignore=shutil.ignore_patterns(name))
     shutil.copy(tiny_kit / "data/metadata" / name, mixed / "metadata")
-    # The marker in the kit's data folder lists these student metadata, and the script looks there
-    # too.
+    # The script also reads the marker in the kit's data folder, which lists these metadata.
     done = run([SCRIPT, "--data_dir", mixed, "--output_dir", tmp_path / "out"], kit=tiny_kit)
     assert done.returncode == 0, done.stderr
     page = read_page((tmp_path / "out/explore.html").read_text(encoding="utf-8"))
     assert f"belong to other data than the answers: {name}." in page.text
+    # Only tasks 3/4 have the section about students.
     assert sections(page).count("Students") == 1
 
 
