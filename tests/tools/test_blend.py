@@ -121,6 +121,11 @@ def test_a_script_that_a_blend_runs_again_does_not_append_to_its_log(blended: Bl
 def test_a_blend_of_two_scripts_is_the_weighted_mean_of_their_log_probabilities(
     kit: Path, blended: Blended
 ) -> None:
+    """Probabilities below 1e-6 count as 1e-6, so that logarithms are finite.
+
+    The tolerance allows for the weights, which are read from the printed table, where they are
+    rounded.
+    """
     blend = read_probabilities(blended.submission.with_suffix(".parquet"), blended.task).value
     # The logarithm of the blend is the weighted mean of logarithms plus a constant for each answer.
     log_mean = np.zeros_like(blend)
@@ -217,7 +222,11 @@ def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
 
 @with_links
 def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> None:
-    """A file of probabilities may come from anywhere, and its record may name any script."""
+    """A file of probabilities may come from anywhere, and its record may name any script.
+
+    To learn weights, the tool runs the scripts that made the files once more. Each file here names
+    a script without options that the tool must not run.
+    """
     outside = tmp_path / "outside.py"
     sign_of_run = tmp_path / "ran"
     outside.write_text(f"open({str(sign_of_run)!r}, 'w')\n")
@@ -329,7 +338,11 @@ for number in range(600):
 def test_a_tool_that_is_interrupted_while_it_runs_a_script_leaves_nothing_behind(
     kit: Path, tmp_path: Path, arguments: str, signal_name: str
 ) -> None:
-    """No file is left, and neither the script nor a process that it has started goes on."""
+    """No file is left, and neither the script nor a process that it has started goes on.
+
+    The script, task_1/slow.py, starts the program `CHILD`. This program writes a file every 0.05 s,
+    so the file shows whether the program still runs.
+    """
     sign_of_life = tmp_path / "alive"
     child = tmp_path / "child.py"
     child.write_text(CHILD.replace("ALIVE", repr(str(sign_of_life))))
@@ -365,6 +378,9 @@ def test_planted_weights_are_recovered(weights: list[float], n_categories: int) 
     """Answers are drawn from a blend with known weights, which are learned from the answers.
 
     The known weight -0.8 cannot be recovered, because learned weights are at least 0.
+
+    A weight is estimated with an error that depends on how much a file's log probabilities differ
+    between the categories of an answer. A comment derives it.
     """
     rng = np.random.default_rng(0)
     logs = logarithms(rng.dirichlet(np.full(n_categories, 2.0), (len(weights), 100_000)))
@@ -385,10 +401,11 @@ def test_planted_weights_are_recovered(weights: list[float], n_categories: int) 
 
 
 def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -> None:
-    """Twelve files of random probabilities are blended.
+    """Twelve files of random probabilities are blended, so no blend can be better than guessing.
 
-    The blend seems better than guessing on answers from which its weights were learned, and is
-    worse on other answers.
+    On the answers from which its weights were learned, a blend seems better than guessing (a loss
+    below log 2), because the weights fit them by chance. On other answers it is worse. So a loss
+    above log 2 shows that other answers were used.
     """
     n_files = 12
     n_answers = 60

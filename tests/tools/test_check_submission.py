@@ -144,7 +144,10 @@ def put(path: Path, content: Content) -> Path:
 
 @pytest.fixture
 def submit(tmp_path: Path, write: Write) -> Submit:
-    """Return a function that runs the evaluation or the checker on a submission."""
+    """Return a function that runs the evaluation or the checker on a submission.
+
+    It writes the submission first and removes it at the end.
+    """
     input_dir = write("given/answers.csv", ANSWERS).parent
     submission_dir = tmp_path / "submitted"
     write("given/template.csv", RANKING_TEMPLATE)
@@ -169,6 +172,7 @@ def submit(tmp_path: Path, write: Write) -> Submit:
         template = "template.csv" if task == 3 else "answers.csv"
         command: list[object] = ["-m", "tools.check_submission", submission_dir / name]
         command += ["--task", task, "--input_dir", input_dir]
+        # The checker also works without training answers: in tasks 2 and 3, the file is missing.
         command += ["--train_data", "answers.csv" if task == 1 else "none.csv"]
         command += ["--submission_template_dir", input_dir, "--submission_template_file", template]
         return command
@@ -189,6 +193,10 @@ def submit(tmp_path: Path, write: Write) -> Submit:
 def test_the_checker_names_every_fault_and_the_evaluation_the_first_one(
     submit: Submit, tmp_path: Path, case: Malformed
 ) -> None:
+    """Both programs get a malformed submission; `case.messages` are the faults in their order.
+
+    Neither prints a result, and the evaluation writes no scores.
+    """
     is_csv = isinstance(case.content, str)
     name = f"submission_task_{case.task}.csv" if is_csv else "a.zip"
 
@@ -293,7 +301,11 @@ def test_a_csv_that_differs_from_the_zip_beside_it_is_not_valid(
 def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
     submit: Submit, tmp_path: Path
 ) -> None:
-    """The challenge's scorer ignores further rows, too; only the checker refuses them."""
+    """A submission has the six pairs of the file of answers, and two rows for other pairs.
+
+    The evaluation ignores the two rows, as the challenge's scorer does. Only the checker refuses
+    them.
+    """
     # Rows are numbered by the lines of the file: the blank line is row 4, and the first row that
     # was not asked for, of student 7, is row 5. The last row is the second row that was not asked
     # for.
@@ -355,10 +367,13 @@ BROKEN = {
         (entry(), "--time_limit 0.001", ["expected a whole game within 0.001 s"]),
     ],
 )  # fmt: skip
-def test_an_entry_of_task_4_is_played_once(
+def test_an_entry_of_task_4_is_checked_by_its_code_and_a_game(
     files: dict[str, str], flags: str, expected: list[str], simulated_kit: Path, tmp_path: Path
 ) -> None:
-    """The checker names faults in the code, then plays; a fault in the game is the last message.
+    """The checker names faults in the code, then plays a game; a fault there is the last message.
+
+    `files` are the entry's files, and `expected` are parts of the messages. An entry without faults
+    is valid, and the checker lists its files.
 
     `sandbox/test_isolated_entry.py` tests all faults that the game finds.
     """

@@ -66,6 +66,7 @@ def test_all_ways_to_name_a_score_give_the_same_comparison(compare: Compare, wor
 def test_a_comparison_shows_the_difference_its_interval_and_mcnemars_test(
     compare: Compare,
 ) -> None:
+    """Scores 1 and 2 of the record are compared: the majority model (A), and factorisation (B)."""
     output = comparison_in(compare("1 2"))
     assert re.match(r".*: [\d,]+ answers of [\d,]+ students\n", output)
     figures = re.search(r"B is better by (\S+) \(95 % interval (\S+) to (\S+)\)", output)
@@ -104,8 +105,9 @@ def test_the_scores_are_those_of_the_evaluation(scored_kit: Path, compare: Compa
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        # This model has scores on the local split (number 1) and on the public test (number 4). The
-        # tool takes the score on the same test set as the other score, number 2 or 4.
+        # The majority model has two scores: number 1 of the record on the local split, and number 4
+        # on the public test. Named by its script, it is compared by the score on the test set of
+        # the other score. Score 2 is on the local split, and score 4 on the public test.
         ("task_1/sample_model_majority.py 2", "task 1, local split"),
         ("task_1/sample_model_majority.py 4", "task 1, public test"),
         ("submissions/submission_task_1.zip 4 --phase public", r"be told: B - A = 0\.0000"),
@@ -120,6 +122,11 @@ def test_scores_of_one_test_set_are_compared(compare: Compare, words: str, expec
 def test_task_3_resamples_pairs_and_tells_the_smallest_detectable_difference(
     compare: Compare,
 ) -> None:
+    """Rankings are compared by bootstrap: the pairs of questions are drawn again many times.
+
+    A difference can be detected if its interval leaves 0 out. So the smallest detectable difference
+    is half the width of the interval.
+    """
     output = " ".join(compare("random entropy").split())
     assert "the pairs drawn again 2,000 times" in output
     pattern = r"of \d+ pairs .* interval (\S+) to ([^)]+)\) .* differ by about (\S+) or more"
@@ -174,7 +181,12 @@ def test_scores_that_cannot_be_compared_are_refused(
 def test_scores_without_outcomes_or_with_other_ones_are_refused(
     tmp_path: Path, word: str, expected: str
 ) -> None:
-    """Files of outcomes say which predictions are right; without them there is no comparison."""
+    """Files of outcomes say which predictions are right; without them there is no comparison.
+
+    The record has four scores: of a majority model in task 1 (`RESULT`) and in a related challenge,
+    both without outcomes, and of "gone" and "other". Each is compared with itself here. `word`
+    names it, by its number in the record or by its model, and `expected` is a part of the message.
+    """
     related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
     # The score of these outcomes is the mean over two parts, (2/2 + 1/4) / 2 = 0.625. The record
     # says 0.6.
@@ -199,7 +211,10 @@ def make_outcomes(right: Any, *, student: Any, part: Any = None, question: Any =
 
 
 def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_path: Path) -> None:
-    """Both entries have several scores in the record."""
+    """Two entries, "idea" and "other", have several scores in the record.
+
+    The tool compares the latest scores that are on the same answers.
+    """
 
     def scored(model: str, right: list[int], day: int, first_question: int = 0) -> Result:
         """Return a result of a model on four answers of two students.
@@ -214,12 +229,13 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
             model=model,
             score=sum(right) / len(right),
             time=f"2026-01-0{day}T10:00:00+00:00",
+            # The fingerprint of the true answers: any twelve digits, equal for the same questions.
             data=f"{first_question:012}",
             outcomes=outcomes.write(tmp_path / "outcomes", outcome),
         )
 
-    # The number of a score in the record is its day here. Numbers 3 and 4 are compared: number 5 is
-    # later than 3, but on other answers, for which "other" has no score.
+    # The number of a score in the record is its day here. Number 5 of "idea" is on other answers,
+    # for which "other" has no score. So numbers 3 and 4 are compared.
     path = write_record(
         tmp_path / "results.jsonl",
         scored("idea", [0, 0, 0, 0], day=1),
@@ -263,8 +279,9 @@ def test_mcnemar_is_not_applied_to_an_answer_that_is_predicted_twice() -> None:
 def test_the_interval_covers_a_known_difference_in_95_percent_of_cases() -> None:
     """The interval extends over 1.96 clustered standard errors on either side of the difference.
 
-    A is right on 60 % of the answers, B on 63 %.
+    A is right on 60 % of the answers, B on 63 %. So the true difference is 0.03.
     """
+    true_difference = 0.03
     n_covered = 0
     half_widths = []
     for seed in range(40):
@@ -272,14 +289,15 @@ def test_the_interval_covers_a_known_difference_in_95_percent_of_cases() -> None
         student = np.repeat(np.arange(150), rng.integers(1, 30, 150))
         # B gains more with some students than with others, so that answers of one student are
         # correlated.
-        gain = rng.normal(0.03, 0.15, 150)[student]
+        gain = rng.normal(true_difference, 0.15, 150)[student]
         chance = rng.random(len(student))
         a = make_outcomes(chance < 0.6, student=student)
         b = make_outcomes(chance < np.clip(0.6 + gain, 0, 1), student=student)
+        # The first line says, for example, "… (95 % interval 0.0151 to 0.0472)".
         match = re.search(r"interval (\S+) to ([^)]+)\)", describe(TASK_1, a, b)[0])
         assert match
         low, high = map(float, match.groups())
-        n_covered += low <= 0.03 <= high
+        n_covered += low <= true_difference <= high
         error = metrics.clustered_standard_error(b.right.astype(float) - a.right, student)
         half_widths.append((high - low) / 2 / error)
     # If an interval covers the difference with a probability of 95 %, 38 of 40 are expected to do

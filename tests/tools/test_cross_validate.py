@@ -63,15 +63,16 @@ if __name__ == "__main__":
 def constant_entry(
     kit: Path, *, task: int = 1, value: int = 1, dimensions: str | None = None
 ) -> str:
-    """Return the code of an entry that always predicts `value`.
+    """Return the code of an entry that always predicts `value`, from the template `ENTRY`.
 
     The entry checks that it is given the kit's metadata, if there are any, and the flag
-    `--dimensions` with the given value, if any.
+    `--dimensions` with the value `dimensions`, or without this flag if `dimensions` is None.
     """
     metadata = kit / "data/metadata"
     return ENTRY.format(
         task=task,
         value=value,
+        # The value of --dimensions that the entry expects.
         flag=dimensions,
         metadata=str(metadata) if metadata.exists() else None,
         column={1: "IsCorrect", 2: "AnswerValue"}[task],
@@ -139,19 +140,25 @@ class Validated:
     kit: Path
     # The output of each case.
     outputs: list[str]
-    # The line of the record of each case.
+    # The score of each case in the record of scores.
     results: list[Result]
-    # Files that the runs have left in the kit and in the folder of temporary files.
+    # Files that the runs have left in the kit.
     new_files: set[str]
+    # Files that the runs have left in the folder for temporary files.
     temporary_files: list[Path]
 
 
 @pytest.fixture(scope="module")
 def validated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Validated:
-    """Run all `CASES` in a copy of the kit."""
+    """Cross-validate entries in a copy of the kit, with the arguments of all `CASES`.
+
+    The entries always predict the same value: `RIGHT` and `WRONG` are entries of task 1, and
+    `SECOND_OPTION` is one of task 2.
+    """
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("validated") / "kit"))
     (kit / RIGHT).write_text(constant_entry(kit, value=1))
     (kit / WRONG).write_text(constant_entry(kit, value=0))
+    # The case of this entry passes the flag --dimensions 2, which the entry expects.
     second_option = constant_entry(kit, task=2, value=2, dimensions="2")
     (kit / SECOND_OPTION).write_text(second_option)
     before = files_of(kit)
@@ -251,7 +258,8 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
     shutil.copytree(simulated_kit, kit, ignore=shutil.ignore_patterns("metadata"))
     # Writes nothing.
     (kit / "task_1/my_silence.py").touch()
-    # Predicts only the first pair: in `ENTRY`, the list of lines ends with "… for pair in asked)]".
+    # Predicts only the first pair that it is asked for. In the code of the entry, the list of
+    # predicted lines ends with "… for pair in asked)]".
     complete = constant_entry(kit)
     (kit / "task_1/my_gap.py").write_text(complete.replace("in asked)]", "in asked[:1])]"))
     # Fails without a message.
@@ -260,7 +268,8 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
     (kit / "task_4/my_fault").mkdir()
     long_output = "print('x\\n' * 3_000_000)\nraise SystemExit('error: the end')\n"
     (kit / "task_4/my_fault/train_model.py").write_text(long_output)
-    # This entry breaks the rules: it asks every student question -1, which does not exist.
+    # This entry breaks the rules: it asks every student question -1, which does not exist. The
+    # arithmetic turns all its choices into -1.
     shutil.copytree(kit / "task_4/numpy", kit / "task_4/my_breach")
     entry = kit / "task_4/my_breach" / ENTRY_FILE
     selection = "self.model.select(can_query)"
@@ -390,10 +399,15 @@ def test_an_entry_outside_the_kit_whose_code_changes_meanwhile_is_doubted(
 
 
 @pytest.mark.parametrize(("codes", "is_doubted"), [(["a", "a"], False), (["a", "b"], True)])
-def test_a_package_outside_the_kit_with_other_code_in_another_fold_is_doubted(
+def test_a_score_is_doubted_if_the_code_of_a_package_differs_between_folds(
     tmp_path: Path, codes: list[str], is_doubted: bool
 ) -> None:
-    """Only model code changes here, not the trainer: both belong to the code of a package."""
+    """An entry of task 4 is a package with a trainer, train_model.py, and code of its model.
+
+    Cross-validation trains it in each fold. The record of each fold has the fingerprint of all its
+    code, here one of `codes`. If they differ, the package was edited between the folds, so the
+    score gets a doubt. The trainer itself stays the same here.
+    """
     trainer = tmp_path / "train_model.py"
     trainer.touch()
     before = source_code.fingerprint(trainer)
@@ -401,6 +415,7 @@ def test_a_package_outside_the_kit_with_other_code_in_another_fold_is_doubted(
         FoldRun("fold", pd.DataFrame(), Provenance(str(trainer), {}, 1, code=code))
         for code in codes
     ]
+    # A package outside the kit is run where it lies. An entry in the kit would be copied first.
     code = EntryCode(trainer, frozen_script=trainer, kit_copy=None)
     doubts = cross_validate.doubt_changes(code, before, runs)
     assert [doubt.mark for doubt in doubts] == [CHANGED] * is_doubted
@@ -410,6 +425,14 @@ def test_a_package_outside_the_kit_with_other_code_in_another_fold_is_doubted(
 
 
 def test_the_frozen_copy_has_the_metadata_but_no_answers(doubtful_kit: Path) -> None:
+    """Cross-validation runs an entry in a temporary copy of the kit's code, the frozen copy.
+
+    So edits of the kit do not matter while it runs. The name of the copy's folder begins with
+    "frozen_". It links to the kit's metadata, and the folder of training answers is missing there.
+
+    The entry of this test checks this itself, before its `main`. If an assertion failed, so would
+    the cross-validation.
+    """
     kit = doubtful_kit
     look = (
         "from common import layout\n\n"
@@ -453,9 +476,13 @@ def test_without_symlinks_a_folder_is_copied(
 
 
 def test_notes_name_the_entry_in_the_kit(doubtful_kit: Path) -> None:
-    """The note concerns an entry without `build_parser`, which gets no metadata."""
+    """A note names task_1/plain.py, not its temporary copy, which lies in a folder "frozen_…".
+
+    Cross-validation runs the copy. The note is about an entry without a function `build_parser`,
+    which gets no metadata.
+    """
     kit = doubtful_kit
-    # Without a function named `build_parser`, the entry gets no metadata.
+    # Rename the function, and let the entry expect no metadata.
     edits = [
         ("def build_parser", "def parser"),
         (repr(str(kit / "data/metadata")), "None"),
@@ -463,6 +490,7 @@ def test_notes_name_the_entry_in_the_kit(doubtful_kit: Path) -> None:
     entry = write_entry(kit, kit / "task_1", "plain.py", *edits)
     output = succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
     assert output.count("note: task_1/plain.py has no function build_parser(), which") == 1
+    # The name of the copy's folder.
     assert "frozen_" not in output
 
 

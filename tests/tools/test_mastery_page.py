@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from conftest import fails, succeeds
@@ -19,6 +20,11 @@ def run_mastery(kit: Path, *flags: str) -> pd.DataFrame:
 
 
 def test_each_student_has_a_share_of_each_subject_with_answers(tiny_kit: Path) -> None:
+    """The table has a row for each student and subject, at all levels of the tree of subjects.
+
+    The subjects of level 1, such as Number or Algebra, are called areas. `Share` is the share of
+    right answers that is expected of the student, in the interval from `Low` to `High`.
+    """
     table = run_mastery(tiny_kit)
     assert list(table) == [
         "UserId",
@@ -47,6 +53,11 @@ def test_each_student_has_a_share_of_each_subject_with_answers(tiny_kit: Path) -
 
 
 def test_the_page_shows_the_class_that_the_flag_names(tiny_kit: Path) -> None:
+    """The flag --students names three students. The page has a row for each of them, in order.
+
+    The page has a cell for each student and area (a subject of level 1), with the number of
+    answers, and the share and its interval in percent.
+    """
     students = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")["UserId"].unique()
     chosen = sorted(int(student) for student in students[:3])
     table = run_mastery(tiny_kit, "--students", *map(str, reversed(chosen)))
@@ -54,18 +65,21 @@ def test_the_page_shows_the_class_that_the_flag_names(tiny_kit: Path) -> None:
     assert "From simulated answers." in page
     assert re.findall(r'<th scope="row">(\d+)</th>', page) == [str(s) for s in chosen]
     areas = table[(table["Level"] == 1) & table["UserId"].isin(chosen)]
-    shown = re.findall(r'title="([^:"]+): (\d+) answers">(\d+)<small>(\d+) to (\d+)</small>', page)
-    assert len(shown) == len(areas)
+    # In a cell: the name of the area, the number of answers, the share, and its interval.
+    pattern = r'title="([^:"]+): (\d+) answers">(\d+)<small>(\d+) to (\d+)</small>'
+    cells = re.findall(pattern, page)
+    assert len(cells) == len(areas)
+    # Look for the first row of the table: one of the cells of its area must have its numbers.
     first = areas.iloc[0]
-    expected = first["Name"], first["Answers"], *(100 * first[["Share", "Low", "High"]]).round()
+    percents = (100 * first[["Share", "Low", "High"]]).round()
+    expected = np.array([first["Answers"], *percents], float)
+    cells_of_area = [cell for cell in cells if cell[0] == first["Name"]]
+    numbers = np.array([cell[1:] for cell in cells_of_area], float)
     # The page shows whole percents. The table is rounded to four decimals, so that a percent may be
     # rounded the other way.
-    found = [cell for cell in shown if cell[0] == expected[0]]
-    distance = [
-        max(abs(float(a) - float(b)) for a, b in zip(cell[1:], expected[1:], strict=True))
-        for cell in found
-    ]
-    assert min(distance) <= 1
+    largest_difference = np.abs(numbers - expected).max(axis=1)
+    assert largest_difference.min() <= 1
+    # The page is well formed.
     assert read_page(page) is not None
 
 

@@ -93,11 +93,16 @@ def test_names_that_would_hide_a_module_or_cannot_be_imported_are_refused(name: 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
-    """The copy names its source only in the docstring. The tool prints commands for the copy."""
+    """The copy names its source only in the docstring. The tool prints commands for the copy.
+
+    The folder of a related challenge has a script that splits the data, and the commands begin with
+    it. In tasks 1 to 3 they do not.
+    """
     task = script.parent.relative_to(layout.ROOT).as_posix()
     folder = tmp_path / script.parent.name
     folder.mkdir()
     shutil.copy(script, folder)
+    # Every folder here has a split, so that the commands can be compared.
     (folder / "local_data_split.py").touch()
     model = script.stem.removeprefix("sample_model_")
     name = f"my_{model}"
@@ -108,7 +113,6 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
     listed = "\n".join(command for command, _ in new_entry.commands(task, copy))
     for called in (f"python {task}/{name}.py", f"python {task}/local_evaluation.py"):
         assert f"\n{called}" in f"\n{listed}"
-    # In a related challenge, the commands begin with the split of the data.
     is_related_challenge = script.is_relative_to(layout.RELATED_DIR)
     assert listed.count("local_data_split.py") == (1 if is_related_challenge else 0)
 
@@ -124,7 +128,11 @@ def enclosing_function(tree: ast.Module, line: int) -> ast.FunctionDef:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_marked_block_lists_the_names_that_later_code_needs(script: Path) -> None:
-    """The comment of a block says `Out: …` or `Return: …`: what a user's block must define."""
+    """A user replaces the marked block of a sample model by a model of their own.
+
+    The comment at its beginning says what the user's block must define (`Out: …`) or return
+    (`Return: …`), because later code needs it. `listed_names` are the names in the sentence `Out`.
+    """
     block = read_marked_block(script)
     if "Return: " in block.comment:
         # The block ends the function: nothing comes after the last statement of the block.

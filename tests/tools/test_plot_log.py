@@ -43,8 +43,8 @@ STOPPED_RUN = [
     step(2, loss=0.7, held_out_accuracy=0.4),
     {"event": "stopped early", "step": 2},
 ]
-# The second run of the other log: a user's model logs a quantity "own". The value 1e308 is too
-# large to be drawn.
+# The second run of the second log, other.jsonl: a user's model logs a quantity "own". The value
+# 1e308 is too large to be drawn.
 OWN_RUN = [start("<b>", script="x.py"), step(1, own=1), step(2, own=1e308)]
 # The lines that the tool prints about the runs.
 LINE_OF_SAME_RUN = (
@@ -74,7 +74,12 @@ def test_every_run_of_the_logs_is_printed(logs: list[Path]) -> None:
 
 
 def test_every_run_of_the_logs_is_drawn(logs: list[Path]) -> None:
-    """The page lies beside the first log."""
+    """The page lies beside the first log, and has a chart for each kind of quantity.
+
+    Both logs have the same first run, which logs losses and an accuracy. The second run of the
+    first log (with 3 dimensions) logs a loss and an accuracy. The second run of the other log logs
+    only a quantity that the user has named "own".
+    """
     succeeds([*PLOT, *logs])
     page = read_page(logs[0].with_suffix(".html").read_text(encoding="utf-8"))
     assert " ".join(LINES) in page.text
@@ -87,6 +92,7 @@ def test_every_run_of_the_logs_is_drawn(logs: list[Path]) -> None:
         "partial_vae (run 2), held-out answers",
         "partial_vae --dimensions 3 --seed 4, answers learned from",
     }
+    # Three runs have an accuracy, and one has the quantity "own".
     assert len(accuracy.titles) == 3
     assert len(own.titles) == 1
 

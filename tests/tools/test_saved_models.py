@@ -19,6 +19,11 @@ OUTPUT = "data/test_output"
 
 @pytest.mark.parametrize("task", [1, 2])
 def test_mastery_follows_from_the_model_of_a_sample(task: int, tiny_kit: Path) -> None:
+    """The item response sample saves its model, and the tool for mastery reads it.
+
+    The sample knows nothing of subjects, so the mastery of a subject rests on abilities alone, and
+    the page says that the model has no effects of subjects.
+    """
     save = ["--save_model", "model.npz"]
     printed = succeeds([SAMPLE.format(task), *save], kit=tiny_kit, cwd=tiny_kit)
     assert printed.startswith("written: model.npz (the fitted model)\n")
@@ -79,16 +84,26 @@ def leave_out_the_record(kit: Path) -> None:
 
 
 def test_models_of_other_answers_are_refused(tiny_kit: Path) -> None:
+    """A tool takes a saved model only if the model was fitted to the answers that the tool reads.
+
+    The model here was fitted to the training answers of tasks 1 and 2. The tool refuses it for the
+    answers of tasks 3 and 4, without a record of its answers, with a file that is cut off, and
+    after the answers have changed.
+    """
     succeeds([SAMPLE.format(1), "--save_model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
     model = (tiny_kit / "model.npz").read_bytes()
 
     message = fails([*MASTERY, "--tasks", "3/4"], kit=tiny_kit, cwd=tiny_kit)
     assert re.search(r"model.npz: was not fitted to .*train_task_3_4.csv, or that has", message)
+
     leave_out_the_record(tiny_kit)
     message = fails(MASTERY, kit=tiny_kit, cwd=tiny_kit)
     assert "model.npz: does not say to which answers it was fitted" in message
-    (tiny_kit / "model.npz").write_bytes(model[:-100])
+
+    without_end = model[:-100]
+    (tiny_kit / "model.npz").write_bytes(without_end)
     assert "model.npz: cannot be read" in fails(MASTERY, kit=tiny_kit, cwd=tiny_kit)
+
     (tiny_kit / "model.npz").write_bytes(model)
     reverse_the_rows(tiny_kit)
     message = fails(MASTERY, kit=tiny_kit, cwd=tiny_kit)
@@ -97,6 +112,8 @@ def test_models_of_other_answers_are_refused(tiny_kit: Path) -> None:
         r"written by `python task_1/sample_model_item_response.py --save_model model.npz`",
         message,
     )
+
+    # No call has written a table.
     assert not (tiny_kit / OUTPUT / "mastery.csv").exists()
 
 

@@ -155,7 +155,12 @@ def test_an_interrupted_fit_is_never_averaged_with_complete_ones() -> None:
 
 
 def test_interrupted_fits_are_never_averaged_with_each_other() -> None:
-    """Each interrupted fit has a row, even with an equal seed, until the code changes."""
+    """Each interrupted fit has a row, even with an equal seed, until the code changes.
+
+    The scoreboard averages finished fits with different seeds, and replaces a score by a later one
+    with the same seed. It counts these in `n_replaced`. It does neither with interrupted fits. A
+    fit of earlier code is set apart (`former`).
+    """
     interrupted = replace(RESULT, doubts=[INTERRUPTED])
     results = [
         # A fit of earlier code.
@@ -181,7 +186,10 @@ def test_interrupted_fits_are_never_averaged_with_each_other() -> None:
 def test_a_score_of_edited_code_is_current_until_the_entry_runs_again() -> None:
     """A submission is scored, the code is edited, and the same submission is scored again.
 
-    Later the edited code makes another submission.
+    The row of the second score says "made by earlier code". Later the edited code makes another
+    submission. Then its score takes the row, and the earlier scores are set apart (`former`).
+
+    All scores are those of the majority model in `RESULT`, 0.6 unless another one is given.
     """
     before_edit = replace(RESULT, time=DAYS[0], code="aa")
     after_edit = replace(before_edit, time=DAYS[1], doubts=[EARLIER_CODE])
@@ -229,7 +237,9 @@ def test_a_replaced_score_is_counted() -> None:
 def test_earlier_scores_are_set_apart(changed: dict[str, Any], summary: str) -> None:
     """The score from before the change of code or data is set apart.
 
-    The two scores from after the change, of different seeds, are averaged.
+    `EARLY` is the score 0.9 from before the change. `changed` is what differs in later scores: the
+    fingerprint of the code or that of the answers. The two scores from after the change, of
+    different seeds, are averaged.
     """
     # Two scores from after the change: 0.7 with seed 1 and 0.6 with seed 2.
     later = [
@@ -300,7 +310,11 @@ def test_scores_of_different_tests_are_in_different_tables() -> None:
 
 
 def test_tables_are_grouped_by_the_origin_of_the_answers() -> None:
-    """Official answers come first and simulated ones last."""
+    """Official answers come first and simulated ones last.
+
+    The results are given in the opposite order. A last section explains the published scores of
+    2020, which stand beside scores on official answers.
+    """
     assert page_of(*OUT_OF_ORDER).headings == [
         "Scoreboard",
         "Official answers",

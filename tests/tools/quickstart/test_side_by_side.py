@@ -52,6 +52,11 @@ class Recorder:
 def test_one_worker_takes_the_quick_steps_the_other_the_slow_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """With two cores, one worker begins with the slowest step, and the other with the quickest.
+
+    The quickstart knows which models are slow: PyTorch models, then gradient boosting, then item
+    response. Here the slowest step runs until the other worker has done all other steps.
+    """
     recorder = Recorder(monkeypatch, n_cores=2)
     recorder.may_end = {"pytorch": threading.Event()}
     names = ["pytorch", "majority", "item_response", "gradient_boosting", "entropy"]
@@ -60,11 +65,12 @@ def test_one_worker_takes_the_quick_steps_the_other_the_slow_ones(
     thread = threading.Thread(target=side_by_side.run_side_by_side, args=("python", steps))
     thread.start()
 
-    # One worker runs the slowest step. The other worker runs all other steps, the quickest first.
+    # The quickest steps first.
     others = ["majority", "entropy", "item_response", "gradient_boosting"]
     assert wait_for(lambda: [name for name in recorder.begun if name != "pytorch"] == others)
     assert "pytorch" in recorder.begun[:2]
 
+    # Let the slowest step end.
     recorder.may_end["pytorch"].set()
     thread.join(20)
     assert not thread.is_alive()
@@ -101,7 +107,10 @@ def test_on_large_data_one_step_runs_at_a_time(
 def test_results_and_failures_are_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A failed step stops no other step, and failures are returned in the order of the steps."""
+    """A failed step stops no other step, and failures are returned in the order of the steps.
+
+    The steps do not really run: `Recorder` replaces `run_step`, so that steps named "broken…" fail.
+    """
     Recorder(monkeypatch, n_cores=1)
     steps = [named_step("broken_slow"), named_step("majority"), named_step("broken_2", "task 2")]
     monkeypatch.setattr(side_by_side, "SLOW", ("broken_slow",))
