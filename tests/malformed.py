@@ -71,11 +71,11 @@ def damage_bytes(kind: str, content: bytes) -> Cases:
     yield "zeros", bytes(len(content))
     yield "a picture", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
     yield "a page", b"<html><body>404</body></html>"
-    # Text may be packed by gzip, or be UTF-16.
-    if kind not in ("csv", "txt"):
-        yield "packed by gzip", gzip.compress(content)
-    else:
+    if kind in ("csv", "txt"):
+        # Scripts read text in UTF-8, UTF-16 and gzip, so these are no damage.
         yield "UTF-32", content.decode().encode("UTF-32")
+    else:
+        yield "packed by gzip", gzip.compress(content)
     # A CSV that is cut off between two rows is well formed; `damage_csv` cuts within a row.
     if kind != "csv":
         for share in (0.05, 0.5, 0.95, 0.99):
@@ -255,7 +255,11 @@ def damage_column_names(input_column: InputColumn, lines: CsvLines) -> Cases:
 
 
 def damage_rows(input_file: InputFile, lines: CsvLines) -> Cases:
-    """Yield a CSV whose rows are too long or short, repeated, joined, cut off or badly quoted."""
+    """Yield CSVs whose rows are too long or short, repeated, joined, cut off or badly quoted.
+
+    Some damage concerns one row, `lines.row`. Then `lines.before` is everything before this row,
+    and `lines.with_line` puts a damaged line in its place.
+    """
     whole = lines.header + lines.body
     has_several_columns = len(lines.names) > 1
     yield "a cell too many", lines.with_line(lines.line + b",1")
@@ -269,9 +273,10 @@ def damage_rows(input_file: InputFile, lines: CsvLines) -> Cases:
         yield "cut off in a row", lines.before + lines.line.split(b",")[0]
     if not input_file.may_repeat_rows:
         yield "a row twice", whole + lines.first_line
-    # A last cell that is a text, or that may be empty, looks valid even if its end is missing. So
-    # scripts require a line end at the end of metadata whose last column may hold such cells.
-    # `[:-2]` removes the line end and the last character of the last cell.
+    # A text, or a cell that may be empty, looks valid even if its end is missing. Two kinds of
+    # metadata may end in such a cell: those of questions, with lists of subjects, and those of
+    # answers, with the confidence. Scripts require a line end at the end of these files. `[:-2]`
+    # removes the line end and the last character of the last cell.
     columns = {column.column for column in input_file.columns}
     if "metadata" in input_file.path and columns & {schema.SUBJECT_LIST, schema.CONFIDENCE}:
         yield "cut off in the last cell", whole[:-2]
@@ -327,12 +332,15 @@ def damage_json_lines(content: bytes) -> Cases:
 
 
 def damage_record(content: bytes) -> Cases:
-    """Yield malformed lines for results.jsonl, the record of scores, made from a valid line."""
+    """Yield malformed lines for results.jsonl, the record of scores, made from a valid line.
+
+    `content` is the valid line, a JSON object. Each of its fields gets every value of OTHER_VALUES
+    in turn, except the values that the field may have.
+    """
     result = json.loads(content)
     texts = {*TEXTS, "half a character"}
     numbers = {"null", "a number", "a fraction", "negative"}
-    # The key is a field of the record. The value names the entries of OTHER_VALUES that this field
-    # may hold, so that they are no damage.
+    # For each field, the keys of OTHER_VALUES whose values are valid there.
     allowed = {
         "rules": texts,
         "model": texts,
@@ -401,6 +409,8 @@ def damage_xml(content: bytes) -> Cases:
     `related_challenges/test_contract.py` tests well-formed XML that is no valid question.
     """
     body = re.sub(r"<\?xml.*?\?>", "", content.decode())
+    # No parser must trust a declared encoding that does not exist, that is not the encoding of the
+    # file, or that Python knows but XML does not.
     for encoding in ("nothing", "shift_jis", "utf-7", "rot13", "utf-32", "\x00"):
         declaration = f'<?xml version="1.0" encoding="{encoding}"?>'
         yield f"encoding {encoding!r}", (declaration + body).encode()
@@ -448,7 +458,8 @@ def damage_array(content: bytes) -> Cases:
 def find_fault(input_file: InputFile, put_file: PutFile, kit: Path) -> str:
     """Run a script on a malformed file in a kit; return what it did wrong, or an empty text.
 
-    The well-formed file is moved away first, and put back at the end.
+    The well-formed file is moved away first, to a name that ends in ".right", and put back at the
+    end.
     """
     path = kit / input_file.path
     shutil.rmtree(kit / "out", ignore_errors=True)
@@ -456,6 +467,7 @@ def find_fault(input_file: InputFile, put_file: PutFile, kit: Path) -> str:
     try:
         put_file(path)
         before = snapshot(kit)
+        # Windows has no alarms.
         if hasattr(signal, "alarm"):
             # The script runs in this process. If it hangs, the alarm raises KeyboardInterrupt.
             signal.signal(signal.SIGALRM, signal.default_int_handler)

@@ -33,7 +33,8 @@ def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     """Return answers of students who differ in two abilities, and the best possible accuracies.
 
     Questions with an even index need the first ability, the others need the second one. The best
-    possible accuracy in a task (the key) is the accuracy of a model that knows all probabilities.
+    possible accuracy is that of a model that knows the probability of every answer. The dict has it
+    for task 1 (is the answer right?) and for task 2 (which option was chosen?).
     """
     n_students, n_questions = 300, 60
     rng = np.random.default_rng(0)
@@ -51,13 +52,14 @@ def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     rank = (draw > p_rank.cumsum(axis=1)[:, :3]).sum(axis=1)
     # Each question has its options in another order.
     option_by_rank = rng.permuted(np.tile(np.arange(1, 5), (n_questions, 1)), axis=1)
-    answers = answers_frame(
-        2_000_000_000 - 1_000 * student,
-        70_000 * question + 3,
-        (rank == 0).astype(int),
-        option_by_rank[question, rank],
-        option_by_rank[question, 0],
-    )
+    # Large ids with gaps: a model must not take ids for positions.
+    student_id = 2_000_000_000 - 1_000 * student
+    question_id = 70_000 * question + 3
+    is_correct = (rank == 0).astype(int)
+    option = option_by_rank[question, rank]
+    correct_option = option_by_rank[question, 0]
+    answers = answers_frame(student_id, question_id, is_correct, option, correct_option)
+    # The best model predicts the most probable outcome.
     best_accuracy = {
         1: float(np.maximum(p_right, 1 - p_right).mean()),
         2: float(p_rank.max(axis=1).mean()),
@@ -86,10 +88,11 @@ class Places:
 def take_quizzes(
     rng: np.random.Generator, n_students: int, n_quizzes: int, share: float, *, is_shuffled: bool
 ) -> Places:
-    """Return where there are answers; a quiz has ten questions.
+    """Return the student, the question and the quiz of each answer.
 
-    The questions of a quiz are a block of ten. If `is_shuffled`, they are random and differ between
-    students. `share` is the probability that a student takes a quiz.
+    A student takes each quiz with the probability `share`, and answers its ten questions. These are
+    questions 0 to 9 in quiz 0, 10 to 19 in quiz 1, and so on. If `is_shuffled`, the questions are
+    dealt at random to the quizzes instead, anew for each student.
     """
     # Every student with every question: (0, 0), (0, 1), …, (1, 0), …
     n_questions = n_quizzes * 10
@@ -106,10 +109,13 @@ def take_quizzes(
 def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -> pd.DataFrame:
     """Return answers of 300 students with an effect and a favourite option in each quiz.
 
-    A quiz is a block of ten questions, and `share` is the probability that a student takes it. In
-    each quiz, a student has an effect, which is added to the logit of a right answer, and an option
-    that is the favourite among the wrong ones. With `by_class`, there are six classes, whose
-    students share their effects, and the questions of a quiz are drawn anew for each student.
+    A quiz has ten questions, and `share` is the probability that a student takes it. In each quiz,
+    a student has an effect, which is added to the logit of a right answer, and an option that is
+    the favourite among the wrong ones.
+
+    With `by_class`, the contexts are quizzes of six classes. The students of a class then share
+    their effects. The questions of a quiz differ between students, so that a model can find the
+    contexts by the ids of quiz and class only, and not by the questions.
     """
     n_students = 300
     n_classes = 6

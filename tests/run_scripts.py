@@ -82,10 +82,11 @@ def ends_within(pid: int, seconds: float = 60) -> bool:
     """
 
     def is_over() -> bool:
+        """Return whether the process no longer exists or, on Linux, is a zombie."""
         try:
             if sys.platform == "linux":
                 # The file begins for example with "123 (python3) Z 1": number, name, state. The
-                # name may hold blanks.
+                # name may hold blanks. The state of a zombie is Z.
                 stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
                 state = stat.rpartition(")")[2].split()[0]
                 return state == "Z"
@@ -105,13 +106,15 @@ def run_script(
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Done:
-    """Run a script, or with ``-m`` a module, of a kit in this process.
+    """Run a script, or with ``-m`` a module, in this process; return its exit code and its output.
 
-    The script and the modules beside it are those of `kit`, which may be a copy. The packages
-    `common` and `tools` are those of this kit, but their constants that hold paths, such as
-    `layout.DATA_DIR`, point into `kit` meanwhile. Everything that a script may change in the
-    process is put back: arguments, folder, environment, search path, modules, signal handlers,
-    warnings.
+    `kit` is the kit to which the script belongs, usually a copy with simulated data in a temporary
+    folder. The script and the modules beside it are read from there. The packages `common` and
+    `tools` are not: to save time, those that the tests have imported are used. Meanwhile their
+    constants that hold paths, such as `layout.DATA_DIR`, point into `kit`.
+
+    Everything that a script may change in the process is put back: arguments, folder, environment,
+    search path, modules, signal handlers, warnings.
     """
     kit = kit.resolve()
     cwd = cwd or kit.parent
@@ -139,6 +142,7 @@ def run_script(
         # A new process does not know which files an earlier script has read and written.
         provenance.RUN = provenance.ThisRun()
         exit_code = _run_to_exit(script)
+    # Each list holds one text by now (see `_captured`).
     (stdout,) = out
     (stderr,) = err
     return Done(words, exit_code, stdout, stderr)

@@ -139,7 +139,11 @@ EXAM_QUESTION = any_text("id", "prompt", *"ABCDE")
 
 
 def find_inputs() -> list[InputFile]:
-    """Return every file that a script reads, once for each way of reading it."""
+    """Return every file that a script reads.
+
+    A file is listed several times if scripts read it in different ways, such as other columns.
+    """
+    # The script of these answers makes the templates of all tasks, so it belongs to no task.
     private_answers = InputFile(
         "-m tools.templates",
         "data/test_data/test_private_answers_task_1.csv",
@@ -171,7 +175,12 @@ def checked_submission(
 
 
 def files_of_task_1_or_2(task: int) -> list[InputFile]:
-    """Return the files that scripts of task 1, or of task 2, read."""
+    """Return the files that scripts of task 1, or of task 2, read.
+
+    Each `InputFile` names a script, a file that the script reads, and the columns that it reads
+    there, which tests then damage. `ID_PAIR` are the columns QuestionId and UserId, and `required`
+    makes columns that must not be missing.
+    """
     folder = f"task_{task}"
     majority = f"{folder}/sample_model_majority.py"
     evaluation = f"{folder}/local_evaluation.py"
@@ -203,6 +212,7 @@ def files_of_task_1_or_2(task: int) -> list[InputFile]:
             ID_PAIR,
             flags="--phase public",
         ),
+        # The checker takes the path of the submission as its argument.
         checked_submission("-m tools.check_submission", submission, prediction),
     ]
 
@@ -379,16 +389,21 @@ def files_of_science_exam() -> list[InputFile]:
 
 
 def files_of_student_response() -> list[InputFile]:
-    """Return the files that scripts of student response analysis read."""
+    """Return the files that scripts of student response analysis read.
+
+    Each `InputFile` names a script, a file that the script reads, and the columns that it reads
+    there, which tests then damage. Columns of `ids_or_labels` allow only certain texts.
+    """
     folder = "related_challenges/student_response"
     submission = f"{folder}/data/test_output/submission.csv"
     labels = ids_or_labels("id", "label")
+    # Part of an answer: any text, or nothing.
     facet = InputColumn(Column("facet", TEXT, may_be_empty=True), may_hold_any_text=True)
     return [
         InputFile(
             f"{folder}/local_data_split.py",
-            # Each question has a file; this file stands for all of them. If it is missing, the
-            # script reads one question less.
+            # The script reads a file for each question. One of them is enough for the tests. If it
+            # is missing, the script reads one question less.
             f"{folder}/data/train_data/D0-3.xml",
             may_be_missing=True,
         ),
@@ -396,6 +411,7 @@ def files_of_student_response() -> list[InputFile]:
             f"{folder}/sample_model_majority.py", f"{folder}/data/test_input/folds.csv", FOLD_OF_ID
         ),
         InputFile(f"{folder}/local_evaluation.py", submission, labels),
+        # The checker takes the path of the submission as its argument.
         checked_submission(f"{folder}/check_submission.py", submission, labels),
         InputFile(
             f"{folder}/prepare.py",
