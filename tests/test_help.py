@@ -41,10 +41,14 @@ SAMPLES = scripts("task_[123]/sample_model_*", "task_4/*/train_model")
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_a_sample_s_header_says_which_arguments_of_the_guide_the_flag_local_stands_for(
+def test_the_header_of_a_sample_explains_the_flag_local_by_the_words_of_the_guide(
     path: Path,
 ) -> None:
-    """The guide of 2020 switches between local and upload by commenting out default arguments."""
+    """The guide of 2020 has two blocks of default arguments, one of which is commented out.
+
+    One block is for local evaluation, the other for a submission. The samples have the flag --local
+    instead, and their headers must name the two blocks.
+    """
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     blocks = '"Default arguments for local evaluation" with --local, "… for Codalab submission" wi'
     assert f"\nGuide:   {blocks}" in docstring

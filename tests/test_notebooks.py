@@ -14,6 +14,7 @@ from conftest import copy_kit
 from nbclient import NotebookClient
 from run_scripts import PATIENCE
 
+# Code of a notebook cell that trains a package of task 4.
 TRAIN = "%run task_4/{}/train_model.py --local"
 
 
@@ -78,19 +79,26 @@ def test_a_script_uses_the_modules_beside_it_also_after_other_scripts_and_edits(
 
 
 def test_a_module_of_another_folder_is_refused(kit: Path) -> None:
-    """The notebook has imported the module, or imported a script but not run it to its end."""
-    foreign = f"would use {kit}/task_4/numpy/model.py as its module model, expected "
+    """A trainer must not use the `model` of another package that the notebook has imported.
+
+    The notebook imports the `model` of task_4/numpy. Then it starts the trainer of task_4/copy,
+    which would import its own `model`, but finds that of task_4/numpy loaded. It starts the trainer
+    in two ways: as a script by %run, and as a module.
+    """
+    refusal = f"would use {kit}/task_4/numpy/model.py as its module model, expected "
     imports = "import sys; sys.path.insert(0, 'task_4/numpy'); import model, train_model"
-    load = (
+    run_script = TRAIN.format("copy")
+    run_module = (
         "import importlib.util as util\n"
         "spec = util.spec_from_file_location('train_copy', 'task_4/copy/train_model.py')\n"
         "train_copy = util.module_from_spec(spec)\n"
         "spec.loader.exec_module(train_copy)\n"
         "train_copy.main()"
     )
-    _, as_script, as_module = run_cells(kit, imports, TRAIN.format("copy"), load)
-    assert foreign in as_script
-    assert foreign in as_module
+    _, script_output, module_output = run_cells(kit, imports, run_script, run_module)
+    assert refusal in script_output
+    assert refusal in module_output
+    # Neither has written weights.
     assert not (kit / "task_4/copy/model_task_4_most_popular.npy").exists()
 
 
@@ -120,14 +128,22 @@ CALLS = [
 def test_a_script_reads_no_arguments_of_the_kernel_and_is_recorded_by_its_own_name(
     kit: Path,
 ) -> None:
+    """A notebook calls a sample model in three ways, by the cells in `CALLS`.
+
+    The sample reads no arguments: those in `sys.argv` are for the kernel, the process that runs the
+    notebook. The record of the submission names the sample, its flags and its inputs, not those of
+    the kernel or of a script that the notebook has run before.
+    """
     read = "print(open('submissions/submission_task_1.json', encoding='utf-8').read())"
-    # Another script runs first. Its sources and flags must not end up in the records of the calls.
     before = "%run task_3/sample_model_entropy.py --output_file first.csv"
     cells = []
     for call in CALLS:
         cells += [before, call, read]
     printed = run_cells(kit, *cells)
-    for by_call, record in zip(printed[1::3], printed[2::3], strict=True):
+    # Each call has three cells: the script before, the call, and the one that reads the record.
+    outputs_of_calls = printed[1::3]
+    records = printed[2::3]
+    for by_call, record in zip(outputs_of_calls, records, strict=True):
         assert by_call.startswith("written: submissions/submission_task_1.csv"), by_call
         fields = json.loads(record)
         assert fields["script"] == "task_1/sample_model_majority.py"
@@ -146,7 +162,10 @@ def test_flags_of_a_script_that_a_cell_runs_are_recorded(kit: Path) -> None:
 
 
 def test_a_cell_that_writes_predictions_itself_is_recorded_as_a_notebook(kit: Path) -> None:
-    """The same holds if a script has run in the kernel before."""
+    """The record of a submission then names "notebook" as its script, without flags and inputs.
+
+    It must not name the sample model that the notebook has run before (the first of `CALLS`).
+    """
     write = (
         "from common import layout, submission\n"
         "from pathlib import Path\n"
@@ -155,10 +174,12 @@ def test_a_cell_that_writes_predictions_itself_is_recorded_as_a_notebook(kit: Pa
         "submission.write_predictions(template, 1, (template['UserId'] * 0).to_numpy(), path)"
     )
     _, printed = run_cells(kit, CALLS[0], write)
+    # The cell has run without an error.
     assert printed == ""
     record = read_record(kit, "submissions/mine.json")
     assert record["script"] == "notebook"
     assert record["options"] == {}
+    # The kit cannot know which answers the notebook has used.
     assert record["made_from"] == {}
 
 

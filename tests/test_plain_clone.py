@@ -71,13 +71,16 @@ def test_every_command_of_the_table_is_read() -> None:
 
 
 @pytest.mark.slow
-def test_the_challenges_texts_work_word_for_word(tiny_kit: Path, bare: Path) -> None:
+def test_commands_of_the_guide_of_the_challenge_work_word_for_word(
+    tiny_kit: Path, bare: Path
+) -> None:
     """Every command of FROM_THE_GUIDE.md runs, in its folder and in its order.
 
     The first command of each folder runs in a process of its own, as for a user. The others run in
     this process, which is quicker.
     """
-    # The environment has another copy of the kit installed, which the scripts must not use.
+    # Python adds the folders that a .pth file names to its path. They are those of the libraries,
+    # and as a trap the folder ROOT of this kit, which the scripts of `tiny_kit` must not use.
     (packages,) = bare.glob("[Ll]ib/**/site-packages")
     (packages / "installed.pth").write_text("\n".join(map(str, [ROOT, *LIBRARIES])))
     seen_folders = set()

@@ -84,11 +84,13 @@ def scores(kit: Path) -> dict[tuple[str, str], float]:
 @pytest.mark.slow
 @needs_blocks(*(fit.file for fit in LONG_FITS))
 def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> None:
-    """All sample models but the blends, which take long, run in a fresh clone.
+    """In a fresh clone, the quickstart makes the splits and scores all sample models.
 
-    Their scores are in the record and in the table.
+    Only the blends are left out, because they take long. The scores are in the record and in the
+    table. A second run only shows the table again.
     """
     kit = copy_kit(tmp_path / "a kit")
+    # Let models that take long learn little.
     for fit in LONG_FITS:
         text = (kit / fit.file).read_text(encoding="utf-8")
         assert text.count(fit.long) == 1, fit.file
@@ -98,15 +100,17 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> 
     score_by_model = scores(kit)
     models = [*kit.glob("task_[123]/sample_model_*.py"), *kit.glob("task_4/*/train_model.py")]
     assert len(score_by_model) == len([path for path in models if not is_blend(path)])
-    assert steps(first) == dict.fromkeys([*SPLITS, *score_by_model], "run")
-    for (_, name), score in score_by_model.items():
+    # A step is a split or a model. The keys are pairs of a task and the name of the step.
+    all_steps = [*SPLITS, *score_by_model]
+    assert steps(first) == dict.fromkeys(all_steps, "run")
+    for (_task, name), score in score_by_model.items():
         assert 0.2 < score < 1
         assert re.search(rf"^ +{name} .*{score:.4f} ", table(first), re.MULTILINE), name
 
     assert recorded_doubts(kit) == []
 
     second = succeeds(["quickstart.py"], kit=kit)
-    assert steps(second) == dict.fromkeys([*SPLITS, *score_by_model], "done already")
+    assert steps(second) == dict.fromkeys(all_steps, "done already")
     assert table(second) == table(first)
 
 
@@ -126,11 +130,12 @@ def on_terminal(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -
     """Run the quickstart on a terminal, in a kit with a finished environment .venv."""
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("terminal") / "kit"))
     keep_only(kit, "majority")
-    # The quickstart finds the kit and all libraries in .venv, and installs nothing, because Python
-    # adds every folder that a .pth file names to its path.
+    # Make an environment in which the kit and all libraries are found, so that the quickstart
+    # installs nothing: Python adds every folder that a .pth file names to its path.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
-    (packages,) = kit.glob(".venv/lib/python*/site-packages")
-    (packages / "kit.pth").write_text("\n".join(map(str, [kit, *LIBRARIES])))
+    (site_packages,) = kit.glob(".venv/lib/python*/site-packages")
+    folders = [kit, *LIBRARIES]
+    (site_packages / "kit.pth").write_text("\n".join(map(str, folders)))
 
     shown = run_on_terminal([kit / "quickstart.py"], kit, {"PYTHONPATH": ""})
 
@@ -178,7 +183,12 @@ def test_the_command_for_an_own_idea_runs_as_it_is_printed(on_terminal: OnTermin
 
 
 def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -> None:
-    """Each change to the kit is followed by a run of the quickstart."""
+    """Each change to the kit is followed by a run of the quickstart.
+
+    Its steps are the local split and the majority models of tasks 1 and 2. The file
+    quickstart_task_1.txt marks the split as finished. The record of scores, results.jsonl, shows
+    which models are scored.
+    """
     without_scoreboard(quick_kit)
     split, model_1, model_2 = QUICK
     all_run = dict.fromkeys(QUICK, "run")
@@ -188,7 +198,7 @@ def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -
 
     assert run_quickstart() == all_run
 
-    # A model's code changes, and the file that marks the split as finished is only half written.
+    # The code of the model of task 2 changes, and the mark of the split is only half written.
     script = quick_kit / "task_2/sample_model_majority.py"
     script.write_text(script.read_text() + "# Changed.\n")
     (quick_kit / "data/test_input/quickstart_task_1.txt").write_text("half")
@@ -216,8 +226,11 @@ def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -
 
 @pytest.mark.slow
 def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> None:
-    """The first run does all steps, and the second repeats only steps whose data have changed."""
-    # Two challenges are deleted. The other challenges keep one sample model each.
+    """The first run does all steps, and the second repeats only steps whose data have changed.
+
+    Two related challenges are deleted. The other two keep one sample model each: cloze keeps
+    "frequent", and science_exam keeps "constant".
+    """
     kit = copy_kit(tmp_path / "kit")
     related = kit / "related_challenges"
     shutil.rmtree(related / "debiasing")
@@ -234,9 +247,10 @@ def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> 
     assert sorted(scores(kit)) == [("cloze", "frequent"), ("science_exam", "constant")]
     assert "Cloze: token F1, 5 folds, simulated answers\n" in table(first)
     assert (related / "cloze/data/test_output/frequent/scores_cloze.html").exists()
-    python, *idea = first.splitlines()[-1].removeprefix("your idea: ").split()
+    # The last line is a command that makes a script for the user's own idea.
+    python, *command = first.splitlines()[-1].removeprefix("your idea: ").split()
     assert python == Path(sys.executable).name
-    succeeds(idea, kit=kit, cwd=kit)
+    succeeds(command, kit=kit, cwd=kit)
     assert (related / "cloze/my_idea.py").exists()
 
     (related / "science_exam/data/train_data/test.csv").touch()
@@ -368,7 +382,8 @@ def interrupted(quick_kit: Path) -> Interrupted:
     env = {**os.environ, "PYTHONPATH": str(quick_kit)}
     with stdout.open("w") as output, stderr.open("w") as error:
         process = subprocess.Popen(command, cwd=quick_kit, env=env, stdout=output, stderr=error)
-        # All steps but the slow model have ended, and the slow model runs.
+        # All steps but the slow model have ended: the local split, the two majority models, and the
+        # broken model. The slow model runs.
         assert wait_for(lambda: len(steps(stdout.read_text())) == 4)
         assert wait_for(lambda: pid.exists() and pid.read_text())
         process.send_signal(signal.SIGINT)
@@ -474,7 +489,7 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert done.stdout == "installing requirements.txt into .venv (once; a few minutes)\n"
         assert done.stderr.startswith("error: `python -m pip install ")
-        # The environment finds the kit already.
+        # Although the libraries are missing, Python finds the kit: this file names its folder.
         assert list(kit.glob(".venv/[Ll]ib/**/education_kit.pth"))
 
     # The first run replaces the environment by a new one with pip. The second run keeps the new
@@ -486,14 +501,21 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
 
 
 def test_the_environment_finds_the_kit_in_every_way_also_after_a_move(tmp_path: Path) -> None:
-    """Modules of a user come first, even if they have the names of the kit's folders."""
+    """The quickstart enters the kit's folder in the environment .venv, by `add_kit`.
+
+    Then scripts find the kit's modules even if Python does not search the folder of the script,
+    with the flags -P and -I or the variable PYTHONSAFEPATH. They still do if the kit was moved.
+
+    A user's own modules come first, even if they have the names of the kit's folders.
+    """
     kit = copy_kit(tmp_path / "kit")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
     python = ".venv/Scripts/python.exe" if os.name == "nt" else ".venv/bin/python"
     code = f"from tools.quickstart import environment; environment.add_kit({python!r})"
     assert run_process(["-c", code], kit=kit, cwd=kit).returncode == 0
-    (packages,) = kit.glob(".venv/[Ll]ib/**/site-packages")
-    (packages / "libraries.pth").write_text("\n".join(LIBRARIES))
+    # The environment also needs the libraries: name their folders in a .pth file.
+    (site_packages,) = kit.glob(".venv/[Ll]ib/**/site-packages")
+    (site_packages / "libraries.pth").write_text("\n".join(LIBRARIES))
 
     kit = kit.rename(tmp_path / "moved")
     script = kit / "task_1/sample_model_majority.py"
@@ -519,7 +541,11 @@ def test_the_environment_finds_the_kit_in_every_way_also_after_a_move(tmp_path: 
 
 
 def test_the_test_command_runs_all_checks_and_fails_if_one_fails(tmp_path: Path) -> None:
-    """A failing script replaces the static checks, and a failing test replaces the tests."""
+    """`--test` runs the tests, and beside them the static checks by ruff and mypy.
+
+    A failing script replaces the static checks here, and a failing test replaces the tests. Both
+    are reported.
+    """
     kit = copy_kit(tmp_path / "kit")
     (kit / "tests").mkdir()
     (kit / "tests/static_checks.py").write_text("raise SystemExit('one line is too long')\n")
@@ -529,7 +555,6 @@ def test_the_test_command_runs_all_checks_and_fails_if_one_fails(tmp_path: Path)
     done = run(["quickstart.py", "--test"], kit=kit, environment=one_worker)
 
     assert done.returncode == 1
-    # The static checks are those of ruff and mypy.
     assert done.stderr == "failed: tests, ruff and mypy\n"
     # The first lines describe the machine.
     assert re.match(r"kit: .*\nprocessor: .*\nlinear algebra: .*\n", done.stdout)

@@ -25,6 +25,10 @@ REAL_FOLDERS = {
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=str)
 def test_commands_run_in_order(page: Path, tiny_kit: Path) -> None:
+    """All commands in the blocks of code of a page run without error, in a kit with tiny data.
+
+    If one of them scores a submission, the record of scores must hold no doubts about it.
+    """
     has_scored = False
     for program, *arguments in commands(ROOT / page):
         assert program in ("python", "python3")
@@ -48,6 +52,11 @@ def indented_commands(page: Path) -> list[list[str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("challenge", CHALLENGES)
 def test_commands_of_a_related_challenge_run_in_order(challenge: str, tiny_kit: Path) -> None:
+    """The README of a related challenge shows its commands in indented blocks.
+
+    Some commands name folders of real files, such as CLICKS. Simulated files take their place:
+    `REAL_FOLDERS` says which ones.
+    """
     folder = RELATED / challenge
     if challenge == "debiasing":
         fit_few_trees(tiny_kit / folder)
@@ -59,6 +68,7 @@ def test_commands_of_a_related_challenge_run_in_order(challenge: str, tiny_kit: 
             if name in arguments and not (tiny_kit / name).exists():
                 shutil.copytree(tiny_kit / RELATED / source, tiny_kit / name)
         if "SEASON" in arguments:
+            # The command scores the submissions of a season: a folder with a folder for each team.
             team = tiny_kit / "SEASON" / "team"
             team.mkdir(parents=True)
             # The file name is a time, 1591400000, that lies in the last phase.

@@ -18,9 +18,11 @@ from conftest import fails, run, succeeds
 from sample_blocks import needs_blocks
 
 MAJORITY = "task_1/sample_model_majority.py"
+# The command that scores the submission for the local split.
 SCORE = ["task_1/local_evaluation.py"]
 SUBMISSION = "data/test_output/test_submission_task_1"
 SEEN = "was made from train_task_1_2.csv, which holds the answers that it is scored on"
+# The evaluation prints this if no record beside a submission says how it was made.
 UNKNOWN = "note: may have seen these answers: no record says what it has learned from\n"
 
 pytestmark = needs_blocks(MAJORITY)
@@ -82,6 +84,11 @@ def test_an_entry_that_reads_a_copy_of_all_answers_cannot_be_cross_validated(
 
 
 def test_a_submission_without_a_record_is_scored_and_marked(kit: Path) -> None:
+    """The record, a JSON file beside a submission, says from which answers it was learned.
+
+    Without the record, the submission is scored, but the terminal, the page of the score, the
+    record of scores and the scoreboard say that it may have seen the answers.
+    """
     succeeds([MAJORITY, "--local"], kit=kit)
     with_record = succeeds(SCORE, kit=kit)
     (kit / f"{SUBMISSION}.json").unlink()
@@ -137,12 +144,13 @@ def test_answers_that_an_entry_reads_with_pandas_are_noticed(kit: Path) -> None:
 
 
 @pytest.mark.parametrize("is_saved_anew", [False, True])
-def test_an_entry_that_has_seen_the_answers_gets_no_score_by_a_copy_of_them_either(
+def test_a_copy_of_the_hidden_answers_gives_no_score_to_an_entry_that_has_seen_them(
     kit: Path, tmp_path: Path, is_saved_anew: bool
 ) -> None:
     """An entry has learned from all answers, and is scored by a copy of the hidden answers.
 
-    The folder of the copy holds neither the record of the split nor training answers.
+    The copy lies in another folder, without the record of the split. It is the same file, or holds
+    nine tenths of the rows in another order (`is_saved_anew`).
     """
     valid = kit / "data/test_input/valid_task_1_2.csv"
     copy = tmp_path / "mine" / valid.name
@@ -153,14 +161,19 @@ def test_an_entry_that_has_seen_the_answers_gets_no_score_by_a_copy_of_them_eith
         shutil.copy(valid, copy)
     succeeds([MAJORITY, "--local", "--input_dir", kit / "data/train_data"], kit=kit)
     error = fails([*SCORE, "--input_dir", copy.parent, "--output_dir", tmp_path], kit=kit)
+    # The message goes on with how many hidden answers the training file holds, some 2,000.
     assert "was made from data/train_data/train_task_1_2.csv, which holds 2," in error
 
 
 @pytest.mark.parametrize("name", ["own.csv", "valid_task_1_2.csv"])
-def test_a_test_of_one_s_own_is_compared_with_the_training_answers_in_its_folder(
+def test_an_own_file_of_true_answers_is_compared_with_the_training_answers_beside_it(
     kit: Path, tmp_path: Path, name: str
 ) -> None:
-    """Only splits by the kit are known to share no answers with their training file."""
+    """A user scores by a file of true answers whose rows are all among the training answers.
+
+    The kit knows that its own splits share no answers. It must not believe this of a file of the
+    user, even if the file has the name of a split, and so refuses to score.
+    """
     folder = tmp_path / "mine"
     folder.mkdir()
     shutil.copy(kit / "data/train_data/train_task_1_2.csv", folder)
@@ -301,6 +314,12 @@ def test_a_score_of_edited_code_is_marked_until_the_entry_runs_again(kit: Path) 
 def test_a_score_is_marked_if_a_helper_outside_the_kit_has_changed(
     kit: Path, tmp_path: Path, change: str
 ) -> None:
+    """An entry in a folder outside the kit imports a module beside it, helper.py.
+
+    After the entry has made its submission, the helper is edited or deleted. So the score may not
+    be that of the present code, and gets a note.
+    """
+    # Ruff would remove an unused import, so the entry uses the helper in an assertion.
     script = add_to_model(kit, "idea", "    import helper\n\n    assert helper\n")
     folder = tmp_path / "task_1"
     folder.mkdir()
@@ -309,7 +328,8 @@ def test_a_score_is_marked_if_a_helper_outside_the_kit_has_changed(
     helper.touch()
     succeeds([entry, "--local"], kit=kit)
     assert "note: " not in succeeds(SCORE, kit=kit)
-    # Only contents count: a restored or synchronised file may have an old time.
+    # A restored or synchronised file may be older than the submission although it has changed. To
+    # imitate this, let the submission be made in the year 2100: only contents count.
     record = kit / f"{SUBMISSION}.json"
     fields = json.loads(record.read_text())
     fields["time"] = "2100-01-01T00:00:00+00:00"

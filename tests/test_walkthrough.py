@@ -79,7 +79,8 @@ class NewRun:
     """A run of the notebook in a copy of the kit."""
 
     kit: Path
-    # The outputs of all cells, without outputs that the stored notebook cannot have.
+    # The outputs of all cells, without the messages about simulating data. The stored notebook
+    # lacks these, because its kit already had data.
     texts: list[str]
 
 
@@ -99,8 +100,6 @@ def new_run(tmp_path_factory: pytest.TempPathFactory) -> NewRun:
         # nbclient has imported ipykernel. Later tests run scripts in this process, and a script
         # that finds ipykernel loaded takes itself for a notebook.
         sys.modules.pop("ipykernel", None)
-    # The copy first simulates its data and prints so. The kit of the stored notebook had its data
-    # already.
     shown = [text for text in shown if not text.startswith("simulated data")]
     return NewRun(kit, shown)
 

@@ -126,6 +126,11 @@ WITH_ANOTHER_KIT = [
 def test_code_and_data_of_another_kit_are_never_used_silently(
     other_kit: Path, tmp_path: Path, words: str, folder: str
 ) -> None:
+    """A script of this kit is started by a Python in which another copy of the kit is installed.
+
+    `words` are the command after `python`, which runs in a `folder` of this kit. Python would find
+    the modules of the other kit first. The script refuses to run, and writes nothing there.
+    """
     other_python = make_environment(tmp_path / "environment", other_kit)
     files = list_files(other_kit)
     done = run_in(ROOT / folder, [other_python, *words.split()], {})

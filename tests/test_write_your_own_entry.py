@@ -80,7 +80,8 @@ class AfterGuide:
 def after_guide(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> AfterGuide:
     """Run the commands of the guide, and edit my_idea.py as it says.
 
-    The guide begins where the quickstart ends: the kit has scores.
+    The guide begins where the quickstart ends: the kit has scores. One command makes
+    task_1/my_idea.py, a copy of a sample model. The guide then shows how to change it.
     """
     kit = Path(shutil.copytree(scored_kit, tmp_path_factory.mktemp("guide") / "Käthes kit"))
     printed = {}
@@ -147,7 +148,11 @@ def test_new_entry_prints_the_commands_that_the_guide_gives(after_guide: AfterGu
 def test_the_kits_files_pass_their_tests_beside_those_of_a_user(
     after_guide: AfterGuide, tmp_path: Path
 ) -> None:
-    """The guide's commands and the user have added files. The user has edited a sample model."""
+    """Tests marked `files` check the kit's own files, such as the links in its pages.
+
+    They must pass although the guide's commands and a user have added faulty files, and the user
+    has edited a sample model by the first change that the guide shows.
+    """
     kit = Path(shutil.copytree(after_guide.kit, tmp_path / "Käthes kit"))
     add_own_files(kit)
     apply_first_diff(kit / "task_1/sample_model_majority.py")
@@ -259,9 +264,11 @@ def test_the_rate_of_an_answer_to_predict_comes_from_all_training_answers(rates:
 def run_feature_code(
     kit: Path, answers: pd.DataFrame, template: pd.DataFrame
 ) -> tuple[FloatArray, IntArray]:
-    """Run the guide's code for the rate; return the rate and the fold of every row.
+    """Run the guide's code of a feature; return its value and the fold of every row.
 
-    The rows are those of `answers`, then those of `template`.
+    The feature is the rate of right answers of the same student in the same quiz, from answers in
+    other folds. (The guide's code calls the fold `part`.) The rows are those of `answers`, then
+    those of `template`.
     """
     (feature_code,) = blocks(GUIDE, "python")
     names: dict[str, Any] = {
