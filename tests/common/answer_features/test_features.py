@@ -233,14 +233,14 @@ def test_distractors_tell_which_of_two_a_student_prefers(distractors: Distractor
     assert logit[prefers_most_popular].min() > logit[~prefers_most_popular].max()
 
 
-def test_without_a_tree_the_position_in_a_question_s_list_tells_the_level_of_a_subject(
+def test_without_a_tree_a_subject_s_level_is_its_position_in_the_list_of_a_question(
     read: Read, world: World
 ) -> None:
-    """Without the tree of subjects, a subject's level is its position in a question's list.
+    """The features of a question need the level of each subject in the question's list.
 
-    With the tree, the kit looks the level up there. The test gives each question a list that is a
-    whole branch of the tree: the root at level 0, then one subject of each of the levels 1 to 3.
-    For such lists the features with the tree and without it are the same.
+    The kit looks the levels up in the tree of subjects. Without a tree, it takes the positions in
+    the list. The test gives each question a list that is a whole branch of the tree: the root at
+    level 0, then one subject of each of the levels 1 to 3. Both ways then give the same features.
     """
     tree = world.metadata["SUBJECT_METADATA"]
     level = tree.set_index("SubjectId").Level
@@ -625,9 +625,9 @@ class Nearest:
     n_nearest: int
     # Number of similar questions to find for each question.
     n_neighbours: int
-    # Questions are compared by the students who answered them. A student with n answers adds n²
-    # products of pairs of questions. The function uses only some students if all of them together
-    # would add more products than this limit.
+    # Upper limit on the work of comparing questions. For each student, the function multiplies the
+    # student's values of `has_pair` at any two answered questions: n² products for n questions. It
+    # uses only some students if all of them together would need more products than this.
     max_products: int
     # Similar questions of each question, shape (questions, neighbours), the most similar first.
     neighbours: np.ndarray

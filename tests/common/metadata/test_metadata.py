@@ -292,7 +292,7 @@ def test_official_student_metadata_are_read_as_by_pandas(real_data: Path, tasks:
 
 
 @pytest.mark.parametrize("tasks", ["1_2_sample", "3_4"])
-def test_official_questions_that_have_a_subject_have_its_parents_in_the_tree_too(
+def test_official_questions_have_the_parents_of_their_subjects_too(
     real_data: Path, tasks: str
 ) -> None:
     """The kit reads the subjects of the official questions, and all parents of these subjects."""
