@@ -548,11 +548,11 @@ def test_habits_in_a_quiz_are_the_mean_excess_over_the_shares_of_options(
 def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
     joined: Joined, nth: int
 ) -> None:
-    """The student's neighbouring answers are features; before_1 is the last answer before.
+    """Features describe the student's answers just before and after the pair to predict.
 
-    Two features describe each answer: its residual (before_1), and its chosen option
+    For the last answer before, these are its residual (before_1) and its chosen option
     (before_1_option). The option is given by the rank that the same option has at the question to
-    predict, where the right option has rank 0. For example, before_1_option is 0 if the last answer
+    predict, where the right option has rank 0. For example, before_1_option is 0 if that answer
     chose option 3, and option 3 is right at the question to predict.
     """
     found = joined.features("order")

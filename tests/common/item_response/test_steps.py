@@ -242,8 +242,7 @@ def two_fits(request: pytest.FixtureRequest) -> TwoFits:
     students = model.standard_normal(len(state.students.mean), k + n_effects)
     expanded = replace(state, students=students, guessing=state.guessing[item], effects=())
 
-    # Keep the prior variances of effects as they are. The fit under test would estimate them from
-    # the answers, while the expanded fit has them in its slopes and cannot.
+    # Keep the prior variances of effects as they are: only the fit under test can estimate them.
     with patch.object(context, "estimate_variance", lambda _, old: old):
         # Two passes are needed, because only the second one uses the effects that the first one
         # finds.
