@@ -202,7 +202,7 @@ def test_bars_are_as_high_as_their_shares(bars: BarChart) -> None:
     assert list(bars.chart.shapes) == list(bars.shares)
     tallest = max(bars.heights)
     # All heights are 0 if the highest share is 0.
-    expected = [tallest * share / (bars.highest or 1) for share in bars.shares.values()]
+    expected = [tallest * share / (bars.highest_share or 1) for share in bars.shares.values()]
     assert bars.heights == pytest.approx(expected, abs=0.01)
 
 
