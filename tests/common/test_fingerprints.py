@@ -17,9 +17,9 @@ GENERATOR = "related_challenges/cloze/generate_sample.py"
 def test_a_marker_cannot_name_a_file_outside_its_folder(write: Write, marker: str) -> None:
     """The marker SIMULATED.json lists the files of its folder that a generator has written.
 
-    The generator replaces or removes the files that are listed as its own ("files"), or as left by
-    an interrupted run ("replaced"). If a forged marker could name any file of the user, the
-    generator would remove it.
+    These are its present files ("files") and, if a run was interrupted, the older files that they
+    replace ("replaced"). The next run removes all of them. If a forged marker could name any file
+    of the user, the generator would remove it.
     """
     outside = write("outside.csv", "mine\n")
     known = fingerprints.fingerprint(outside)

@@ -54,8 +54,8 @@ def test_one_worker_takes_the_quick_steps_the_other_the_slow_ones(
 ) -> None:
     """With two cores, one worker begins with the slowest step, and the other with the quickest.
 
-    The quickstart knows which models are slow: PyTorch models, then gradient boosting, then item
-    response. Here the slowest step runs until the other worker has done all other steps.
+    The quickstart has a list of slow models, `SLOW`; the slowest is "pytorch". Here this step runs
+    until the other worker has done all other steps.
     """
     recorder = Recorder(monkeypatch, n_cores=2)
     recorder.may_end = {"pytorch": threading.Event()}
