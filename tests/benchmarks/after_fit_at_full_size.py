@@ -43,8 +43,10 @@ def measure_statistics(answers: pd.DataFrame, metadata_dir: Path) -> None:
     columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
     path = metadata_dir / f"student_metadata_{layout.ending_of(_TASKS)}"
     students = answers["UserId"].unique()
-    group = metadata.read_student_metadata(path, students)["Gender"]
-    group = group.where(group.isin([1, 2])).set_axis(students)
+    gender = metadata.read_student_metadata(path, students)["Gender"]
+    # Compare girls (1) and boys (2); students of another or an unknown gender are in no group. The
+    # index of the series holds the UserIds.
+    group = gender.where(gender.isin([1, 2])).set_axis(students)
     model = measure("fit", lambda: ItemResponse().fit(*columns))
     statistics = measure("abilities, predictions", lambda: QuestionStatistics(model, *columns))
     measure("parameters", statistics.parameters)
@@ -57,7 +59,11 @@ def measure_statistics(answers: pd.DataFrame, metadata_dir: Path) -> None:
 
 
 def measure_mastery(answers: pd.DataFrame, metadata_dir: Path) -> None:
-    """Fit with subjects as contexts, then compute the mastery of all students, in two ways."""
+    """Measure the mastery of all students: their expected share of right answers by subject.
+
+    The model has the subjects of questions as contexts, so a student may be better in some
+    subjects. Then the same is measured for mastery that follows from abilities alone.
+    """
     question_ids = np.unique(answers["QuestionId"])
     subjects = read_subjects(metadata_dir, _TASKS, question_ids)
     context = subjects.path[find_ids(question_ids, answers["QuestionId"])]
@@ -66,10 +72,11 @@ def measure_mastery(answers: pd.DataFrame, metadata_dir: Path) -> None:
     table = measure("mastery", lambda: model.mastery(subjects.path))
     print(f"{len(table):,} shares")
     del table
-    by_ability = measure(
+    # `with_subjects` drops the contexts of the fit, and keeps which subjects students answered.
+    abilities_alone = measure(
         "subjects of a model without them", lambda: model.with_subjects(answers["UserId"], context)
     )
-    measure("mastery by abilities alone", lambda: by_ability.mastery(subjects.path))
+    measure("mastery by abilities alone", lambda: abilities_alone.mastery(subjects.path))
 
 
 def main() -> None:

@@ -45,21 +45,26 @@ def main() -> None:
 
 
 def read(data_dir: Path, n_steps: int) -> None:
-    """Read the training answers; with two steps also answer metadata, with three all metadata."""
+    """Read the training answers; with two steps also answer metadata, with three all metadata.
+
+    Nothing is returned: `main` measures the time and peak memory of the process that reads.
+    """
     folder = data_dir / layout.METADATA_DIR.name
     answers = read_answers(
         data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2, options=True, ids=True
     )
-    known: list[object] = [answers]
+    # Hold everything in memory until the end, as a program that uses all of it would.
+    in_memory: list[object] = [answers]
     if n_steps > 1 and "AnswerId" in answers:
         path = folder / layout.ANSWER_METADATA_TASK_1_2
-        known.append(metadata.read_circumstances(path, answers["AnswerId"].to_numpy()))
+        in_memory.append(metadata.read_circumstances(path, answers["AnswerId"].to_numpy()))
     if n_steps > 2:
         path = folder / layout.STUDENT_METADATA_TASK_1_2
-        known.append(metadata.read_student_metadata(path, answers["UserId"].to_numpy()))
+        in_memory.append(metadata.read_student_metadata(path, answers["UserId"].to_numpy()))
         tree = metadata.read_subject_tree(folder / layout.SUBJECT_METADATA)
         path = folder / layout.QUESTION_METADATA_TASK_1_2
-        known.append(metadata.read_question_subjects(path, np.unique(answers["QuestionId"]), tree))
+        question_ids = np.unique(answers["QuestionId"])
+        in_memory.append(metadata.read_question_subjects(path, question_ids, tree))
 
 
 if __name__ == "__main__":

@@ -143,10 +143,11 @@ def copy_kit(destination: Path) -> Path:
 
 
 def find_samples(kit: Path) -> list[Sample]:
-    """Find the sample models of all tasks and related challenges."""
+    """Return the sample models of all tasks and related challenges that are to be compared."""
     samples = []
     for script in sorted(kit.glob("task_[12]/sample_model_*.py")):
-        # A blend averages models that are in the table already, and takes several times as long.
+        # Leave out the blend: it averages the predictions of other samples of this list, and takes
+        # several times as long.
         if is_blend(script):
             continue
         samples.append(describe_script(kit, script, model_flags=("--local",)))

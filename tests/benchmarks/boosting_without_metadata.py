@@ -61,8 +61,15 @@ def simulate(n_students: int, n_questions: int, seed: int) -> pd.DataFrame:
     option = np.where(is_correct, key, (key + 1 + wrong) % 4)
 
     student, question = np.divmod(np.arange(n_students * n_questions), n_questions)
-    columns = [question, student, is_correct.ravel().astype(np.int8), key[question] + 1]
-    return pd.DataFrame(dict(zip(COLUMNS, [*columns, option.ravel() + 1], strict=True)))
+    return pd.DataFrame(
+        {
+            "QuestionId": question,
+            "UserId": student,
+            "IsCorrect": is_correct.ravel().astype(np.int8),
+            "CorrectAnswer": key[question] + 1,
+            "AnswerValue": option.ravel() + 1,
+        }
+    )
 
 
 def read_sat12(task: int) -> pd.DataFrame:
@@ -79,7 +86,10 @@ def write_no_metadata(_folder: Path) -> None:
 
 
 def score_models(answers: pd.DataFrame, task: int, seed: int) -> list[list[float]]:
-    """Return accuracy and log loss of each of `MODELS` on one split."""
+    """Return accuracy and log loss of each of `MODELS` on one split.
+
+    The result has a list [accuracy, log loss] for each model.
+    """
     # Task 1 is measured without options, as most tests outside the challenge are.
     columns = COLUMNS[:3] if task == 1 else COLUMNS
     is_held_out = hold_out_answers(len(answers), HELD_OUT_SHARE, seed)
@@ -115,13 +125,18 @@ def main() -> None:
         print(f"\ntask {task}, accuracy and log loss, {options.splits} splits of each set")
         print("| students × questions | matrix factorisation | item response | boosting |")
         print("|---|---|---|---|")
+        # For each set of answers, the means over its splits, shape (models, 2): accuracy, log loss.
         rows = []
         for name, answers in sets.items():
             seeds = tqdm(range(options.splits), name, disable=None)
             rows.append(np.mean([score_models(answers, task, seed) for seed in seeds], axis=0))
             cells = [f"{accuracy:.4f}, {log_loss:.4f}" for accuracy, log_loss in rows[-1]]
             print(f"| {name} | {' | '.join(cells)} |", flush=True)
-        factorisation, item_response, boosting = np.swapaxes(rows, 0, 1)
+        # Shape (sets, models, 2).
+        figures = np.array(rows)
+        factorisation = figures[:, MODELS.index("matrix_factorization")]
+        item_response = figures[:, MODELS.index("item_response")]
+        boosting = figures[:, MODELS.index("gradient_boosting")]
         print_difference("item response − matrix factorisation", item_response - factorisation)
         print_difference("boosting − item response", boosting - item_response)
 

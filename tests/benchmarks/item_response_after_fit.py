@@ -10,6 +10,7 @@ predicted. For mastery, a fifth of all answers is held out. Times are processor 
 
 import time
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 from common import cli
@@ -39,34 +40,40 @@ def log_loss(model: ItemResponse, rows: pd.DataFrame) -> float:
 
 
 def measure_new_students(answers: pd.DataFrame) -> None:
-    """Print the log loss of new students by three ways, and how long each takes."""
+    """Compare three ways to predict new students from their first answers: log loss and time.
+
+    The ways are a new fit with the answers of the new students, `for_students` and `partial_fit`. A
+    line below the table says how long `ability_of` takes for one student.
+    """
     rng = np.random.default_rng(0)
     students = rng.permutation(answers["UserId"].unique())
     is_new = answers["UserId"].isin(students[: len(students) // 5])
     fitted = ItemResponse().fit(*columns(answers[~is_new]))
     new = answers[is_new].sample(frac=1, random_state=0)
-    order = new.groupby("UserId").cumcount()
-    hidden = new[order >= max(N_KNOWN)]
+    # The position of each answer among those of its student, in random order. The first answers are
+    # given, and those beyond the largest of N_KNOWN are predicted.
+    position = new.groupby("UserId").cumcount()
+    hidden = new[position >= max(N_KNOWN)]
     print(f"{is_new.sum():,} answers of new students, {len(hidden):,} predicted")
     print(
         "| known answers | new fit | for_students | partial_fit | seconds: new fit | for_students |"
     )
     print("|---|---|---|---|---|---|")
     for n in N_KNOWN:
-        known = new[order < n]
+        known = new[position < n]
         begin = time.process_time()
         refitted = ItemResponse().fit(*columns(pd.concat([answers[~is_new], known])))
-        of_new_fit = time.process_time() - begin
+        seconds_of_new_fit = time.process_time() - begin
         begin = time.process_time()
         extended = fitted.for_students(*columns(known))
-        of_extended = time.process_time() - begin
+        seconds_of_for_students = time.process_time() - begin
         updated = copy(fitted).partial_fit(*columns(known))
         losses = [log_loss(model, hidden) for model in (refitted, extended, updated)]
         print(
             f"| {n} | {' | '.join(f'{loss:.4f}' for loss in losses)} "
-            f"| {of_new_fit:.2f} | {of_extended:.3f} |"
+            f"| {seconds_of_new_fit:.2f} | {seconds_of_for_students:.3f} |"
         )
-    known = new[order < 10]
+    known = new[position < 10]
     times = []
     for _, own in list(known.groupby("UserId"))[:N_STUDENTS_TIMED]:
         _, question, is_correct = columns(own)
@@ -76,25 +83,58 @@ def measure_new_students(answers: pd.DataFrame) -> None:
     print(f"one student with ten answers: median {1000 * np.median(times):.2f} ms")
 
 
+@dataclass(frozen=True)
+class MasteryAnswers:
+    """Answers that mastery is learned from, and held-out answers that measure it.
+
+    A path holds the subject of a question on each level of the tree of subjects; an array of paths
+    has a row for each answer or question and a column for each level.
+    """
+
+    train: pd.DataFrame
+    train_path: IntArray
+    held_out: pd.DataFrame
+    held_out_path: IntArray
+
+
 def measure_mastery(answers: pd.DataFrame) -> None:
-    """Print how many held-out answers are right where a share is expected, by three models."""
+    """Measure `mastery`, a student's expected share of right answers in a subject.
+
+    The first table asks whether the shares are calibrated: where a share of 0.6 is expected, about
+    0.6 of the held-out answers should be right. The second asks with which contexts the model of
+    answers predicts shares best.
+    """
     folder = real_data_dir() / "eedi_tasks_3_4" / "metadata"
     question_ids = np.unique(answers["QuestionId"])
-    subjects = read_subjects(folder, "3/4", question_ids)
+    path = read_subjects(folder, "3/4", question_ids).path
     is_held_out = np.random.default_rng(0).random(len(answers)) < 0.2
     train = answers[~is_held_out]
-    path = subjects.path[find_ids(question_ids, train["QuestionId"])]
-    model = ItemResponse().fit(*columns(train), context=path)
-    of_question = subjects.path[find_ids(question_ids, model.question_ids_)]
-    begin = time.process_time()
-    mastery = model.mastery(of_question)
-    print(f"mastery: {len(mastery):,} rows in {time.process_time() - begin:.1f} s")
     held_out = answers[is_held_out]
-    path_of_held_out = subjects.path[find_ids(question_ids, held_out["QuestionId"])]
+    data = MasteryAnswers(
+        train,
+        path[find_ids(question_ids, train["QuestionId"])],
+        held_out,
+        path[find_ids(question_ids, held_out["QuestionId"])],
+    )
+    model = ItemResponse().fit(*columns(train), context=data.train_path)
+    question_path = path[find_ids(question_ids, model.question_ids_)]
+    begin = time.process_time()
+    mastery = model.mastery(question_path)
+    print(f"mastery: {len(mastery):,} rows in {time.process_time() - begin:.1f} s")
+    print_calibration(mastery, data)
+    print_log_loss_by_contexts(mastery, data, question_path)
+
+
+def print_calibration(mastery: pd.DataFrame, data: MasteryAnswers) -> None:
+    """Print the share of right held-out answers where about that share is expected.
+
+    `mastery` is the table of `ItemResponse.mastery`. Answers are grouped by the level of the
+    subject and by the share expected of the student in the subject.
+    """
     print("| level | share expected | held-out answers | right | expected |")
     print("|---|---|---|---|---|")
-    for level in range(of_question.shape[1]):
-        rows = match_shares(mastery, held_out, path_of_held_out, level)
+    for level in range(data.held_out_path.shape[1]):
+        rows = match_shares(mastery, data.held_out, data.held_out_path, level)
         groups = rows.groupby(pd.cut(rows["share"], [0, 0.3, 0.5, 0.7, 0.85, 1]), observed=True)
         for interval, group in groups:
             print(
@@ -102,21 +142,33 @@ def measure_mastery(answers: pd.DataFrame) -> None:
                 f"| {group['share'].mean():.3f} |"
             )
 
-    clustered, cluster = cluster_questions(
+
+def print_log_loss_by_contexts(
+    by_subjects: pd.DataFrame, data: MasteryAnswers, question_path: IntArray
+) -> None:
+    """Print the log loss of held-out answers if the student's share is the probability.
+
+    The shares come from three models of answers: with subjects as contexts, whose mastery is
+    `by_subjects`, without contexts, and with clusters of questions as contexts. The other two learn
+    the subjects only afterwards, by `with_subjects`. `question_path` has a row for each question.
+    """
+    train = data.train
+    clustered_ids, cluster = cluster_questions(
         train["UserId"].to_numpy(), train["QuestionId"].to_numpy()
     )
-    clusters = cluster[find_ids(clustered, train["QuestionId"])]
-    by_model = {"subjects": mastery}
-    for name, context in (("none", None), ("clusters of questions", clusters)):
-        other = ItemResponse().fit(*columns(train), context=context)
-        by_model[name] = other.with_subjects(train["UserId"], path).mastery(of_question)
+    cluster_by_answer = cluster[find_ids(clustered_ids, train["QuestionId"])]
+    mastery_by_contexts = {"subjects": by_subjects}
+    for name, context in (("none", None), ("clusters of questions", cluster_by_answer)):
+        model = ItemResponse().fit(*columns(train), context=context)
+        with_subjects = model.with_subjects(train["UserId"], data.train_path)
+        mastery_by_contexts[name] = with_subjects.mastery(question_path)
     print("| contexts of the fit | level 1 | level 2 | level 3 |\n|---|---|---|---|")
-    for name, table in by_model.items():
+    for name, mastery in mastery_by_contexts.items():
         losses = []
-        for level in range(of_question.shape[1]):
-            rows = match_shares(table, held_out, path_of_held_out, level)
-            p = np.where(rows["IsCorrect"] == 1, rows["share"], 1 - rows["share"])
-            losses.append(f"{-np.log(p).mean():.4f}")
+        for level in range(question_path.shape[1]):
+            rows = match_shares(mastery, data.held_out, data.held_out_path, level)
+            p_outcome = np.where(rows["IsCorrect"] == 1, rows["share"], 1 - rows["share"])
+            losses.append(f"{-np.log(p_outcome).mean():.4f}")
         print(f"| {name} | {' | '.join(losses)} |")
 
 

@@ -124,11 +124,12 @@ def compare(
             runs[name].append(run(*command))
     print("| what | accuracy | wall | ratio | processor | ratio | peak memory |")
     print("|---|---|---|---|---|---|---|")
-    of_cmfrec: dict[str, float] = {}
-    for name, results in runs.items():
-        row = {key: float(np.median([result[key] for result in results])) for key in results[0]}
-        # The first row holds the figures of cmfrec.
-        of_cmfrec = of_cmfrec or row
+    medians = {
+        name: {key: float(np.median([result[key] for result in results])) for key in results[0]}
+        for name, results in runs.items()
+    }
+    of_cmfrec = medians["cmfrec, task 1"]
+    for name, row in medians.items():
         wall, processor = row["seconds"], row["processor_seconds"]
         print(
             f"| {name} | {row['accuracy']:.4f} | {wall:.1f} s | {wall / of_cmfrec['seconds']:.2f} "

@@ -56,13 +56,18 @@ class NumberedAnswers:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Wrong answers of four kinds, each a `WrongAnswers` of task_2/misconception_groups.py."""
+    """Wrong answers, with the probabilities of their options, for each step of the measurement.
 
-    # Wrong answers of the students who find groups and of those who choose the threshold, by the
-    # product's model.
+    Each field is a `WrongAnswers` of task_2/misconception_groups.py.
+    """
+
+    # Answers of the students with whose choices groups are found. The probabilities are those of
+    # the model in task_2/misconceptions.py.
     finding: Any
+    # Answers of other students, by which the threshold of the groups is chosen; same model.
     choosing: Any
-    # Known and held-out wrong answers of the students who measure, by a model of more dimensions.
+    # Answers of the remaining students, on whom the groups are measured: the answers that the model
+    # has learned from, and the answers that are held out. The model has more dimensions.
     known: Any
     asked: Any
 
@@ -83,7 +88,11 @@ class Measured:
 
 
 def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
-    """Draw who finds, chooses and measures, and fit the models of answers."""
+    """Split students into three parts and return their wrong answers; see `Prepared`.
+
+    Groups are found with the first part, chosen by the second, and measured on the third. Half of
+    the answers of the third part are held out of the models that give the options' probabilities.
+    """
     rng = np.random.default_rng(seed)
     student_id, student = number_ids(answers["UserId"])
     question = number_ids(answers["QuestionId"])[1]
@@ -99,13 +108,15 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
         context=number_contexts(student, question, 0, None),
         is_held_out=is_measuring[student] & (rng.random(len(answers)) < 0.5),
     )
-    of_product, _ = split_wrong_answers(numbered, misconceptions.N_DIMENSIONS)
-    known, asked = split_wrong_answers(numbered, DEFAULT_DIMENSIONS)
+    # Groups are found as task_2/misconceptions.py finds them: with the number of dimensions of its
+    # model. A better model measures them.
+    wrong, _ = split_wrong_answers(numbered, misconceptions.N_DIMENSIONS)
+    wrong_known, wrong_held_out = split_wrong_answers(numbered, DEFAULT_DIMENSIONS)
     return Prepared(
-        of_product.of_students(is_finding),
-        of_product.of_students(is_choosing),
-        known.of_students(is_measuring),
-        asked,
+        finding=wrong.of_students(is_finding),
+        choosing=wrong.of_students(is_choosing),
+        known=wrong_known.of_students(is_measuring),
+        asked=wrong_held_out,
     )
 
 
@@ -139,7 +150,11 @@ def measure_lift(known: Any, asked: Any, group: IntArray) -> Any:
 
 
 def split_wrong_answers(answers: NumberedAnswers, n_dimensions: int) -> tuple[Any, Any]:
-    """Fit the answers that are not held out; return the wrong ones of these, and those held out."""
+    """Fit a model to the answers that are not held out, and split the wrong answers in two.
+
+    Returns two `WrongAnswers`: the wrong answers that are not held out, and those that are. Both
+    have the probabilities of the options by the model.
+    """
     known = ~answers.is_held_out
     model = ItemResponseOptions(n_dimensions)
     model.fit(
@@ -168,17 +183,22 @@ def split_wrong_answers(answers: NumberedAnswers, n_dimensions: int) -> tuple[An
 
 
 def permute_options(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Exchange the wrong options among the students who got the same question wrong."""
+    """Exchange the wrong options among the students who got the same question wrong.
+
+    Afterwards, which wrong options a student chose together is chance.
+    """
     rng = np.random.default_rng(seed)
     is_wrong = (answers["AnswerValue"] != answers["CorrectAnswer"]).to_numpy()
     rows = np.flatnonzero(is_wrong)
     # A question where two options are right, in different answers, is treated as two questions.
     key = answers["QuestionId"].to_numpy()[rows] * N_OPTIONS
     key = key + answers["CorrectAnswer"].to_numpy()[rows] - 1
-    order = rows[np.argsort(key, kind="stable")]
+    # Both list the rows question by question. The rows of a question are in the order of the file
+    # in `in_order`, and in a random order in `shuffled`.
+    in_order = rows[np.argsort(key, kind="stable")]
     shuffled = rows[np.lexsort((rng.random(len(rows)), key))]
     option = answers["AnswerValue"].to_numpy(copy=True)
-    option[order] = answers["AnswerValue"].to_numpy()[shuffled]
+    option[in_order] = answers["AnswerValue"].to_numpy()[shuffled]
     return answers.assign(AnswerValue=option)
 
 
@@ -212,8 +232,8 @@ def score_groups(group: IntArray, truth: IntArray) -> float:
     return float(adjusted_rand_score(planted, found))
 
 
-def row(name: str, group: IntArray, measured: Measured, index: str = "") -> str:
-    """Return a row of the table."""
+def row(name: str, group: IntArray, measured: Measured, last_cells: str = "") -> str:
+    """Return a row of the table; `last_cells` is the text of the last cell or cells."""
     cells = [name, f"{groups.count_groups(group)}", f"{(group >= 0).sum()}"]
     for ratio, digits in (
         (measured.gain, 4),
@@ -222,19 +242,28 @@ def row(name: str, group: IntArray, measured: Measured, index: str = "") -> str:
         (measured.lift_known, 2),
     ):
         cells.append(show_ratio(ratio, digits))
-    return "| " + " | ".join([*cells, index]) + " |"
+    return "| " + " | ".join([*cells, last_cells]) + " |"
 
 
 def show_ratio(ratio: Any, digits: int) -> str:
-    """Return a ratio with its interval; "none" if there is no group to measure."""
-    if not ratio.low < ratio.high:
+    """Return a ratio with its 95 % interval, or "none" if the ratio has no interval.
+
+    Without groups, the bounds are NaN (lift) or both 0 (gain).
+    """
+    has_interval = ratio.low < ratio.high
+    if not has_interval:
         return "none"
     value, low, high = (f"{x:z.{digits}f}" for x in (ratio.value, ratio.low, ratio.high))
     return f"{value} ({low} to {high})"
 
 
 def print_real() -> None:
-    """Print the table of the pool."""
+    """Print how well groups of wrong options predict real answers; they come from the pool.
+
+    For each split of the students, and for real and for permuted options, there are two rows. The
+    groups of the first row are those that the choosing students support, if any. The "forced"
+    groups of the second row are found at a low threshold, whether or not students support them.
+    """
     pool = real_answers.read_pool()
     print(f"{len(pool):,} answers")
     for seed in SEEDS:
@@ -247,12 +276,18 @@ def print_real() -> None:
             group = groups.choose_groups(pairs, prepared.choosing)
             measured = measure(prepared, group)
             print(row(name, group, measured), f"log loss {measured.loss:.4f}", flush=True)
-            forced = groups.find_groups(pairs, FORCED_THRESHOLD)
-            print(row(f"{name}, forced", forced, measure(prepared, forced)), flush=True)
+            forced_group = groups.find_groups(pairs, FORCED_THRESHOLD)
+            forced_measured = measure(prepared, forced_group)
+            print(row(f"{name}, forced", forced_group, forced_measured), flush=True)
 
 
 def print_simulated() -> None:
-    """Print the table of simulated answers."""
+    """Print how well groups agree with the misconceptions that were planted in simulated answers.
+
+    The rows show the groups found with a quarter, half and all of the students. For the last two
+    rows, the wrong options are permuted among students, so that no group is real. The first of
+    these rows measures the groups found with all students before; the last row searches anew.
+    """
     answers, planted = simulate_planted()
     student_id = np.random.default_rng(0).permutation(answers["UserId"].unique())
     for share in SHARES:
@@ -263,12 +298,15 @@ def print_simulated() -> None:
         group = find_groups(prepared)
         measured = measure(prepared, group)
         name = f"{share:.0%} of the students, {len(part):,} answers"
-        index = f"{score_groups(group, truth):.3f}"
-        print(row(name, group, measured, index), f"log loss {measured.loss:.4f}", flush=True)
-    prepared = prepare(permute_options(answers, 0), 0)
-    print(row("all, permuted", group, measure(prepared, group)), flush=True)
-    found = find_groups(prepared)
-    print(row("found in permuted answers", found, measure(prepared, found)), flush=True)
+        rand_index = f"{score_groups(group, truth):.3f}"
+        print(row(name, group, measured, rand_index), f"log loss {measured.loss:.4f}", flush=True)
+    prepared_permuted = prepare(permute_options(answers, 0), 0)
+    # `group` holds the groups found with all students, the last of SHARES.
+    measured = measure(prepared_permuted, group)
+    print(row("all, permuted", group, measured), flush=True)
+    permuted_group = find_groups(prepared_permuted)
+    measured = measure(prepared_permuted, permuted_group)
+    print(row("found in permuted answers", permuted_group, measured), flush=True)
 
 
 def main() -> None:

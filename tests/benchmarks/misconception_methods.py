@@ -1,5 +1,8 @@
 """Compare ways to find groups of wrong options, on simulated answers with planted misconceptions.
 
+An item is an option of a question: item N_OPTIONS · q + o is option o of question q. Groups are an
+array with the group of each item, -1 for none.
+
 Each method finds groups with half of the students, for each of a few settings. A fifth of the
 students choose the setting by the rule of the product: the largest gain, if its interval lies above
 0. All are measured as in `misconception_map.py`, on the other students; `misconceptions.md` shows
@@ -28,21 +31,27 @@ from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
 # towards 0. Groups have at least one of these mean shrunk covariances.
 SHRINKAGE = 15
 COVARIANCES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
-# Low-rank factorisation: the numbers of factors, and the least mean cosines of the options.
+# Low-rank factorisation: each option has a vector of this many factors.
 N_FACTORS = (60, 150)
+# Two groups of options are merged while the mean cosine between their vectors is at least this.
 COSINES = (0.4, 0.5, 0.6, 0.7, 0.8)
-# Latent classes: an option belongs to a class if the class raises its share among the question's
-# wrong options by at least one of these factors.
+# Latent classes: a class has its own share of each option among the wrong answers to a question. An
+# option belongs to the class if this share is more than this many times the share among all
+# students.
 RAISES = (1.25, 1.5, 2.0, 3.0, 5.0)
 # Options that fewer students chose are in no latent class.
 MIN_CHOSEN = 20
 
-# A method returns the groups that it finds with some students, for each of its settings.
+# A method gets the wrong answers of some students, a `WrongAnswers` of
+# task_2/misconception_groups.py. For each of its settings, it yields the groups that it finds.
 Method = Callable[[Any], Iterator[IntArray]]
 
 
 def merge_by_evidence(finding: Any) -> Iterator[IntArray]:
-    """Merge the two groups with the strongest evidence: the method of the product."""
+    """Find groups as task_2/misconceptions.py does; yield the groups for each threshold.
+
+    The two groups with the strongest evidence are merged until none exceeds the threshold.
+    """
     pairs = groups.compare_pairs(finding)
     for threshold in groups.THRESHOLDS:
         yield groups.find_groups(pairs, threshold)
@@ -70,56 +79,90 @@ def link_shrunk_covariances(finding: Any) -> Iterator[IntArray]:
 
 
 def link_factors(finding: Any) -> Iterator[IntArray]:
-    """Factorise the residuals of students and options, and cluster the options' factors."""
+    """Factorise the choices of wrong options, and cluster options with similar factors.
+
+    `finding` holds the wrong answers of the students who find groups (a `WrongAnswers`). The
+    residuals of their choices, a row for each student and a column for each option, are factorised
+    by a truncated singular value decomposition. It gives each option a vector of factors. Options
+    are similar if the cosine between their vectors is large. Yields the groups, an array with the
+    group of each option, for each number of factors and each least mean cosine.
+    """
     residual = groups._residual_matrix(finding)
+    # Only options with a residual take part.
     items = np.unique(residual.indices)
     residual = residual.tocsc()[:, items]
     deviation = np.sqrt(np.asarray(residual.multiply(residual).sum(axis=0)))
     scaled = sparse.csr_array(residual.multiply(1 / np.maximum(deviation, 1e-9)))
     for n_factors in N_FACTORS:
         model = TruncatedSVD(n_factors, random_state=0).fit(scaled)
+        # A row for each option, of length 1.
         factors = model.components_.T * model.singular_values_
         factors /= np.maximum(np.linalg.norm(factors, axis=1, keepdims=True), 1e-9)
-        yield from link(factors @ factors.T, items, COSINES, finding.n_items)
+        cosine = factors @ factors.T
+        yield from link(cosine, items, COSINES, finding.n_items)
 
 
 def link(
     similarity: FloatArray, items: IntArray, least: tuple[float, ...], n_items: int
 ) -> Iterator[IntArray]:
-    """Cluster items by average linkage; yield the groups for each least mean similarity."""
+    """Cluster options by average linkage; yield the groups for each least mean similarity.
+
+    `items` are the numbers of the options that take part, from 0 to `n_items` - 1: an option's
+    number is N_OPTIONS times its question, plus its number in the question. `similarity` has a row
+    and a column for each of `items`, and is changed. Each result is an array (n_items,) with the
+    group of each option, -1 for none.
+    """
     question = items // N_OPTIONS
+    # Options of one question shall not be in one group.
     similarity[question[:, None] == question] = similarity.min()
     most = similarity.max()
     distance = most - similarity
     np.fill_diagonal(distance, 0)
     tree = linkage(squareform(distance, checks=False), "average")
+    # How similar each option is to the most similar other one. If two options of a question are in
+    # one group even so, `tidy` keeps the one with the larger strength.
     strength = np.zeros(n_items)
     strength[items] = similarity.max(axis=1)
-    for value in least:
+    for least_similarity in least:
         label = np.full(n_items, -1)
-        label[items] = fcluster(tree, most - value, "distance") - 1
+        label[items] = fcluster(tree, most - least_similarity, "distance") - 1
         yield tidy(label, strength)
 
 
 def fit_latent_classes(finding: Any) -> Iterator[IntArray]:
-    """Fit latent Dirichlet allocation: each student is a mixture of classes of wrong options."""
+    """Find groups of wrong options by latent Dirichlet allocation; yield them for each of RAISES.
+
+    The model treats a student as a text and the wrong options that the student chose as its words.
+    Each student is a mixture of classes, and each class has a probability of each option. An option
+    joins the class that raises its share among the wrong answers to its question by the largest
+    factor, if the factor is more than a value of RAISES. `finding` is a `WrongAnswers`. The groups
+    are arrays (n_items,), -1 for an option in no group.
+    """
     item = finding.question * N_OPTIONS + finding.option
     shape = (finding.n_students, finding.n_items)
     chosen = sparse.csr_array((np.ones(len(item)), (finding.student, item)), shape)
+    # Leave out students without wrong answers: texts without words.
     chosen = chosen[np.unique(finding.student)]
     model = LatentDirichletAllocation(N_PLANTED, max_iter=10, random_state=0).fit(chosen)
     n_chosen = np.asarray(chosen.sum(axis=0))
     share_by_class = share_of_question(model.components_)
-    raised = share_by_class / np.maximum(share_of_question(n_chosen[None]), 1e-9)
-    raised[:, n_chosen < MIN_CHOSEN] = 0
-    label = raised.argmax(axis=0)
-    strength = raised.max(axis=0)
-    for least in RAISES:
-        yield tidy(np.where(strength > least, label, -1), strength)
+    share_of_all = share_of_question(n_chosen[None])
+    # By which factor each class raises the share of each option, shape (classes, items).
+    factor = share_by_class / np.maximum(share_of_all, 1e-9)
+    factor[:, n_chosen < MIN_CHOSEN] = 0
+    best_class = factor.argmax(axis=0)
+    largest_factor = factor.max(axis=0)
+    for least_factor in RAISES:
+        label = np.where(largest_factor > least_factor, best_class, -1)
+        yield tidy(label, strength=largest_factor)
 
 
 def share_of_question(weight: FloatArray) -> FloatArray:
-    """Divide the weights of items by the sum of their question; the shape is (n, n_items)."""
+    """Divide the weight of each option by the sum of its question's options.
+
+    `weight` and the result have the shape (n, n_items): each row has N_OPTIONS columns for the
+    first question, then N_OPTIONS for the second, and so on.
+    """
     by_question = weight.reshape(len(weight), -1, N_OPTIONS)
     total = np.maximum(by_question.sum(axis=2, keepdims=True), 1e-12)
     share: FloatArray = (by_question / total).reshape(weight.shape)
@@ -127,18 +170,23 @@ def share_of_question(weight: FloatArray) -> FloatArray:
 
 
 def tidy(label: IntArray, strength: FloatArray) -> IntArray:
-    """Keep one option of a question in each group, the strongest, and number the groups.
+    """Keep the strongest option of each question in a group; drop groups with a single option.
 
-    `label` is the group of each item, -1 for none.
+    `label` is the group of each option, -1 for none, and `strength` decides which of a question's
+    options stays. Both have the shape (n_items,); option o of question q has the index
+    N_OPTIONS · q + o. The result has the same form as `label`, with groups numbered from 0.
     """
     items = np.flatnonzero(label >= 0)
-    items = items[np.argsort(-strength[items], kind="stable")]
-    group_and_question = label[items] * len(label) + items // N_OPTIONS
-    items = items[np.unique(group_and_question, return_index=True)[1]]
+    strongest_first = items[np.argsort(-strength[items], kind="stable")]
+    # A number for each pair of a group and a question. np.unique keeps the first of equal numbers.
+    group_and_question = label[strongest_first] * len(label) + strongest_first // N_OPTIONS
+    _, first = np.unique(group_and_question, return_index=True)
+    items = strongest_first[first]
     size = np.bincount(label[items], minlength=1)
     items = items[size[label[items]] >= 2]
+    _, number = np.unique(label[items], return_inverse=True)
     group = np.full(len(label), -1, np.int32)
-    group[items] = np.unique(label[items], return_inverse=True)[1]
+    group[items] = number
     return group
 
 
@@ -164,22 +212,27 @@ METHODS: dict[str, Method] = {
 
 
 def main() -> None:
-    """Print a row for the planted groups, and one for the groups that each method finds."""
+    """Print a row for the planted groups, and one for the groups that each method finds.
+
+    `prepared` holds the wrong answers of three sets of students: with `finding`, methods find
+    groups; by `choosing`, one of a method's settings is chosen; the others measure the groups.
+    """
     parser = cli.parser(__doc__)
     cli.add_number(parser, "--seed", 0, "seed of the simulation")
     answers, planted = misconception_map.simulate_planted(parser.parse_args().seed)
+    # The planted group of each option, as each method returns groups.
     truth = misconception_map.number_planted(np.unique(answers["QuestionId"]), planted)
     prepared = misconception_map.prepare(answers, 0)
-    print(
-        misconception_map.row("what is planted", truth, misconception_map.measure(prepared, truth))
-    )
+    measured = misconception_map.measure(prepared, truth)
+    print(misconception_map.row("what is planted", truth, measured))
     for name, method in METHODS.items():
         start = time.process_time()
         group = choose(method(prepared.finding), prepared.choosing)
         seconds = time.process_time() - start
         measured = misconception_map.measure(prepared, group)
-        index = f"{misconception_map.score_groups(group, truth):.3f} | {seconds:.0f} s"
-        print(misconception_map.row(name, group, measured, index), flush=True)
+        rand_index = misconception_map.score_groups(group, truth)
+        last_cells = f"{rand_index:.3f} | {seconds:.0f} s"
+        print(misconception_map.row(name, group, measured, last_cells), flush=True)
 
 
 if __name__ == "__main__":

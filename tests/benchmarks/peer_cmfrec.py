@@ -17,10 +17,10 @@ from cmfrec import CMF
 
 
 def predict(arrays: Mapping[str, Any], settings: Mapping[str, Any]) -> np.ndarray:
-    """Fit a matrix factorisation (CMF) to right and wrong answers, and predict others.
+    """Fit a collective matrix factorisation (CMF) to right and wrong answers, and predict others.
 
     `arrays` holds students, questions and outcomes for training, and students and questions of the
-    test. The predictions are about P(right), but may lie outside of 0 to 1.
+    test. The predictions approximate P(right), but may lie outside of 0 to 1.
     """
     student, question = arrays["student"], arrays["question"]
     answers = scipy.sparse.coo_matrix(
@@ -36,7 +36,8 @@ def main() -> None:
     """Fit and predict; print time, memory and accuracy.
 
     The arguments are a file of arrays (students, questions and outcomes, for training and for the
-    test) and the settings of CMF as JSON. Time, memory and accuracy are printed as JSON.
+    test) and, as JSON, the settings of the collective matrix factorisation (CMF). Time, memory and
+    accuracy are printed as JSON.
     """
     arrays_path, settings = sys.argv[1:]
     arrays = dict(np.load(arrays_path))

@@ -17,9 +17,12 @@ OPTIONS = {"max_iteration": 1000, "quadrature_n": 101, "quadrature_bounds": (-7,
 
 
 def main() -> None:
-    """Fit the matrix of right (1) and wrong (0) answers in a file, a row for each student."""
+    """Fit the matrix of right (1) and wrong (0) answers in a file, a row for each student.
+
+    The model is fitted twice: with girth's default settings, to measure the time that its users
+    wait, and longer, to get parameters with more digits.
+    """
     answers = np.load(sys.argv[1])
-    # The time is that of girth's defaults. A longer fit finds the parameters to more digits.
     begin = time.process_time()
     twopl_mml(answers.T)
     seconds = time.process_time() - begin

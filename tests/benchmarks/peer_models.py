@@ -77,7 +77,11 @@ def fit_lightfm(answers: Answers, epochs: int) -> np.ndarray:
 
 
 def fit_girth(answers: Answers, model: str) -> np.ndarray:
-    """Return the probabilities of a logistic model with one ability, by marginal likelihood."""
+    """Return the probabilities of a logistic model with one ability, by marginal likelihood.
+
+    `model` is a function of girth: "onepl_mml" (one parameter for each question) or "twopl_mml"
+    (two).
+    """
     import girth
 
     dataset = np.full((answers.n_questions, answers.n_students), girth.INVALID_RESPONSE)
@@ -191,13 +195,16 @@ def fit_kancd(answers: Answers, epochs: int) -> np.ndarray:
         exer_n=answers.n_questions,
         student_n=answers.n_students,
         knowledge_n=answers.has_subject.shape[1],
+        # Generalised matrix factorisation, with vectors of 20 numbers for students, questions and
+        # subjects.
         mf_type="gmf",
         dim=20,
     )
     train = batches(answers, 32, with_subjects=True)
-    # `train` wants answers to evaluate after each epoch; it gets one batch of what it learns from.
-    some = [next(iter(train))]
-    model.train(train, some, epoch_n=epochs)
+    # `train` requires batches to evaluate after each epoch. The evaluation is not used, so it gets
+    # a single batch of the training answers.
+    evaluated = [next(iter(train))]
+    model.train(train, evaluated, epoch_n=epochs)
     return predict_pairs(model.net, answers, with_subjects=True)
 
 

@@ -111,7 +111,11 @@ class Result:
 
 
 def main() -> None:
-    """Run every model of a library; print a row for each set of answers and setting."""
+    """Run every model of a library on two sets of real answers, and print a table.
+
+    The sets are the course subset and splits of the pool (see the top of this file). Each row shows
+    the scores of one model with one setting on one set.
+    """
     p = cli.parser(__doc__)
     p.add_argument("library", choices=LIBRARIES)
     p.add_argument("python", metavar="PEER/bin/python")
@@ -160,13 +164,21 @@ def find_version(library: Library, python: str) -> str:
 
 
 def print_rows(title: str, name: str, task: Task, python: str) -> None:
-    """Print a row for the default of a model, and one for the chosen value of its setting."""
+    """Print a row for the default of a model, and one for the chosen value of its setting.
+
+    The value is chosen without the answers of `task.test`: by the log loss on a part of the
+    training answers, of models that are fitted to the other part. There is one row if the default
+    is chosen.
+    """
     model = MODELS[name]
     is_held_out = hold_out_answers(len(task.train), HELD_OUT, seed=0)
-    inner = Task(task.train[~is_held_out], task.train[is_held_out], task.write_metadata)
-    losses = {value: run(name, inner, python, value).log_loss for value in model.values}
+    choosing = Task(task.train[~is_held_out], task.train[is_held_out], task.write_metadata)
+    losses = {value: run(name, choosing, python, value).log_loss for value in model.values}
     chosen = min(losses, key=losses.__getitem__)
-    for value in dict.fromkeys([model.values[0], chosen]):
+    # The first value of a setting is the default.
+    default = model.values[0]
+    values = [default] if chosen == default else [default, chosen]
+    for value in values:
         result = run(name, task, python, value)
         mark = ", chosen" if value == chosen else ", default"
         figures = [f"{x:.4f}" for x in (result.accuracy, result.auc, result.log_loss)]
@@ -181,6 +193,7 @@ def run(name: str, task: Task, python: str, value: float | str) -> Result:
         folder = Path(folder_name)
         arrays = folder / "arrays.npz"
         output = folder / "p.npy"
+        # `number_answers` reads the subjects of the questions from the metadata.
         task.write_metadata(folder)
         np.savez(arrays, allow_pickle=False, **number_answers(task, folder))
         settings = json.dumps({model.setting: value})
@@ -204,7 +217,10 @@ def run(name: str, task: Task, python: str, value: float | str) -> Result:
 
 
 def number_answers(task: Task, metadata_dir: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of `peer_models.Answers`: ids are numbered from 0."""
+    """Return the arrays of `peer_models.Answers`, with students and questions numbered from 0.
+
+    `has_subject` is 1 where a question (row) has a subject (column).
+    """
     both = pd.concat([task.train, task.test])
     student, student_ids = pd.factorize(both["UserId"])
     question, question_ids = pd.factorize(both["QuestionId"])
@@ -212,6 +228,7 @@ def number_answers(task: Task, metadata_dir: Path) -> dict[str, np.ndarray]:
     path = metadata_dir / layout.QUESTION_METADATA_TASK_1_2
     subjects = read_question_subjects(path, question_ids.to_numpy())
     subject, subject_ids = pd.factorize(subjects["subject"])
+    # `subjects` has a line for each subject of each question; "row" is the question's number.
     has_subject = np.zeros((len(question_ids), len(subject_ids)), np.float32)
     has_subject[subjects["row"], subject] = 1
     return {

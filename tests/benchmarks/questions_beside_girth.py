@@ -53,7 +53,11 @@ class Parameters:
 
 
 def fit_girth(python: Path, answers: IntArray) -> Parameters:
-    """Return the parameters by girth."""
+    """Return the parameters of questions by the library girth.
+
+    girth is installed in another environment, whose interpreter is `python`. `answers` has a row
+    for each student.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "answers.npy"
         np.save(path, answers)
@@ -68,21 +72,30 @@ def fit_girth(python: Path, answers: IntArray) -> Parameters:
 
 
 def fit_kit(answers: IntArray) -> dict[str, Parameters]:
-    """Return the parameters by the kit: posterior means, and estimates without a prior."""
+    """Return the parameters of questions by the kit, of two kinds.
+
+    "attributes" are the posterior means, the attributes of a fitted `ItemResponse`. "`parameters`"
+    are the estimates without a prior, from `QuestionStatistics.parameters`. `answers` has a row for
+    each student.
+    """
     student, question = np.indices(answers.shape).reshape(2, -1)
     begin = time.process_time()
     model = ItemResponse(1, guessing=0.0).fit(student, question, answers.ravel())
     seconds = time.process_time() - begin
-    # The sign of an ability is arbitrary.
+    # The logit is discrimination · ability − difficulty. The sign of the ability is arbitrary: turn
+    # it so that discriminations are positive on average. Difficulties do not depend on it.
     slopes = model.discrimination_[:, 0]
-    attributes = Parameters(slopes * np.sign(slopes.mean()), model.difficulty_, seconds)
+    posterior_means = Parameters(slopes * np.sign(slopes.mean()), model.difficulty_, seconds)
     table = QuestionStatistics(model, student, question, answers.ravel()).parameters()
-    estimates = Parameters(
+    estimates_without_prior = Parameters(
         table["discrimination"].to_numpy(),
         table["difficulty"].to_numpy(),
         time.process_time() - begin,
     )
-    return {"the kit, attributes": attributes, "the kit, `parameters`": estimates}
+    return {
+        "the kit, attributes": posterior_means,
+        "the kit, `parameters`": estimates_without_prior,
+    }
 
 
 def print_comparison(name: str, reference: str, fits: dict[str, Parameters]) -> None:
@@ -131,7 +144,11 @@ def simulate() -> tuple[IntArray, Parameters]:
 
 
 def main() -> None:
-    """Fit all answers with girth and with the kit, and print the tables."""
+    """Compare the parameters of questions by the kit with those by other software, in tables.
+
+    The others are girth, a Python library for item response theory, and for one set of answers the
+    R package mirt, whose published parameters are used. Simulated answers have true parameters too.
+    """
     parser = cli.parser(__doc__)
     parser.add_argument("girth", type=Path, help="Python of an environment with girth")
     options = parser.parse_args()

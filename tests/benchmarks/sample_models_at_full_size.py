@@ -77,8 +77,8 @@ def measure(
 ) -> tuple[float, Cost]:
     """Run a sample model; return its accuracy on the public test, and its cost.
 
-    `train` is a file of `take_share` with the same `percent`. The accuracy is that on the answers
-    of the same share of the students.
+    `train` holds the training answers of `percent` percent of the students. The accuracy is that on
+    the test answers of the same students.
     """
     task = int(script.resolve().parent.name.removeprefix("task_"))
     metadata = metadata_flags(script, data_dir / layout.METADATA_DIR.name)

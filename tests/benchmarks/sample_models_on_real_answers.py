@@ -106,9 +106,11 @@ def print_pool(
     scripts: Sequence[Path],
     flags: list[str],
 ) -> None:
-    """Print a row of the table for a model, or for a blend of several models, on the pool.
+    """Print the mean scores of a model, or of a blend of several models, as a row of a table.
 
-    Only the first `n_splits` splits of the pool's answers are used.
+    The answers of `pool` are split at random into training answers and answers to score. The means
+    are taken over the first `n_splits` splits. `score` returns the scores in the order of the
+    table's columns, such as accuracy and log loss.
     """
     splits = itertools.islice(pool_splits(pool), n_splits)
     figures = [
@@ -168,8 +170,8 @@ def write_answers(folder: Path, train: pd.DataFrame, test: pd.DataFrame) -> None
 
 def read_figures(folder: Path, task: int, test: pd.DataFrame) -> Figures:
     """Score the submission and the probabilities in a folder; return the figures of `COLUMNS`."""
-    truth = test["IsCorrect"].to_numpy() if task == 1 else test["AnswerValue"].to_numpy()
-    assert truth is not None
+    outcome = "IsCorrect" if task == 1 else "AnswerValue"
+    truth: np.ndarray = test[outcome].to_numpy()
     source = reading.file_source(folder / TASKS[task].submission)
     column = TASKS[task].column
     predicted = submission.read_pair_values(source, column)[column.name].to_numpy()

@@ -70,7 +70,12 @@ def show(two: ExpertPair) -> str:
 
 
 def rank_questions() -> dict[str, pd.Series]:
-    """Return the rank of each question by ranking, from the answers of the pool."""
+    """Return several rankings of the questions: for each name, the rank of each QuestionId.
+
+    The sample models of task 3 rank by the pool, the public answers to tasks 3 and 4. The ranking
+    "correct_entropy" needs only how many students answered each question and how many were right.
+    It ranks by these published counts, which include students whose answers are not in the pool.
+    """
     folder = real_answers.real_data_dir() / "eedi_tasks_3_4"
     questions = pd.read_csv(folder / "metadata" / layout.QUESTION_METADATA_TASK_3_4)
     ranks = {}
@@ -86,9 +91,9 @@ def rank_questions() -> dict[str, pd.Series]:
                 flags += ["--input_dir", work]
             run_script([layout.ROOT / f"task_3/sample_model_{model}.py", *flags])
             ranks[model] = submission.read_ranking(work / model / TASK_3.submission, template)
-    # The exact counts of all students, as in task_3.md.
     stats = pd.read_csv(folder / "train_task_3_4_question_stats.csv", index_col="QuestionId")
     rate = (stats["NumCorrect"] / stats["NumAnswers"]).reindex(ranks[MODELS[0]].index)
+    # The entropy of right and wrong answers is the larger, the nearer the rate is to 0.5.
     distance = (rate - 0.5).abs()
     ranks["correct_entropy"] = distance.rank(method="first", na_option="bottom").astype(int)
     return ranks
@@ -157,45 +162,58 @@ def print_further_pairs() -> None:
 
 
 def further_pairs_row(n: int, share: float) -> str:
-    """Return a row of the table, by the exact probabilities of all outcomes.
+    """Return a row that says how often two rankings are told apart after more pairs are judged.
 
-    `n` pairs are judged first. Experts prefer the better ranking on each pair with probability
-    `share`.
+    Experts judge `n` pairs of questions. On each pair they prefer the better ranking, with
+    probability `share`, or the worse one. If a sign test does not tell the rankings apart, the
+    evaluation advises a number of further pairs, and experts judge so many. All probabilities are
+    exact sums over the number of the first `n` pairs on which the better ranking is preferred.
+
+    The cells: the probability that the rankings are told apart at once, the median of the advised
+    numbers, the probability that the rankings are told apart in the end, and the probability that
+    the worse ranking then wins.
     """
+    # For each number of the first pairs that speak for the better ranking, 0 to n: its probability,
+    # and the number of further pairs that the evaluation advises. The number is 0 if the rankings
+    # are told apart already, and None if half of the pairs speak for each ranking.
     p_count = scipy.stats.binom.pmf(np.arange(n + 1), n, share)
     n_further = [expert_agreement.count_further(count, n) for count in range(n + 1)]
     p_at_once = 0.0
     p_better = 0.0
     p_worse = 0.0
     for count in range(n + 1):
-        # The evaluation advises no number if half of the pairs speak for each ranking.
-        further = n_further[count] or 0
-        better, worse = tell_apart(count, n, further, share)
+        better, worse = tell_apart(count, n, n_further[count] or 0, share)
         p_better += p_count[count] * better
         p_worse += p_count[count] * worse
         if n_further[count] == 0:
             p_at_once += p_count[count]
+    # The median of the advised numbers above 0, weighted by their probabilities.
     advised = sorted((number, p) for number, p in zip(n_further, p_count, strict=True) if number)
-    weights = np.cumsum([p for _, p in advised])
-    median, _ = advised[int(np.searchsorted(weights, weights[-1] / 2))]
-    power = f"{p_at_once:.2f} | {median} | {p_better + p_worse:.2f} | {p_worse:.3f}"
-    return f"| {share} | {n} | {power} |"
+    cumulative = np.cumsum([p for _, p in advised])
+    median, _ = advised[int(np.searchsorted(cumulative, cumulative[-1] / 2))]
+    probabilities = f"{p_at_once:.2f} | {median} | {p_better + p_worse:.2f} | {p_worse:.3f}"
+    return f"| {share} | {n} | {probabilities} |"
 
 
 def tell_apart(count: int, n: int, further: int, share: float) -> tuple[float, float]:
-    """Return the probabilities that the sign test prefers the better and the worse ranking.
+    """Return the probabilities that a sign test prefers the better and the worse ranking.
 
-    On `count` of the first `n` pairs, experts prefer the better ranking. Then `further` more pairs
-    are judged.
+    Experts have judged `n` pairs of questions. On `count` of these, they prefer the better ranking.
+    They then judge `further` more pairs, and on each prefer the better ranking with probability
+    `share`. The two-sided sign test, at the level 0.05, is that of all pairs.
     """
-    new = np.arange(further + 1)
-    p_new = scipy.stats.binom.pmf(new, further, share)
+    # The number of further pairs on which experts prefer the better ranking, and its probability.
+    further_count = np.arange(further + 1)
+    p_further = scipy.stats.binom.pmf(further_count, further, share)
     n_all = n + further
-    smaller = np.minimum(count + new, n_all - count - new)
+    count_all = count + further_count
+    smaller = np.minimum(count_all, n_all - count_all)
     p_value = 2 * scipy.stats.binom.cdf(smaller, n_all, 0.5)
     is_apart = p_value <= 0.05
-    is_better = 2 * (count + new) > n_all
-    return float(p_new[is_apart & is_better].sum()), float(p_new[is_apart & ~is_better].sum())
+    prefers_better = 2 * count_all > n_all
+    p_better = p_further[is_apart & prefers_better].sum()
+    p_worse = p_further[is_apart & ~prefers_better].sum()
+    return float(p_better), float(p_worse)
 
 
 if __name__ == "__main__":

@@ -101,25 +101,30 @@ def main() -> None:
 def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
     """Fit a model with one ability, as catsim needs it, in the form of the model `full`.
 
-    `full` is the model of `item_response/`. The fitted model uses neither quizzes nor the list of
-    questions that a student has answered: those parts of `full` are set to zero.
+    `full` is the model of `task_4/item_response`, whose logit is slopes · ability + intercept. It
+    has parts that catsim lacks, which are set to 0 here: effects of quizzes (`quiz_covariance`) and
+    what follows from which questions a student has answered (`mask_weights`, `completion`).
     """
     fitted = ItemResponse(n_dimensions=1, guessing=float(full.guessing)).fit(
         answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
     )
+    # The logit of `fitted` is discrimination · ability − difficulty.
     questions = fitted.question_parameters(np.arange(N_QUESTIONS))
     slope = questions.discrimination[:, 0]
     ability = fitted.ability_[:, 0]
     # The sign of a fitted ability is arbitrary: turn it so that a larger ability is a better one.
     sign = np.sign(slope.mean())
     slope = np.maximum(slope * sign, MIN_SLOPE)
-    centre = ability.mean() * sign
+    mean_ability = ability.mean() * sign
+    # Move the abilities so that their mean is 0. The logit stays the same:
+    # slope · (ability − mean) + intercept, with intercept = slope · mean − difficulty.
+    intercept = slope * mean_ability - questions.difficulty
     return replace(
         full,
-        # Centre the abilities at 0: slope · (ability − centre) + intercept is the logit of the fit.
-        intercept=(slope * centre - questions.difficulty).astype(np.float32),
+        intercept=intercept.astype(np.float32),
         slopes=slope[:, None].astype(np.float32),
         quiz_covariance=np.zeros_like(full.quiz_covariance),
+        # A column for each ability: one.
         mask_weights=np.zeros_like(full.mask_weights[:, :1]),
         completion=np.zeros_like(full.completion),
     )
@@ -144,25 +149,27 @@ def play_catsim(catsim: ModuleType, model: Any, reference: Reference, mask: str)
     for student in tqdm(range(len(targets)), desc=mask, leave=False, disable=None):
         truth = reference.is_correct[student] == 1
         # The student's bank holds only questions that may be asked, so that the search is faster.
-        column = np.flatnonzero(may_be_asked[student])
-        student_bank = bank_type(items[column], validate=False)
+        askable = np.flatnonzero(may_be_asked[student])
+        student_bank = bank_type(items[askable], validate=False)
+        # Questions asked so far, as positions in `askable`.
         asked: list[int] = []
         ability = 0.0
-        for number in range(1, CHECKPOINTS[-1] + 1):
+        for n_asked in range(1, CHECKPOINTS[-1] + 1):
             question = selector.select(
                 item_bank=student_bank, administered_items=asked, est_theta=ability
             )
             asked.append(int(question))
-            outcomes = truth[column[asked]].tolist()
+            outcomes = truth[askable[asked]].tolist()
             ability = estimator.estimate(
                 item_bank=student_bank,
                 administered_items=asked,
                 response_vector=outcomes,
                 est_theta=ability,
             )
-            if number in CHECKPOINTS:
+            if n_asked in CHECKPOINTS:
                 predicted = bank.icc(ability)[targets[student]] > 0.5
-                n_right[CHECKPOINTS.index(number)] += (predicted == truth[targets[student]]).sum()
+                is_right = predicted == truth[targets[student]]
+                n_right[CHECKPOINTS.index(n_asked)] += is_right.sum()
     return np.asarray(n_right / targets.sum())
 
 

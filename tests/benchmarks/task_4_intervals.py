@@ -11,6 +11,7 @@ are not known. Known is only how many of the hidden answers are right: that is t
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from common import cli, layout
 from common.answers import read_students
@@ -27,24 +28,7 @@ COVERAGES = (0.5, 0.8, 0.9)
 def main() -> None:
     """Print how often a student's number of right hidden answers lies in its predicted range."""
     cli.parser(__doc__).parse_args()
-    package = layout.ROOT / "task_4" / "item_response"
-    ability = load_module(layout.ROOT / "task_4" / "ability.py")
-    train = load_module(package / "train_model.py")
-    data = real_data_dir() / "eedi_tasks_3_4" / "train_data"
-    names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
-    answers = read_students([data / name for name in names])
-    train_answers, reference = split_folds(answers, few_answers=False)[0]
-    n_questions = reference.is_correct.shape[1]
-    with tempfile.TemporaryDirectory() as folder:
-        train.fit(train_answers, n_questions).save(Path(folder))
-        shutil.copy(package / "model.py", folder)
-        bank = ability.load_bank(Path(folder))
-    mask = next(iter(reference.targets))
-    rows = range(len(reference.student))
-    # For each student: what the model knows after each question, and its prediction of the hidden
-    # answers, which it never sees.
-    courses = ability.ask(bank, reference, mask, rows, N_ASKED).values()
-
+    courses = ask_held_out_students()
     print(f"{len(courses)} students, {N_ASKED} questions")
     # Draws from the predictive distribution of the number of right hidden answers.
     counts = np.array([course.hidden_counts for course in courses])
@@ -58,6 +42,31 @@ def main() -> None:
     errors = np.array([course.steps["error"] for course in courses])
     print("standard error of the ability, mean over the students:")
     print(", ".join(f"{n}: {error:.2f}" for n, error in enumerate(errors.mean(axis=0))))
+
+
+def ask_held_out_students() -> list[Any]:
+    """Fit a model to four folds, and let it ask each student of the fifth N_ASKED questions.
+
+    Return for each student what the model knows after each question (`steps`) and its prediction of
+    the hidden answers, which it never sees; see `ask` in task_4/ability.py.
+    """
+    package = layout.ROOT / "task_4" / "item_response"
+    ability = load_module(layout.ROOT / "task_4" / "ability.py")
+    train = load_module(package / "train_model.py")
+    data = real_data_dir() / "eedi_tasks_3_4" / "train_data"
+    names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
+    answers = read_students([data / name for name in names])
+    train_answers, reference = split_folds(answers, few_answers=False)[0]
+    n_questions = reference.is_correct.shape[1]
+    with tempfile.TemporaryDirectory() as folder:
+        train.fit(train_answers, n_questions).save(Path(folder))
+        # A folder of weights also holds the code of the model.
+        shutil.copy(package / "model.py", folder)
+        bank = ability.load_bank(Path(folder))
+    # The first of several draws of which answers are hidden.
+    mask = next(iter(reference.targets))
+    rows = range(len(reference.student))
+    return list(ability.ask(bank, reference, mask, rows, N_ASKED).values())
 
 
 if __name__ == "__main__":

@@ -52,7 +52,13 @@ FEW_ANSWERS = 250
 
 
 def main() -> None:
-    """Score every configuration; print a row for each."""
+    """Score one package of task 4 by each rule and choice of questions; print a row for each.
+
+    In a game, an entry asks a student questions, and then predicts the targets, hidden answers of
+    the student. The rule says whether targets may be asked too. The choice is that of the entry
+    ("adaptive") or random. A model may also use its "answered mask": which questions the student
+    has answered at all, right or wrong. It is scored with and without it.
+    """
     p = cli.parser(__doc__)
     p.add_argument("package", choices=PACKAGES, help="folder in task_4/")
     group = p.add_mutually_exclusive_group()
@@ -63,39 +69,47 @@ def main() -> None:
         help=f"score training students with at most {FEW_ANSWERS} answers, none of them left out",
     )
     options = p.parse_args()
-    folder = real_data_dir() / "eedi_tasks_3_4"
     package = layout.ROOT / "task_4" / options.package
     train, submission = (
         load_module(package / f"{name}.py") for name in ("train_model", "submission_model_task_4")
     )
-    names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
-    files = [folder / "train_data" / name for name in names]
-    answers = read_students(files)
-    if options.public:
-        path = folder / "test_data" / "test_public_task_4_more_splits.csv"
-        games = [(answers, read_reference(path, N_QUESTIONS))]
-    else:
-        games = split_folds(answers, few_answers=options.few_answers)
+    games = read_games(is_public=options.public, few_answers=options.few_answers)
     started = time.perf_counter()
     fits = [train.fit(train_answers, N_QUESTIONS) for train_answers, _ in games]
     print(f"{len(fits)} fits in {time.perf_counter() - started:.1f} s")
     # The matrix factorisation never uses which questions a student has answered. The other models
     # are also scored without this information.
-    variants = {"not used": fits}
-    if options.package != "matrix_factorization":
-        variants = {"used": fits, "not used": [forget_answered_mask(model) for model in fits]}
+    if options.package == "matrix_factorization":
+        models_by_use = {"not used": fits}
+    else:
+        without_mask = [forget_answered_mask(model) for model in fits]
+        models_by_use = {"used": fits, "not used": without_mask}
     print("| rule | choice | answered mask | accuracy | deviation | seconds per mask |")
     print("|---|---|---|---|---|---|")
     for rules in (Rules(), Rules(targets_queryable=True)):
         for choice in ("adaptive", "random"):
-            for answered_mask_is, models in variants.items():
+            for use_of_mask, models in models_by_use.items():
                 scores, seconds = score(models, games, rules, choice, submission)
                 rule = "targets may be asked" if rules.targets_queryable else "strict"
                 print(
-                    f"| {rule} | {choice} | {answered_mask_is} | {scores.mean():.4f} "
+                    f"| {rule} | {choice} | {use_of_mask} | {scores.mean():.4f} "
                     f"| {scores.std(ddof=1):.4f} | {seconds:.2f} |",
                     flush=True,
                 )
+
+
+def read_games(*, is_public: bool, few_answers: bool) -> list[tuple[pd.DataFrame, Reference]]:
+    """Return pairs of training answers and the games of students who are not in them.
+
+    There is one pair with the public test set, or a pair for each of five folds.
+    """
+    folder = real_data_dir() / "eedi_tasks_3_4"
+    names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
+    answers = read_students([folder / "train_data" / name for name in names])
+    if is_public:
+        path = folder / "test_data" / "test_public_task_4_more_splits.csv"
+        return [(answers, read_reference(path, N_QUESTIONS))]
+    return split_folds(answers, few_answers=few_answers)
 
 
 def forget_answered_mask(model: Any) -> Any:
@@ -113,7 +127,8 @@ def split_folds(
     """Return for each of five folds the training answers and the games of the held-out students.
 
     With `few_answers`, only held-out students with few answers take part. Otherwise all held-out
-    students take part, with about as many of their answers as students of the test set have.
+    students take part. Training students have more answers than test students, so some of their
+    answers are then left out, until they have about as many.
     """
     rng = np.random.default_rng(7)
     students, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
@@ -125,7 +140,7 @@ def split_folds(
         if few_answers:
             held_out = keep_students_with_few_answers(held_out)
         else:
-            held_out = thin_out(held_out, rng)
+            held_out = reduce_to_size_of_test_students(held_out, rng)
         # Each mask marks a fifth of the answers as targets, which are predicted.
         masks = {f"mask {m}": rng.random(len(held_out)) < 0.2 for m in range(N_MASKS)}
         reference = make_reference(f"fold {k}", held_out, masks, N_QUESTIONS)
@@ -139,7 +154,9 @@ def keep_students_with_few_answers(answers: pd.DataFrame) -> pd.DataFrame:
     return answers[count[row] <= FEW_ANSWERS]
 
 
-def thin_out(answers: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+def reduce_to_size_of_test_students(
+    answers: pd.DataFrame, rng: np.random.Generator
+) -> pd.DataFrame:
     """Return whole quizzes of each student, with about as many answers as test students have.
 
     The data do not name quizzes. Questions of one quiz are mostly answered by the same students, so
@@ -151,7 +168,8 @@ def thin_out(answers: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     answered = np.zeros((len(students), N_QUESTIONS), np.float32)
     question = answers["QuestionId"].to_numpy()
     answered[row, question] = 1
-    _, similarity = answered_mask.count_together(answered)
+    # How similar every two questions are, shape (questions, questions).
+    _n_together, similarity = answered_mask.count_together(answered)
     # Exponentially distributed above the minimum, with the mean of the public test set.
     n_kept = MIN_ANSWERS + rng.exponential(MEAN_ANSWERS - MIN_ANSWERS, len(students))
     keep = np.zeros(len(answers), bool)
@@ -171,9 +189,16 @@ def score(
     choice: str,
     submission: ModuleType,
 ) -> tuple[npt.NDArray[np.float64], float]:
-    """Play all masks of all folds.
+    """Play all games, and return their accuracies and the time of a game.
 
-    Return the accuracy with each mask, over all folds, and the median seconds for one mask.
+    A mask marks which answers of the students are targets, which are hidden and predicted at the
+    end. `models` has a model for each fold, and `games` the fold's training answers and its games:
+    with each mask, the model's entry asks all students of the fold. If `choice` is "adaptive", the
+    entry chooses its questions; otherwise they are drawn at random. `submission` is the module of
+    the entry.
+
+    Returns the accuracy with each mask, over the targets of all folds, and the median of the
+    seconds for one mask and one fold.
     """
     masks = list(games[0][1].targets)
     scores = []
@@ -189,6 +214,7 @@ def score(
                 accuracy = np.mean(played.truth == played.prediction)
             else:
                 chosen = choose_at_random(reference, mask, rules, seed)
+                # The accuracy after the last question.
                 accuracy = replay(LocalEntry(entry), reference, mask, chosen, rules)[-1]
             seconds.append(time.perf_counter() - started)
             n_fold_targets = int(reference.targets[mask].sum())

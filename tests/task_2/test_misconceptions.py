@@ -24,26 +24,39 @@ from subject_tree import make_subjects
 
 N_STUDENTS = 3000
 N_QUESTIONS = 40
-# Each planted group holds option 1 of four questions in a row; the last half has no group.
+N_GROUPS = 5
+# The planted group of each item, -1 for none. Item N_OPTIONS · q + o is option o of question q.
+# Groups 0 to 4 hold option 1 of four questions each: questions 0 to 3, 4 to 7 and so on. Questions
+# 20 to 39 are in no group.
 PLANTED = np.full(N_QUESTIONS * N_OPTIONS, -1)
-PLANTED[1 : N_QUESTIONS * N_OPTIONS // 2 : N_OPTIONS] = np.repeat(np.arange(5), 4)
+PLANTED[1 : N_QUESTIONS * N_OPTIONS // 2 : N_OPTIONS] = np.repeat(np.arange(N_GROUPS), 4)
 
 
 def draw(share: float, seed: int = 0) -> WrongAnswers:
-    """Draw wrong answers: option 0 is right, the others have equal probability without a group.
+    """Draw wrong answers of students, some of whom have misconceptions.
 
-    In each planted group, a share of the students chooses the group's option in nine of ten
-    answers. The model of answers knows how popular each option is, and no more.
+    Option 0 of each question is right; options 1, 2 and 3 are wrong. Each planted group (`PLANTED`)
+    stands for a misconception that a student has with probability `share`. On a question of the
+    group, a student with the misconception follows it with probability 0.85 and then chooses
+    option 1. Every other choice is random, with probability 1/3 for each wrong option.
+
+    `WrongAnswers.probability` holds how popular each option is among all students.
     """
     rng = np.random.default_rng(seed)
+    # Each student gets each question wrong with probability 0.8.
     student, question = np.nonzero(rng.random((N_STUDENTS, N_QUESTIONS)) < 0.8)
     group = PLANTED[question * N_OPTIONS + 1]
-    has_group = rng.random((N_STUDENTS, 5)) < share
-    follows = (group >= 0) & has_group[student, group] & (rng.random(len(student)) < 0.85)
+    is_in_group = group >= 0
+    has_misconception = rng.random((N_STUDENTS, N_GROUPS)) < share
+    p_follow = 0.85
+    follows = is_in_group & has_misconception[student, group]
+    follows &= rng.random(len(student)) < p_follow
     option = np.where(follows, 1, rng.integers(1, N_OPTIONS, len(student)))
-    p_group_option = np.where(group >= 0, 1 / 3 + share * 0.85 * 2 / 3, 1 / 3)
-    other = (1 - p_group_option) / 2
-    probability = np.stack([np.zeros(len(student)), p_group_option, other, other], axis=1)
+    # Option 1: all students who follow the misconception, and a third of the others.
+    share_following = np.where(is_in_group, share * p_follow, 0)
+    p_option_1 = share_following + (1 - share_following) / 3
+    p_other = (1 - p_option_1) / 2
+    probability = np.stack([np.zeros(len(student)), p_option_1, p_other, p_other], axis=1)
     return WrongAnswers(
         student.astype(np.int32),
         question.astype(np.int32),
@@ -62,10 +75,12 @@ def first_students(n: int) -> BoolArray:
 def permute_within_questions(wrong: WrongAnswers, seed: int = 0) -> WrongAnswers:
     """Exchange the options chosen among the students who got the same question wrong."""
     rng = np.random.default_rng(seed)
-    order = np.argsort(wrong.question, kind="stable")
-    shuffled = np.lexsort((rng.random(len(order)), wrong.question))
+    # Both list the rows question by question: the rows of a question are in the order of the file
+    # in `in_order` and in a random order in `shuffled`.
+    in_order = np.argsort(wrong.question, kind="stable")
+    shuffled = np.lexsort((rng.random(len(in_order)), wrong.question))
     option = wrong.option.copy()
-    option[order] = wrong.option[shuffled]
+    option[in_order] = wrong.option[shuffled]
     return WrongAnswers(
         wrong.student,
         wrong.question,
@@ -125,7 +140,10 @@ def test_without_enough_students_no_group_is_found() -> None:
 
 
 def test_two_options_of_one_question_are_never_in_one_group() -> None:
-    """Items 0 and 1 are of one question; both go with item 2, and item 1 more."""
+    """Items 0 and 1 are options of one question, so only one of them may join item 2.
+
+    The evidence for items 1 and 2 is 7 standard deviations, for items 0 and 2 only 6: item 1 joins.
+    """
     covariance = np.array([[0.0, 99.0, 6.0], [99.0, 0.0, 7.0], [6.0, 7.0, 0.0]])
     group = groups.merge_groups(covariance, np.ones((3, 3)), np.array([0, 0, 1]), 5.0)
     assert group.tolist() == [-1, 0, 0]
@@ -140,7 +158,7 @@ def test_evidence_of_pairs_adds_up_when_groups_are_merged() -> None:
 
 
 def test_pairs_are_sums_over_the_students_who_got_both_questions_wrong() -> None:
-    """Three students get both questions wrong, a fourth only the first."""
+    """Students 0, 1 and 2 get questions 0 and 1 wrong; student 3 gets only question 0 wrong."""
     probability = np.array([[0, 0.5, 0.3, 0.2]] * 7, np.float32)
     wrong = WrongAnswers(
         student=np.array([0, 0, 1, 1, 2, 2, 3], np.int32),
@@ -151,11 +169,16 @@ def test_pairs_are_sums_over_the_students_who_got_both_questions_wrong() -> None
         n_questions=2,
     )
     pairs = groups.compare_pairs(wrong)
-    # Items 1 and 5 are option 1 of both questions. Residuals: 0.5 if chosen, −0.5 if not.
-    assert pairs.covariance[1, 5] == pytest.approx(0.25 - 0.25 - 0.25)
+    # Items 1 and 5 are option 1 of questions 0 and 1, with probability 0.5. A residual is 1 − 0.5
+    # if the student chose the option, otherwise 0 − 0.5. Student 0 chose both options, student 1
+    # only that of question 0, and student 2 only that of question 1.
+    products = [0.5 * 0.5, 0.5 * -0.5, -0.5 * 0.5]
+    assert pairs.covariance[1, 5] == pytest.approx(sum(products))
+    # Each residual has the variance 0.5 · 0.5, so a product of two has 0.25 · 0.25.
     assert pairs.variance[1, 5] == pytest.approx(3 * 0.25 * 0.25 + groups.EXTRA_VARIANCE)
+    # Items 1 and 2 are options of the same question and make no pair.
     assert pairs.covariance[1, 2] == 0
-    # Each pair has one entry.
+    # The pair of items 1 and 5 has one entry, in the row of the smaller number.
     assert pairs.covariance[5, 1] == 0
 
 
@@ -171,19 +194,25 @@ def test_pairs_are_the_same_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatc
         assert abs(one - other).max() < 1e-3
 
 
-def test_pairs_that_few_students_got_wrong_are_left_out_first() -> None:
-    """Of 780 pairs of questions, at most 400 are compared."""
+def test_only_the_pairs_that_most_students_got_wrong_are_compared() -> None:
+    """With `most_pairs` = 400, a pair needs at least `least` students who got both wrong.
+
+    There are 40 · 39 / 2 = 780 pairs of questions. `least` is the smallest number that leaves at
+    most 400 of them.
+    """
     wrong = draw(share=0.25)
-    least, questions = groups._frequent_questions(groups._wrong_matrix(wrong), most_pairs=400)
-    n_common = (groups._wrong_matrix(wrong).T @ groups._wrong_matrix(wrong)).toarray()
-    counts = n_common[np.triu_indices(N_QUESTIONS, 1)]
-    assert (counts >= least).sum() <= 400 < (counts >= least - 1).sum()
+    is_wrong = groups._wrong_matrix(wrong)
+    least, questions = groups._frequent_questions(is_wrong, most_pairs=400)
+    # Count, for each pair of questions, the students who got both wrong.
     first, second = np.triu_indices(N_QUESTIONS, 1)
-    in_pair = np.union1d(first[counts >= least], second[counts >= least])
-    assert questions.tolist() == in_pair.tolist()
+    n_students = (is_wrong.T @ is_wrong).toarray()[first, second]
+    is_compared = n_students >= least
+    assert is_compared.sum() <= 400
+    assert (n_students >= least - 1).sum() > 400
+    assert questions.tolist() == np.union1d(first[is_compared], second[is_compared]).tolist()
     pairs = groups.compare_pairs(wrong, most_pairs=400)
     # Each pair of questions has 3 · 3 pairs of wrong options.
-    assert pairs.covariance.nnz == 9 * (counts >= least).sum()
+    assert pairs.covariance.nnz == 9 * is_compared.sum()
 
 
 # ---- How sure groups are -------------------------------------------------------------------------
@@ -213,10 +242,15 @@ def test_a_ratio_of_few_students_has_no_interval() -> None:
 
 
 def test_each_answer_is_predicted_from_the_others_alone() -> None:
-    """Exchanging the chosen option of one answer leaves its own prediction the same."""
+    """If one answer gets another option, its own prediction stays and other predictions change.
+
+    `predict_with_groups` gets the same answers as known ones and as those to predict: it then
+    predicts each answer from the student's other answers.
+    """
     wrong = draw(share=0.25).of_students(first_students(50))
     before = groups.predict_with_groups(wrong, wrong, PLANTED)
-    # An answer with the option of a group.
+    # Take the first answer that chose an option of a planted group: option 1 of its question. The
+    # answer gets option 2, which is in no group.
     row = int((PLANTED[wrong.question * N_OPTIONS + wrong.option] >= 0).argmax())
     option = wrong.option.copy()
     option[row] = 2
@@ -251,7 +285,7 @@ def test_the_subjects_of_a_group_are_those_of_most_questions_and_may_hold_a_comm
 
 
 def test_a_few_rare_choices_are_no_evidence_of_a_misconception() -> None:
-    """Three students get two questions wrong, and all choose an option with probability 0.05."""
+    """Three students get two questions wrong; all choose option 1 of both, of probability 0.05."""
     wrong = WrongAnswers(
         student=np.array([0, 0, 1, 1, 2, 2], np.int32),
         question=np.array([0, 1, 0, 1, 0, 1], np.int32),
@@ -261,16 +295,25 @@ def test_a_few_rare_choices_are_no_evidence_of_a_misconception() -> None:
         n_questions=2,
     )
     pairs = groups.compare_pairs(wrong)
-    # 3 · 0.95² = 2.7; without EXTRA_VARIANCE, the evidence would be 2.7 / (√3 · 0.0475) = 33.
+    # Items 1 and 5 are option 1 of the two questions. Each student's residuals are 1 − 0.05, and
+    # three students have the sum of products 3 · 0.95² = 2.7.
     assert pairs.covariance[1, 5] == pytest.approx(2.7, abs=0.01)
-    assert (groups.find_groups(pairs, 3.5) == -1).all()
+    # A residual has the variance 0.05 · 0.95 = 0.0475, so the sum has the standard deviation
+    # √3 · 0.0475 = 0.08: by itself, the evidence would be 2.7 / 0.08 = 33 standard deviations.
+    # EXTRA_VARIANCE adds 1 to the variance and leaves 2.7 / √(0.08² + 1) = 2.7.
+    assert (groups.find_groups(pairs, threshold=3.5) == -1).all()
 
 
 def test_choices_in_other_answers_are_counted_for_each_group() -> None:
-    """A student chose the group's option once in known answers, and in one of two asked ones."""
+    """A pair is two choices of the group's options, in two answers of one student.
+
+    `known` holds the first answer of each pair, and `asked` the second answer.
+    """
+    # Group 0 holds option 1 of questions 0, 1 and 2. Each of these options has probability 0.5.
     group = np.array([-1, 0, -1, -1] * 3)
 
     def answers(question: list[int], option: list[int]) -> WrongAnswers:
+        """Return answers of one student to these questions, with these options."""
         probability = np.array([[0, 0.5, 0.3, 0.2]] * len(question), np.float32)
         return WrongAnswers(
             student=np.zeros(len(question), np.int32),
@@ -281,12 +324,20 @@ def test_choices_in_other_answers_are_counted_for_each_group() -> None:
             n_questions=3,
         )
 
-    choices = groups.pair_choices(answers([0], [1]), answers([1, 2], [1, 2]), group)
-    assert (choices.n_pairs[0, 0], choices.n_expected[0, 0]) == (1, 1)
-    # Among three answers, two choices make two ordered pairs; each expects 0.5 + 0.5 others.
-    wrong = answers([0, 1, 2], [1, 1, 2])
-    choices = groups.pair_choices(wrong, wrong, group)
-    assert (choices.n_pairs[0, 0], choices.n_expected[0, 0]) == (2, 2)
+    # The student chose the group's option in the known answer, to question 0, and in one of the two
+    # asked answers: one pair. Two asked answers with probability 0.5 let expect 0.5 + 0.5 pairs.
+    known = answers(question=[0], option=[1])
+    asked = answers(question=[1, 2], option=[1, 2])
+    choices = groups.pair_choices(known, asked, group)
+    assert choices.n_pairs[0, 0] == 1
+    assert choices.n_expected[0, 0] == 0.5 + 0.5
+
+    # If known and asked answers are the same, the choices in questions 0 and 1 make two ordered
+    # pairs. From each of the two, 0.5 + 0.5 pairs are expected with the two other answers.
+    all_three = answers(question=[0, 1, 2], option=[1, 1, 2])
+    choices = groups.pair_choices(all_three, all_three, group)
+    assert choices.n_pairs[0, 0] == 2
+    assert choices.n_expected[0, 0] == 2 * (0.5 + 0.5)
 
 
 def test_no_groups_are_found_without_pairs() -> None:
@@ -304,40 +355,63 @@ def simulate(n_misconceptions: int) -> generate_sample.School:
     return generate_sample.simulate(rng, setting, make_subjects(), n_misconceptions)
 
 
+def number_students(school: generate_sample.School, user_id: pd.Series) -> IntArray:
+    """Return the number of each student, the index into `school.misconceptions.has`.
+
+    `school.students` lists the students by number, with their UserIds: a permutation of 0, 1, ….
+    """
+    # The argsort of a permutation is its inverse.
+    number_of_user_id = np.argsort(school.students["UserId"].to_numpy())
+    numbers: IntArray = number_of_user_id[user_id]
+    return numbers
+
+
 def test_planting_changes_only_answers_of_students_with_the_misconception() -> None:
+    """With the same seed, answers with and without misconceptions differ only where they act."""
     plain = simulate(0)
     planted = simulate(5)
     assert plain.misconceptions is None and planted.misconceptions is not None
+    # The QuestionId of each question with a misconception, and the number of the misconception.
     listed = generate_sample.list_misconceptions(planted, planted.misconceptions)
     assert listed["Misconception"].value_counts().tolist() == [8] * 5
     changing = ("AnswerValue", "IsCorrect", "confidence")
     kept = [column for column in plain.answers if column not in changing]
     pd.testing.assert_frame_equal(plain.answers[kept], planted.answers[kept])
-    number_of_question = listed.set_index("QuestionId")["Misconception"]
-    number = planted.answers["QuestionId"].map(number_of_question).fillna(-1).astype(int)
-    student = np.argsort(planted.students["UserId"].to_numpy())[planted.answers["UserId"]]
-    has = (number >= 0) & planted.misconceptions.has[student, number]
+    misconception_of_question = listed.set_index("QuestionId")["Misconception"]
+    question_id = planted.answers["QuestionId"]
+    # The misconception of each answer's question, -1 for none.
+    misconception = question_id.map(misconception_of_question).fillna(-1).astype(int)
+    student = number_students(planted, planted.answers["UserId"])
+    has_misconception = planted.misconceptions.has[student, misconception] & (misconception >= 0)
     is_changed = plain.answers["AnswerValue"] != planted.answers["AnswerValue"]
-    assert is_changed.any() and has[is_changed].all()
-    # The probability of the right option is the same, so the shares differ by chance alone: of
-    # about 1,200 answers, by four standard errors of 0.02 at most.
-    right_before = plain.answers["IsCorrect"][has].mean()
-    assert planted.answers["IsCorrect"][has].mean() == pytest.approx(right_before, abs=0.08)
+    assert is_changed.any() and has_misconception[is_changed].all()
+    # Planting leaves the probability of the right option, so the shares differ by chance alone.
+    # Each is a share of about 1,200 answers: the standard error of their difference is at most
+    # √(2 · 0.25 / 1200) = 0.02, and four of these are 0.08.
+    right_before = plain.answers["IsCorrect"][has_misconception].mean()
+    right_after = planted.answers["IsCorrect"][has_misconception].mean()
+    assert right_after == pytest.approx(right_before, abs=0.08)
 
 
 def test_a_planted_misconception_leads_to_its_option() -> None:
-    """A fifth of the students has it; they choose its option in eight of ten wrong answers more."""
+    """If students with a misconception answer wrongly, most choose the misconception's option.
+
+    They choose it on purpose in 0.8 of their wrong answers, and in about a third of the remaining
+    0.2 as other students do: 0.8 + 0.2 / 3 = 0.87. Students without the misconception choose it in
+    about a third of their wrong answers.
+    """
     planted = simulate(5)
     assert planted.misconceptions is not None
+    # The questions of each misconception, and the option to which it leads.
     listed = generate_sample.list_misconceptions(planted, planted.misconceptions)
     answers = planted.answers.merge(listed, on="QuestionId", suffixes=("", "_planted"))
     wrong = answers[answers["IsCorrect"] == 0]
-    student = np.argsort(planted.students["UserId"].to_numpy())[wrong["UserId"]]
-    has = planted.misconceptions.has[student, wrong["Misconception"]]
-    follows = wrong["AnswerValue"] == wrong["AnswerValue_planted"]
-    # 0.2 of 1/3 or so remain. About 400 answers: a standard error of 0.02.
-    assert follows[has].mean() > 0.75
-    assert follows[~has].mean() < 0.5
+    student = number_students(planted, wrong["UserId"])
+    has_misconception = planted.misconceptions.has[student, wrong["Misconception"]]
+    chose_its_option = wrong["AnswerValue"] == wrong["AnswerValue_planted"]
+    # With about 400 answers, the standard error is 0.02.
+    assert chose_its_option[has_misconception].mean() > 0.75
+    assert chose_its_option[~has_misconception].mean() < 0.5
 
 
 def test_more_misconceptions_than_the_questions_have_room_for_are_refused() -> None:
@@ -376,7 +450,10 @@ def arguments(data: Path, output: Path) -> list[str | Path]:
 
 @pytest.fixture(scope="module")
 def planted_map(planted_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the map of the planted data, and with a page of question 5."""
+    """Return a folder with the map of misconceptions in `planted_data`: its page and its table.
+
+    It also holds a page about question 5, to which the map links.
+    """
     folder = tmp_path_factory.mktemp("map")
     report = folder / "question_report" / "question_5.html"
     report.parent.mkdir()
@@ -388,12 +465,15 @@ def planted_map(planted_data: Path, tmp_path_factory: pytest.TempPathFactory) ->
 def test_the_page_and_the_table_show_the_planted_misconceptions(
     planted_data: Path, planted_map: Path
 ) -> None:
-    report = planted_map / "question_report" / "question_5.html"
+    """The table has a row for each option of a group; the page shows the same groups.
+
+    `planted_map` is the folder with the table and the page made from the simulated `planted_data`.
+    """
     table = pd.read_csv(planted_map / misconceptions.TABLE)
     keys = ["QuestionId", "AnswerValue"]
     planted_file = planted_data / "test_data" / "planted_misconceptions_task_3_4.csv"
     both = table.merge(pd.read_csv(planted_file), on=keys, how="outer")
-    # Options in no group are groups of their own.
+    # An option that is in no found group, or in no planted one, gets a number below 0 of its own.
     alone = pd.Series(-1.0 - np.arange(len(both)))
     found = both["Group"].fillna(alone)
     planted = both["Misconception"].fillna(alone)
@@ -402,6 +482,9 @@ def test_the_page_and_the_table_show_the_planted_misconceptions(
     assert not table.duplicated(["Group", "QuestionId"]).any()
     assert table["Students"].is_monotonic_decreasing
 
+    # The page links to the image of each question, and to the report of question 5, the only one
+    # that exists.
+    report = planted_map / "question_report" / "question_5.html"
     html = (planted_map / misconceptions.PAGE).read_text(encoding="utf-8")
     links = re.findall(r'href="(file:[^"]*)"', html)
     images = [(planted_data / "images" / f"{q}.jpg").as_uri() for q in table["QuestionId"]]
@@ -420,7 +503,7 @@ def test_the_search_shows_the_groups_with_all_words(planted_map: Path, tmp_path:
     """A number finds the question of that number alone; other words may be parts of words."""
     table = pd.read_csv(planted_map / misconceptions.TABLE, keep_default_na=False)
     n_groups = table["Group"].max()
-    # The shortest number of a question, which is a part of others.
+    # The smallest QuestionId: other QuestionIds contain its digits, and must not be found.
     number = table["QuestionId"].min()
     by_question = table["Group"][table["QuestionId"] == number].unique().tolist()
     subject = table["Subjects"].iloc[0]

@@ -51,9 +51,13 @@ def test_the_split_keeps_the_number_of_options(split: Path) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_no_sample_gives_an_option_that_a_question_does_not_have_a_probability(
+def test_probabilities_and_predictions_respect_each_questions_number_of_options(
     split: Path, model: str
 ) -> None:
+    """Each sample model gives a probability to the options that a question has, and to no others.
+
+    The local evaluation then scores the model's answers and probabilities.
+    """
     output = split / f"{model}.csv"
     probabilities_path = split / f"{model}.parquet"
     files = ["--input_dir", split, "--submission_template_dir", split, "--output_dir", split]
@@ -107,7 +111,11 @@ def test_the_page_about_the_data_shows_all_options(split: Path, tmp_path: Path) 
 def test_training_answers_and_template_may_differ_in_their_largest_number_of_options(
     split: Path, tmp_path: Path, question_in_one_part: str
 ) -> None:
-    """Question 6 and those like it, with eight options, are in one of the two files alone."""
+    """Samples predict if only the training answers, or only the template, have 8-option questions.
+
+    The other files then have questions with at most seven options. The file of probabilities has a
+    column for each option that a question of the template can have.
+    """
     for part, name in SPLIT_FILES.items():
         table = pd.read_csv(split / name)
         if part != question_in_one_part:
