@@ -28,8 +28,8 @@ def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
     """Return an item response model in which P(right) = sigmoid(slopes · ability).
 
     `slopes` has the shape (questions, dimensions of ability). There is no guessing, and no effect
-    of quizzes. The model infers nothing from which questions a student has answered (the answered
-    mask). `changes` replaces fields of `Model` by name.
+    of quizzes. The model infers nothing from the answered mask, which says which questions a
+    student has answered, right or wrong. `changes` replaces fields of `Model` by name.
     """
     n_questions, n_dimensions = slopes.shape
     values = {
@@ -38,7 +38,8 @@ def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
         "guessing": np.array(0),
         # The effects of quizzes.
         "quiz_covariance": np.zeros((n_questions, n_questions)),
-        # The answered mask then tells the model nothing about abilities and hidden answers.
+        # With `mask_weights` 0 the answered mask says nothing about abilities, and with
+        # `completion` 0 nothing about which further, hidden answers a student has.
         "mask_mean": np.zeros(n_questions),
         "mask_weights": np.zeros((n_questions, n_dimensions)),
         "completion": np.zeros((n_questions, n_questions)),
@@ -50,9 +51,11 @@ def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
 def full_model(package: ModuleType, n_questions: int, seed: int, completion: float) -> Any:
     """Return an item response model of random parameters that uses every part of the model.
 
-    It has two dimensions of ability, guessing, effects of eight quizzes, and inference from which
-    questions a student has answered (the answered mask). With a larger `completion`, the model
-    expects more hidden answers outside the mask; with 0, it expects none.
+    It has two dimensions of ability, guessing and effects of eight quizzes. It also uses the
+    answered mask of a student: 1 for each question that the student has answered, as far as is
+    known. From the mask it predicts the abilities (`mask_weights`), and which further questions the
+    student has answered, whose answers are hidden (`completion`). With a larger `completion`, the
+    model expects more hidden answers; with 0, it expects none.
     """
     rng = np.random.default_rng(seed)
     n = n_questions
@@ -64,11 +67,12 @@ def full_model(package: ModuleType, n_questions: int, seed: int, completion: flo
         intercept=rng.normal(0.3, 0.8, n),
         quiz_covariance=0.5 * quiz @ quiz.T,
         guessing=0.2,
-        # The mean of masks that are divided by the root of their number of answers.
+        # A student's mask with k ones is divided by √k, so that its length is 1. `mask_mean` is the
+        # mean of these scaled masks over students; an entry is about 1 / √n.
         mask_mean=rng.random(n) / n**0.5,
         mask_weights=rng.normal(0, 0.4, (n, 2)),
-        # The n entries of a column add up to about half of `completion`. The product of a mask and
-        # a column is the probability that the answer to the column's question is hidden.
+        # mask @ completion[:, j] is the probability that a student has a hidden answer to question
+        # j. With nearly all n questions in the mask, it is about half of the argument `completion`.
         completion=rng.uniform(0, completion / n, (n, n)),
     )
 

@@ -23,7 +23,12 @@ ITEM_RESPONSE = "item_response"
 def test_a_blend_of_one_model_is_the_model_to_the_power_of_its_weight(
     task: int, tmp_path: Path
 ) -> None:
-    """The blend must fit the model to all training answers, and apply the weight."""
+    """The blend of one model raises the model's probabilities to a power, its weight.
+
+    A blend chooses a weight w for each model, multiplies the models' probabilities to the power of
+    w, and divides by the sum over the possible answers. With one model, p becomes p^w / Σ p^w. The
+    blend must have fitted the model to all training answers, as the model's own script does.
+    """
     blend = SCRIPTS[task - 1]
     model = blend.replace("blend", "item_response")
     folders = [tmp_path / "model", tmp_path / "blend"]

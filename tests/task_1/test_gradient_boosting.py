@@ -21,8 +21,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 SCRIPT = "task_{}/sample_model_gradient_boosting.py"
 pytestmark = needs_blocks(SCRIPT.format(1), SCRIPT.format(2))
-# The groups of features that come from answer metadata.
-OF_ANSWERS = "quiz, order, classes, time, confidence"
+# The names of the groups of features that come from answer metadata.
+GROUPS_OF_ANSWER_METADATA = "quiz, order, classes, time, confidence"
 TRAIN, TEST = split(plant_quizzes(6, 0.7), 7_000)
 
 
@@ -40,6 +40,12 @@ def predict(folder: Path, task: int, *flags: object, **files: pd.DataFrame) -> A
 def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
     tmp_path: Path, task: int
 ) -> None:
+    """Each group of features raises the accuracy of the task that it can help.
+
+    "context" says how the student did on the most similar questions, those of the same quiz.
+    "habits" says which options the student prefers. In the planted answers, a student is better in
+    some quizzes than in others, and has a favourite among the wrong options of each quiz.
+    """
     # Student metadata that are constant or almost all empty must not break the fit.
     of_students = pd.DataFrame({"UserId": range(300), "Gender": 1, "PremiumPupil": np.nan})
     of_students.loc[3, "PremiumPupil"] = 1.0
@@ -98,7 +104,7 @@ def test_all_groups_of_features_are_used_if_all_metadata_are_there(
     flags += ["--probabilities", tmp_path / "p.parquet"]
     _, groups = predict(tmp_path, task, *flags, train=train, pairs=pairs)
     first = "model, rates" if task == 1 else "model, options, rates, distractors"
-    assert groups == f"{first}, subjects, context, habits, students, {OF_ANSWERS}"
+    assert groups == f"{first}, subjects, context, habits, students, {GROUPS_OF_ANSWER_METADATA}"
 
     p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
     assert 0 < p.min() <= p.max() < 1
@@ -129,7 +135,7 @@ WITHOUT_ANSWER_METADATA = "model, rates, subjects, context, students"
         (NO_OPTIONS, False, "model, rates, context"),
         # The groups that come from answer metadata need the column AnswerId.
         (NO_OPTIONS, True, WITHOUT_ANSWER_METADATA),
-        (ONLY_IDS_OF_ANSWERS, True, f"{WITHOUT_ANSWER_METADATA}, {OF_ANSWERS}"),
+        (ONLY_IDS_OF_ANSWERS, True, f"{WITHOUT_ANSWER_METADATA}, {GROUPS_OF_ANSWER_METADATA}"),
     ],
 )
 def test_groups_that_need_missing_columns_are_left_out(
@@ -141,7 +147,10 @@ def test_groups_that_need_missing_columns_are_left_out(
     has_metadata: bool,
     expected: str,
 ) -> None:
-    """Groups of features have names; "subjects", for example, needs metadata of questions."""
+    """The script uses those groups of features whose columns and metadata are there.
+
+    `expected` are the names of the groups that it says it uses.
+    """
     flags = ["--metadata_dir", split_kit / "data/metadata"] if has_metadata else []
     _, groups = predict(tmp_path, 1, *flags, train=train[columns], pairs=pairs)
     assert groups == expected
@@ -161,7 +170,8 @@ class Calls:
 
     # The probabilities of class 1: an array for each call.
     probabilities: list[np.ndarray] = field(default_factory=list)
-    # Whether no probability of the call falls if the first feature rises by 1.
+    # Whether no probability of the call falls if the first feature rises by 1. The first feature is
+    # the prediction of the item response model, if that is used.
     never_falls: list[bool] = field(default_factory=list)
 
 
@@ -202,7 +212,8 @@ def test_the_probability_of_the_trees_is_the_mean_of_two_fits(
     # The two fits have different seeds, so that their probabilities differ, but only a little.
     assert 0.001 < np.abs(first - second).mean() < 0.1
     mean = (first + second) / 2
-    # In task 2, class 1 of the first two fits is a wrong answer.
+    # The first two fits of task 2 predict whether an answer is wrong (class 1), because the options
+    # of wrong answers are predicted afterwards.
     p_right = mean if task == 1 else 1 - mean
     # The file of task 1 has one column, the probability of a right answer. The file of task 2 has a
     # column for each option, and the right option differs from row to row: `p_right` must be the
@@ -219,10 +230,15 @@ def test_the_trees_of_task_1_never_fall_if_the_item_response_model_rises(
     assert calls.never_falls == [True, True, True]
 
 
-def test_trees_of_task_1_that_know_nothing_more_do_not_fall_below_item_response(
+def test_the_sample_of_task_1_is_not_worse_than_item_response_where_trees_can_add_nothing(
     tmp_path: Path, calls: Calls
 ) -> None:
-    """The simulated answers depend on one ability alone, which item response models exactly."""
+    """The sample gradient_boosting must not predict worse than the sample item_response.
+
+    Its trees have the prediction of an item response model as a feature. The simulated answers
+    depend on one ability alone, which the item response model describes exactly: the trees alone
+    then predict worse. The sample must notice this and give the trees little weight.
+    """
     n_students, n_questions = 300, 40
     rng = np.random.default_rng(0)
     student, question = np.divmod(np.arange(n_students * n_questions), n_questions)
@@ -242,14 +258,16 @@ def test_trees_of_task_1_that_know_nothing_more_do_not_fall_below_item_response(
         planted.predict(script, tmp_path, *flags, train=train, pairs=test)
         p = read_probabilities(tmp_path)[:, 0]
         log_loss[name] = -np.log(np.where(truth, p, 1 - p))
+    # The first two recorded calls are those of the two fits that predict `test`.
     p_trees = (calls.probabilities[0] + calls.probabilities[1]) / 2
     log_loss["trees"] = -np.log(np.where(truth, p_trees, 1 - p_trees))
 
-    # The trees alone are worse than item response. Answers of one student are correlated.
-    loss = log_loss["trees"] - log_loss["item_response"]
+    # Answers of one student are correlated, so standard errors are clustered by student.
     student_of_test = test["UserId"].to_numpy()
+    # The trees alone are worse than item response, by more than two standard errors.
+    loss = log_loss["trees"] - log_loss["item_response"]
     assert loss.mean() > 2 * metrics.clustered_standard_error(loss, student_of_test)
-    # Two standard errors are allowed for chance.
+    # The sample is not: two standard errors are allowed for chance.
     loss = log_loss["gradient_boosting"] - log_loss["item_response"]
     assert loss.mean() < 2 * metrics.clustered_standard_error(loss, student_of_test)
 
@@ -266,18 +284,21 @@ def sample(request: pytest.FixtureRequest) -> ModuleType:
 
 
 def draw_outcomes(weight: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return start, p_trees, and outcomes that are drawn with this weight of the trees.
+    """Draw outcomes whose true logit is a weighted mean of two models' logits.
 
-    The last value is the standard error of the weight that such outcomes lead to.
+    The true logit is (1 - weight) · start + weight · logit of the trees. Returns the logits `start`
+    of the first model, the probabilities by the trees, the outcomes, and the standard error of a
+    weight that is estimated from these outcomes.
     """
     rng = np.random.default_rng(0)
     start = rng.normal(0, 1, 20_000)
     difference = rng.normal(0, 1, 20_000)
+    trees_logit = start + difference
     p = planted.sigmoid(start + weight * difference)
     outcome = (rng.random(len(p)) < p).astype(np.int8)
     # Fisher's information on the weight is Σ p (1 − p) · difference².
     error = 1 / np.sqrt(np.sum(p * (1 - p) * difference**2))
-    return start, planted.sigmoid(start + difference), outcome, float(error)
+    return start, planted.sigmoid(trees_logit), outcome, float(error)
 
 
 def test_the_weight_lies_two_standard_errors_below_that_of_the_outcomes(
@@ -313,13 +334,18 @@ def test_the_ends_of_a_mix_are_the_start_and_the_trees(sample: ModuleType) -> No
 def test_the_weight_is_chosen_by_rows_from_which_the_trees_have_not_learned(
     sample: ModuleType,
 ) -> None:
-    """The weight is chosen by rows that the trees have not seen.
+    """Trees that only know their training rows by heart get the weight 0.
 
-    Trees can learn the outcomes of their training rows by heart, and know nothing about other rows.
+    Features and outcomes are random. Trees learn the outcomes of their training rows, and predict
+    other rows at chance. If the weight were chosen by training rows, it would be above 0.
     """
     rng = np.random.default_rng(0)
     features = rng.random((4_000, 30), dtype=np.float32)
     outcome = rng.integers(0, 2, 4_000)
     start = np.zeros(4_000)
-    more_settings = {"max_iter": 50} if "max_iter" not in sample.SETTINGS else {}
-    assert sample.weigh_trees(start, features, outcome, 0, **more_settings) == 0
+    more_settings: dict[str, object] = {}
+    if "max_iter" not in sample.SETTINGS:
+        # The sample of task 2 gives the number of trees with each fit.
+        more_settings["max_iter"] = 50
+    weight = sample.weigh_trees(start, features, outcome, seed=0, **more_settings)
+    assert weight == 0

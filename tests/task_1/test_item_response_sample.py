@@ -13,6 +13,7 @@ from sample_blocks import needs_blocks
 
 SCRIPT = "task_{}/sample_model_item_response.py"
 pytestmark = needs_blocks(SCRIPT.format(1), SCRIPT.format(2))
+# The probability of guessing right, as in `predict_without_context`.
 GUESSING: list[object] = ["--guessing", 0.1]
 QUIZ = CONTEXTS[:1]
 
@@ -39,6 +40,7 @@ def score_with_metadata(
     same as the estimator without contexts.
     """
     train, test = split(answers, n_train)
+    # Predict at most 6,000 answers, to save time.
     pairs = test[:6_000]
     flags = list(GUESSING)
     if contexts:

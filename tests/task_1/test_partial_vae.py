@@ -86,6 +86,8 @@ def test_a_process_without_students_takes_part_in_torchrun(
     # replaced.
     monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend: None)
     monkeypatch.setattr(torch.nn.parallel, "DistributedDataParallel", lambda network: network)
+    # Otherwise the script would register that the connection is closed when Python ends; there is
+    # none.
     monkeypatch.setattr(atexit, "register", lambda function: function)
     # The script ends every process but the first by this function.
     monkeypatch.setattr(os, "_exit", sys.exit)

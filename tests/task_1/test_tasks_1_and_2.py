@@ -92,7 +92,8 @@ def test_the_zip_holds_the_official_name_whatever_the_file_is_called(submitted: 
 def test_only_rows_of_the_phase_are_scored(submitted: Submitted, phase: str, name: str) -> None:
     """A submission holds the pairs of both phases, and the other phase's pairs are ignored.
 
-    It is scored from the CSV file or from the zip, whatever their names.
+    It is scored from the CSV file or from the zip, whatever their names. In `name`, {} stands for
+    the number of the task, as in submission_task_1.csv.
     """
     rows = submitted.read()
     truth = submitted.read_truth(phase)
@@ -158,7 +159,8 @@ def test_rows_of_neither_phase_are_refused(submitted: Submitted) -> None:
 MAJORITY = ("task_1/sample_model_majority.py", "task_2/sample_model_majority.py")
 OWN_TRAIN = "--input_dir mine --train_data answers.csv"
 OWN_TEMPLATE = "--submission_template_dir mine --submission_template_file pairs.csv"
-# The flags of each script, in the order in which they run.
+# The flags of each script, in the order in which they run. The split and the model read the user's
+# files answers.csv and pairs.csv; the evaluation scores guesses.csv by answers.csv.
 FLAGS_OF_OWN_FILES = {
     "local_data_split": f"{OWN_TRAIN} --output_dir out",
     "sample_model_majority": f"{OWN_TRAIN} {OWN_TEMPLATE} --output_dir out --output_file p.csv",
@@ -170,7 +172,11 @@ FLAGS_OF_OWN_FILES = {
 @needs_blocks(*MAJORITY)
 @TASKS
 def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: int) -> None:
-    """The scripts read files of the user's folder `mine` and write only into the folder `out`."""
+    """The scripts read files of the user's folder `mine` and write only into the folder `out`.
+
+    `mine` holds answers.csv with the user's own answers, pairs.csv with the pairs to predict, and
+    guesses.csv with predictions to evaluate. FLAGS_OF_OWN_FILES names them in flags.
+    """
     kit = copy_kit(tmp_path / "kit")
     mine = kit / "mine"
     out = kit / "out"
@@ -180,7 +186,9 @@ def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: in
     is_right = [1, 1, 0, 0, 1, 0, 1, 1]
     # In task 2, a right answer is option 3 and a wrong one option 2. Task 1 needs no options.
     options = ([2 + right for right in is_right], 3) if task == 2 else ()
-    answers = answers_frame([1, 2] * 4, [7, 7, 8, 8, 9, 9, 10, 10], is_right, *options)
+    students = [1, 2] * 4
+    questions = [7, 7, 8, 8, 9, 9, 10, 10]
+    answers = answers_frame(students, questions, is_right, *options)
     answers.to_csv(mine / "answers.csv", index=False)
     (mine / "pairs.csv").write_text("UserId,QuestionId\n91,8\n92,7\n91,9\n91,11\n")
     # The rows of the guesses are in reverse order. Only the guess of the first answer is wrong, so
@@ -194,15 +202,18 @@ def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: in
         succeeds([f"task_{task}/{script}.py", *flags.split()], kit=kit, cwd=kit)
 
     assert {*kit.rglob("*")} - before == {out, *out.rglob("*")}
-    for name, n in (("train", 6), ("valid", 2), ("test_submission", 2)):
-        assert len(pd.read_csv(out / f"{name}_task_1_2.csv")) == n
+    # The split holds out a fifth of the eight answers: 1.6, rounded to 2. The template of the local
+    # split has their pairs.
+    for name, n_rows in (("train", 6), ("valid", 2), ("test_submission", 2)):
+        assert len(pd.read_csv(out / f"{name}_task_1_2.csv")) == n_rows
     # The predictions for questions answered right, answered wrong, and tied. A tied question gets
     # the overall majority in task 1 and the smaller option in task 2. The unknown question 11 gets
     # the overall majority.
     right, wrong, tied = {1: (1, 0, 1), 2: (3, 2, 2)}[task]
     expected = f"91,8,{wrong}\n92,7,{right}\n91,9,{tied}\n91,11,{right}\n"
     assert (out / "p.csv").read_text() == f"UserId,QuestionId,{column}\n{expected}"
-    assert read_score(out, task, "_own") == 0.875
+    # Seven of eight guesses are right.
+    assert read_score(out, task, "_own") == 7 / 8
 
 
 @needs_blocks(*MAJORITY)
@@ -219,8 +230,8 @@ def test_real_answers_are_predicted_above_chance(
         f"local_evaluation.py --submit_data test_submission_task_{task}.zip",
     ):
         succeeds(f"task_{task}/{command}".split(), kit=kit)
-    # The score is above chance, even in the sample, which has only about two answers to a question.
-    # The best models score more.
+    # The score is above chance, even in eedi_tasks_1_2_sample, a part of the official answers with
+    # only about two answers to a question. The best models score more.
     scores = kit / "data/test_output"
     assert {1: 0.55, 2: 0.35}[task] < read_score(scores, task) < 0.7
     page = (scores / f"scores_task_{task}.html").read_text()

@@ -100,6 +100,7 @@ def test_the_use_of_questions_is_shown_in_shares(comparison: Comparison, rule: i
     Overlap is the mean share of questions that two students have in common, and at most the
     exposure. Bank is the share of questions that are asked of any student.
     """
+    # The table whose caption begins with "Largest", of the games played by this rule.
     use = figures(comparison.page, "Largest", rule)
     exposure = use["exposure 10"]
     overlap = use["overlap 10"]
@@ -196,6 +197,10 @@ def no_text(known, askable, hidden):
 def test_functions_added_to_strategies_py_are_compared(
     compare: Compare, split_kit: Path, tmp_path: Path
 ) -> None:
+    """A user adds two functions to strategies.py, and the page compares them with the kit's.
+
+    The page describes a strategy by the docstring of its function.
+    """
     own_kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     with (own_kit / "task_4/strategies.py").open("a", encoding="utf-8") as file:
         file.write(OWN_STRATEGIES)
@@ -205,9 +210,9 @@ def test_functions_added_to_strategies_py_are_compared(
 
     accuracy = figures(page, "Accuracy")
     assert set(accuracy.index) == set(played)
-    # The accuracy is shown after 1 and after 3 questions.
+    # For three strategies, the accuracy is shown after 1 and after 3 questions.
     assert accuracy.shape == (3, 2)
-    # The table before the last one describes the strategies.
+    # The table before the last one describes the strategies. `first_column` has this docstring.
     descriptions = page.tables[-2]
     assert descriptions.row("first_column")[1] == "The first question of all."
 

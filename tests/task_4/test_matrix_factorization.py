@@ -86,28 +86,38 @@ def test_probabilities_lie_between_0_and_1() -> None:
 
 
 @pytest.mark.parametrize("n_questions", [15, 25])
-def test_fewer_or_more_questions_do_not_change_predictions_of_the_others(n_questions: int) -> None:
-    """A new question is predicted like an average one, and its answer changes no prediction."""
+def test_a_model_of_20_questions_can_be_used_for_fewer_or_more(n_questions: int) -> None:
+    """Cut to 15 questions or extended to 25, the model predicts the remaining ones as before.
+
+    A student has answered questions 0 and 3 right. With 25 questions, the student has also answered
+    question 20, which the model does not know: this must change no prediction. The other unknown
+    questions, 21 to 24, are predicted like an average question.
+    """
     model = random_model(seed=7)
-    n_known = min(n_questions, N_QUESTIONS)
     revealed = np.zeros((1, n_questions), bool)
     revealed[0, [0, 3]] = True
     if n_questions > N_QUESTIONS:
         revealed[0, N_QUESTIONS] = True
     is_right = np.ones((1, n_questions), int)
 
-    padded = PACKAGE.Students(model.pad_questions(n_questions), revealed, is_right).predict()[0]
+    changed_model = model.pad_questions(n_questions)
+    prediction = PACKAGE.Students(changed_model, revealed, is_right).predict()[0]
 
-    first = np.isin(np.arange(N_QUESTIONS), [0, 3])
-    mean, _ = condition(model, first, np.ones(N_QUESTIONS, int))
-    others = ~first[:n_known]
-    assert padded[:n_known][others] == pytest.approx(mean[:n_known][others], abs=1e-5)
-    assert padded[N_QUESTIONS + 1 :] == pytest.approx(float(model.intercept.mean()), abs=1e-5)
+    # The predictions by the formula for the 20 questions of the model.
+    is_revealed = np.isin(np.arange(N_QUESTIONS), [0, 3])
+    expected, _ = condition(model, is_revealed, np.ones(N_QUESTIONS, int))
+    remaining = np.flatnonzero(~is_revealed[: min(n_questions, N_QUESTIONS)])
+    assert prediction[remaining] == pytest.approx(expected[remaining], abs=1e-5)
+    unknown = prediction[N_QUESTIONS + 1 :]
+    assert unknown == pytest.approx(float(model.intercept.mean()), abs=1e-5)
 
 
 @needs_blocks("task_4/matrix_factorization/train_model.py")
 def test_training_recovers_the_parameters_of_the_questions() -> None:
-    """Answers are drawn from the model: right with the probability that the model expects."""
+    """Answers are drawn from a known model, and training must find its parameters again.
+
+    The probability of a right answer is intercept + loading · ability.
+    """
     n_students = 2000
     rng = np.random.default_rng(8)
     ability = rng.normal(size=(n_students, 2))
@@ -121,13 +131,16 @@ def test_training_recovers_the_parameters_of_the_questions() -> None:
     # A share of 2,000 answers has a standard error of at most √(0.25 / 2,000) = 0.011. The
     # tolerance is four standard errors.
     assert np.abs(fitted.intercept - intercept).max() < 0.045
-    # The noise is the mean variance of an answer around its expectation.
+    # The noise of the model is the mean variance of an answer, which is 0 or 1, around its
+    # expectation p: the mean of p (1 - p).
     assert float(fitted.noise) == pytest.approx(np.mean(expected * (1 - expected)), abs=0.01)
-    # The loadings are determined only up to a rotation of the abilities, which does not change the
-    # covariances of the answers. These have a standard deviation of 0.008. The sample covariance of
-    # two questions has a standard error of 0.25 / √2,000 = 0.006. So the sample covariances have a
-    # correlation of 1 / √(1 + (0.006 / 0.008)²) = 0.8 with the true ones. The model has fewer
-    # parameters than there are covariances, so its covariances must correlate more.
+    # The loadings are determined only up to a rotation of the abilities. A rotation does not change
+    # the covariances of the answers to two questions, so these are compared. The limit is what one
+    # would reach without a model, by the covariance of the 2,000 pairs of answers. Its standard
+    # error is 0.25 / √2,000 = 0.006, and the true covariances of different pairs of questions have
+    # a standard deviation of 0.008. Truth plus such an error correlates with the truth by
+    # 0.008 / √(0.008² + 0.006²) = 0.8. The model has fewer parameters than there are covariances,
+    # so it must do better.
     pairs = np.triu_indices(40, 1)
     fitted_covariance = (fitted.loading @ fitted.loading.T)[pairs]
     true_covariance = (loading @ loading.T)[pairs]

@@ -50,9 +50,10 @@ def test_training_recovers_the_parameters_of_the_questions() -> None:
     fitted_covariance = fitted.slopes @ fitted.slopes.T
     true_covariance = true_model.slopes @ true_model.slopes.T
     correlation = np.corrcoef(fitted_covariance.ravel(), true_covariance.ravel())[0, 1]
-    # A slope has a standard error of 1 / √(1,000 · 0.15) = 0.08, where 0.15 is the information of
-    # an answer. The slopes have a standard deviation of 0.6. For products of two slopes, the
-    # expected correlation is about 1 - (0.08 / 0.6)² = 0.98.
+    # An answer has a Fisher information of about 0.15 on its logit: p (1 - p) is at most 0.25, and
+    # guessing takes some. So a slope has a standard error of 1 / √(1,000 · 0.15) = 0.08. The slopes
+    # have a standard deviation of 0.6. For products of two slopes, the expected correlation is
+    # about 1 - (0.08 / 0.6)² = 0.98.
     assert correlation > 0.95
 
 
@@ -103,14 +104,20 @@ def partial_vae(n: int, completion: float) -> Any:
 
 
 def infer_from_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
-    """Infer abilities and targets from which questions a student has answered.
+    """Return what a model infers before any answer, only from which questions a student answered.
+
+    In task 4, students are asked questions, and the answers to other questions, the targets, are to
+    be predicted. A student may only be asked questions that the student has answered: these are the
+    mask. The targets may be among them, or may be further answers that are hidden. The model is not
+    told which rule holds, and infers it.
 
     Parameters
     ----------
     mask
-        Which answers may be asked, shape (students, questions).
+        Which questions each student may be asked, bool, shape (students, questions).
     model
-        A model of either package.
+        A model of either package. Its field `completion`, of shape (questions, questions), is a
+        linear regression: `mask @ completion` predicts which further questions are answered.
 
     Returns
     -------
@@ -119,14 +126,14 @@ def infer_from_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
     prior_mean : ndarray, shape (students, dimensions)
         Mean of the abilities before any answer is seen.
     targets_may_be_asked : bool
-        Whether the targets are among the answers of the mask.
+        Whether the model concludes that the targets are in the mask, so that they may be asked.
     """
     completion = np.asarray(model.completion, float)
     mask_mean = np.asarray(model.mask_mean, float)
     mask_weights = np.asarray(model.mask_weights, float)
 
-    # The probability that a student has also answered a question outside the mask; below 0.3 it
-    # counts as 0.
+    # The probability that a student has a hidden answer to a question outside the mask; below 0.3
+    # it counts as 0.
     hidden = np.where(mask, 0, mask @ completion).clip(max=1)
     hidden[hidden < 0.3] = 0
     # If hardly any answer seems to be hidden, the targets are among the answers of the mask.
@@ -146,8 +153,9 @@ class ModelPackage(NamedTuple):
     """A package in task_4/ and how it is tested."""
 
     module: Any
-    # Makes a model of a number of questions. The second argument is `completion`. If it is above 0,
-    # the model expects that a student has answered more questions than are revealed.
+    # Makes a model, given its number of questions and a number `completion`. The larger
+    # `completion`, the more hidden answers the model expects a student to have, besides the answers
+    # to the questions that may be asked. With 0 it expects none.
     make_model: Callable[[int, float], Any]
     # Turns a NumPy array into an array of the model's library, NumPy or PyTorch.
     convert: Callable[[Any], Any]
@@ -170,16 +178,20 @@ def test_fewer_or_more_questions_do_not_change_predictions_of_the_others(name: s
     A new question is predicted like an average one.
     """
     package = PACKAGES[name]
+    # A model that expects no hidden answers.
     model = package.make_model(30, 0.0)
 
     def predict(n_questions: int) -> np.ndarray:
-        """Return the predictions for three students with the first `n_questions` questions.
+        """Return the predictions for three students by the model, changed to `n_questions`.
 
-        Student 0 answers question 3 correctly. Student 1 answers the last question wrongly. Student
-        2 answers nothing.
+        With fewer than 30 questions, the model loses its last ones; with more, it gets new ones of
+        which it knows nothing. Student 0 answers question 3 correctly. Student 1 answers the last
+        question wrongly. Student 2 answers nothing. The result has the shape (3, n_questions).
         """
+        changed_model = model.pad_questions(n_questions)
+        # `convert` makes an array of the package's library, NumPy or PyTorch.
         nothing_known = package.convert(np.zeros((3, n_questions), bool))
-        posterior = package.module.StudentPosterior(model.pad_questions(n_questions), nothing_known)
+        posterior = package.module.StudentPosterior(changed_model, nothing_known)
 
         def observe(student: int, question: int, is_right: int) -> None:
             arrays = [np.array([value]) for value in (student, question, is_right)]
@@ -218,15 +230,20 @@ class Beginning(NamedTuple):
 
 
 def begin(name: str, targets_may_be_asked: bool) -> Beginning:
-    """Return six students whose posterior is that of a package, before any answer.
+    """Return six students before any answer, with their posterior by the model of a package.
 
-    The function also checks the posterior's weights, means and conclusion against
-    `infer_from_mask`.
+    The model is not told whether the targets, the answers to be predicted, may be asked. It
+    concludes this from which questions may be asked; `targets_may_be_asked` is the conclusion that
+    the students shall lead to. The function checks this conclusion, the mean logits and how likely
+    each question is a target: `infer_from_mask` computes all three in another way.
     """
     package = PACKAGES[name]
+    # With completion 1.4, the model expects many hidden answers outside the askable questions.
     model = package.make_model(30, 1.4)
-    # If nearly all questions are askable, hardly any answer can be hidden, so the model concludes
-    # that targets may be asked. Student 3 certainly has no hidden answer.
+    # If 97 % of the questions are askable, hardly any question is left whose answer could be
+    # hidden. So the model concludes that the targets are among the askable questions. With 50 %, it
+    # concludes that they are hidden. Student 3, who may be asked all, certainly has no hidden
+    # answer.
     share_askable = 0.97 if targets_may_be_asked else 0.5
     askable = np.random.default_rng(11).random((6, 30)) < share_askable
     askable[3] = True
@@ -267,13 +284,14 @@ def test_choices_do_not_change_if_another_student_cannot_be_asked_anything(
 
 
 def reward_terms(posterior: Any, weight: Any, row: int, question: int) -> tuple[float, float]:
-    """Return how far an answer should move the predictions, and how uncertain the answer is.
+    """Return the two terms of the reward by which the partial VAE chooses a question.
 
-    These are the two terms of the reward by which the partial VAE chooses questions. The first one
-    is half the expected squared movement of the targets' logits, computed by observing each outcome
-    in turn. The second one is the probability that the answer is predicted wrongly.
-
-    `weight` says how likely each question is a target, shape (students, questions).
+    The first term, the movement, says how far an answer to the question is expected to move the
+    predictions of the targets. It is half the expected squared change of the targets' logits,
+    computed by observing each of the two outcomes in turn. Each target's change is weighted by how
+    likely the question is a target (`weight`, of shape (students, questions)) and by how near its
+    logit is to the boundary between the predictions right and wrong. The second term is the
+    probability that the answer to the question itself is predicted wrongly.
     """
     means, variances = posterior.logits()
     mean = means[row].numpy().astype(float)
@@ -281,8 +299,9 @@ def reward_terms(posterior: Any, weight: Any, row: int, question: int) -> tuple[
     # The prediction changes between wrong and right at the boundary, the logit at which P(right) is
     # 1/2. With the guessing probability 0.2, P(right) is 0.2 + 0.8 · sigmoid(logit).
     boundary = np.log(0.3 / 0.5)
-    # The movement of a logit counts more near the boundary: it is weighted by a normal density
-    # around the boundary, up to a constant. The variance of this density is that of model.py.
+    # Near the boundary, a small change of a logit changes the prediction. So the weight is a normal
+    # density of the logit around the boundary, up to a constant. task_4/pytorch/model.py takes this
+    # variance for the density.
     density_variance = 0.5 * variance + 0.05
     squared_distance = (mean - boundary) ** 2
     density = np.exp(-squared_distance / (2 * density_variance)) / density_variance**0.5
@@ -293,7 +312,8 @@ def reward_terms(posterior: Any, weight: Any, row: int, question: int) -> tuple[
         after = copy.deepcopy(posterior)
         after.observe(*torch.tensor([[row], [question], [outcome]]))
         moved = after.logits()[0][row].numpy() - mean
-        half_movement += probability * float(weight[row] * density @ moved**2) / 2
+        weighted_movement = float(weight[row] * density @ moved**2)
+        half_movement += probability * weighted_movement / 2
     return half_movement, min(p, 1 - p)
 
 
@@ -301,9 +321,11 @@ def reward_terms(posterior: Any, weight: Any, row: int, question: int) -> tuple[
 def test_the_partial_vae_selects_the_question_with_the_largest_reward(
     targets_may_be_asked: bool,
 ) -> None:
-    """Three questions are chosen for each of six students.
+    """Three questions are chosen for each of six students, by the formula of `reward_terms`.
 
-    The choice of the item response model is tested in test_strategies.py.
+    The reward is how far an answer is expected to move the predictions of the targets. If targets
+    may be asked, the uncertainty of the answer is added. The choice of the item response model is
+    tested in test_strategies.py.
     """
     posterior, askable, weight = begin("pytorch", targets_may_be_asked)
     rng = np.random.default_rng(11)

@@ -139,14 +139,20 @@ def change_code(path: Path) -> None:
 # ---- Zips made by hand ---------------------------------------------------------------------------
 
 
-def test_a_zip_by_hand_is_scored_with_the_record_of_the_package_that_its_weights_come_from(
+def test_a_zip_by_hand_is_traced_to_the_package_that_trained_its_weights(
     kit: Path, evaluate: Evaluate
 ) -> None:
+    """The evaluation of a zip without a record of training names the training all the same.
+
+    A zip by hand holds weights, but not the record that lies beside them in the package. The
+    evaluation recognises the weights by their content and uses the record of the package.
+    """
     package = kit / "task_4/numpy"
     scored_zip = evaluate(zip_by_hand(package))
     scored_package = evaluate(package)
     for scored in (scored_zip, scored_package):
         assert has_no_doubt(scored)
+        # A date follows, such as 2026-05-04.
         assert ", made by `python task_4/numpy/train_model.py --local` on 20" in scored.output
         assert ["Weights trained by", "python task_4/numpy/train_model.py --local"] in scored.facts
     for name in ("script", "options", "code", "score"):
@@ -202,8 +208,8 @@ def test_weights_that_no_package_has_written_may_have_seen_the_answers(
 def test_a_large_file_of_weights_is_traced(kit: Path, evaluate: Evaluate) -> None:
     """Weights are traced by fingerprints. A file over 4 MB has a fingerprint of samples of it."""
     package = kit / "task_4/numpy"
-    # Let the package save counts of 700,000 questions, so that the file of weights is larger than 4
-    # MB.
+    # One of the two files of weights holds the number of answers to each question, as int64. Change
+    # the model so that it counts 700,000 questions: 5.6 MB.
     model = package / "model.py"
     source = model.read_text()
     counting = "self.num_answers = np.bincount(question, minlength=n_questions)"
@@ -294,15 +300,22 @@ def test_an_entry_of_code_and_texts_alone_has_no_doubt(evaluate: Evaluate, tmp_p
         assert has_no_doubt(evaluate(entry))
 
 
-def test_copied_weights_are_traced_and_trained_anew_without_the_local_students(
+def test_copied_weights_that_know_the_students_are_recognised_and_not_scored(
     kit: Path, evaluate: Evaluate
 ) -> None:
-    """The record of training lies beside the original weights, not beside the copied ones."""
+    """Weights that are trained on all students must not be scored on students of the local split.
+
+    Here they are copied into another package, without the record that tells their training. The
+    evaluation recognises them by their content. Instead of them, it scores weights that it trains
+    in a copy of the package, without the students of the local split.
+    """
+    original = kit / "task_4/numpy"
     package = kit / "task_4/mine"
-    weights.copy_package(kit / "task_4/numpy", package)
-    succeeds(["task_4/numpy/train_model.py"], kit=kit)
+    weights.copy_package(original, package)
+    succeeds([original / "train_model.py"], kit=kit)
     for name in NUMPY_WEIGHTS:
-        shutil.copy(kit / "task_4/numpy" / name, package)
+        shutil.copy(original / name, package)
+    # The package's own script scores it on the local split.
     scored = evaluate(script=package / "local_evaluation.py")
     command = "python task_4/mine/train_model.py --local"
     assert f"its weights know the local split: `{command}` trains a copy\n" in scored.output
@@ -349,6 +362,10 @@ def test_a_record_that_names_no_files_or_is_damaged_explains_no_weights(
 def test_weights_of_earlier_code_are_marked(
     kit: Path, evaluate: Evaluate, name: str, zipped: bool
 ) -> None:
+    """If a file of code is changed after the training, the score gets the doubt EARLIER_CODE.
+
+    train_model.py trains the weights. model.py is used in training and by the entry when it plays.
+    """
     package = kit / "task_4/numpy"
     before = evaluate(package)
     change_code(package / name)
@@ -359,16 +376,19 @@ def test_weights_of_earlier_code_are_marked(
         "weights: train them again to score the code as it is"
     )
     assert has_doubt(scored, EARLIER_CODE, sentence)
-    # The record names the code that made the score. The changed model.py was played, but the
-    # changed trainer has not run.
-    is_same_code = scored.result["code"] == before.result["code"]
-    assert is_same_code == (name == "train_model.py")
+    # "code" is a fingerprint of the code that made the score, in training and in play. The changed
+    # model.py has played, so the fingerprint changes. The changed train_model.py has not run yet.
+    if name == "model.py":
+        assert scored.result["code"] != before.result["code"]
+    else:
+        assert scored.result["code"] == before.result["code"]
 
 
 @pytest.mark.parametrize("name", ["train_model.py", "model.py"])
-def test_training_again_with_the_changed_code_removes_the_mark(
+def test_training_again_with_the_changed_code_removes_the_doubt(
     kit: Path, evaluate: Evaluate, name: str
 ) -> None:
+    """Weights that the changed code has trained give no doubt."""
     package = kit / "task_4/numpy"
     before = evaluate(package)
     change_code(package / name)
@@ -376,7 +396,8 @@ def test_training_again_with_the_changed_code_removes_the_mark(
     succeeds([package / "train_model.py", "--local"], kit=kit)
     trained_again = evaluate(package)
     assert has_no_doubt(trained_again)
-    # The record names the changed code, which trained and played the new weights.
+    # "code" is a fingerprint of the code that trained the weights and played. Both are now the
+    # changed code.
     assert trained_again.result["code"] != before.result["code"]
     assert trained_again.result["code"] != changed.result["code"]
 
@@ -515,10 +536,11 @@ def test_weights_from_elsewhere_are_not_compared_with_the_trainer_of_this_kit(
 def test_weights_from_elsewhere_may_share_a_file_with_the_weights_of_this_kit(
     kit: Path, evaluate: Evaluate, tmp_path: Path, student_zip: Path
 ) -> None:
-    """Two local splits can give a small file of weights with the same content.
+    """Weights from another kit are scored even if one file equals a file of this kit's weights.
 
-    Such weights must still count as weights of another kit, so changed metadata of this kit give no
-    doubt.
+    The metadata of this kit change after its weights were trained, so this kit's own weights would
+    be refused. The weights in the zip come from another kit and must not be. One of their two files
+    is the same as in this kit, as two local splits can give a small file with the same content.
     """
     package = kit / "task_4/numpy"
     folder = tmp_path / "unpacked"
@@ -530,6 +552,7 @@ def test_weights_from_elsewhere_may_share_a_file_with_the_weights_of_this_kit(
     assert record is not None
     files = {**record.files, shared_name: provenance.fingerprint(package / shared_name)}
     (package / weights.TRAINING).write_bytes(replace(record, files=files).as_json())
+    # This kit's weights were made from these metadata.
     drop_last_line(kit / METADATA)
 
     assert has_no_doubt(evaluate(student_zip, "--phase", "public"))
@@ -559,11 +582,17 @@ def test_an_interrupted_training_elsewhere_is_marked(
 def test_the_quickstart_leaves_a_record_of_the_packages_own_script(
     kit: Path, evaluate: Evaluate
 ) -> None:
-    """The quickstart trains a copy of the package, which may be deleted later."""
+    """The record of training names the package's own script, although a copy was trained.
+
+    The quickstart trains in a copy of the package, moves the weights with their record to the
+    package, and may delete the copy. The record must then not name files of the copy.
+    """
     package = kit / "task_4/numpy"
     copy = kit / "data/test_output/packages/numpy"
     weights.copy_package(package, copy)
     succeeds([copy / "train_model.py", "--local"], kit=kit)
+    # The function runs in this process, where the kit is the one that holds this test. Let it take
+    # the copied kit.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("common.layout.ROOT", kit)
         run_step.bring_back_weights(copy, package)
@@ -571,6 +600,7 @@ def test_the_quickstart_leaves_a_record_of_the_packages_own_script(
     record = weights.read_record(package)
     assert record is not None
     assert record.script == "task_4/numpy/train_model.py"
+    # `made_from` holds the fingerprint of each data file, by its path relative to the package.
     answers = "../../data/test_input/train_task_4.csv"
     assert record.made_from[answers] == provenance.fingerprint(package / answers)
     assert has_no_doubt(evaluate(package))

@@ -139,10 +139,13 @@ def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
 def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
     """Return the expected distance by which an answer moves the mean of the abilities.
 
-    By Bayes' rule the answer moves the mean of the logit. The mean of the abilities moves in
-    proportion.
+    An answer first moves the mean of the question's logit; by how much follows from Bayes' rule.
+    The abilities and the logit are jointly normal, so the mean of the abilities then moves by
+    covariance / variance of the logit times as much. (`hidden` is not used: all formulas take the
+    same arguments.)
     """
-    # `step` is the logit's distance from its mean in standard deviations.
+    # Integrate over the logit, by Gaussian quadrature. `step` is its distance from the mean in
+    # standard deviations, and `weight` the normal density.
     step, weight = np.polynomial.hermite_e.hermegauss(99)
     deviation = posterior.variance[row, question] ** 0.5
     p = right(posterior.mean[row, question] + deviation * step)
@@ -150,8 +153,10 @@ def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
     moved_by_right = float((weight * p) @ step / weight.sum())
     # Without an answer, E[step] is 0: P(right) · E[step | right] = −P(wrong) · E[step | wrong]. So
     # both answers contribute the same distance.
-    moved = 2 * moved_by_right
-    return moved * float(np.linalg.norm(posterior.cross_covariance[row, question])) / deviation
+    expected_steps = 2 * moved_by_right
+    # A step is `deviation` on the logit, and covariance / variance · deviation on the abilities.
+    distance_of_step = float(np.linalg.norm(posterior.cross_covariance[row, question])) / deviation
+    return expected_steps * distance_of_step
 
 
 def own_uncertainty(posterior: Any, row: int, question: int, hidden: Any) -> float:
@@ -198,6 +203,10 @@ WITH_FORMULA = sorted(ALL.keys() - {"random", strategy_games.OWN})
 
 @pytest.mark.parametrize("name", WITH_FORMULA)
 def test_the_question_chosen_has_the_largest_value(name: str) -> None:
+    """A strategy asks each student the askable question of the largest value by its formula.
+
+    The formulas are in FORMULAS. The students are those of a game, in each of four rounds.
+    """
     for posterior, askable, hidden in recorded_arguments():
         chosen = ALL[name](posterior, askable, hidden)
         for row, question in enumerate(chosen):
@@ -246,9 +255,9 @@ class AfterFourAnswers:
     """
 
     bank: Bank
-    # The model's knowledge about the students, and the form in which a strategy gets this
-    # knowledge.
+    # The students' posterior distribution by the model, a `StudentPosterior`.
     known: Any
+    # The same in the form in which a strategy gets it.
     posterior: Posterior
     # The mean of the prior covariance matrix of the logits.
     prior_variance: float
@@ -256,8 +265,11 @@ class AfterFourAnswers:
 
 @pytest.fixture(scope="module")
 def after_four_answers() -> AfterFourAnswers:
-    """Reveal the first four questions that each student has answered."""
-    # A model without `completion` does not look for hidden answers.
+    """Return forty students of whom the model knows four answers each, and the model.
+
+    The four are the first questions that each student has answered. The model is that of BANK, but
+    without effects of quizzes, and it does not look for hidden answers (`completion` is 0).
+    """
     without_quizzes = replace(
         BANK.model,
         quiz_covariance=0 * BANK.model.quiz_covariance,
@@ -266,11 +278,13 @@ def after_four_answers() -> AfterFourAnswers:
     bank = Bank(PACKAGE, without_quizzes)
     reference = some_students(4)
     rows = np.arange(len(reference.student))
-    known = start_posterior(bank, reference.is_correct >= 0)
+    # The posterior before any answer, given only which questions each student has answered.
+    is_answered = reference.is_correct >= 0
+    known = start_posterior(bank, is_answered)
     prior_variance = Posterior(known, POPULARITY, seed=rows).prior_covariance.mean()
 
-    # The columns of answered questions come first in the order of this sort.
-    first_answered = np.argsort(reference.is_correct < 0, axis=1, kind="stable")[:, :4]
+    # Answered questions come first in this stable sort, in their order. Shape (students, 4).
+    first_answered = np.argsort(~is_answered, axis=1, kind="stable")[:, :4]
     for column in first_answered.T:
         known.observe(rows, column, reference.is_correct[rows, column])
         # A known answer is no target.
@@ -280,9 +294,11 @@ def after_four_answers() -> AfterFourAnswers:
 
 
 def test_the_mean_logits_follow_from_the_abilities(after_four_answers: AfterFourAnswers) -> None:
-    """After four answers, the model estimates how students differ from the training students.
+    """The mean logit of a question is slopes · mean ability + the logit at ability 0.
 
-    Their logits are stretched and shifted.
+    The logit at ability 0 is the question's intercept. After four answers, the model also estimates
+    how these students differ as a group from the students that it was trained on: it multiplies the
+    intercepts by a factor (the stretch) and adds a number (the shift).
     """
     posterior = after_four_answers.posterior
     population = after_four_answers.known.population
@@ -319,9 +335,10 @@ def test_the_diagonal_of_the_covariance_holds_the_variances(
 def test_the_standard_error_of_the_ability_is_that_of_the_mean_logit(
     after_four_answers: AfterFourAnswers,
 ) -> None:
-    """The overall ability is the mean of a student's logits, divided by its prior deviation.
+    """The overall ability is a student's mean logit, divided by the mean logit's prior deviation.
 
-    The variance of a mean is the mean of all entries of the covariance matrix.
+    So its standard error is the deviation of the mean logit, in units of the deviation before any
+    answer. The variance of a mean is the mean of all entries of the covariance matrix.
     """
     student = 3
     questions = np.arange(N_QUESTIONS)
@@ -359,7 +376,10 @@ def test_exposure_beyond_a_limit_that_cannot_hold_is_counted(name: str) -> None:
 
 
 def test_a_test_ends_at_its_standard_error() -> None:
-    """A test has at most twelve questions, and is longer if the required error is smaller."""
+    """A student's test ends once the standard error of the ability is small enough.
+
+    It has at most twelve questions, and is longer if the required error is smaller.
+    """
     # The length of each student's test, by the error at which the tests end.
     lengths = {}
     for error in (1.1, 0.8, 0.6, 0.0):
@@ -377,8 +397,10 @@ def test_a_test_ends_at_its_standard_error() -> None:
     assert (lengths[0.0] == 12).all()
     mean_lengths = [length.mean() for length in lengths.values()]
     assert (np.diff(mean_lengths) > 0).all()
-    # Students reach the same error after different numbers of questions.
-    assert len(set(lengths[0.8]) | set(lengths[0.6])) > 2
+    # Students reach the same error after different numbers of questions: with two required errors,
+    # there are more than two different lengths.
+    different_lengths = set(lengths[0.8]) | set(lengths[0.6])
+    assert len(different_lengths) > 2
 
 
 @pytest.mark.parametrize(
@@ -398,11 +420,19 @@ def test_a_test_ends_at_its_standard_error() -> None:
     ],
 )
 def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, message: str) -> None:
-    """Forty students have answered all questions; the answer to question 3 is hidden."""
+    """A strategy that asks what it may not, or fails, is refused with its name and the reason.
+
+    Forty students have answered all questions; the answer to question 3 is hidden, so question 3
+    may not be asked.
+    """
     targets = np.tile(np.arange(N_QUESTIONS) == 3, (40, 1))
 
     def wrong(posterior: Any, askable: Any, hidden: Any) -> Any:
-        """Overwrite `askable`, which must permit no further question; then return the choice."""
+        """Make a choice after an attempt to permit all questions.
+
+        `askable` says which questions the strategy may ask. The game must judge the choice by its
+        own copy.
+        """
         askable[:] = True
         return choice(posterior, askable, targets)
 
@@ -500,13 +530,18 @@ def test_tables_show_means_over_the_masks_and_the_deviation_at_the_end(
 def test_paired_difference_by_hand(
     probability_of_other: list[float], n_masks: int, expected: tuple[float, float]
 ) -> None:
-    """The hidden answers are right, wrong, right, right. The first strategy predicts all as right.
+    """The gain on an answer is 1 if only the first strategy predicts it, -1 if only the other does.
 
-    `expected` is the mean gain of the first strategy over the other one, and its standard error.
+    There are two students with two hidden answers each: right, wrong; right, right. Both strategies
+    predict the four answers before any question is asked (n=0). The first strategy gives each the
+    probability 0.9 of being right, so it predicts all as right; the other one gives them
+    `probability_of_other`. `expected` is the mean gain of the first strategy over the other one,
+    and its standard error.
     """
+    # `probability` has one row: the predictions after 0 questions.
     first = some_game(chosen=[[0], [0]], probability=[[0.9, 0.9, 0.9, 0.9]])
     other = some_game(chosen=[[0], [0]], probability=[probability_of_other])
-    # Every mask has the same game.
+    # Each mask, which says which answers are hidden, has the same game.
     masks = [f"mask {number}" for number in range(n_masks)]
     games_of_first = dict.fromkeys(masks, first)
     games_of_other = dict.fromkeys(masks, other)
@@ -531,18 +566,24 @@ def some_splits(
 
 @pytest.mark.parametrize(("name", "learned_share"), [("bobcat", 0.6), ("ncat", 0.7)])
 def test_protocols_split_students_and_answers(name: str, learned_share: float) -> None:
-    """Each of five splits divides 53 students into training students and examined ones."""
+    """Each of five splits divides 53 students into training students and examined ones.
+
+    `learned_share` is the share of the students that a paper's protocol trains on. The protocol
+    also says which share of the answers of an examined student is hidden.
+    """
     target_share = compare_strategies.PROTOCOLS[name].target_share
     for learned_answers, reference in some_splits(name, n_splits=5):
         learned_students = set(learned_answers["UserId"])
         assert len(learned_students) == pytest.approx(learned_share * 53, abs=1)
         assert not learned_students & set(reference.student.tolist())
 
-        # A share of each student's answers is hidden. The reference has one mask, with its name.
+        # Which answers are hidden, bool, shape (students, questions). A split hides answers in one
+        # way only, which has the name of the split.
         targets = reference.targets[reference.name]
-        n_answered = (reference.is_correct >= 0).sum(axis=1)
-        assert np.array_equal(targets.sum(axis=1), np.ceil(target_share * n_answered))
-        assert (reference.is_correct[targets] >= 0).all()
+        # A number below 0 stands for a question without an answer.
+        is_answered = reference.is_correct >= 0
+        assert np.array_equal(targets.sum(axis=1), np.ceil(target_share * is_answered.sum(axis=1)))
+        assert is_answered[targets].all()
 
 
 @pytest.mark.parametrize("name", ["bobcat", "ncat"])

@@ -75,10 +75,15 @@ def sessions() -> dict[int, Session]:
 def test_the_ability_after_each_answer_agrees_with_numerical_integration(
     sessions: dict[int, Session], student: int
 ) -> None:
+    """A session's table `steps` has a row for each number of answers so far: 0, 1 and 2.
+
+    A row holds the mean of the ability, its standard error, and the expected share of the questions
+    that the student answers right.
+    """
     steps = sessions[student].steps
-    # The first step is before any answer.
     assert len(steps) == 3
     answers = steps.is_right[1:]
+    # The index of the table is the number of answers.
     for n_asked, step in steps.iterrows():
         density = density_after(answers[:n_asked])
         mean = posterior_mean(ABILITIES, density)
@@ -123,8 +128,12 @@ def test_the_number_of_right_hidden_answers_is_binomial_given_the_ability(
     assert drawn_shares == pytest.approx(posterior_mean(p_count, density), abs=0.03)
 
 
-def test_a_test_that_ends_by_precision_is_the_beginning_of_a_longer_one() -> None:
-    """Up to its last question, a test has the figures of a longer test of the same student."""
+def test_a_test_that_ends_at_a_standard_error_is_the_beginning_of_a_longer_one() -> None:
+    """A test may end early, as soon as the standard error of the ability is small enough.
+
+    Up to its last question, it has the same figures as a test of twelve questions of the same
+    student. A session's table `steps` has a row before any question, and one after each.
+    """
     rng = np.random.default_rng(2)
     bank = bank_of(rng.exponential(1, (60, 1)))
     right = rng.random((25, 60)) < 0.6
@@ -139,25 +148,28 @@ def test_a_test_that_ends_by_precision_is_the_beginning_of_a_longer_one() -> Non
     for row, session in stopped.items():
         # The test ends at the first standard error of at most 0.45, or after twelve questions.
         *earlier_errors, last_error = session.steps.error
-        assert len(earlier_errors) == 12 or last_error <= 0.45
+        n_asked = len(session.steps) - 1
+        assert n_asked == 12 or last_error <= 0.45
         assert min(earlier_errors) > 0.45
 
         beginning = whole[row].steps[: len(session.steps)]
         pd.testing.assert_frame_equal(session.steps, beginning)
-        # `share` is the mean probability of a right answer to all questions, after each answer. The
-        # single probabilities must be those after the last answer.
+        # `probability` holds P(right) of each question at the end of the test. The column `share`
+        # is its mean over the questions, and the last row is the one after the last answer.
         assert session.probability.mean() == pytest.approx(session.steps.share.iloc[-1])
 
 
 @pytest.mark.parametrize(("n_columns", "targets"), [(26, [18, 19, 20, 21]), (10, [8, 9])])
 def test_the_ability_is_the_mean_over_the_whole_bank(n_columns: int, targets: list[int]) -> None:
-    """The bank has 20 questions; the file of students has more (26) or fewer (10).
+    """A student's figures are means over the 20 questions of the bank, whatever the file holds.
 
-    Students may be asked questions that the bank lacks, and answers to such questions may be
-    hidden.
+    The bank is the set of questions that the model knows. The file of students has `n_columns`
+    questions, more (26) or fewer (10). Students may be asked questions that the bank lacks. The
+    answers to the questions `targets` are hidden, also to some that the bank lacks.
     """
     rng = np.random.default_rng(0)
     slopes = rng.normal(size=(20, 2))
+    # Any matrix times its transpose is a valid covariance of the effects of quizzes.
     quiz = rng.normal(size=(20, 20)) / 5
     bank = bank_of(slopes, intercept=rng.normal(size=20), quiz_covariance=quiz @ quiz.T)
     # Two students have answered all questions of the file correctly.
@@ -167,7 +179,9 @@ def test_the_ability_is_the_mean_over_the_whole_bank(n_columns: int, targets: li
 
     # Ask the first student all questions whose answers are not hidden.
     askable = set(range(n_columns)) - set(targets)
+    # `ask` returns a session for each of the students in `rows`.
     session = ability.ask(bank, reference, "mask", rows=[0], n_questions=len(askable))[0]
+    # The first row of `steps` is before any question.
     assert set(session.steps.QuestionId[1:]) == askable
 
     # Before any answer, a student has the mean and the deviation of the training students.
@@ -282,9 +296,10 @@ def report(kit: Path, played: Played, tmp_path_factory: pytest.TempPathFactory) 
     succeeds([*command, student], kit=kit)
     assert path.read_bytes() == content
 
-    _, line, *_ = printed.splitlines()
+    # A line is printed for each student: first for `other`, then for `student`.
+    line_of_student = printed.splitlines()[1]
     page = read_page(content.decode())
-    return Report(student, line, page, sessions[student], played.bank, mastery)
+    return Report(student, line_of_student, page, sessions[student], played.bank, mastery)
 
 
 def test_the_report_tells_the_data_the_test_and_the_weights(report: Report) -> None:
@@ -320,6 +335,8 @@ def test_the_page_compares_the_ability_with_the_training_students(report: Report
     # The abilities of the training students are standard normal. The student's 90 % range of
     # ability reaches 1.645 standard errors to both sides of its mean.
     abilities = last.ability + np.array([-1.645, 0, 1.645]) * last.error
+    # The share of the training students whose ability is lower: at the lower end of the range, at
+    # its mean, and at its upper end.
     low, below, high = norm.cdf(abilities)
     ability_and_error = f"is {last.ability:+.2f} with a standard error of {last.error:.2f}"
     for sentence in (
@@ -358,13 +375,17 @@ def test_the_page_counts_the_hidden_answers_by_prediction_and_outcome(report: Re
 
 
 def test_the_page_shows_every_question_asked(kit: Path, report: Report) -> None:
+    """Chart and table have a mark and a row for each question, with the ability after its answer.
+
+    Numbers are formatted with z, so that a rounded -0.00 is shown as 0.00.
+    """
     names = metadata.name_subjects(kit / "data/metadata", np.arange(report.bank.n_questions))
     titles = []
     rows = []
     for number, step in enumerate(report.asked.itertuples(), 1):
         outcome = "right" if step.is_right else "wrong"
         titles.append(with_minus_signs(f"{number}, {outcome}: {step.ability:z.2f}"))
-        # Half of the width of the 90 % range of the ability after the answer.
+        # The 90 % range of the ability after the answer reaches so far to both sides of its mean.
         half_range = 1.645 * step.error
         row = [
             f"{number}",
@@ -395,9 +416,10 @@ class Subject:
 
 
 def expected_subjects(kit: Path, report: Report, level: int, fewest: int) -> list[Subject]:
-    """Return the subjects of a level with at least `fewest` questions.
+    """Return the subjects of a level of the tree of subjects that have at least `fewest` questions.
 
-    The subject with the smallest share that is expected of the student comes first.
+    They are in the order of the page: first the subject in which the student is expected to answer
+    the smallest share of the questions correctly.
     """
     questions = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv")
     questions["SubjectId"] = questions.SubjectId.str.findall(r"\d+")
@@ -448,7 +470,11 @@ def test_the_page_tells_how_many_topics_were_asked_about(kit: Path, report: Repo
 
 
 def test_the_page_names_the_topics_that_least_is_known_about(kit: Path, report: Report) -> None:
-    """The three topics with the widest 90 % ranges of the expected share are named."""
+    """The three topics with the widest 90 % ranges of the expected share are named.
+
+    The share is that of the topic's questions that the student is expected to answer correctly.
+    `session.draws` holds P(right) of each question (column) in draws from its posterior (rows).
+    """
     topics = expected_subjects(kit, report, level=2, fewest=5)
     draws = {}
     for topic in topics:
@@ -464,10 +490,15 @@ def test_the_page_names_the_topics_that_least_is_known_about(kit: Path, report: 
 
 
 def test_a_table_has_the_shares_of_all_students(kit: Path, report: Report) -> None:
-    """The table has a row for each student and each subject."""
+    """The report on two students writes a table with a row for each student and each subject.
+
+    A row holds the share of the subject's questions that the student is expected to answer
+    correctly, the 90 % range of this share (Low, High), and how many of the questions were asked.
+    """
     table = report.mastery
     assert table.UserId.nunique() == 2
     rows = table[table.UserId == report.student]
+    # All areas of mathematics (level 1), and the topics (level 2) that have at least 5 questions.
     subjects = expected_subjects(kit, report, level=1, fewest=1)
     subjects += expected_subjects(kit, report, level=2, fewest=5)
     subject_by_name = {subject.name: subject for subject in subjects}
@@ -475,8 +506,10 @@ def test_a_table_has_the_shares_of_all_students(kit: Path, report: Report) -> No
     for row in rows.itertuples():
         subject = subject_by_name[row.Name]
         assert row.Share == pytest.approx(subject.share_of_student, abs=1e-4)
-        draws = report.session.draws[:, subject.questions].mean(axis=1)
-        assert (row.Low, row.High) == pytest.approx(tuple(np.quantile(draws, ENDS)), abs=1e-4)
+        # The share in each draw of the probabilities from their posterior; ENDS are 0.05 and 0.95.
+        drawn_shares = report.session.draws[:, subject.questions].mean(axis=1)
+        low, high = np.quantile(drawn_shares, ENDS)
+        assert (row.Low, row.High) == pytest.approx((low, high), abs=1e-4)
         assert row.Answers == np.isin(subject.questions, report.asked.QuestionId).sum()
     tree = pd.read_csv(kit / "data/metadata/subject_metadata.csv").set_index("SubjectId")
     assert (tree.loc[rows.SubjectId, "Name"].to_numpy() == rows.Name).all()
@@ -511,6 +544,12 @@ def private_student(kit: Path, tmp_path: Path) -> PrivateStudent:
 def test_flags_set_the_phase_the_mask_and_the_number_of_questions(
     kit: Path, private_student: PrivateStudent
 ) -> None:
+    """The command of `private_student` has the flags --phase private and --mask IsTarget_4.
+
+    A mask is a column of the file of answers that says which answers are hidden from the model. The
+    file lies in a folder without metadata, so the script removes the table of subjects of an
+    earlier run.
+    """
     # An earlier run has left its table of subjects.
     table = private_student.page.with_name("mastery.csv")
     table.write_text("UserId,Level,SubjectId,Name,Answers,Share,Low,High\n")
@@ -519,8 +558,9 @@ def test_flags_set_the_phase_the_mask_and_the_number_of_questions(
 
     answers = private_student.answers
     own_answers = answers[answers.UserId == private_student.student]
+    # The page names the number of answers that this mask hides.
     assert f"{own_answers.IsTarget_4.sum()} further answers" in page.text
-    # Without metadata, the page knows no subjects.
+    # Six questions are asked. Without metadata, the page knows no subjects.
     assert page.table("The questions").column("subject") == ["unknown"] * 6
     assert "there are no metadata of the questions" in page.text
     assert f"removed: {table}, of an earlier run; there are no subjects now\n" in printed

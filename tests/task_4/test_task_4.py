@@ -28,6 +28,8 @@ from task_4_models import load_package
 
 # The type of the fixture `evaluate`.
 Evaluate = Callable[..., tuple[str, float, Page]]
+# The number of questions of the simulated kit; their ids are 0 to 79.
+N_QUESTIONS = 80
 EVALUATE = "task_4/numpy/local_evaluation.py"
 TRAIN = "task_4/numpy/train_model.py"
 # The files of weights of each package.
@@ -51,7 +53,10 @@ every_package = pytest.mark.parametrize("name", PACKAGE_PARAMETERS)
 def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> float:
     """Play as the evaluators that the organisers published do, and return the accuracy.
 
-    An answer that is not revealed is 0, and targets may be asked.
+    In each of ten rounds, the entry chooses a question for every student, and then sees the
+    students' answers. At the end it predicts the targets, the answers with IsTarget 1. Any answered
+    question may be asked, also a target. In the arrays that the entry gets, of shape (students,
+    questions), an answer that is not yet revealed is 0.
     """
     student = answers.UserId.rank(method="dense").astype(int) - 1
     question = answers.QuestionId
@@ -155,6 +160,7 @@ class Evaluated:
         askable = askable.assign(n=askable.QuestionId.map(n_answers).fillna(0))
         askable = askable.sort_values(["UserId", "n", "QuestionId"], ascending=[True, False, True])
         asked = askable.groupby("UserId").head(10).reset_index(drop=True)
+        # The column that says which answers are hidden; the local split has this one alone.
         asked["Mask"] = "IsTarget"
         asked["Round"] = asked.groupby("UserId").cumcount() + 1
         return asked
@@ -203,6 +209,11 @@ def test_the_page_tells_what_was_scored_and_how(evaluated: Evaluated) -> None:
 
 
 def test_the_confusion_matrix_holds_all_targets(evaluated: Evaluated) -> None:
+    """Rows are the outcomes and columns the predictions of the targets.
+
+    The counts of the diagonal are right predictions. Their share is the baseline's score, which
+    `most_popular_score` computes in another way.
+    """
     valid = evaluated.valid
     rows = evaluated.page.table("Confusion matrix").rows[1:]
     assert [row[0] for row in rows] == ["wrong", "right"]
@@ -227,7 +238,9 @@ def test_the_page_shows_the_questions_asked_of_three_students(
     kit: Path, evaluated: Evaluated
 ) -> None:
     asked = evaluated.expected_sequences()
-    subject_by_question = np.array(metadata.name_subjects(kit / "data/metadata", np.arange(80)))
+    subject_by_question = np.array(
+        metadata.name_subjects(kit / "data/metadata", np.arange(N_QUESTIONS))
+    )
     asked["subject"] = subject_by_question[asked.QuestionId]
     asked["outcome"] = asked.IsCorrect.map({0: "wrong", 1: "right"})
     expected = asked.astype(str).set_index("UserId")
@@ -307,11 +320,15 @@ class OddEvaluation:
 def odd_evaluation(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OddEvaluation:
     """Score an entry that prints, changes its arguments, and sets an attribute while it chooses.
 
-    The attribute, `self.asked`, is read in `predict`.
+    The toy entry gets these three faults. None of them changes what it predicts.
     """
-    # The entry prints through a child process, so that Python's sys.stdout does not see the text.
+    # In `select_questions`, print a line by a child process, so that Python's sys.stdout does not
+    # see the text, and store its exit code 0.
     select = "self.asked = __import__('os').system('echo choosing')"
-    source = toy_bundle.entry(select, "can_query[:] = seen[:] = 7")[ENTRY_FILE]
+    # In `update_model`, overwrite two of the arrays that the entry is given.
+    update = "can_query[:] = seen[:] = 7"
+    source = toy_bundle.entry(select, update)[ENTRY_FILE]
+    # In `predict`, add the stored 0: without a call of `select_questions` before, `predict` fails.
     source = source.replace("return right", "return self.asked + right")
     folder = tmp_path_factory.mktemp("odd_entry")
     entry = folder / "entry"
@@ -382,7 +399,11 @@ class EvaluatedPhase:
 
 @pytest.fixture(scope="module")
 def evaluated_phase(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> EvaluatedPhase:
-    """Train a copy of the baseline on all students, and score it in the public phase."""
+    """Train a copy of the baseline on all students, and score it in the public phase.
+
+    The entry gets 0 for answers that are not revealed (--unobserved). It plays ten times, with
+    another column of MASKS each time, which says which answers are hidden.
+    """
     folder = tmp_path_factory.mktemp("evaluated_phase")
     package = Path(shutil.copytree(kit / "task_4/numpy", folder / "package"))
     succeeds([package / "train_model.py"], kit=kit)
@@ -480,7 +501,8 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
     assert own_accuracy == f"{score:.4f}"
     assert own_accuracy != random_accuracy
 
-    # Packing plays the entry. Without the flag --unobserved 0, the entry gets a -1 and fails.
+    # To check the entry, package.py lets it play a short game. Without the flag --unobserved 0, the
+    # entry is given -1 for answers that are not revealed, and fails.
     pack = ["task_4/package.py", entry, "--output_dir", tmp_path]
     assert "round 1, update_model: raised AssertionError" in fails(pack, kit=kit)
     assert "submission_task_4.zip" in succeeds([*pack, "--unobserved", "0"], kit=kit)
@@ -523,6 +545,7 @@ def packed(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Packed:
     folder = tmp_path_factory.mktemp("packed")
     package = Path(shutil.copytree(kit / "task_4/numpy", folder / "package"))
     add_files(package)
+    # The entry can only start where notes/table.csv lies beside it, as in the folder and both zips.
     entry = package / ENTRY_FILE
     entry.write_text(f"open('notes/table.csv').close()\n{entry.read_text()}")
     by_hand = Path(shutil.make_archive(f"{folder}/by_hand_task_4", "zip", package))
@@ -559,6 +582,7 @@ def test_a_package_and_zips_of_it_have_the_same_score(
     """The entry reads files beside its module, as a folder and as a zip."""
     evaluate = ["task_4/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
     for entry in (packed.folder, packed.zip_by_script, packed.zip_by_hand):
+        # Only tools.check_submission lists the files of an entry.
         assert "its files:" not in succeeds([*evaluate, entry], kit=kit)
     lines = (tmp_path / "results.jsonl").read_text().splitlines()
     results = [json.loads(line) for line in lines]
@@ -573,6 +597,11 @@ def test_a_package_and_zips_of_it_have_the_same_score(
 def test_the_checker_names_the_code_and_the_weights_of_an_entry(
     kit: Path, packed: Packed, tmp_path: Path, form: str
 ) -> None:
+    """The checker lists the files of an entry that count: its two modules, then its weights.
+
+    Every file whose path begins with model_task_4 counts as weights: those that train_model.py has
+    written, its records of the training, and a further file in the folder model_task_4_b.
+    """
     if form == "zip by script":
         entry = packed.zip_by_script
     elif form == "zip by hand":
@@ -581,7 +610,8 @@ def test_the_checker_names_the_code_and_the_weights_of_an_entry(
         entry = tmp_path / "link"
         entry.symlink_to(packed.folder)
     printed = succeeds(["-m", "tools.check_submission", entry], kit=kit)
-    weights = ", ".join(sorted([*PACKAGES["numpy"], *RECORDS, "model_task_4_b/0.pt"]))
+    trained = [*PACKAGES["numpy"], *RECORDS]
+    weights = ", ".join(sorted([*trained, "model_task_4_b/0.pt"]))
     assert f"\nits files: {ENTRY_FILE}, model.py, {weights}\n" in printed
 
 
@@ -685,24 +715,28 @@ def test_students_to_be_predicted_must_not_be_in_the_training_file(
 def test_the_packages_own_script_trains_a_copy_and_scores_that(
     kit: Path, evaluate: Evaluate, package_of_all_students: Path
 ) -> None:
-    """The package's own script must leave weights of all students unchanged.
+    """A package that is trained on all students may not be scored on students of the local split.
 
-    Those students include the students who are examined, so the script trains a copy on others and
-    scores the copy.
+    Its own script local_evaluation.py therefore copies the package, trains the copy without the
+    students of the local split, and scores the copy. The weights of the package itself stay as they
+    are.
     """
     package = package_of_all_students
-    weights = {path: path.read_bytes() for path in package.glob("model_task_4*")}
+    weights_before = {path: path.read_bytes() for path in package.glob("model_task_4*")}
 
     printed, score, page = evaluate("--skip_curve", script=package / "local_evaluation.py")
 
     trained_by = f"python {package}/train_model.py --local"
-    reason = f"its weights know the local split: `{trained_by}` trains a copy\n"
-    made_by = f"scored: {package}, made by `{trained_by}` on 20"
-    assert printed.startswith(f"{reason}{made_by}")
+    # The first line says why a copy is trained, the second one what is scored and the date of the
+    # training, such as 2026-05-04.
+    why_a_copy = f"its weights know the local split: `{trained_by}` trains a copy\n"
+    what_is_scored = f"scored: {package}, made by `{trained_by}` on 20"
+    assert printed.startswith(why_a_copy + what_is_scored)
     assert f" UTC\nscore {score:.4f} (" in printed
     assert score == pytest.approx(most_popular_score(*read_split(kit / "data/test_input")))
     assert dict(page.tables[0].rows)["Weights trained by"] == trained_by
-    assert {path: path.read_bytes() for path in package.glob("model_task_4*")} == weights
+    weights_after = {path: path.read_bytes() for path in package.glob("model_task_4*")}
+    assert weights_after == weights_before
 
 
 # ---- Faults ------------------------------------------------------------------------------------
@@ -772,7 +806,7 @@ def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     hits, students = [], []
     for phase in layout.PHASES:
         path = kit / "data/test_data" / TASK_4.answers_name(phase)
-        reference = read_reference(path, n_questions=80)
+        reference = read_reference(path, N_QUESTIONS)
         for mask in sorted(reference.targets)[:5]:
             game = play(LocalEntry(submission.Submission()), reference, mask)
             row, _ = np.nonzero(reference.targets[mask])
@@ -801,7 +835,11 @@ def test_learned_packages_beat_the_most_popular_answer(kit: Path) -> None:
 def test_a_package_scores_the_same_in_the_loop_of_the_published_evaluators(
     kit: Path, tmp_path: Path, name: str
 ) -> None:
-    """The organisers' evaluators let targets be asked, and pass 0 for unrevealed answers."""
+    """A package gets the same score from the kit as from the evaluators that organisers published.
+
+    The published evaluators, repeated in `published_score`, let the answers to be predicted be
+    asked, and give the entry 0 for answers that are not revealed.
+    """
     pack = ["task_4/package.py", kit / "task_4" / name, "--output_dir", tmp_path]
     assert run(pack, kit=kit).returncode == 0
     path = tmp_path / "submission_task_4.zip"
@@ -813,9 +851,11 @@ def test_a_package_scores_the_same_in_the_loop_of_the_published_evaluators(
     printed = succeeds([*evaluate, "--unobserved", "0", "--targets_queryable"], kit=kit)
     assert "(one mask, targets may be asked, unobserved = 0)" in printed
 
+    # Score it by the published loop.
     _, submission = load_package(name, "submission_model_task_4", kit=kit)
     _, valid = read_split(kit / "data/test_input")
-    assert published_score(submission.Submission(), valid, 80) == read_score(tmp_path)
+    expected = published_score(submission.Submission(), valid, N_QUESTIONS)
+    assert read_score(tmp_path) == expected
 
 
 def test_select_feature_is_select_questions_in_the_template() -> None:
@@ -874,7 +914,7 @@ def trainings(
     script = [package / "train_model.py", "--input_dir", folder, "--train_data", "first.csv"]
 
     def train(*flags: object) -> Trained:
-        """Train on the first file, and on more by the flags."""
+        """Train the package on first.csv; flags may name a second file or a seed."""
         output = succeeds([*script, *flags], kit=kit)
         record = json.loads((package / "model_task_4_training.json").read_text())
         return Trained(
@@ -889,6 +929,7 @@ def trainings(
     with_other_seed = train("--seed", 1) if uses_seed else None
     on_both = train("--more_train_data", "second.csv")
     on_first_again = train()
+    # A student of the first file now has an answer in the second file too.
     pd.concat([second, first.iloc[[0]]]).to_csv(folder / "second.csv", index=False)
     message = fails([*script, "--more_train_data", "second.csv"], kit=kit)
     return Trainings(
@@ -941,14 +982,16 @@ def test_a_student_must_not_be_in_two_training_files(trainings: Trainings) -> No
 def test_both_values_of_unobserved_answers_lead_to_the_same_games(
     kit: Path, name: str, targets_queryable: bool
 ) -> None:
-    """An answer that is not revealed is passed as -1 or 0. The file may lack options.
+    """An entry plays the same games whether unrevealed answers are marked by -1 or by 0.
 
-    With 0 and without options, the value of a wrong answer is also that of an answer that is not
-    revealed. An entry must then tell from `can_query` which answers are revealed.
+    The entry gets arrays of the students' answers: the options chosen, and 1 for right or 0 for
+    wrong. Answers that are not revealed are -1, or 0 if the rules say so. A file may lack options.
+    With 0 and without options, an unrevealed answer looks like a wrong one. The entry must then see
+    from `can_query`, the questions that may still be asked, which answers are revealed.
     """
     model, submission = load_package(name, "submission_model_task_4")
     weights = model.Model.load(kit / "task_4" / name)
-    reference = read_reference(kit / "data/test_input/valid_task_4.csv", 80)
+    reference = read_reference(kit / "data/test_input/valid_task_4.csv", N_QUESTIONS)
     no_options = np.full_like(reference.option, -1)
     games = []
     for option in (reference.option, no_options):
