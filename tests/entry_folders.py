@@ -32,9 +32,12 @@ def make_setting(folder: Path) -> Setting:
 
 
 def with_entry(setting: Setting, **methods: str) -> Setting:
-    """Write an entry in which some methods differ from those of the well-behaved one."""
+    """Write an entry in which some methods differ from those of the well-behaved one.
+
+    `methods` holds the body of each of these methods, by name. A body may use the arguments
+    `masked_data`, `masked_binary_data` and, except in `predict`, `can_query`.
+    """
     code = WELL_BEHAVED
-    # Every method gets the first two of these arguments, or all three.
     for name, body in methods.items():
         code += "\nclass Submission(Submission):\n"
         code += f"    def {name}(self, masked_data=0, masked_binary_data=0, can_query=0):\n"

@@ -79,7 +79,8 @@ def test_ids_of_questions_are_looked_at_too(write: Write, tmp_path: Path) -> Non
         [f"{k}.000" for k in range(30)],
         # Sections of a book.
         [f"{k % 5}.{k}.12" for k in range(30)],
-        # If all ids look like dates, the ids were meant so.
+        # All ids look like dates. A spreadsheet would have damaged only some of them, so the
+        # organiser has chosen these ids.
         [f"{k + 1}-Jan" for k in range(30)],
         # Leading zeros fill all ids to three digits.
         [f"{k:03}" for k in range(30)],

@@ -66,7 +66,7 @@ def read_scores(output: Path) -> dict[tuple[str, int], float]:
 
 # ---- Scores of tasks 1 to 3 --------------------------------------------------------------------
 
-# Tasks 1 and 3 are scored in the public phase, tasks 2 and 3 in the private one.
+# The phases and tasks in which these tests score submissions.
 SCORED_TASKS = [("public", 1), ("public", 3), ("private", 2), ("private", 3)]
 
 
@@ -120,7 +120,9 @@ def files_of_teams(templates: Path) -> dict[str, dict[str, str]]:
 def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OfficialCompetition:
     """Make a bundle of official data, and score the zips of three teams in both phases.
 
-    Simulated data stand in for the official data. Tests share the result and must not change it.
+    The script hosting/run_locally.py (PLAY) scores tasks 1 and 3 in the public phase, and tasks 2
+    and 3 in the private one (SCORED_TASKS). Simulated data stand in for the official data. Tests
+    share the result and must not change it.
     """
     base = tmp_path_factory.mktemp("official")
     bundle = make_bundles(base, "--official", simulated_kit / "data", "--tasks", 1, 2, 3)
@@ -141,17 +143,22 @@ def test_official_files_are_not_handed_out(official: OfficialCompetition) -> Non
     assert zipfile.ZipFile(official.bundle / PUBLIC).namelist() == ["README.md"]
 
 
-def test_only_a_bundle_of_other_files_than_the_official_ones_is_said_to_be_for_trying(
+def test_a_bundle_is_for_trying_only_unless_its_files_are_the_official_ones(
     official: OfficialCompetition, tmp_path: Path
 ) -> None:
+    """make_bundle.py prints a note if the files given as official ones are others.
+
+    Files are official if a record in the data folder lists them with their fingerprints.
+    """
     note = "not the official ones that the pages describe: this bundle is for trying only"
     assert f"holds simulated answers, {note}" in (official.base / "said.txt").read_text()
 
-    # Record the released answers of task 3 as official, as data/download.py does.
+    # Write the record that data/download.py writes for official files, for the answers of task 3.
     data_dir = Path(shutil.copytree(official.kit / "data", tmp_path / "data"))
     released = [data_dir / "test_data" / TASKS[3].answers_name(phase) for phase in layout.PHASES]
-    for record, content in official_files.record_of(data_dir, released).items():
-        record.write_text(content)
+    record_by_path = official_files.record_of(data_dir, released)
+    for path, content in record_by_path.items():
+        path.write_text(content)
     make_bundles(tmp_path, "--official", data_dir, "--tasks", 3)
     assert note not in (tmp_path / "said.txt").read_text()
 
@@ -206,6 +213,7 @@ def test_a_page_equals_that_of_the_local_evaluation(official: OfficialCompetitio
     The charts need training answers and metadata, which the platform does not have: the bundle
     holds facts computed from these files.
     """
+    # "right" is the team whose submission is valid.
     succeeds(official.evaluate_locally("right", task=1, phase="public"), kit=official.kit)
     expected = read_page((official.base / "local/scores_task_1_public.html").read_text())
     (page,) = (page for page in read_details(official) if page.headings == expected.headings)
@@ -300,16 +308,20 @@ def test_entries_that_fail_get_no_score(played: PlayedEntries) -> None:
 def test_an_entry_s_score_equals_that_of_the_local_evaluation(
     played: PlayedEntries, secret: Path, simulated_kit: Path, tmp_path: Path
 ) -> None:
-    # The entry "tells" is the only one with a score. The toy entry makes the same choices and
-    # predictions.
-    honest = write_zip(tmp_path / "honest.zip", entry())
+    """The platform's score of an entry of task 4 is that of task_4/local_evaluation.py.
+
+    Of the entries in `played`, only that of the team "tells" has a score. It is the toy entry with
+    an attempt to cheat after the games, so it chooses and predicts as the plain toy entry does.
+    The plain one is scored locally.
+    """
+    plain_toy_entry = write_zip(tmp_path / "plain.zip", entry())
     flags = (
         "--skip_curve",
         *("--phase", "public"),
         *("--output_dir", tmp_path),
         *("--input_dir", answers_of(secret, 4, "public").parent),
     )
-    succeeds(["task_4/local_evaluation.py", honest, *flags], kit=simulated_kit)
+    succeeds(["task_4/local_evaluation.py", plain_toy_entry, *flags], kit=simulated_kit)
     text = (tmp_path / "scores_task_4_public.txt").read_text()
     assert read_scores(played.output)["tells", 4] == float(text.removeprefix("score:"))
 
@@ -466,10 +478,11 @@ def uploaded_answers(secret: Path, given: dict[str, bytes]) -> dict[str, pd.Data
 def test_no_table_that_is_uploaded_holds_a_hidden_answer(
     secret: Path, uploaded_answers: dict[str, pd.DataFrame], task: int, phase: str
 ) -> None:
-    """No uploaded table has a row that is hidden in the private phase.
+    """No table that participants get has a row that is hidden in the public or private phase.
 
-    Tables that participants get have no row that is hidden in the public phase, either. The
-    platform alone needs these rows, to score the public phase.
+    Some uploaded tables are for the platform alone. They hold the rows that are hidden in the
+    public phase, because the platform scores this phase. They must not hold those of the private
+    phase, which the organiser scores later.
     """
     hidden = pd.read_csv(answers_of(secret, task, phase))
     assert len(hidden)
@@ -482,6 +495,7 @@ def test_no_table_that_is_uploaded_holds_a_hidden_answer(
             continue
         is_for_platform_only = name.startswith(("reference_data", "ingestion_program"))
         if is_for_platform_only and phase == "public":
+            # The platform needs this table to score the public phase.
             continue
         assert hidden[key].merge(table[key]).empty, name
 
@@ -667,9 +681,7 @@ def test_the_platform_reads_title_phases_and_columns(secret: Path, tmp_path: Pat
         ("2027-02-01 00:00:00", "2027-03-24 23:59:59"),
         ("2027-03-25 00:00:00", "2027-03-31 23:59:59"),
     ]
-    # Scores are sorted in descending order, errors in ascending order. A bundle of task 4 alone
-    # would also have a column for the accuracy with each mask, which is a choice of the answers to
-    # predict.
+    # Scores are sorted in descending order, errors in ascending order; four decimals are shown.
     assert [(column.key, column.sorting, column.precision) for column in bundle.columns] == [
         ("score", "desc", 4),
         ("standard_error", "asc", 4),
@@ -766,16 +778,19 @@ def test_the_organiser_alone_gets_the_own_ids(own_bundle: Path) -> None:
     assert [*own_bundle.with_name("public").rglob("organiser")] == []
 
 
-def test_a_submission_to_own_answers_is_scored_and_lacks_no_folder(
+def test_a_page_names_a_missing_file_of_metadata_without_the_organisers_folders(
     own_bundle: Path, tmp_path: Path
 ) -> None:
+    """The bundle is made from the organiser's own answers, without metadata.
+
+    A submission is scored, and its page says which table is left out for want of which file.
+    """
     templates = own_bundle.with_name("public") / "submission_templates"
     team = write_zip(tmp_path / "team.zip", submission_for(templates, 1))
     printed = succeeds([PLAY, own_bundle.with_name("bundle.zip"), team, "--output_dir", tmp_path])
     assert "Task 1, public: scored" in printed
-    # The page names the table that is left out and the file that this table needs. The file is
-    # named by its path in the data folder, because participants do not know the organiser's
-    # folders.
+    # The file is named by its path in the data folder, because participants do not know the
+    # organiser's folders.
     page = read_page((tmp_path / "detailed_results_task_1_public.html").read_text())
     assert "Accuracy by quiz: metadata/answer_metadata_task_1_2.csv is not there." in page.text
 

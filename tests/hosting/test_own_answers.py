@@ -144,6 +144,7 @@ def split_class(
     tasks: tuple[int, ...] = request.param
     # Each set of tasks gets another class.
     rows = draw_rows(seed=sum(tasks), n_students=45, n_questions=18)
+    # The next option, and option 1 after option 4.
     later_attempts = [row._replace(AnswerValue=row.AnswerValue % 4 + 1) for row in rows[::20]]
     folder = tmp_path_factory.mktemp("class")
     made = make(folder, to_csv(rows + later_attempts), tasks)
@@ -188,6 +189,7 @@ def test_answers_are_written_as_they_were_given(split_class: SplitClass) -> None
     question_ids = np.array(read_own_ids(split_class.data, "questions.csv"))
     student_ids = np.array(read_own_ids(split_class.data, "students.csv"))
     written = pd.concat(split_class.parts.values())
+    # The files number questions and students from 0. Replace the numbers by the organiser's ids.
     written["QuestionId"] = question_ids[written["QuestionId"]]
     written["UserId"] = student_ids[written["UserId"]]
     given = pd.DataFrame(split_class.rows, columns=COLUMNS)
@@ -343,7 +345,9 @@ def test_no_number_tells_the_outcome_of_an_answer(
 ) -> None:
     """Neither the position of a row nor the AnswerId is correlated with right or wrong.
 
-    In the organiser's file, all right answers come first.
+    In the organiser's file, all right answers come first. `sorted_class` is the folder made from
+    this file. Its parts are the hidden answers in the order of the template, the training answers,
+    and the answers of the students who are examined in task 4.
     """
     parts = read_parts(sorted_class)
     answers = {
@@ -361,6 +365,11 @@ def test_no_number_tells_the_outcome_of_an_answer(
 def test_the_number_of_a_student_does_not_follow_the_file(
     sorted_class: Path, sorted_rows: list[Row]
 ) -> None:
+    """Students are numbered at random, not in the order of the organiser's file.
+
+    Otherwise, whoever knows the order of the class, such as an alphabetical one, could tell who a
+    student is.
+    """
     # The position of each student's first row in the organiser's file.
     first_row: dict[str, int] = {}
     for position, row in enumerate(sorted_rows):
@@ -388,7 +397,7 @@ def test_the_seed_alone_decides_what_is_drawn(
     Another seed changes all files but questions.csv: the numbers of questions are not random, but
     follow the organiser's ids of the questions.
     """
-    again = make(tmp_path, to_csv(sorted_rows), [1, 2, 4], seed).data
+    again = make(tmp_path, to_csv(sorted_rows), tasks=[1, 2, 4], seed=seed).data
     changed = []
     for path in again.rglob("*.csv"):
         original = sorted_class / path.relative_to(again)
@@ -415,7 +424,8 @@ def write_spreadsheet() -> str:
 
     Every student answers each of these questions four times: on days 3, 5 and 4, and at an unknown
     time. The answer of day 5, the latest, counts. On that day, students with even numbers choose
-    option 3, and the others option 2.
+    option 3, and the others option 2. On day 3 they choose option 1 and option 2, on day 4 all
+    choose option 4, and at the unknown time all choose option 1.
     """
     # Pairs of a student and a question.
     pairs = list(product(range(21), range(20)))
@@ -423,15 +433,17 @@ def write_spreadsheet() -> str:
     pairs += [(21, question) for question in (*range(8), 20)]
     lines = ["Quiz,UserId,CorrectAnswer,QuestionId,AnswerValue,DateAnswered"]
     for student, question in pairs:
-        own_id = f"{student}.0" if question % 2 else f" {student} "
+        # The UserId as written: with a decimal place, or with spaces.
+        written_id = f"{student}.0" if question % 2 else f" {student} "
         # Option 3 is right, but in the answer of student 7 to question 7 the file says option 4.
         correct_option = 4 if student == question == 7 else 3
         # The chosen option by day, in the order of the file.
-        option_by_day = {3: 1 + student % 2, 5: 3 - student % 2, 4: 4}
+        is_odd = student % 2
+        option_by_day = {3: 1 + is_odd, 5: 3 - is_odd, 4: 4}
         for day, option in option_by_day.items():
             date = f"2020-01-0{day} 10:00"
-            lines.append(f'"a, b",{own_id},{correct_option},{question},{option},{date}')
-        lines.append(f'"",{own_id},3,{question},1,')
+            lines.append(f'"a, b",{written_id},{correct_option},{question},{option},{date}')
+        lines.append(f'"",{written_id},3,{question},1,')
     byte_order_mark = "\ufeff"
     return byte_order_mark + "\r\n".join(lines)
 
@@ -554,21 +566,30 @@ def test_a_fault_is_told_in_one_line_and_nothing_is_written(
 
 @pytest.mark.parametrize("with_column", [False, True])
 def test_questions_may_have_two_to_eight_options(tmp_path: Path, with_column: bool) -> None:
-    """Without the column, every question counts as having 8 options, the highest in any answer."""
-    answers = mixed_options.simulate(30, 21).drop(columns="IsCorrect")
+    """The column NumberOfOptions of the organiser's file is copied to every file.
+
+    Without the column, every question counts as having 8 options, the highest in any answer.
+    """
+    n_questions = 21
+    # The numbers of options are 2, 3, …, 8, and again from 2: question q has NUMBERS[q % 7].
+    answers = mixed_options.simulate(30, n_questions).drop(columns="IsCorrect")
+    number_by_own_id = np.resize(mixed_options.NUMBERS, n_questions)
     if not with_column:
         answers = answers.drop(columns="NumberOfOptions")
+        number_by_own_id = np.full(n_questions, 8)
     made = make(tmp_path, answers.to_csv(index=False), (1, 2, 4))
     data = made.data
     assert "questions have up to 8 options" in made.notes
+    # The number of options by QuestionId: the files number the questions anew, and questions.csv
+    # holds the organiser's id of each, here a whole number.
     own_id = pd.Series(read_own_ids(data, "questions.csv")).astype(int)
-    numbers = np.resize(mixed_options.NUMBERS, 21) if with_column else np.full(21, 8)
+    number = number_by_own_id[own_id]
     for part in read_parts(data).values():
-        assert part["NumberOfOptions"].tolist() == numbers[own_id[part["QuestionId"]]].tolist()
+        assert part["NumberOfOptions"].tolist() == number[part["QuestionId"]].tolist()
     assert read_answers(data / "train_data" / "train_task_1_2.csv")["AnswerValue"].max() == 8
     build_templates(data, tmp_path / "templates")
     template = pd.read_csv(tmp_path / "templates" / "submission_task_1_2.csv")
-    assert template["NumberOfOptions"].tolist() == numbers[own_id[template["QuestionId"]]].tolist()
+    assert template["NumberOfOptions"].tolist() == number[template["QuestionId"]].tolist()
 
 
 def test_questions_with_four_options_need_no_column(tmp_path: Path) -> None:

@@ -82,9 +82,10 @@ class PlatformRun:
         # The stderr of the ingestion program.
         self.ingestion_error = ""
         shutil.copytree(bundle / f"reference_data/task_{task}_{phase}", self.base / "input/ref")
-        # As on the platform, there are two copies of the submitted files. The ingestion program
-        # reads the copy in `submitted`. The scoring program reads the copy in `result`, where the
-        # ingestion program has added its record of the games.
+        # As on the platform, there are two copies of the submitted files, in the folders that the
+        # properties `submitted` and `result` name. The ingestion program reads the copy in
+        # `submitted`. The scoring program reads the copy in `result`, where the ingestion program
+        # has added its record of the games.
         for folder in (self.submitted, self.result):
             folder.mkdir()
             for name, text in files.items():
@@ -118,9 +119,10 @@ class PlatformRun:
         return done.stderr.strip()
 
     def score(self) -> Scored:
-        """Run the scoring program."""
+        """Run the scoring program on the files in the folder `result`, and return what it says."""
         output = self.base / "output"
         shutil.rmtree(output, ignore_errors=True)
+        # The platform writes the exit codes of the earlier programs for the scoring program.
         (self.result / "metadata").write_text(yaml.safe_dump(self.status))
         program = self.bundle / "scoring_program/score.py"
         done = run_script([program, self.base / "input", output], kit=program.parent)
@@ -198,6 +200,10 @@ def test_the_organiser_is_told_to_keep_the_answers_and_warned_of_past_days(bundl
 def test_below_ten_students_a_score_of_task_4_has_no_standard_error(
     bundles: Path, tmp_path: Path, n_students: int
 ) -> None:
+    """A valid entry of task 4 is scored in the public phase on nine or ten students.
+
+    The standard error over so few as nine students would not be reliable.
+    """
     bundle = Path(shutil.copytree(bundles / "bundle_task_4", tmp_path / "bundle"))
     (answers,) = (bundle / "ingestion_program/public/test_data").glob("*.csv")
     table = pd.read_csv(answers)
@@ -283,17 +289,19 @@ def test_the_organiser_is_warned_that_private_answers_are_uploaded(served: Path)
 def test_with_private_answers_only_the_stored_scores_tell_the_private_score(
     served: Path, tmp_path: Path, task: int
 ) -> None:
-    """The server stores the private score for the organiser, but shows participants none.
+    """If the private answers are on the server, it stores the private scores and shows none.
 
-    The local runner has the private part of the bundle, and computes the expected score.
+    The scores are stored for the organiser, in scores.json. The local runner computes the expected
+    scores, with the private part of the bundle.
     """
     files = valid_files(served, task)
     on_server = PlatformRun(served, task, "private", files).score()
 
     whole = read_bundle(served, tmp_path / "read", served.with_name("bundle_private.zip"))
-    (described,) = [each for each in whole.tasks.values() if each.name == f"Task {task}, private"]
+    name = f"Task {task}, private"
+    (private_task,) = [each for each in whole.tasks.values() if each.name == name]
     submission = write_zip(tmp_path / "a.zip", files)
-    expected = score(submission, described, whole, time_limit=600).scores
+    expected = score(submission, private_task, whole, time_limit=600).scores
     assert expected["score"] > 0
 
     # Each score in scores.json has a key that begins with "private_".
@@ -398,7 +406,11 @@ def test_a_record_does_not_count_for_a_submission_without_its_files(
 def test_a_replaced_record_is_refused(
     honest: PlatformRun, other: PlatformRun, tmp_path: Path, replacement: str, fault: str
 ) -> None:
-    """A submission's own program could replace the record, but cannot sign a new one."""
+    """A submission's own program could replace the record of its games, but cannot sign a new one.
+
+    `honest` and `other` are runs of two submissions. The record of `honest`, or a forged one, is
+    put into the run of `other` before it is scored.
+    """
     record = (honest.result / RECORD).read_text()
     text = {
         "the record of another submission": record,
@@ -440,10 +452,12 @@ def python_with_pandas(tmp_path_factory: pytest.TempPathFactory) -> str:
     environment = tmp_path_factory.mktemp("pandas") / "env"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     python = str(environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
-    # Compiling all modules would take longer than the test: Python compiles only imported modules.
+    # With --no-compile, Python compiles only the modules that are imported. Compiling all would
+    # take longer than the test.
     wanted = ["--only-binary=:all:", "--no-compile", "numpy==1.26.4", "pandas==2.2.3"]
     command = [sys.executable, "-m", "pip", "--python", python, "install", "-q", *wanted]
     try:
+        # PATIENCE is the longest time for a child process of a test, in seconds.
         subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
     except subprocess.SubprocessError as fault:
         pytest.skip(f"no environment from the package index: {fault}")
@@ -459,9 +473,10 @@ def test_the_programs_need_numpy_and_pandas_alone(
     monkeypatch: pytest.MonkeyPatch,
     task: int,
 ) -> None:
-    """With NumPy and pandas alone, the scores equal those with all of the kit's requirements.
+    """The programs of a bundle, which the platform runs, give the same scores without SciPy.
 
-    The page of task 3 needs SciPy, and says that SciPy is missing.
+    They run in an environment with NumPy and pandas alone, and for comparison with all of the kit's
+    requirements. The page of task 3 needs SciPy, and says that SciPy is missing.
     """
     folder = bundles / f"bundle_task_{task}"
     bundle = read_bundle(folder, tmp_path / folder.name)
@@ -473,7 +488,9 @@ def test_the_programs_need_numpy_and_pandas_alone(
         result = score(submission, bundle.tasks[0], bundle, time_limit=600)
 
     assert result.scores
-    assert result.scores == PlatformRun(folder, task, "public", files).score().scores
+    # In this process, all requirements of the kit are there.
+    expected = PlatformRun(folder, task, "public", files).score().scores
+    assert result.scores == expected
     # An empty output means that the programs have written nothing to stderr.
     assert result.output == ()
     page = read_page(result.details)

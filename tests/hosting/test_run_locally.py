@@ -172,7 +172,7 @@ def test_a_program_that_takes_too_long_ends_with_what_it_started(
     bundle: Bundle, tmp_path: Path, parent: Parent
 ) -> None:
     """At the time limit, both the program of a submission and its child process are ended."""
-    # The program starts the child process and then sleeps for ten minutes.
+    # `parent.source` is code that starts the child process. The program then sleeps for 10 minutes.
     members = {FIRST: f"{parent.source}time.sleep(600)"}
     # On a busy machine, a second may be too short to start the child process. Then the test tries a
     # longer limit.
@@ -358,19 +358,23 @@ def scored(zipped_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Sco
 
     Teams ann, bob, cid & co and ida are scored on task 1, and ann on task 2. The submissions of
     gus and hal fail, and so does the first one of bob.
+
+    A submission of the toy bundle is code that calls `score`. `values` are the arguments of this
+    call, as Python code: the score, and further figures by name.
     """
     school = SchoolClass(tmp_path_factory.mktemp("class"), zipped_bundle)
     toy_bundle.write_zip(school.handed_in / "bob/first.zip", {FIRST: FAILING}, START + 60)
-    # The best scores of all teams on task 1 are 0.7. The score of ann is larger by 1e-12. The
-    # platform rounds scores to ten decimal places.
+    # Task 1: the best scores of all teams are 0.7. The score of ann is larger by 1e-12, which must
+    # not count: the platform rounds scores to ten decimal places.
     school.submit("ann.zip", minute=1, values="0.7 + 1e-12")
     school.submit("bob/second.ZIP", minute=3, values="0.7, standard_error=0.2")
     school.submit("cid & co.zip", minute=0, values=0.7)
     school.submit("cid & co/worse.zip", minute=2, values=0.5)
     school.submit("ida.zip", minute=4, values="0.7, standard_error=0.1")
-    # On task 2, columns for masks. The values 0.1 + 0.2 and 1 / 3 must be written with all digits.
-    columns = "0.1 + 0.2, mask_0=1 / 3, mask_1=1 / 8"
-    school.submit("ann/model.zip", minute=1, values=columns, member=SECOND)
+    # Task 2: the score 0.1 + 0.2 and figures for two further columns of the leaderboard, mask_0 and
+    # mask_1. All digits of such numbers must be written.
+    values = "0.1 + 0.2, mask_0=1 / 3, mask_1=1 / 8"
+    school.submit("ann/model.zip", minute=1, values=values, member=SECOND)
     school.score()
 
     # For the second run, two submissions that fail, and two files that are no submissions.
@@ -451,8 +455,8 @@ def test_the_best_submission_of_each_team_counts_and_ties_go_to_the_smaller_erro
 ) -> None:
     """Equal scores are ordered by error: known before unknown, small before large; then by time.
 
-    The score of ann is 0.7 + 1e-12 and counts as equal to 0.7: the platform compares ten decimal
-    places.
+    The best scores of all four teams on task 1 are 0.7; that of ann, 0.7 + 1e-12, counts as equal.
+    ida has a standard error of 0.1, bob of 0.2. cid & co and ann have none; cid & co came first.
     """
     page = scored.school.read_page()
     assert "Public phase: 9 submissions of 6 teams; written " in page.text
@@ -542,25 +546,32 @@ def scores_as_text(record: str) -> str:
 
 
 def test_only_damaged_records_of_scores_are_not_reused(scored: ScoredClass, tmp_path: Path) -> None:
+    """A further run of the local runner reuses the scores of the last one, which it has recorded.
+
+    A submission whose record is damaged is scored again. Three records are damaged here: the page
+    of one is deleted, one gets its scores as text, and one is cut off.
+    """
     school = scored.school.copy(tmp_path)
     records_file = school.output / "leaderboard_results.jsonl"
     # A record is a line of JSON about one submission to a task.
     records = records_file.read_text().splitlines()
     scored_records = [record for record in records if not json.loads(record)["fault"]]
-    # Damage three of the records; the other records stay whole.
-    without_page, with_text, *whole, cut_off = scored_records
-    (school.output / json.loads(without_page)["details"]).unlink()
-    no_record = "[]"
-    lines = [no_record, without_page, scores_as_text(with_text), *whole, cut_off[:30]]
+    # The first, the second and the last record are to be damaged; the others stay whole.
+    first, second, *whole, last = scored_records
+    # "details" is the name of the page of the score.
+    (school.output / json.loads(first)["details"]).unlink()
+    # JSON, but no record.
+    stray_line = "[]"
+    lines = [stray_line, first, scores_as_text(second), *whole, last[:30]]
     records_file.write_text("\n".join(lines))
 
     assert f"{len(whole)} of them reused" in school.score().stdout
 
-    # The run adds a record for each submission that it scores again.
+    # The run adds lines at the end of the file: a record for each submission that it scores again.
     added_lines = records_file.read_text().splitlines()[len(lines) :]
     added = [json.loads(line) for line in added_lines]
     scored_again = {record["submission"] for record in added if not record["fault"]}
-    damaged = [json.loads(record) for record in (without_page, with_text, cut_off)]
+    damaged = [json.loads(record) for record in (first, second, last)]
     assert scored_again == {record["submission"] for record in damaged}
 
 
@@ -633,7 +644,8 @@ class EventDays:
     def end_day(self, seconds: float) -> None:
         """Count the teams, and hand in the submissions for the next day, instead of sleeping.
 
-        The last day ends with Control-C.
+        The runner calls this function in place of `time.sleep`. On the last day it raises
+        KeyboardInterrupt, as Control-C does.
         """
         if seconds < 60:
             # A short sleep waits for a program. Only the long sleep of --watch ends a day.
@@ -664,6 +676,8 @@ def event(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Event:
     days = EventDays(handed_in, base / "out")
     command = [SCRIPT, folder, "--submissions", handed_in, "--site", base / "site", "--phase"]
     with pytest.MonkeyPatch.context() as patch:
+        # With --watch, the runner sleeps for 60 s after each look into the folder. In the test no
+        # time passes: each of these sleeps ends a day of the competition.
         patch.setattr(time, "sleep", days.end_day)
         done = run([*command, "both", "--output_dir", base / "out", "--watch", 60])
     published = [path.name for path in (base / "site").rglob("*")]

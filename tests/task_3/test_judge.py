@@ -194,6 +194,8 @@ def test_without_images_the_page_shows_what_the_answers_say(
     path = tmp_path / "judge.html"
     page = read_without_scripts(path, [])
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
+    # The page asks for one pair. For each of its questions it shows the subjects, the number of
+    # answers, the share of right ones and the discrimination, in this order.
     for question in pairs_of(path)[0]:
         rows = answers[answers.QuestionId == question]
         facts = f"Answers {len(rows)} Answered correctly {rows.IsCorrect.mean():.0%} Discrimination"
@@ -213,8 +215,8 @@ class Session:
 
     page: Path
     pairs: np.ndarray
-    # The judgements that the expert meant, 1 for left and 2 for right.
-    meant: list[int]
+    # The side of the better question of each pair, as the expert finds: 1 for left, 2 for right.
+    better_sides: list[int]
     # The page after each step: at the start, after the first judgement, after undo,
     # after a new start of the browser, and at the end.
     texts: dict[str, str]
@@ -242,24 +244,30 @@ def other_side(side: int) -> int:
 N_PAIRS_BEFORE_BREAK = 12
 
 
-def judge_before_break(tab: Tab, meant: list[int]) -> dict[str, str]:
-    """Judge some pairs, and undo two wrong judgements; return the page after some steps."""
+def judge_before_break(tab: Tab, better_sides: list[int]) -> dict[str, str]:
+    """Judge the first pairs as an expert who errs twice and undoes both errors; return page texts.
+
+    `better_sides` holds the side of the better question of each pair, 1 for left and 2 for right.
+    The expert errs on the first pair, then judges N_PAIRS_BEFORE_BREAK pairs, and errs on the next
+    one. The texts are those at the start, after the first error ("one wrong") and after this was
+    undone.
+    """
     texts = {"start": tab.text()}
-    choose(tab, other_side(meant[0]), by_key=True)
+    choose(tab, other_side(better_sides[0]), by_key=True)
     texts["one wrong"] = tab.text()
     tab.press("Backspace")
     texts["undone"] = tab.text()
-    for number, side in enumerate(meant[:N_PAIRS_BEFORE_BREAK]):
+    for number, side in enumerate(better_sides[:N_PAIRS_BEFORE_BREAK]):
         choose(tab, side, by_key=number % 2 == 0)
-    choose(tab, other_side(meant[N_PAIRS_BEFORE_BREAK]), by_key=False)
+    choose(tab, other_side(better_sides[N_PAIRS_BEFORE_BREAK]), by_key=False)
     tab.click("undo")
     return texts
 
 
-def judge_after_break(tab: Tab, meant: list[int]) -> dict[str, str]:
+def judge_after_break(tab: Tab, better_sides: list[int]) -> dict[str, str]:
     """Judge the remaining pairs; return the page's text before and after."""
     texts = {"resumed": tab.text()}
-    for side in meant[N_PAIRS_BEFORE_BREAK:]:
+    for side in better_sides[N_PAIRS_BEFORE_BREAK:]:
         choose(tab, side, by_key=True)
     # There is no pair left, so this key does nothing.
     choose(tab, 1, by_key=True)
@@ -269,27 +277,30 @@ def judge_after_break(tab: Tab, meant: list[int]) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def session(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Session:
-    """Judge twenty pairs in a browser that is closed and started again in between."""
+    """Judge twenty pairs in a browser that is closed and started again in between.
+
+    Which questions the expert finds better is random.
+    """
     folder = tmp_path_factory.mktemp("session")
     profile = folder / "profile"
     succeeds([JUDGE, "--n_pairs", N_PAIRS, "--output_dir", folder], kit=simulated_kit)
     page = folder / "judge.html"
-    meant = np.random.default_rng(0).integers(1, 3, N_PAIRS).tolist()
+    better_sides = np.random.default_rng(0).integers(1, 3, N_PAIRS).tolist()
     with open_browser(profile, folder) as tab:
         tab.open(page)
-        texts = judge_before_break(tab, meant)
+        texts = judge_before_break(tab, better_sides)
         image = "document.querySelector('.card img')"
         image_width = tab.run(f"{image}.decode().then(() => {image}.naturalWidth)")
         complaints = [*tab.complaints]
     with open_browser(profile, folder) as tab:
         tab.open(page)
-        texts |= judge_after_break(tab, meant)
+        texts |= judge_after_break(tab, better_sides)
         tab.click("name")
         tab.type('Ann "A", B.')
         tab.click("save")
         saved = tab.wait_for_file(folder, "simulated_judgements_*.csv")
         complaints += tab.complaints
-    return Session(page, pairs_of(page), meant, texts, image_width, saved, complaints)
+    return Session(page, pairs_of(page), better_sides, texts, image_width, saved, complaints)
 
 
 @needs_browser
@@ -342,7 +353,7 @@ def test_the_saved_panel_holds_the_judgements_that_were_meant(session: Session) 
     assert header == ["left", "right", 'Ann "A", B.']
     expected = [
         [str(left), str(right), str(side)]
-        for (left, right), side in zip(session.pairs, session.meant, strict=True)
+        for (left, right), side in zip(session.pairs, session.better_sides, strict=True)
     ]
     assert rows == expected
 
@@ -351,13 +362,18 @@ def test_the_saved_panel_holds_the_judgements_that_were_meant(session: Session) 
 def test_the_evaluation_scores_rankings_by_the_saved_panel(
     session: Session, simulated_kit: Path, tmp_path: Path, rankings: dict[str, Path]
 ) -> None:
-    """A panel does not tell where its questions come from, but a simulated ranking does."""
+    """The file that the page has saved is a panel of one expert, by which a ranking can be scored.
+
+    `session` holds what the expert judged in the browser, with the name 'Ann "A", B.'. The score is
+    the share of the pairs on which the ranking prefers the same question. A panel does not tell
+    where its questions come from, but the ranking of simulated questions does.
+    """
     folder = rankings["entropy"]
     flags = ["--ref_data", session.saved, "--submission_dir", folder, "--output_dir", tmp_path]
     output = succeeds([EVALUATION, *flags], kit=simulated_kit)
     rank = read_rank(folder)
     preferred_sides = [1 if rank[left] < rank[right] else 2 for left, right in session.pairs]
-    share = np.equal(preferred_sides, session.meant).mean()
+    share = np.equal(preferred_sides, session.better_sides).mean()
     assert f'Ann "A", B.          {share:.2f} (' in output
     assert (tmp_path / "scores_task_3_own.txt").read_text() == f"score:{share}\n"
     page = read_page((tmp_path / "scores_task_3_own.html").read_text(encoding="utf-8"))
@@ -393,6 +409,7 @@ def test_only_keys_that_are_meant_for_the_page_judge(simulated_kit: Path, tmp_pa
     succeeds([JUDGE, "--output_dir", tmp_path], kit=simulated_kit)
     with open_browser(tmp_path / "profile", tmp_path) as tab:
         tab.open(tmp_path / "judge.html")
+        # A key that is held down, which the browser reports again and again.
         tab.press("ArrowLeft", repeated=True)
         # Alt and an arrow go back in the browser's history.
         tab.press("ArrowRight", ALT)
@@ -408,6 +425,11 @@ def test_only_keys_that_are_meant_for_the_page_judge(simulated_kit: Path, tmp_pa
 def test_pages_with_other_pairs_keep_their_judgements_apart(
     simulated_kit: Path, tmp_path: Path
 ) -> None:
+    """The browser keeps the judgements of each page, so that an expert may go on later.
+
+    Two pages with different pairs are opened in the same browser, and one pair of each is judged by
+    a key.
+    """
     for seed in (0, 1):
         folder = tmp_path / f"seed_{seed}"
         succeeds([JUDGE, "--seed", seed, "--output_dir", folder], kit=simulated_kit)
@@ -538,8 +560,9 @@ def test_the_interval_of_kappa_holds_its_true_value(share_left: float) -> None:
     """The interval of kappa contains the true kappa, 0.5, in at least 95 % of simulated panels.
 
     The second expert copies the first with probability 0.5, and otherwise judges alone. The true
-    kappa is then 0.5. If each of 1,000 intervals contains it with a probability of 95 %, fewer than
-    930 do so with a probability below 0.005 (binomial distribution).
+    kappa is then 0.5. Of 1,000 intervals that each contain it with a probability of 95 %, about 950
+    do, with a standard deviation of √(1,000 · 0.95 · 0.05) = 7. The limit of 930 is almost three
+    standard deviations below.
     """
     rng = np.random.default_rng(0)
 
@@ -581,18 +604,21 @@ def test_an_expert_without_judgements_has_no_pair_with_another() -> None:
 def test_the_page_of_a_score_compares_every_two_experts(
     simulated_kit: Path, tmp_path: Path, rankings: dict[str, Path]
 ) -> None:
+    """A row has the names of two experts, their common pairs, their agreement and Cohen's kappa."""
     flags = ["--phase", "public", "--submission_dir", rankings["entropy"]]
     succeeds([EVALUATION, *flags, "--output_dir", tmp_path], kit=simulated_kit)
     page = read_page((tmp_path / "scores_task_3_public.html").read_text(encoding="utf-8"))
     votes = pd.read_csv(simulated_kit / "data/test_data/quality_response_remapped_public.csv")
     experts = [name for name in votes if name.startswith("T")]
     rows = page.table("Every two experts").rows
+    # Five experts make 5 · 4 / 2 pairs of experts.
     assert len(rows) == 10
     for (first, second), row in zip(combinations(experts, 2), rows, strict=True):
         both = votes[[first, second]].dropna()
         share = (both[first] == both[second]).mean()
         kappa = f"{cohen_kappa_score(both[first], both[second]):.2f}".replace("-", "−")
         assert row[:2] == [f"{first} and {second}", str(len(both))]
+        # An interval follows each figure.
         assert row[2].startswith(f"{share:.2f} (")
         assert row[3].startswith(f"{kappa} (")
 
@@ -753,6 +779,7 @@ def two_rankings(
     return TwoRankings(
         output=output,
         page=page,
+        # The columns of the experts are T1 to T5; no other column's name has a T.
         votes=panel.filter(like="T"),
         preferred_by_scored=preferred_sides("entropy"),
         preferred_by_other=preferred_sides("random"),
@@ -762,6 +789,10 @@ def two_rankings(
 def test_the_evaluation_says_whether_the_experts_tell_rankings_apart(
     two_rankings: TwoRankings,
 ) -> None:
+    """Output and page count the judged pairs on which the two rankings disagree.
+
+    A pair speaks for a ranking if more experts prefer the question that this ranking prefers.
+    """
     n_pairs = two_rankings.disagree.sum()
     n_for_scored = two_rankings.n_for_scored
     n_for_other = two_rankings.n_for_other

@@ -39,7 +39,7 @@ def simulate(n_students: int, slopes: np.ndarray, share: float = 1.0) -> pd.Data
     return make_answers(rows[is_answered].tolist())
 
 
-def having(data: qf.QuestionAnswers, **columns: object) -> qf.QuestionAnswers:
+def with_columns(data: qf.QuestionAnswers, **columns: object) -> qf.QuestionAnswers:
     """Return the answers with further columns, such as metadata."""
     return qf.QuestionAnswers(data.answers.assign(**columns), data.questions, data.n_options)
 
@@ -54,10 +54,9 @@ def compute(name: str, data: qf.QuestionAnswers) -> tuple[np.ndarray, np.ndarray
 def example() -> Example:
     """Return answers of 120 students to 12 questions, and the same answers as a plain table.
 
-    A student answers each question with probability 1/2.
-
-    The table also holds `rate`, the student's rate of right answers, `rest`, the student's rate
-    over the answers in the other rows, and a quiz.
+    A student answers each question with probability 1/2. The table has three further columns: the
+    student's rate of right answers (`rate`), this rate without the answer of the row (`rest`), and
+    the number of a quiz.
     """
     answers = simulate(120, np.linspace(0.2, 2, 12), share=0.5)
     new_names = {
@@ -102,14 +101,18 @@ def test_the_right_option_of_a_question_is_the_most_frequent_one_in_the_answers(
 
 
 def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Example) -> None:
-    """Answers without a quiz are left out. Entropy within classes is computed in the same way."""
+    """Answers without a quiz are left out. Entropy within classes is computed in the same way.
+
+    `example` is the same answers twice, in the same order: as features read them, and as a table
+    whose column "quiz" is the UserId modulo 3.
+    """
     data, table = example
-    # The quiz of an answer, as in `table`, but the first 40 answers have no quiz.
+    # The quiz of each answer is that of the table, but the first 40 answers have no quiz.
     quiz = data.answers.UserId.to_numpy() % 3
     quiz[:40] = -1
     with_quiz = table.iloc[40:]
 
-    value, n = compute("entropy_within_quiz", having(data, QuizId=quiz))
+    value, n = compute("entropy_within_quiz", with_columns(data, QuizId=quiz))
 
     expected = []
     for number in range(12):
@@ -119,7 +122,9 @@ def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Exa
         expected.append(np.average(entropy_of_quiz, weights=counts.sum(axis=1)))
     assert value == pytest.approx(expected)
     assert n.tolist() == with_quiz.question.value_counts().sort_index().tolist()
-    assert np.array_equal(compute("entropy_within_group", having(data, GroupId=quiz))[0], value)
+    assert np.array_equal(
+        compute("entropy_within_group", with_columns(data, GroupId=quiz))[0], value
+    )
 
 
 def test_the_mean_absolute_residual_agrees_with_pandas(example: Example) -> None:
@@ -162,10 +167,10 @@ def test_slopes_of_the_two_parameter_model_are_recovered() -> None:
 def with_distractors() -> qf.QuestionAnswers:
     """Return answers of 20 weak and 20 able students to eight questions.
 
-    Question 0: weak students choose option 2. Able students choose option 1, which is right, except
-    for one able student, who chooses option 4. Question 1: the right option seems to be wrong,
-    since weak students choose it and able ones choose option 3. Questions 2 to 7 tell weak students
-    from able ones.
+    Option 1 is right in every question. Question 0: weak students choose option 2. Able students
+    choose option 1, except for one, who chooses option 4. Question 1: the right option seems to be
+    wrong, since weak students choose it and able ones choose option 3. Questions 2 to 7 tell weak
+    students from able ones, who alone choose option 1.
     """
     options_of_weak = [2, 1, 2, 2, 2, 2, 2, 2]
     options_of_able = [1, 3, 1, 1, 1, 1, 1, 1]
@@ -222,7 +227,7 @@ def test_features_of_confidence_by_hand(
     """Question 0 has three answers, two of them with a confidence; question 2 has no answers."""
     rows = [(0, 0, 1), (1, 1, 1), (2, 0, 1), (3, 1, 1), (4, 0, 1), (5, 1, 1)]
     confidence = np.array([100, np.nan, np.nan, np.nan, 50, np.nan], np.float32)
-    data = having(qf.number_answers(make_answers(rows), np.arange(3)), Confidence=confidence)
+    data = with_columns(qf.number_answers(make_answers(rows), np.arange(3)), Confidence=confidence)
     value, n = compute(name, data)
     assert value == pytest.approx(expected, nan_ok=True)
     assert n.tolist() == n_expected
@@ -273,9 +278,9 @@ def test_a_value_is_shrunk_by_its_reliability(rates: Rates) -> None:
     # The variance of a share of n right answers, each right with probability p, is p (1 - p) / n.
     variance_by_chance = np.mean(rates.truth * (1 - rates.truth)) / rates.n_answers
     reliability = variance / (variance + variance_by_chance)
-    # The quotient of two distances from the mean is inexact if the distances are small. The mean of
-    # the 200 true rates, whose standard deviation is 0.13, has a standard error of 0.13 / √200 =
-    # 0.009, at most a tenth of a distance above 0.1.
+    # Only values far from the mean are compared: the mean to which values are shrunk is estimated,
+    # with an error of 0.13 / √200 = 0.009 (200 rates with a standard deviation of 0.13). That is
+    # less than a tenth of a distance above 0.1.
     is_far = np.abs(raw - mean) > 0.1
     distance = (raw - mean)[is_far]
     shrunk_distance = (value - mean)[is_far]
@@ -301,9 +306,12 @@ SCARCE_ANSWERS = {
 def test_scarce_answers_cause_no_warning_and_unanswered_questions_get_nan(
     name: str, rows: list[tuple[int, int, int]]
 ) -> None:
-    """The questions are 0 to 4, and nobody has answered question 4."""
+    """The questions are 0 to 4, and nobody has answered question 4.
+
+    The columns of metadata are added that some features need: confidence, class and quiz.
+    """
     data = qf.number_answers(make_answers(rows), np.arange(5))
-    data = having(data, Confidence=np.float32(np.nan), GroupId=-1, QuizId=0)
+    data = with_columns(data, Confidence=np.float32(np.nan), GroupId=-1, QuizId=0)
     data.questions["n_subjects"] = 4.0
     with np.errstate(all="raise"):
         value = qf.shrink(qf.FEATURES[name], data)

@@ -31,7 +31,8 @@ def ranked(simulated_kit: Path, tmp_path_factory: Any) -> Path:
     (folder / "images").mkdir()
     (folder / f"images/{best}.jpg").write_bytes(b"picture")
     report = command_of_report(folder, folder / "pages")
-    # The output names the first written page and counts the other pages.
+    # The output names the page of the ranking and counts the other pages: those of the ten best
+    # and the ten worst questions.
     assert "ranking.html and 20 more pages" in succeeds(report, kit=simulated_kit)
     return folder
 
@@ -91,7 +92,10 @@ def test_only_the_page_of_a_question_links_to_its_image(
 def test_the_page_of_a_ranking_shows_the_best_and_the_worst_questions(
     simulated_kit: Path, ranked: Path, pages: dict[str, Page]
 ) -> None:
-    """Each of these questions has a page too. Questions without answers are left out."""
+    """The ten best and ten worst questions are shown, and each has a page too.
+
+    Questions without answers are left out. `ranking` has the ranks by QuestionId, the best first.
+    """
     ranking = read_ranking(ranked)
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
     by_question = answers.groupby("QuestionId")
@@ -216,7 +220,11 @@ def rows_by_question(pages: dict[str, Page], data: qf.QuestionAnswers) -> dict[i
 def test_the_pages_show_point_biserial_correlations(
     pages: dict[str, Page], data: qf.QuestionAnswers, rows_by_question: dict[int, int]
 ) -> None:
-    """A question's page shows each option's correlation, the ranking's page the right one's."""
+    """A question's page shows each option's correlation, the ranking's page the right one's.
+
+    `rows_by_question` holds the row of each QuestionId in `data.questions`, and so in the arrays of
+    correlations. `ranking_rows` are the rows of the tables on the ranking's page.
+    """
     correlations_of_options = qf.option_point_biserial(data)
     correlation_of_right_answers = qf.point_biserial(data)
     ranking_rows = {row[0]: row for table in pages["ranking"].tables for row in table.rows}
@@ -239,9 +247,10 @@ def test_features_are_compared_with_all_questions(
     rows_by_question: dict[int, int],
     name: str,
 ) -> None:
-    """A page shows a feature's value, its shrunk value, and which share of all questions is worse.
+    """A page shows a feature's value, its shrunk value, and which share of the others is worse.
 
-    One half of the other questions with the same value counts as worse.
+    The shrunk value lies nearer to the mean of all questions, the more so the fewer answers there
+    are. Half of the other questions with the same shrunk value count as worse.
     """
     feature = qf.FEATURES[name]
     raw = feature.values(feature.relevant_answers(data))
@@ -280,7 +289,9 @@ def few_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
     # Every second student is right and chooses option 1; the others choose option 2.
     is_right = student % 2
     option = 2 - is_right
-    answers_frame(student, question, is_right, option, 1).to_csv(folder / "train.csv")
+    right_option = 1
+    answers = answers_frame(student, question, is_right, option, right_option)
+    answers.to_csv(folder / "train.csv")
     (folder / "submission_task_3.csv").write_text("QuestionId,ranking\n7,1\n8,2\n9,3\n10,4\n")
     flags = ["--input_dir", folder, "--train_data", "train.csv", "--submission_dir", folder]
     flags += ["--submission_template_dir", folder, "--metadata_dir", folder]
@@ -311,6 +322,7 @@ def test_bars_of_a_quarter_with_fewer_than_20_answers_are_grey(
     """
     page = few_answers[f"question_{question}"]
     styles = [style for chart in page.charts for style in chart.styles]
+    # This is the grey of axes and pale bars in the style sheet of the page.
     n_grey_bars = sum("var(--line)" in style for style in styles)
     # Students here choose only two of the options, so that each quarter has two bars.
     assert n_grey_bars == 2 * n_grey_quarters

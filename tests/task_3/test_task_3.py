@@ -116,8 +116,9 @@ def test_the_rank_average_puts_a_question_last_whose_feature_is_nan(
     is_correct = np.random.default_rng(0).integers(0, 2, len(student))
     is_correct[question == 0] = 1
     # Option 1 is right; wrong answers are option 2.
+    right_option = 1
     option = 2 - is_correct
-    table = answers_frame(student, question, is_correct, option, 1)
+    table = answers_frame(student, question, is_correct, option, right_option)
     table.to_csv(tmp_path / "train.csv", index=False)
     files = ["--input_dir", tmp_path, "--train_data", "train.csv"]
     ranking = rank("rank_average", *files, "--features", "point_biserial")
@@ -136,18 +137,23 @@ def test_the_rank_average_puts_a_question_last_whose_feature_is_nan(
 def test_the_questions_that_depend_on_ability_rank_first(
     rank: Rank, tmp_path: Path, model: str
 ) -> None:
-    # Whether answers to questions 0 to 5 are right depends on the student's ability, which is 0 on
-    # average. For questions 6 to 11 chance decides. About half of the answers to any question are
-    # right.
+    """The six questions that tell able students from others get the first six ranks.
+
+    Whether answers to questions 0 to 5 are right depends on the student's ability, which is 0 on
+    average. For questions 6 to 11 chance decides. About half of the answers to any question are
+    right.
+    """
     rng = np.random.default_rng(0)
     student, question = np.divmod(np.arange(300 * 12), 12)
     logit = 2 * (question < 6) * rng.standard_normal(300)[student]
     right = rng.random(len(student)) < 1 / (1 + np.exp(-logit))
-    option = np.where(right, 1, rng.integers(2, 5, len(student)))
-    table = answers_frame(student, question, right.astype(int), option, 1)
+    right_option = 1
+    option = np.where(right, right_option, rng.integers(2, 5, len(student)))
+    table = answers_frame(student, question, right.astype(int), option, right_option)
     table.to_csv(tmp_path / "train.csv", index=False)
     ranking = rank(model, "--input_dir", tmp_path, "--train_data", "train.csv")
-    assert sorted(ranking[:6]) == list(range(1, 7))
+    # Ranks count from 1; the ranking is in the order of QuestionId.
+    assert sorted(ranking.loc[range(6)]) == [1, 2, 3, 4, 5, 6]
 
 
 @needs_blocks("task_3/sample_model_matrix_factorization.py")
@@ -164,7 +170,8 @@ def test_an_answer_tells_most_if_half_the_students_are_right_and_abilities_decid
             # large.
             [0, 0.6, 0.8],
             [0, 1.2, 1.6],
-            # "less" and "almost nothing": most students are right, and then nearly all.
+            # "less": an easiness of 2, so that most students are right.
+            # "almost nothing": an easiness of 9, so that nearly all students are right.
             [2, 1.2, 1.6],
             [9, 0.6, 0.8],
         ]
@@ -178,7 +185,12 @@ def test_an_answer_tells_most_if_half_the_students_are_right_and_abilities_decid
 
 @needs_blocks("task_3/sample_model_matrix_factorization.py")
 def test_the_expected_information_is_a_mean_over_students() -> None:
-    """The information is an answer's entropy minus its mean entropy given the abilities."""
+    """The information is an answer's entropy minus its mean entropy given the abilities.
+
+    Given the abilities, the answer is right with probability p = sigmoid(easiness + abilities ·
+    loadings), and its entropy is that of p. The module of the sample model by matrix factorisation
+    computes the information; here a mean over drawn abilities checks it.
+    """
     easiness = 0
     loadings = np.array([1.2, 1.6])
     question = np.array([[easiness, *loadings]])
@@ -229,7 +241,10 @@ def test_metadata_that_a_feature_needs_must_be_there(
 def test_metadata_of_the_default_answers_are_not_used_for_other_answers(
     simulated_kit: Path, rank: Rank, tmp_path: Path, answers: pd.DataFrame
 ) -> None:
-    """With --input_dir, models that need metadata ask for --metadata_dir; other models run."""
+    """With answers of the user (--input_dir), the kit's own metadata are not read.
+
+    Models that need metadata then ask for --metadata_dir; other models run.
+    """
     answers.to_csv(tmp_path / "train_task_3_4.csv", index=False)
     command = ["task_3/sample_model_confidence.py", "--input_dir", tmp_path]
     assert fails([*command, "--output_dir", tmp_path / "out"], kit=simulated_kit) == (
@@ -524,7 +539,12 @@ def test_the_page_shows_the_agreement_among_the_experts(evaluated: Evaluated, ex
 def test_compare_features_and_the_evaluation_show_the_same_agreement_of_a_ranking(
     simulated_kit: Path, evaluated: Evaluated
 ) -> None:
-    """The table has a row for each feature, one for the ranking, and one for the experts."""
+    """compare_features.py prints the same agreement for a ranking as the evaluation does.
+
+    It prints a table with a row for each feature, one for the ranking, and one for the experts. The
+    cells of a row are the name, the agreement with each of the five experts, their mean, and the
+    best of the five.
+    """
     submission = evaluated.folder / "submission_task_3.csv"
     compare = ["task_3/compare_features.py", "--rankings", submission]
     output = succeeds(compare, kit=simulated_kit)
@@ -535,10 +555,13 @@ def test_compare_features_and_the_evaluation_show_the_same_agreement_of_a_rankin
     # The name of a feature is followed by which of its values rank first.
     assert {"correct_rate, high", "worst_distractor, low"} <= {row[0] for row in rows}
     # A figure is followed by its interval, such as "0.64 (0.43–0.82)".
-    row_of_ranking = rows[-2]
-    figures = [cell.split()[0] for cell in row_of_ranking[1:8]]
-    mean = f"{evaluated.agrees.mean().mean():.2f}"
-    assert figures == [*evaluated.shares, mean, f"{evaluated.score:.2f}"]
+    _name, *cells = rows[-2]
+    n_figures = len(EXPERTS) + 2
+    figures = [cell.split()[0] for cell in cells[:n_figures]]
+    # `agrees` says whether the ranking agrees on a pair (row) with an expert (column), NaN for a
+    # pair that the expert has not judged. The score is the best agreement.
+    mean_over_experts = evaluated.agrees.mean().mean()
+    assert figures == [*evaluated.shares, f"{mean_over_experts:.2f}", f"{evaluated.score:.2f}"]
 
 
 # ---- Evaluation by two halves of the students --------------------------------------------------
@@ -609,9 +632,11 @@ class HalvesCompared:
 def halves_compared(
     shared_halved_kit: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> HalvesCompared:
-    """Rank by the first half of the students, and let the evaluation compare with the second.
+    """Return the evaluation of a model by two halves of the students, and the expected figures.
 
-    The expected figures compare two runs of the same model, one on the file of each half.
+    The user runs the model with --local, which ranks questions by the first half of the students.
+    The evaluation runs the same model on the second half, and correlates the two rankings. For the
+    expected figures, the model is run here on the file of each half, and SciPy correlates them.
     """
     folder = tmp_path_factory.mktemp("compared")
     kit = Path(shutil.copytree(shared_halved_kit, folder / "kit"))
@@ -625,17 +650,20 @@ def halves_compared(
 
     rank_by_first = rank_by("train_task_3.csv")
     rank_by_second = rank_by("valid_task_3.csv")
+    # Only questions that both halves have answered are compared.
     first, second = read_halves(kit)
     in_both = [*set(first.QuestionId) & set(second.QuestionId)]
+    ranks = (rank_by_first[in_both], rank_by_second[in_both])
 
     succeeds([*model, "--local"], kit=kit)
     output = kit / "data/test_output"
     submission = pd.read_csv(output / "test_submission_task_3.csv", index_col="QuestionId")
+    # With --local, the model has ranked by the first half.
     assert submission.ranking.equals(rank_by_first)
     printed = succeeds(EVALUATE, kit=kit)
 
+    # Each line of the text file is a name, a colon and a figure.
     lines = (output / "scores_task_3.txt").read_text().split()
-    ranks = (rank_by_first[in_both], rank_by_second[in_both])
     return HalvesCompared(
         output=printed,
         figures=[float(line.split(":")[1]) for line in lines],
@@ -749,14 +777,16 @@ def test_a_ranking_without_a_record_is_refused_and_old_scores_are_removed(
 
 
 def write_real_answers(real_data: Path, folder: Path) -> None:
-    """Write the real answers that the page of measurements rests on to train.csv.
+    """Write to train.csv the real answers behind the tables of tests/benchmarks/task_3.md.
 
-    A template for rankings of all questions is written beside them.
+    These are the public answers to tasks 3 and 4. A template for rankings of all questions is
+    written beside them.
     """
     tasks_3_4 = real_data / "eedi_tasks_3_4"
     train = pd.read_csv(tasks_3_4 / "train_data/train_task_3_4.csv")
     public = pd.read_csv(tasks_3_4 / "test_data/test_public_task_4_more_splits.csv")
-    answers = pd.concat([train, public]).filter(regex="Id$|Is|Answer")
+    columns = ["QuestionId", "UserId", "AnswerId", "IsCorrect", "CorrectAnswer", "AnswerValue"]
+    answers = pd.concat([train, public])[columns]
     answers.to_csv(folder / "train.csv", index=False)
     questions = pd.read_csv(tasks_3_4 / "metadata/question_metadata_task_3_4.csv")
     template = questions[["QuestionId"]].assign(ranking="")
@@ -766,8 +796,9 @@ def write_real_answers(real_data: Path, folder: Path) -> None:
 def write_rankings_of_all_students(real_data: Path, folder: Path) -> list[Path]:
     """Write rankings by two features of the answers of all students; return their paths.
 
-    For all students, only the numbers of right answers to each question are published. The files
-    are named like the rows of the features on the page of measurements.
+    For all students, only the numbers of answers and right answers to each question are published.
+    The files are named like the rows of the features in tests/benchmarks/task_3.md, such as
+    "correct_rate, high": high values rank first.
     """
     file = real_data / "eedi_tasks_3_4/train_task_3_4_question_stats.csv"
     stats = pd.read_csv(file, index_col="QuestionId")
@@ -790,7 +821,7 @@ class RealComparison:
     """The comparison of features on real answers."""
 
     output: str
-    # The lines of the printed table by the feature or ranking that they begin with.
+    # The lines of the printed table, by the name of the feature or ranking in their first cell.
     lines: dict[str, str]
 
 
@@ -798,9 +829,11 @@ class RealComparison:
 def real_comparison(
     real_data: Path, simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> RealComparison:
-    """Compare features on the real answers of a part of the students.
+    """Compare features on real answers, as in the table of tests/benchmarks/task_3.md.
 
-    For correct_rate and correct_entropy, the lines are those of rankings by all students.
+    The table has a line for each feature, computed from the published answers. Two features,
+    correct_rate and correct_entropy, can be computed from the answers of all students. The table
+    has these instead: they are passed to the script as rankings.
     """
     folder = tmp_path_factory.mktemp("real")
     write_real_answers(real_data, folder)
@@ -816,10 +849,11 @@ def real_comparison(
         if line.startswith("| "):
             name = line.removeprefix("| ").split(" |")[0]
             lines[name] = line
-    # The printed table names a ranking by its path, and the page of measurements by its file name.
+    # The script names a ranking by its path, and task_3.md by its file name. The file has the name
+    # of the feature, so the ranking's line replaces the feature's line.
     for path in rankings:
-        line = lines.pop(str(path))
-        lines[path.name] = line.replace(str(path), path.name)
+        line_of_ranking = lines.pop(str(path))
+        lines[path.name] = line_of_ranking.replace(str(path), path.name)
     return RealComparison(output, lines)
 
 
@@ -850,6 +884,10 @@ def test_the_entropy_of_right_and_wrong_agrees_with_experts_as_the_winners_repor
 def test_the_agreement_of_random_rankings_is_that_of_the_public_pairs(
     real_comparison: RealComparison,
 ) -> None:
-    """The figures follow from the 25 public pairs alone."""
+    """The output says with how many pairs random rankings agree, by the expert who agrees best.
+
+    This follows from the experts' judgements of the 25 public pairs alone: by chance, a ranking
+    prefers the same question as one expert in half of the pairs, and as the best of five in more.
+    """
     figures = "on 0.59 of the pairs on average; at most 1 in 20 on more than 0.72."
     assert figures in real_comparison.output
