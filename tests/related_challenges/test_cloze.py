@@ -217,7 +217,9 @@ def test_without_kinds_of_queries_there_are_no_scores_by_kind(write: Write) -> N
 
 @needs_blocks(f"{FOLDER}/sample_model_mix.py")
 def test_as_many_candidates_are_written_as_asked(challenge_kit: Kits, tmp_path: Path) -> None:
+    """The flag --candidates sets how many guesses a model writes for each query, the best first."""
     kit = challenge_kit("cloze")
+    # The file TEST of the simulated data has 200 queries.
     lines = (kit / FOLDER / "data/train_data" / TEST).read_text().splitlines()
     ids = [json.loads(line)["qid"] for line in lines]
     path = tmp_path / "submission.csv"
@@ -234,6 +236,11 @@ def test_as_many_candidates_are_written_as_asked(challenge_kit: Kits, tmp_path: 
 
 
 def test_models_do_not_see_the_answers_they_predict(write: Write) -> None:
+    """A model scores 0 on held-out queries whose answers occur in no other query.
+
+    The files of the local split, which hold the queries to predict, and the submissions lie in the
+    same folder as the training answers.
+    """
     # All answers differ, so that a good prediction shows that the model has seen the answer.
     text = "person {0} was born in [MASK]."
     lines = to_lines(*({"query": text.format(n), "answer": [f"place{n}"]} for n in range(40)))

@@ -203,7 +203,10 @@ def files_of_sample(folder: Path) -> list[Path]:
 def test_a_seed_sets_the_folds(
     challenge: str, seed: int, is_as_in_the_kit: bool, challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """The challenge "debiasing" is left out, since it has no folds."""
+    """The kit's folds were made with one seed: that seed gives the same folds, another seed others.
+
+    The challenge "debiasing" is left out, since it has no folds.
+    """
     data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
     script = f"related_challenges/{challenge}/local_data_split.py"
     folders = ["--input_dir", data / "train_data", "--output_dir", tmp_path]
@@ -222,7 +225,7 @@ def test_a_seed_sets_the_folds(
 
 @pytest.mark.parametrize("challenge", CHALLENGES)
 def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
-    """The message also names files of the same type in the folder."""
+    """Each script names the file that it misses, and the files of the same type in its folder."""
     # The files of cloze are .txt, those of debiasing and the science exam are .csv.
     write("in/mine.txt", "")
     submission = write("in/mine.csv", "id,label\n1,x\n")
@@ -237,13 +240,16 @@ def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
         [f"{scripts}/check_submission.py", *input_flags, submission],
     ]
     for command in commands:
-        missing, separator, hint = fails(command).partition(": file not found")
+        # The message is "PATH: file not found" and perhaps a hint.
+        path, separator, hint = fails(command).partition(": file not found")
         assert separator
+        missing = Path(path)
         if challenge == "student_response":
-            # Files of questions may have any names, so the folder itself or *.xml is named.
-            assert folder in (Path(missing), Path(missing).parent)
+            # Files of questions may have any name: the path is the folder, or FOLDER/*.xml.
+            assert missing == folder or missing.parent == folder
         else:
-            assert Path(missing).parent == folder
+            assert missing.parent == folder
+            # The other file in the folder is mine.csv or mine.txt.
             assert hint.startswith("; the folder holds mine.")
 
 

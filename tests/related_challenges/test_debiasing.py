@@ -32,10 +32,12 @@ def submission_row(user: int, items: list[int] = FIFTY) -> str:
 
 
 # Numbers of users and items in `make_phase`, and the test users. The last test user has no click.
+# Users are numbered from 0 in arrays; the file has ids, which differ for the last test user.
 N_ACTIVE_USERS = 12
 N_ITEMS = 60
 USER_WITHOUT_CLICK = N_ACTIVE_USERS
 TEST_USERS = [3, 5, USER_WITHOUT_CLICK]
+TEST_USER_IDS = [3, 5, 77]
 
 
 def make_phase(seed: int, n_clicks: int) -> Any:
@@ -52,7 +54,7 @@ def make_phase(seed: int, n_clicks: int) -> Any:
         item=item[order],
         time=time[order],
         item_ids=np.arange(N_ITEMS) + 100,
-        test_user_ids=np.array([3, 5, 77]),
+        test_user_ids=np.array(TEST_USER_IDS),
         test_user=np.array(TEST_USERS),
         query_time=np.array([0.9, 0.4, 1.2]),
         n_users=N_ACTIVE_USERS + 1,
@@ -103,6 +105,11 @@ METRICS_BY_PHASE = [
 
 
 def test_the_score_is_the_sum_of_ndcg_over_the_phases(evaluated: Path) -> None:
+    """Each score is a sum of the figures of the phases 0, 7, 8 and 9, the rows of METRICS_BY_PHASE.
+
+    NDCG and the hit rate are means over all test users of a phase ("full"), or over those whose
+    item is rare ("half"). The comment above METRICS_BY_PHASE derives them.
+    """
     printed = succeeds(evaluation("debiasing", evaluated))
     assert "score 2.0000 (NDCG@50 full of 7 users, a sum over 4 phases)" in printed
     # The scores in the text file, in their order.
@@ -132,7 +139,9 @@ def test_the_metrics_by_phase_are_printed_shown_and_recorded(evaluated: Path) ->
 @pytest.mark.parametrize(
     ("flags", "phases", "rules", "sums"),
     [
-        # Two flags add 7 to each sum, 1 for each of the phases 0 to 6, as the organisers did.
+        # In the final stage, only the phases from 7 on count. The organisers then added 7 to each
+        # sum, as if each of the seven phases 0 to 6 had the score 1. The flags --final_stage and
+        # --official_sum do so too.
         ("--final_stage", "3 phases, plus 7", "final stage", [8.5, 8.5, 8.5, 9, 9]),
         ("--phase 9", "3 phases", "phase 9", [1.5, 1.5, 1.5, 2, 2]),
         ("--phase 7 --official_sum", "1 phase, plus 7", "phase 7, plus 7", [8, 8, 8, 8, 8]),
@@ -160,16 +169,22 @@ def test_the_official_sum_is_refused_for_a_phase_before_the_final_stage(evaluate
 
 
 def test_users_of_later_phases_are_not_needed_for_an_early_phase(write: Write) -> None:
-    """The submission is for the users of the phases 0 to 6; --phase 6 makes it complete."""
+    """A submission for the test users of the phases 0 to 6 is complete with the flag --phase 6.
+
+    With the flag, only the phases up to 6 count. Each of these seven phases has one test user, for
+    whom the right item is recommended first: the NDCG of a phase is 1, and the sum is 7.
+    """
     for phase in range(10):
         # User, item and time of a click.
         write(f"underexpose_train_click-{phase}.csv", "11,1,0.5\n")
         # Each phase has one test user, whose id is the number of the phase.
         user = phase
         write(f"underexpose_test_qtime-{phase}.csv", f"{user},0.5\n")
-    # In each phase the item to predict is 1, which the submission has in the first place.
+    # A line of the answers holds the phase, the user, the item to predict, which is 1, and the
+    # number of clicks on it.
     answers = "".join(f"{phase},{phase},1,4\n" for phase in range(10))
     folder = write("debias_track_answer.csv", answers).parent
+    # The submission recommends the items 1 to 50, in this order, to each of the users 0 to 6.
     path = write("submission.csv", "".join(map(submission_row, range(7))))
 
     evaluate = evaluation("debiasing", folder)
@@ -201,7 +216,8 @@ def split(write: Write, tmp_path: Path) -> Split:
     """Split the clicks of two phases.
 
     The test users are 0 and 11 in phase 0, and 12 in phase 1. The latest clicks are those of user 0
-    on item 8, of user 11 on item 9, and of user 12 on item 7.
+    on item 8, of user 11 on item 9, and of user 12 on item 7. The two latest clicks of user 11, at
+    the times EARLY and LATE, are 1e-16 apart.
     """
     # A line holds a user, an item and a time.
     text_by_file = {
@@ -275,6 +291,7 @@ def test_answers_are_also_read_from_the_files_of_the_phases(
         answers = clicks.read_answers(folder / answer_path.name)
         pd.testing.assert_frame_equal(answers, expected, check_dtype=False)
         printed = succeeds(evaluation("debiasing", tmp_path, "--input_dir", folder))
+        # The text before this is the score: "NDCG@50" and its name, "full".
         assert "full of 3 users, a sum over 2 phases)" in printed
 
 
@@ -387,16 +404,21 @@ def test_the_times_of_clicks_to_predict_are_scaled_like_those_of_known_clicks(ph
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int) -> None:
-    """Changing the item of a masked user's latest click must change no feature."""
+    """Changing the item of a masked user's latest click must change no feature.
+
+    To learn, the model masks the latest clicks of some training users, the users of a part, and
+    predicts them from all other clicks. The model divides the training users into N_PARTS parts.
+    """
     phase = make_phase(3, n_clicks=200)
     training_users = np.setdiff1d(np.arange(N_ACTIVE_USERS), TEST_USERS)
-    users = training_users[part :: boosting.N_PARTS]
-    # Index of each user's latest click.
-    latest = np.array([np.flatnonzero(phase.user == user)[-1] for user in users])
-    # `mask_latest` leaves out users without a click in the phase. Moving all clicks of user 3 to an
-    # earlier time makes user 3 such a user; another user has no click at all.
+    users_of_part = training_users[part :: boosting.N_PARTS]
+    # Index of each user's latest click: the clicks of a user are sorted by time.
+    latest = np.array([np.flatnonzero(phase.user == user)[-1] for user in users_of_part])
+    # `mask_latest` must leave out users without a click in the phase, which begins at the time 0.
+    # To have two such users, all clicks of user 3 are moved before the phase; the other user has no
+    # click at all.
     phase.time[phase.user == 3] -= 1
-    users_to_mask = np.append(users, [3, USER_WITHOUT_CLICK])
+    users_to_mask = np.append(users_of_part, [3, USER_WITHOUT_CLICK])
 
     def describe(shift: int) -> Any:
         """Change each latest click's item by `shift`, mask these clicks, return the features."""
@@ -435,7 +457,12 @@ def test_an_item_counts_as_having_at_least_four_clicks_in_the_phase() -> None:
     ],
 )
 def test_models_need_items_and_clicks(model: str, n_users: int, message: str, write: Write) -> None:
-    """One user clicks fewer than 50 items. Many users without common items have no candidates."""
+    """A model with too few items or clicks ends with a message that says so.
+
+    The model "popularity" must recommend 50 items to a user, and one training user has clicked only
+    two. The model "gradient_boosting" learns from items that users with common items have clicked;
+    of 40 training users, no two have an item in common.
+    """
     # Each user has clicked two items that no other user has clicked.
     lines = []
     for number in range(n_users):
@@ -468,7 +495,8 @@ def test_boosting_beats_the_model_that_gives_it_candidates(
 ) -> None:
     """Gradient boosting ranks the candidates of the model item_cf_time better than that model.
 
-    NDCG@50 is larger over all users of six phases, and over the users whose item is rare.
+    Both models recommend items to the test users of the phases 0 to 5. NDCG@50 must be larger over
+    all these users, and over those whose right item is rare (with few clicks).
     """
     kit = challenge_kit("debiasing")
     answers = clicks.read_answers(kit / FOLDER / "data/test_input/debias_track_answer.csv")
@@ -485,12 +513,13 @@ def test_boosting_beats_the_model_that_gives_it_candidates(
         scored += ["--phase", 5]
         succeeds(scored, kit=kit)
         ndcg[model] = ndcg_by_user(tmp_path / "submission.csv", answers)
+        # With --phase 5, the score is the sum of the mean NDCG of the phases 0 to 5.
         mean_by_phase = pd.Series(ndcg[model]).groupby(answers.phase_id.to_numpy()).mean()
         assert scores_in(tmp_path)["score"] == pytest.approx(mean_by_phase.sum())
-    # The same users are scored with both models, so the standard error is that of the mean of their
-    # differences: about 0.015 over all 259 users, 0.021 over the 138 users of rare items. The mean
-    # differences are 0.076 and 0.129, five and six standard errors. Rounding on another machine
-    # changes the means by up to 0.004.
+    # Both models are scored on the same users, so their difference is taken for each user. Over all
+    # 259 users its mean is 0.076, with a standard error of 0.015: five standard errors. Over the
+    # 138 users of rare items it is 0.129, with 0.021: six standard errors. Rounding on another
+    # machine changes the means by up to 0.004, so four standard errors are always exceeded.
     difference = ndcg["gradient_boosting"] - ndcg["item_cf_time"]
     for differences in (difference, difference[clicks.is_rare(answers)]):
         standard_error = differences.std(ddof=1) / np.sqrt(len(differences))
@@ -499,7 +528,11 @@ def test_boosting_beats_the_model_that_gives_it_candidates(
 
 @needs_blocks(f"{FOLDER}/sample_model_item_cf_time.py")
 def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_path: Path) -> None:
-    """The model fits nothing, so its scores hardly depend on the machine."""
+    """The scores of the model item_cf_time on phase 1 of the real clicks are those once measured.
+
+    "full" is the mean NDCG over all test users, "half" over those whose right item is rare. The
+    model fits nothing, so its scores hardly depend on the machine.
+    """
     source = real_data / "related/debiasing"
     for path in source.glob("underexpose_t*_click-1.csv"):
         shutil.copyfile(path, tmp_path / path.name)
@@ -508,6 +541,7 @@ def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_pa
     succeeds([f"{FOLDER}/local_data_split.py", *input_dir, "--output_dir", masked])
     masked_flags = ["--test_dir", masked, "--output_dir", masked]
     succeeds([f"{FOLDER}/sample_model_item_cf_time.py", *input_dir, *masked_flags])
+    # Only the clicks of phase 1 are there, so each score is that of this phase.
     assert "a sum over 1 phase)" in succeeds(evaluation("debiasing", masked))
     scores = scores_in(masked)
     # If rounding makes two nearly equal items change places, the score of one user changes by at
@@ -545,7 +579,8 @@ def test_a_model_that_reads_the_answers_gets_no_score(
 ) -> None:
     """Without --local, a model reads the original clicks, which hold the clicks to predict.
 
-    The evaluation notices this both with debias_track_answer.csv and without it.
+    The evaluation notices this both with the single file debias_track_answer.csv of all answers
+    (`is_one_file`) and with a file of answers for each phase.
     """
     kit = challenge_kit("debiasing")
     model = [f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"]
@@ -561,6 +596,7 @@ def test_a_model_that_reads_the_answers_gets_no_score(
 
     assert "sample_model_popularity.py --output_file test.csv" in line
     assert "test.csv: was made from underexpose_test_click-0.csv, which holds the answers" in line
+    # The message ends with what is expected instead.
     assert line.endswith("for the local split one made with --local")
     assert not (tmp_path / "scores_debiasing.txt").exists()
 

@@ -93,15 +93,18 @@ def official_rows(content: bytes) -> dict[int, list[int]] | None:
 def official_sums(content: bytes, answers: list[Answer], time: int) -> list[float] | None:
     """Return the four sums of a submission, or None if the script refuses it.
 
-    The script adds in single precision. From phase 7 on, only the phases from 7 on count, and the
-    script adds 7.
+    Each sum is a metric added over phases, in single precision. Before phase 7, all phases that
+    have begun count. From phase 7 on, in the final stage, only the phases from 7 on count, and the
+    script begins the sums with 7, as if each of the phases 0 to 6 had the score 1.
     """
     rows = official_rows(content)
     if rows is None:
         return None
     now = official_phase(time)
-    first_phase = 7 if now >= 7 else 0
-    sums = np.full(4, first_phase, np.float32)
+    is_final_stage = now >= 7
+    first_phase = 7 if is_final_stage else 0
+    start_of_sums = 7 if is_final_stage else 0
+    sums = np.full(4, start_of_sums, np.float32)
     for phase in range(first_phase, now + 1):
         of_phase = [answer for answer in answers if answer.phase == phase]
         if any(answer.user not in rows for answer in of_phase):
@@ -113,7 +116,9 @@ def official_sums(content: bytes, answers: list[Answer], time: int) -> list[floa
 def official_metrics(rows: dict[int, list[int]], answers: list[Answer]) -> np.ndarray:
     """Return NDCG full, NDCG half, hit rate full and hit rate half of one phase.
 
-    The metrics named half count the answers whose items have at most the median degree.
+    `rows` holds the recommended items of each user. A metric is the mean of what users gain, see
+    `official_gains`. The metrics named half count only rare items: the degree of an item is its
+    number of clicks, and rare items have at most the median degree.
     """
     degrees = sorted(answer.degree for answer in answers)
     median = degrees[len(degrees) // 2]
@@ -229,7 +234,12 @@ ANSWERS = make_answers()
 
 
 def make_case(number: int) -> Case:
-    """Return a valid submission with one change, which `number` chooses."""
+    """Return a submission that is valid but for one change, which `number` chooses, and its time.
+
+    A change replaces a cell (CELLS), changes the rows (CHANGES_OF_ROWS) or the text
+    (CHANGES_OF_TEXT); some changes leave the submission valid. The time, one of TIMES, decides
+    which phases count.
+    """
     changes_of_rows = [*map(change_cell, CELLS), *CHANGES_OF_ROWS]
     rng = random.Random(number)
     rows = []
@@ -275,10 +285,11 @@ def test_many_of_the_submissions_are_accepted_and_many_refused() -> None:
 
 @pytest.mark.parametrize("start", range(0, N_CASES, 20))
 def test_the_kit_accepts_and_scores_as_the_official_script(start: int, folder: Path) -> None:
-    """The check and the evaluation must agree with the script on twenty submissions.
+    """The check and the evaluation must agree with the organisers' script on twenty submissions.
 
-    In single precision, an addition errs by at most 2.4e-7 if the sum is below 8. The script adds
-    the sums of at most seven phases.
+    `expected_sums` repeats the script: it returns four sums, or None if the script refuses the
+    submission. The tolerance is for the script's single precision: an addition errs by at most
+    2.4e-7 if the sum is below 8, and at most seven phases are added.
     """
     for number in range(start, start + 20):
         case = make_case(number)
@@ -294,6 +305,7 @@ def test_the_kit_accepts_and_scores_as_the_official_script(start: int, folder: P
         if expected is None:
             continue
         if case.time == FINAL_STAGE:
+            # In the final stage, the script adds 7 to the sums. The kit does so with this flag.
             flags.append("--official_sum")
         succeeds(evaluation("debiasing", folder, *flags))
         score, *sums = scores_in(folder).values()

@@ -45,13 +45,21 @@ def recommend(rare: int | None, popular: int | None) -> str:
     return "".join(f"{user},{','.join(map(str, items))}\n" for user in USERS)
 
 
-# A user gains NDCG@50 of 1 for place 0, 1 / log2(2 + 2) = 1/2 for place 2, and 1/3 for place 6. Two
-# thirds of the users clicked item 1, the rare one, and a third clicked item 2. So "full" is two
-# thirds of the gain of item 1 plus a third of the gain of item 2; "half" is the gain of item 1.
+# The score of a phase is the mean NDCG@50 of its test users: over all of them ("full"), or over
+# those who clicked a rare item ("half"). If the item that a user clicked has place k among the
+# recommendations, from 0, the user gains 1 / log2(k + 2): 1 for place 0, 1/2 for place 2, 1/3 for
+# place 6. Two thirds of the users clicked item 1, the rare one, and a third clicked item 2. So
+# "full" is two thirds of the gain of item 1 plus a third of the gain of item 2; "half" is the gain
+# of item 1. The comments below show "full" and "half".
+# 2/3 · 1 = 2/3 and 1.
 RARE_FIRST = recommend(0, None)
+# 1/3 · 1 = 1/3 and 0.
 POPULAR_FIRST = recommend(None, 0)
+# 2/3 · 1 + 1/3 · 1/2 = 5/6 and 1.
 BOTH = recommend(0, 2)
+# 2/3 · 1/2 + 1/3 · 1 = 2/3 and 1/2.
 POPULAR_BEFORE_RARE = recommend(2, 0)
+# 2/3 · 1/2 + 1/3 · 1/3 = 4/9 and 1/2.
 BOTH_LOW = recommend(2, 6)
 
 
@@ -78,15 +86,20 @@ def submit(season: Path, team: str, time: int, content: str) -> Path:
 
 
 def test_a_season_by_hand(season: Path) -> None:
-    """Three teams submit.
+    """Three teams submit in phase 0 and in the final stage, and both leaderboards are printed.
 
-    In the final stage, 7 and the scores of the phases 7 to 9 are added up.
+    A submission has two scores: "full" over all test users, by which teams are ranked, and "half"
+    over the users of rare items, by which the winner is found. In a phase, they are for
 
-    - red: 2/3 in phase 0; then 7 + 3 · 2/3 = 9, with half 7 + 3 · 1 = 10
-    - green: 2/3 + 1/6 in phase 0; then 7 + 3 · (1/3 + 1/3) = 9, with half 7 + 3 · 1/2 = 8.5
-    - blue: 7 + 3 · (1/3 + 1/9) = 8 1/3, with half 7 + 3 · 1/2 = 8.5
+    - RARE_FIRST: 2/3 and 1
+    - BOTH: 5/6 and 1
+    - POPULAR_FIRST: 1/3 and 0
+    - POPULAR_BEFORE_RARE: 2/3 and 1/2
+    - BOTH_LOW: 4/9 and 1/2
 
-    At equal scores, the earlier submission has the better rank.
+    In the final stage, the score is 7 plus the scores of the phases 7, 8 and 9. So red has
+    7 + 3 · 2/3 = 9 and 7 + 3 · 1 = 10, green 7 + 3 · 2/3 = 9 and 7 + 3 · 1/2 = 8.5, blue
+    7 + 3 · 4/9 = 8 1/3 and 8.5. At equal scores, the earlier submission has the better rank.
     """
     submit(season, "red", EARLY, RARE_FIRST)
     submit(season, "green", EARLY + 1, BOTH)
@@ -112,32 +125,48 @@ def test_a_season_by_hand(season: Path) -> None:
 
 
 def test_the_leaderboard_shows_the_submission_of_highest_full_score(season: Path) -> None:
-    """A later submission replaces an earlier one only if its full score is higher."""
+    """A later submission replaces an earlier one only if its full score is higher.
+
+    "full" is the score over all test users, "half" the score over the users of rare items. In the
+    final stage, both are 7 plus three times the score of a phase.
+
+    - red: first RARE_FIRST with full 2/3, then BOTH with full 5/6 and half 1. The later one counts:
+      7 + 3 · 5/6 = 9.5 and 7 + 3 · 1 = 10.
+    - green: first POPULAR_BEFORE_RARE with full 2/3 and half 1/2. Then the rare item 1, which two
+      thirds of the users clicked, has place 1: half is 1 / log2(1 + 2) = 0.63, but full is only
+      2/3 · 0.63 = 0.42. The earlier one counts: 7 + 3 · 2/3 = 9 and 7 + 3 · 1/2 = 8.5.
+    """
     tomorrow = LATE + 24 * HOUR
     submit(season, "red", LATE, RARE_FIRST)
     submit(season, "red", tomorrow, BOTH)
     submit(season, "green", LATE, POPULAR_BEFORE_RARE)
-    # The half score is higher: 1 / log2(1 + 2) = 0.63 in place of 1/2. The full score is lower:
-    # 0.42 in place of 2/3.
-    submit(season, "green", tomorrow, recommend(1, None))
+    submit(season, "green", tomorrow, recommend(rare=1, popular=None))
     lines = run_replay(season)
     assert f"red 1 9.5000 10.0000 {tomorrow}" in lines
     assert f"green 2 9.0000 8.5000 {LATE}" in lines
 
 
-@pytest.mark.parametrize(("first", "most"), [(EARLY, 3), (LATE, 1)])
-def test_a_team_has_some_submissions_a_day(season: Path, first: int, most: int) -> None:
-    """The day ends at midnight in Beijing. Each team and each day is counted by itself."""
-    day_start = (first + 8 * HOUR) // (24 * HOUR) * 24 * HOUR - 8 * HOUR
-    day_end = day_start + 24 * HOUR - 1
-    last_times = [day_end - 3 + number for number in range(4)]
-    paths = [submit(season, "red", time, RARE_FIRST) for time in last_times]
-    submit(season, "red", day_end + 1, BOTH)
-    submit(season, "green", day_end, BOTH)
+@pytest.mark.parametrize(("time", "n_allowed"), [(EARLY, 3), (LATE, 1)])
+def test_a_team_has_some_submissions_a_day(season: Path, time: int, n_allowed: int) -> None:
+    """A team may submit three times a day in the phases 0 to 6, and once in the final stage.
+
+    The day is that of Beijing, eight hours ahead of UTC. Each team and each day is counted by
+    itself. Team red submits four times in the last seconds of the day that holds `time`, and once
+    in the first second of the next day. Team green submits once.
+    """
+    day = 24 * HOUR
+    # Midnight in Beijing is 16:00 UTC of the day before.
+    time_in_beijing = time + 8 * HOUR
+    day_start = time_in_beijing // day * day - 8 * HOUR
+    last_second = day_start + day - 1
+    times = [last_second - 3, last_second - 2, last_second - 1, last_second]
+    paths = [submit(season, "red", each, RARE_FIRST) for each in times]
+    submit(season, "red", last_second + 1, BOTH)
+    submit(season, "green", last_second, BOTH)
     lines = run_replay(season)
-    assert lines[0] == f"{most + 2} of 6 submissions scored"
+    assert lines[0] == f"{n_allowed + 2} of 6 submissions scored"
     assert [line for line in lines if line.startswith("refused")] == [
-        f"refused: {path}: comes after {most} of the same day" for path in paths[most:]
+        f"refused: {path}: comes after {n_allowed} of the same day" for path in paths[n_allowed:]
     ]
 
 
@@ -190,15 +219,19 @@ def scored(team: str, full: float, half: float) -> object:
 def test_the_best_by_half_does_not_win_if_it_is_not_qualified(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The last of eleven teams by full score is the best by half score, but has not qualified.
+    """The ten teams with the best full scores qualify, and the best of these by half score wins.
 
-    Two qualified teams share the victory. A team's submission with a lower full score does not
-    count, even if its half score is higher.
+    The last of eleven teams by full score is the best by half score, but has not qualified. Two
+    qualified teams share the victory.
     """
-    teams = [scored(f"team_{number}", full=9 - number / 10, half=8) for number in range(8)]
-    teams += [scored("red", full=9, half=8.5), scored("green", full=8.9, half=8.5)]
-    teams += [scored("rare", full=7, half=9.5), scored("team_0", full=7.5, half=9.9)]
-    replay.print_season(teams)
+    # The full scores of team_0 to team_7 are 9.0, 8.9, …, 8.3.
+    submissions = [scored(f"team_{number}", full=9 - number / 10, half=8) for number in range(8)]
+    submissions += [scored("red", full=9, half=8.5), scored("green", full=8.9, half=8.5)]
+    # The eleventh team.
+    submissions.append(scored("rare", full=7, half=9.5))
+    # A second submission of team_0, whose lower full score does not count.
+    submissions.append(scored("team_0", full=7.5, half=9.9))
+    replay.print_season(submissions)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-2] == "qualified by NDCG@50 full: 10 of 11 teams"
     assert lines[-1] == "winner by NDCG@50 half: red, green (8.5000)"

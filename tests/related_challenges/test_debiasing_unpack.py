@@ -68,7 +68,12 @@ class Cipher:
 
 
 def zip_with_password(members: Mapping[str, bytes], password: str) -> bytes:
-    """Return a zip whose members are packed and encrypted."""
+    """Return a zip whose members are packed and encrypted.
+
+    The zip holds each member behind a header, then a directory with an entry for each member, and
+    at the end a record of the directory. The specification (APPNOTE, sections 4.3.7, 4.3.12 and
+    4.3.16) lists the fields of the three.
+    """
     body = b""
     directory = b""
     for name, content in members.items():
@@ -80,14 +85,28 @@ def zip_with_password(members: Mapping[str, bytes], password: str) -> bytes:
         # reveals a wrong password.
         start = bytes(11) + bytes([checksum >> 24])
         hidden = Cipher(password).encrypt(start + packed)
-        # Version 2.0, flag of encryption, deflate, time and date, checksum, sizes, length of name.
-        facts = struct.pack(
-            "<HHHHHIIIHH", 20, 1, 8, 0, 0x21, checksum, len(hidden), len(content), len(name), 0
+        # The fields that the header and the entry in the directory share.
+        shared_fields = struct.pack(
+            "<HHHHHIIIHH",
+            20,  # Needs version 2.0 of the format.
+            1,  # Flags: encrypted.
+            8,  # Method: deflate.
+            0,  # Time: midnight.
+            0x21,  # Date: 1 January 1980.
+            checksum,
+            len(hidden),
+            len(content),
+            len(name),
+            0,  # Length of further fields: none.
         )
-        directory += b"PK\x01\x02" + struct.pack("<H", 20) + facts
-        directory += struct.pack("<HHHII", 0, 0, 0, 0, len(body)) + name.encode()
-        body += b"PK\x03\x04" + facts + name.encode() + hidden
+        made_by = struct.pack("<H", 20)
+        # No comment, disk 0, no attributes; then where the header of the member begins.
+        last_fields = struct.pack("<HHHII", 0, 0, 0, 0, len(body))
+        directory += b"PK\x01\x02" + made_by + shared_fields + last_fields + name.encode()
+        body += b"PK\x03\x04" + shared_fields + name.encode() + hidden
     n = len(members)
+    # Disk 0 and the directory's disk 0, the numbers of members on the disk and in all, size and
+    # start of the directory, no comment.
     end = struct.pack("<HHHHIIH", 0, 0, n, n, len(directory), len(body), 0)
     return body + directory + b"PK\x05\x06" + end
 
@@ -150,7 +169,11 @@ def test_all_files_are_unpacked_beside_the_zips(folder: Path, write: Write) -> N
 
 
 def test_a_zip_with_a_password_need_not_be_inside_another(write: Write) -> None:
-    """A file may be in two zips if its contents are equal."""
+    """A zip with a password may lie in the folder itself, not only inside another zip.
+
+    Here it lies there and in underexpose_train.zip too. Both hold the same file with the same
+    content, which is therefore accepted.
+    """
     inner = TRAIN["underexpose_train/underexpose_train_click-3.zip"]
     folder = write("clicks/underexpose_train_click-3.zip", inner).parent
     write("clicks/underexpose_train.zip", zip_of(TRAIN))

@@ -85,7 +85,12 @@ def test_predictions_with_too_many_labels_or_none_are_reported(write: Write) -> 
 
 
 def test_an_evaluation_by_hand(write: Write) -> None:
-    """The score, its interval and the places of the right answers are shown and recorded."""
+    """The score and its interval are shown and recorded, and how often each guess is the right one.
+
+    A prediction is up to three labels. The right label gains 1 point in place 1, 1/2 in place 2 and
+    1/3 in place 3. The eight questions of EXAM gain 0, 1/2, 1/3, 1/2, 0, 1/3, 1 and 1: 11/3 points,
+    and a mean of 11/24 = 0.4583. Two of eight have the right label in each place.
+    """
     folder = write_exam(write)
     done = run(evaluation("science_exam", folder))
 
@@ -157,9 +162,14 @@ def test_models_do_not_see_the_answers_they_predict(
 
 @needs_blocks(f"{FOLDER}/sample_model_ranker.py", f"{FOLDER}/sample_model_ensemble.py")
 def test_a_seed_of_folds_and_each_member_have_an_effect(lines: list[str], tmp_path: Path) -> None:
+    """Another seed changes what "ranker" predicts, another list of members what "ensemble" does.
+
+    The ensemble combines the predictions of several simple models, its members.
+    """
     first = lines[:24]
     others = lines[24:48]
-    # Training questions are predicted in folds, and the seed decides the folds.
+    # If the questions to learn from and those to predict are the same, they are predicted in folds.
+    # The seed decides the folds.
     with_seed_0 = predict(tmp_path, "ranker", first, first, "--seed", 0)
     with_seed_1 = predict(tmp_path, "ranker", first, first, "--seed", 1)
     assert with_seed_0 != with_seed_1

@@ -166,11 +166,19 @@ def test_models_never_see_the_labels_of_the_fold_to_predict(
 def test_models_never_see_the_label_of_a_test_answer(
     labelled_questions: LabelledQuestions, write: Write
 ) -> None:
-    """The test answer lies in another folder than the 24 training answers."""
+    """If a model predicts a file with labels, it gets the answers without these labels.
+
+    The model learns from 24 labelled answers (`labelled_questions`) and predicts one, whose file
+    lies in another folder. `read_fits` returns the table of all 25 answers and one fit: which
+    answers to learn from, which to predict, and the codes of the labels. The code -1 stands for no
+    label.
+    """
     test_dir = write("test/b.xml", question_file("Q", {"b.1": "correct"})).parent
     flags = labelled_questions.flags(train_dir=labelled_questions.folder, test_dir=test_dir)
-    answers, [(train, test, label)] = responses.read_fits(flags)
-    expected_labels = [*labelled_questions.label.tolist(), -1]
+    answers, fits = responses.read_fits(flags)
+    [(train, test, label)] = fits
+    labels_of_training_answers = labelled_questions.label.tolist()
+    expected_labels = [*labels_of_training_answers, -1]
     assert label.tolist() == expected_labels
     assert answers["label"].cat.codes.tolist() == expected_labels
     assert train.tolist() == [True] * 24 + [False]
@@ -185,13 +193,17 @@ def test_a_matrix_gives_the_papers_table() -> None:
         (617, 20, 23, 0, 3), (249, 332, 146, 29, 20), (68, 38, 149, 3, 0), (4, 22, 23, 15, 1),
         (3, 3, 1, 1, 94), (216, 211, 314, 38, 86),
     ]  # fmt: skip
-    # Table 2 of the paper: precision, recall and F1 of the five labels, then of the macro average,
-    # the micro average and corrective feedback.
-    table = """0.93 0.53 0.68  0.43 0.53 0.47  0.58 0.23 0.33  0.23 0.17 0.20  0.92 0.46 0.61
-    0.62 0.39 0.46  0.71 0.44 0.53  0.73 0.56 0.63"""
+    # Table 2 of the paper: precision, recall and F1.
+    table = [
+        # Of the five labels.
+        (0.93, 0.53, 0.68), (0.43, 0.53, 0.47), (0.58, 0.23, 0.33), (0.23, 0.17, 0.20),
+        (0.92, 0.46, 0.61),
+        # Of the macro average, the micro average and corrective feedback.
+        (0.62, 0.39, 0.46), (0.71, 0.44, 0.53), (0.73, 0.56, 0.63),
+    ]  # fmt: skip
     result = responses.evaluate(pd.DataFrame(counts, columns=responses.LABEL_SETS[5]))
-    expected = np.array(table.split(), float).reshape(-1, 3)
-    np.testing.assert_allclose(result, expected, atol=0.005 + 1e-9)
+    # The paper rounds to two decimals.
+    np.testing.assert_allclose(result, np.array(table), atol=0.005 + 1e-9)
     accuracy = sum(counts[label][label] for label in range(5)) / np.sum(counts)
     assert result.loc["micro average", "recall"] == pytest.approx(accuracy)
 
@@ -320,8 +332,8 @@ def test_similarity_on_real_answers_is_that_of_the_tasks_organisers(real_data: P
     """The organisers ran Text::Similarity; a public repository has their figures.
 
     It is https://github.com/ashudeep/Student-Response-Analysis, and the file
-    semevalFormatProcessing-3way/beetleBaselineFeatures.arff. The answers here have hyphens or
-    several references.
+    semevalFormatProcessing-3way/beetleBaselineFeatures.arff. The three answers are difficult cases:
+    they have hyphens, or several references to compare with.
     """
     folder = real_data / "related/student_response/beetle_5way/train/Core"
     answers = responses.read_responses(folder)
@@ -377,8 +389,10 @@ def test_features_by_hand(write: Write) -> None:
         "f1": 2 * recall * precision / (recall + precision),
         "recall of what is new": recall_of_new,
         "largest weight of a missing word": [bulb, bulb, zebra],
-        "recall of content words": [0, 0.5, 0.5],
-        "recall of word pairs": [0, 0.5, 0],
+        # The reference has two content words, "zebra" and "bulb". Endings do not count.
+        "recall of content words": [0, 1 / 2, 1 / 2],
+        # The reference has two pairs of neighbouring words, "the zebra" and "zebra bulb".
+        "recall of word pairs": [0, 1 / 2, 0],
         "negated unlike the reference": [0, 0, 1],
     }
     for name, values in expected.items():
@@ -451,26 +465,34 @@ def test_every_feature_is_worked_by_hand(matches: Any) -> None:
     assert {*matches.answer_features} == {*FEATURES_OF_ANSWERS}
 
 
-def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write) -> None:
-    """The features of a training answer do not depend on the text of an answer to predict."""
+def test_features_depend_neither_on_labels_nor_on_other_answers_to_predict(write: Write) -> None:
+    """The features of a training answer do not depend on the text of an answer to predict.
+
+    There are two answers without labels, a training answer and an answer to predict. The text of
+    the latter is changed.
+    """
 
     def describe(second_text: str, training_answer: int = 0) -> Any:
-        """Return the features of two answers without labels; one of them is a training answer."""
+        """Return the features of both answers, a row each, given the text of the second one.
+
+        `training_answer` is 0 if the first answer is the training answer, and 1 if the second is.
+        """
         texts = ["the bulb is lit", second_text]
         path = write("a.xml", question_file("a", {"a.1": "", "a.2": ""}, texts))
         answers = responses.read_responses(path.parent, labels="ignored")
         is_train = np.arange(2) == training_answer
         return alignment.Matches(answers).describe(is_train).to_numpy()
 
-    first, second = describe("because")
-    assert np.isfinite([first, second]).all()
+    training_before, predicted_before = describe("because")
+    assert np.isfinite([training_before, predicted_before]).all()
     for text in ("no", ""):
-        same, different = describe(text)
-        assert np.isfinite([same, different]).all()
-        np.testing.assert_array_equal(same, first)
-        assert (different != second).any()
+        training_after, predicted_after = describe(text)
+        assert np.isfinite([training_after, predicted_after]).all()
+        np.testing.assert_array_equal(training_after, training_before)
+        assert (predicted_after != predicted_before).any()
     # How rare a word is depends on which answer is the training answer.
-    assert (describe("because", training_answer=1) != [first, second]).any()
+    exchanged = describe("because", training_answer=1)
+    assert (exchanged != [training_before, predicted_before]).any()
 
 
 def test_words_are_marked_by_whether_the_reference_has_them(write: Write) -> None:
@@ -573,8 +595,13 @@ def test_folds_by_module(write: Write, tmp_path: Path) -> None:
 
 
 def test_label_distribution(write: Write, tmp_path: Path) -> None:
-    # The first of two answers to each question is correct. The second answer has the label given
-    # here.
+    """The script prints a column for each folder, and a row for each label that is valid there.
+
+    A cell is a count and a share. Folder x has 2 answers with labels of the set of 5. Folder y has
+    4 answers with labels of the sets of 2 or 3. A cell is empty if the label is not in the set.
+    """
+    # The name of each question, with its folder, and the label of the second of its two answers.
+    # The first answer is correct.
     second_labels = {"x/a": "irrelevant", "y/b": "incorrect", "y/c": "correct"}
     for name, second_label in second_labels.items():
         labels = {f"{name}.1": "correct", f"{name}.2": second_label}
@@ -582,9 +609,17 @@ def test_label_distribution(write: Write, tmp_path: Path) -> None:
     folders = [tmp_path / "x", tmp_path / "y"]
     rows = table_in(succeeds([f"{FOLDER}/label_distribution.py", "--input_dir", *folders]))
     expected = {
-        "correct": "1 (50.0%) 3 (75.0%)", "irrelevant": "1 (50.0%)", "incorrect": "1 (25.0%)",
-        "non_domain": "0 (0.0%)", "answers": "2 4", "questions": "1 2", "modules": "1 1",
-    }  # fmt: skip
+        # The cells of folder x and folder y.
+        "correct": "1 (50.0%) 3 (75.0%)",
+        # Labels of the set of 5: only folder x has a cell.
+        "irrelevant": "1 (50.0%)",
+        "non_domain": "0 (0.0%)",
+        # Not in the set of 5: only folder y has a cell.
+        "incorrect": "1 (25.0%)",
+        "answers": "2 4",
+        "questions": "1 2",
+        "modules": "1 1",
+    }
     assert {name: " ".join(rows[name]) for name in expected} == expected
 
 
@@ -636,8 +671,12 @@ def scored_test_sets(
     folders = ["--train_dir", folder / "train", "--test_dir", folder / "unlabelled"]
     succeeds([model, *folders, "--output_dir", folder], kit=kit)
     printed = succeeds(evaluation("student_response", folder, "--input_dir", corpus), kit=kit)
-    rows = [line.split() for line in printed.splitlines() if line.startswith("test-unseen")]
-    return ScoredTestSets(rows, page_in(folder).table("SemEval").rows, last_record(folder))
+    return ScoredTestSets(
+        rows=[line.split() for line in printed.splitlines() if line.startswith("test-unseen")],
+        # The table whose heading begins with "SemEval", the name of the competition of 2013.
+        table=page_in(folder).table("SemEval").rows,
+        record=last_record(folder),
+    )
 
 
 with_boosting = needs_blocks(f"{FOLDER}/sample_model_similarity_boosting.py")
@@ -724,7 +763,12 @@ def write_questions(folder: Path, first_labels: list[str]) -> None:
 def test_word_features_of_a_training_question_are_learned_from_other_questions(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Changing the labels of a training question changes no feature of the question's answers."""
+    """Changing the labels of a training question changes no feature of the question's answers.
+
+    The word features of an answer are predictions of a model of words. For a training question,
+    this model must be learned from the other training questions. The script runs twice, with other
+    labels of the first question, up to where it would learn from the features.
+    """
     test = write("test-unseen-questions/new.xml", question_file("new", {"a.1": ""}, ["a bulb"]))
     train = tmp_path / "train"
     train.mkdir()
@@ -818,7 +862,11 @@ def test_flags_of_the_majority_model(write: Write, tmp_path: Path) -> None:
 
 @needs_blocks(f"{FOLDER}/sample_model_majority.py")
 def test_the_scores_on_real_answers_are_the_measured_ones(real_data: Path, tmp_path: Path) -> None:
-    """The figures are for BEETLE, whose most frequent label is `correct`."""
+    """The scores of the majority model on BEETLE are those once measured.
+
+    BEETLE is a corpus of real answers, whose most frequent label is `correct`. The model can also
+    learn from BEETLE and predict another corpus, SciEntsBank.
+    """
     related = real_data / "related/student_response"
     beetle = related / "beetle_5way/train/Core"
     sciences = related / "sciEntsBank_3way/train"

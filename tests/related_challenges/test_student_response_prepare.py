@@ -165,9 +165,10 @@ TEN_QUESTIONS = labelled(["c" * 8 + "p" * 8 + "i" * 4] * 10)
 
 
 def hold_out_of_ten(seed: int) -> pd.Series:
-    """Hold out a fifth of the questions; return the folder of each answer.
+    """Hold out a fifth of the questions of TEN_QUESTIONS, and a quarter of the other answers.
 
-    A quarter of the answers to the other questions is held out too.
+    Return for each answer the name of the folder to which it goes: training answers, answers to
+    held-out questions, or held-out answers to the other questions.
     """
     rng = np.random.default_rng(seed)
     folder: pd.Series = prepare.hold_out(
@@ -229,8 +230,10 @@ SIX_LABELS = {
 def small_corpus(write: Write) -> list[object]:
     """Write two questions and their annotations; return the command that prepares the corpus.
 
-    No answers are held out. The flag --output_dir is to be added.
+    Each question has six answers, of which the fifth repeats the second one (SIX_TEXTS). No answers
+    are held out. The flag --output_dir is to be added.
     """
+    # A row of annotations: the answer, the annotator, the facet (here none) and the label.
     rows = ""
     for question, labels in SIX_LABELS.items():
         ids = {f"{question}.{number}": "" for number in range(6)}
@@ -243,10 +246,10 @@ def small_corpus(write: Write) -> list[object]:
 
 
 def test_a_small_corpus_by_hand(small_corpus: list[object], tmp_path: Path) -> None:
-    """The fifth answer to each question repeats the second one.
+    """A corpus of two questions with six answers each is prepared.
 
-    Repeated answers are removed first. Then question b has too few correct answers, and is removed,
-    too.
+    The fifth answer to each question repeats the second one. The two repetitions are removed first:
+    10 of 12 answers remain. Then question b has too few correct answers, and is removed, too.
     """
     printed = succeeds([*small_corpus, tmp_path / "out"])
     assert "12 answers, 10 without repetitions\n" in printed
@@ -397,7 +400,8 @@ def prepared_beetle(beetle: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     folder = tmp_path_factory.mktemp("beetle")
     shutil.copytree(beetle, folder / "in")
     answers = responses.read_responses(beetle)
-    # Several names of annotations become the same label: take the first one.
+    # DEMAND says which label each annotation becomes: "social" becomes "non_domain". Go back from a
+    # label to an annotation: if several become the same label, take the first one.
     annotation_by_label: dict[str, str] = {}
     for annotation, label in annotations.DEMAND.items():
         annotation_by_label.setdefault(label, annotation)
@@ -431,7 +435,8 @@ def test_released_answers_keep_their_labels(prepared_beetle: Prepared, beetle: P
     prepared = prepared_beetle.all_labels
     for answer_id, label in prepared.items():
         assert label == released[answer_id]
-    # The counts of the released files, without the removed question.
+    # The counts of the released files minus those of the removed question, which has 53 correct, 3
+    # partially correct and 4 contradictory answers.
     assert Counter(prepared.values()) == {
         "correct": 1665 - 53,
         "partially_correct_incomplete": 919 - 3,
