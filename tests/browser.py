@@ -154,6 +154,7 @@ def open_browser(profile: Path, downloads: Path) -> Iterator[Tab]:
     `profile` is the folder in which the browser keeps what pages store. Files that a page saves go
     to the folder `downloads`.
     """
+    # One pipe for commands and one for replies; their descriptors are none that Chromium expects.
     browser_reads, to_browser = _high_pipe()
     from_browser, browser_writes = _high_pipe()
     process = _start(profile, browser_reads, browser_writes)
@@ -163,8 +164,9 @@ def open_browser(profile: Path, downloads: Path) -> Iterator[Tab]:
     try:
         _attach(tab, downloads)
         yield tab
+        # Without a session, a command goes to the browser itself, not to the tab. Closed by this
+        # command, the browser writes what pages have stored to the profile.
         tab.session = ""
-        # Closed in this way, the browser writes what pages have stored to the profile.
         tab.send("Browser.close")
         _wait_until_ended(process)
     finally:
@@ -174,7 +176,11 @@ def open_browser(profile: Path, downloads: Path) -> Iterator[Tab]:
 
 
 def _start(profile: Path, reads: int, writes: int) -> int:
-    """Start Chromium with the ends of two pipes; return the number of its process."""
+    """Start Chromium with the ends of two pipes; return the number of its process.
+
+    Chromium reads commands from descriptor 3 and writes replies to descriptor 4, whatever the
+    descriptors `reads` and `writes` are in this process. So they get these numbers in Chromium.
+    """
     assert CHROMIUM is not None
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"]
     command += ["--no-first-run", "--disable-dev-shm-usage", "--hide-scrollbars"]

@@ -77,7 +77,11 @@ def on_scale(values: Sequence[float], places: Sequence[float]) -> Callable[[floa
 
 
 def draw(svg: str) -> Drawing:
-    """Read a chart from its SVG."""
+    """Return the drawing in an SVG: the texts, paths and marks of a chart, as numbers.
+
+    A mark is a shape with a tooltip: a group of a title and a path. Only marks have an entry in
+    `shapes` and `styles`; `paths` holds all paths.
+    """
     root = ElementTree.fromstring(svg)
     shapes = {}
     styles = {}

@@ -26,8 +26,11 @@ def limit_protections(
 ) -> Protections:
     """Let the isolation use only some of its protections, as on a system that lacks the others.
 
-    Returns these protections. The test is skipped if this system lacks one of them.
+    `names` are some of ALL_PROTECTIONS. Landlock, a protection of Linux that has versions, is given
+    by the version to use, 0 for none. Returns these protections. The test is skipped if this system
+    lacks one of them.
     """
+    # LANDLOCK is the version of this system.
     if landlock_version > LANDLOCK:
         pytest.skip(f"this kernel has version {LANDLOCK}")
     if "namespaces" in names and _fails(_TRY_NAMESPACES):
@@ -35,6 +38,7 @@ def limit_protections(
     allowed = Protections(
         **{name: name in names for name in ALL_PROTECTIONS}, landlock=landlock_version
     )
+    # The isolation uses the protections in this variable.
     monkeypatch.setattr(protections, "ALL", allowed)
     return allowed
 

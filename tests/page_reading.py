@@ -62,7 +62,9 @@ class Page:
 
     def __init__(self, html: str) -> None:
         root = _parse(html)
+        # `_line` returns the text of an element on one line.
         self.text = _line(root)
+        # A browser shows the text inside <details> only if the reader unfolds it.
         self.folded = " ".join(map(_line, root.iter("details")))
         self.ids: list[str] = []
         self.references: list[str] = []

@@ -43,19 +43,23 @@ def run_on_terminal(command: Sequence[object], cwd: Path, environment: Mapping[s
                 written += part
         code = process.wait()
     os.close(our_end)
+    # A program may overwrite what it has written: `lines` stay, `texts` are all that it has written.
     lines, texts = _show(written.decode())
     return Shown(code, lines, texts)
 
 
 def _show(written: str) -> tuple[list[str], list[str]]:
-    """Return the lines that stay on the screen, and every text that was written, in order."""
+    """Return the lines that stay on the screen, and every text that was written, in order.
+
+    A program moves the cursor to overwrite lines, such as those of a progress bar.
+    """
     up = "\x1b[A"
     rows_by_move = {"\n": 1, "\r\n": 1, up: -1}
     lines = [""]
     row = 0
     texts = []
     # Pairs of a cursor move and the text after it. The moves are: to the next line (\r\n or \n), to
-    # the left margin (\r), up by a line (\x1b[A), and none at the beginning (^).
+    # the left margin (\r), up by a line (\x1b[A), and none at the beginning of `written` (^).
     for move, text in re.findall(r"(\r\n|[\r\n]|\x1b\[A|^)([^\r\n\x1b]*)", written):
         row += rows_by_move.get(move, 0)
         if row == len(lines):

@@ -65,7 +65,12 @@ words.
 
 
 def write_folder(folder: Path) -> Path:
-    """Write the toy bundle into a folder, not as a zip."""
+    """Write the files of the toy bundle into a folder, and return the folder.
+
+    It has a scoring program for all tasks and phases, and an ingestion program, which plays the
+    entries of task 4, for each phase. The reference data of a task hold only the name of the file
+    that the scoring program reads in a submission (SCORED).
+    """
     score = "python3 /app/program/score.py /app/input /app/output"
     ingest = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
     texts = {
