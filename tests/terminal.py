@@ -43,7 +43,7 @@ def run_on_terminal(command: Sequence[object], cwd: Path, environment: Mapping[s
                 written += part
         code = process.wait()
     os.close(our_end)
-    # A program may overwrite what it has written: `lines` stay, `texts` are all that it has written.
+    # A program may overwrite what it has written: `lines` stay, `texts` holds everything.
     lines, texts = _show(written.decode())
     return Shown(code, lines, texts)
 
