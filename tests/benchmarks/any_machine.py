@@ -34,8 +34,9 @@ from tqdm import tqdm
 
 SEEDS = range(1, 6)
 THREADS = (1, 2)
-# Stands in place of a kernel's name in runs where the libraries choose their instructions. The runs
-# with different seeds are such runs.
+# Some runs imitate an older processor, and are named after its kernel in OpenBLAS. The other runs
+# use the instructions of this processor, and have this name. The runs with different seeds are such
+# runs.
 THIS_MACHINE = "this machine"
 FIELDS = ("sample", "kernel", "threads", "seed", "score")
 

@@ -175,8 +175,10 @@ def print_log_loss_by_contexts(
 def match_shares(
     mastery: pd.DataFrame, answers: pd.DataFrame, subjects: IntArray, level: int
 ) -> pd.DataFrame:
-    """Return the answers with the share of the student in the answer's subject at a level.
+    """Return the answers with a column `share`: the expected share of right answers.
 
+    It is the share that the student is expected to answer correctly in the subject of the answer's
+    question, on a level of the tree of subjects. `mastery` is the table of `ItemResponse.mastery`.
     `subjects` has a row for each answer and a column for each level. Answers of students without a
     share are left out.
     """

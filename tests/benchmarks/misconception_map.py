@@ -30,14 +30,16 @@ groups = misconceptions.groups
 N_OPTIONS = schema.N_OPTIONS
 
 SEEDS = range(3)
-# Half of the students find groups, a fifth choose how alike options must be, and the remaining
-# students measure the groups.
+# Groups of wrong options are found by the choices of half of the students. By the choices of
+# another fifth, the threshold is chosen: how strong the evidence for a group must be. On the
+# remaining students the groups are measured.
 SHARE_FINDING = 0.5
 SHARE_CHOOSING = 0.2
 N_PLANTED = 60
-# Groups at this threshold are measured even if the choosing students do not support them.
+# Groups found with this low threshold of the evidence are measured too, although the choices of
+# other students may not support them.
 FORCED_THRESHOLD = 2.5
-# Shares of the students of the official size of tasks 3/4.
+# The groups are found with these shares of the simulated students, to see how many are needed.
 SHARES = (0.25, 0.5, 1.0)
 
 
@@ -74,15 +76,18 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Measured:
-    """How well groups predict the options of wrong answers; each ratio is a `Ratio`."""
+    """How well groups predict which option is chosen in wrong answers.
 
-    # Mean log loss of the held-out wrong answers without groups.
+    Gains and lifts are values with intervals: a `Ratio` of task_2/misconception_groups.py.
+    """
+
+    # Mean log loss of the held-out wrong answers, predicted without groups.
     loss: float
-    # By how much groups lower the log loss of held-out answers, and of the known answers.
+    # By how much groups lower the log loss of the held-out answers, and of the known answers.
     gain: Any
     gain_known: Any
-    # How many times as often as expected students stay with a group, in held-out and in known
-    # answers.
+    # How often students who chose an option of a group choose the group's option in another answer,
+    # divided by how often this is expected by chance: in held-out and in known answers.
     lift: Any
     lift_known: Any
 
@@ -121,7 +126,11 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
 
 
 def find_groups(prepared: Prepared) -> IntArray:
-    """Return the groups that the product finds; see `groups.find_groups`."""
+    """Return the groups that task_2/misconceptions.py finds: the group of each option, -1 for none.
+
+    The options of all questions are in one row; see `find_groups` in
+    task_2/misconception_groups.py.
+    """
     group: IntArray = groups.choose_groups(
         groups.compare_pairs(prepared.finding), prepared.choosing
     )
@@ -129,7 +138,7 @@ def find_groups(prepared: Prepared) -> IntArray:
 
 
 def measure(prepared: Prepared, group: IntArray) -> Measured:
-    """Measure groups on students who took no part in the search."""
+    """Return gain and lift of groups, on students by whose answers no group was found or chosen."""
     known = prepared.known
     asked = prepared.asked
     return Measured(
@@ -142,7 +151,12 @@ def measure(prepared: Prepared, group: IntArray) -> Measured:
 
 
 def measure_lift(known: Any, asked: Any, group: IntArray) -> Any:
-    """Return how many times as often as expected students stay with a group, over all groups."""
+    """Return the lift over all groups, a `Ratio`.
+
+    Take the students who chose an option of a group in `known`, and their wrong answers in `asked`
+    to the group's questions. The lift is how often they chose the group's option there, divided by
+    how often the model of answers expects it.
+    """
     choices = groups.pair_choices(known, asked, group)
     n_pairs = np.asarray(choices.n_pairs.sum(axis=1))
     n_expected = np.asarray(choices.n_expected.sum(axis=1))
@@ -233,7 +247,10 @@ def score_groups(group: IntArray, truth: IntArray) -> float:
 
 
 def row(name: str, group: IntArray, measured: Measured, last_cells: str = "") -> str:
-    """Return a row of the table; `last_cells` is the text of the last cell or cells."""
+    """Return a row of a Markdown table about groups: name, numbers, gains and lifts.
+
+    `last_cells` is the text of the last cell or cells.
+    """
     cells = [name, f"{groups.count_groups(group)}", f"{(group >= 0).sum()}"]
     for ratio, digits in (
         (measured.gain, 4),

@@ -27,8 +27,9 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
 
-# Average linkage: covariances are divided by their variance plus `SHRINKAGE`, which shrinks them
-# towards 0. Groups have at least one of these mean shrunk covariances.
+# Average linkage: the covariance of two options is divided by its variance plus `SHRINKAGE`, which
+# shrinks it towards 0 if few students got both questions wrong. Two groups of options are merged
+# while the mean shrunk covariance between them is at least one of COVARIANCES.
 SHRINKAGE = 15
 COVARIANCES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 # Low-rank factorisation: each option has a vector of this many factors.
@@ -39,7 +40,7 @@ COSINES = (0.4, 0.5, 0.6, 0.7, 0.8)
 # option belongs to the class if this share is more than this many times the share among all
 # students.
 RAISES = (1.25, 1.5, 2.0, 3.0, 5.0)
-# Options that fewer students chose are in no latent class.
+# An option that fewer students chose joins no latent class.
 MIN_CHOSEN = 20
 
 # A method gets the wrong answers of some students, a `WrongAnswers` of
@@ -58,7 +59,11 @@ def merge_by_evidence(finding: Any) -> Iterator[IntArray]:
 
 
 def merge_without_extra_variance(finding: Any) -> Iterator[IntArray]:
-    """Merge groups like `merge_by_evidence`, but let a few rare choices be strong evidence."""
+    """Find groups like `merge_by_evidence`, but without the constant that is added to variances.
+
+    The constant makes a few rare choices weak evidence. Without it, they are strong evidence, and
+    the thresholds must be higher.
+    """
     pairs = groups.compare_pairs(finding)
     variance = pairs.variance.copy()
     variance.data -= groups.EXTRA_VARIANCE
@@ -67,7 +72,12 @@ def merge_without_extra_variance(finding: Any) -> Iterator[IntArray]:
 
 
 def link_shrunk_covariances(finding: Any) -> Iterator[IntArray]:
-    """Cluster the options by average linkage of the shrunk covariances of their residuals."""
+    """Cluster options by average linkage; options are similar if their shrunk covariance is large.
+
+    The residual of an option is 1 if the student chose it, otherwise 0, minus the probability that
+    the model of answers expects. The covariance of two options is the sum of the products of their
+    residuals, over the students who got both questions wrong.
+    """
     pairs = groups.compare_pairs(finding)
     items = np.unique([*pairs.variance.nonzero()])
     covariance = pairs.covariance[items][:, items].toarray()
@@ -191,7 +201,11 @@ def tidy(label: IntArray, strength: FloatArray) -> IntArray:
 
 
 def choose(candidates: Iterator[IntArray], choosing: Any) -> IntArray:
-    """Return the groups that the choosing students support most; none if they support none."""
+    """Return those of the candidates that predict the choices of other students best.
+
+    `choosing` are the wrong answers of these students. Groups qualify only if the 95 % interval of
+    their gain lies above 0. If none qualify, no option is in a group.
+    """
     best_gain = 0.0
     best: IntArray = np.full(choosing.n_items, -1, np.int32)
     for group in candidates:
@@ -212,7 +226,7 @@ METHODS: dict[str, Method] = {
 
 
 def main() -> None:
-    """Print a row for the planted groups, and one for the groups that each method finds.
+    """Print a table: the groups planted in the simulated answers, and those that each method finds.
 
     `prepared` holds the wrong answers of three sets of students: with `finding`, methods find
     groups; by `choosing`, one of a method's settings is chosen; the others measure the groups.

@@ -86,7 +86,7 @@ def fit_girth(answers: Answers, model: str) -> np.ndarray:
 
     dataset = np.full((answers.n_questions, answers.n_students), girth.INVALID_RESPONSE)
     dataset[answers.question, answers.student] = answers.is_correct
-    # A question with equal answers only has no finite difficulty; it is left out of the fit.
+    # Leave out questions whose answers are all right or all wrong: their difficulty is infinite.
     n_answers = np.bincount(answers.question, minlength=answers.n_questions)
     n_right = np.bincount(answers.question, answers.is_correct, answers.n_questions)
     is_mixed = (n_right > 0) & (n_right < n_answers)

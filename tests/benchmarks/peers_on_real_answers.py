@@ -187,7 +187,10 @@ def print_rows(title: str, name: str, task: Task, python: str) -> None:
 
 
 def run(name: str, task: Task, python: str, value: float | str) -> Result:
-    """Fit a model in another Python with a value of its setting, and score what it predicts."""
+    """Fit a library's model with one value of the model's setting, and score what it predicts.
+
+    The model named `name` runs in the interpreter `python`, where its library is installed.
+    """
     model = MODELS[name]
     with tempfile.TemporaryDirectory() as folder_name:
         folder = Path(folder_name)

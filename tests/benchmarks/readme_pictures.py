@@ -54,9 +54,10 @@ def main() -> None:
 
 
 def cut_chart(page: str, label: str) -> str:
-    """Return the SVG of the chart with this aria-label, and empty the label.
+    """Return the SVG of the chart with this aria-label, cut out of a page.
 
-    The SVG lacks `<svg ` at its beginning, so that `frame` can add further attributes there.
+    The aria-label of the result is empty, because the picture gets a title instead. The result
+    lacks `<svg ` at its beginning, so that `frame` can add further attributes there.
     """
     before, _, after = page.partition(f'aria-label="{label}"')
     # The chart's <svg …> tag is the last one before the aria-label.

@@ -28,8 +28,8 @@ MODELS = ("random", "entropy", "rank_average")
 N_PANELS = 2000
 KAPPAS = (0.0, 0.3, 0.6, 0.9)
 PANEL_SIZES = (25, 100)
-# The true shares of pairs on which experts prefer the better ranking, and the numbers of pairs that
-# are judged first.
+# Experts judge N_FIRST_JUDGED pairs of questions, and then as many more as the evaluation advises.
+# They prefer the better of two rankings on these true shares of the pairs.
 TRUE_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)
 N_FIRST_JUDGED = (10, 25)
 
@@ -153,7 +153,11 @@ def cover(rng: np.random.Generator, kappa: float, n_pairs: int) -> float:
 
 
 def print_further_pairs() -> None:
-    """Print how often the advised number of further pairs tells rankings apart."""
+    """Print how often two rankings are told apart once the advised number of pairs is judged.
+
+    If the judgements do not tell two rankings apart, the evaluation advises how many more pairs of
+    questions experts should judge.
+    """
     header = "true share | judged first | told apart | median of further pairs | told apart then"
     print(f"| {header} | the worse one preferred |\n|---|---|---|---|---|---|")
     for n in N_FIRST_JUDGED:

@@ -139,10 +139,10 @@ def test_a_closed_server_is_reported_with_its_refusals() -> None:
 
 
 def test_the_secret_key_of_an_address_is_kept() -> None:
-    """The address of a competition that is not published ends in a secret key.
+    """The script sends the secret key in which the address of an unpublished competition ends.
 
-    The server knows only the path without a key. So its reply 404 shows that the script has sent
-    the key.
+    The server of this test knows no path with a key, and replies 404 to it. If the script dropped
+    the key, the server would reply with the competition.
     """
     with serving(CLOSED) as url:
         printed = succeeds([SCRIPT, f"{url}?secret_key=x#pages"])

@@ -142,7 +142,11 @@ def test_long_numbers_that_rounding_has_made_equal_are_refused(
 
 
 def test_repeated_answers_of_whole_numbers_are_later_attempts(write: Write, tmp_path: Path) -> None:
-    """Nine of ten ids do not end in 0, so a spreadsheet has not rounded them."""
+    """All answers are given twice: the second ones are later attempts of the same students.
+
+    Equal ids could also be the ids of different students that a spreadsheet has rounded. But nine
+    of ten ids do not end in 0, so these are not rounded.
+    """
     ids = [str(9_912_140_633_506_400 + k) for k in range(30)]
     notes = make(write, tmp_path, [*ids, *ids])
     assert "left out as later attempts: 600 rows" in notes[0]

@@ -382,7 +382,7 @@ def test_participants_get_neither_keys_nor_answers(secret: Path, given: dict[str
 
 @pytest.fixture(scope="module")
 def marker(given: dict[str, bytes]) -> dict[str, Any]:
-    """Return the marker of the public data."""
+    """Return the marker of the public data: the file that says that they are simulated."""
     content: dict[str, Any] = json.loads(given[f"{PUBLIC}/{layout.SIMULATED_MARKER_NAME}"])
     return content
 
@@ -405,9 +405,15 @@ def test_the_marker_of_public_data_names_public_files_alone(
 def test_the_marker_of_public_data_has_no_sketch_of_hidden_answers(
     marker: dict[str, Any], secret: Path, task: int, phase: str
 ) -> None:
+    """Participants cannot recognise the file of hidden answers by what they are given.
+
+    The public data have a marker file. It holds sketches of files, by which the kit recognises a
+    file that lacks some rows. With a sketch of the hidden answers, participants could test guesses.
+    """
     hidden = answers_of(secret, task, phase)
     if task == 4:
-        # The platform finds the answers of task 4 beside the ingestion program.
+        # The platform finds the answers of task 4 beside the ingestion program. Those of the
+        # private phase are in the private part of the bundle, a folder beside it.
         base = secret if phase == "public" else secret.with_name(f"{secret.name}_private")
         hidden = base / f"ingestion_program/{phase}/test_data" / TASKS[4].answers_name(phase)
     own_sketch = {hidden.name: row_sketches.sketch(hidden)}

@@ -374,7 +374,7 @@ def test_the_number_of_a_student_does_not_follow_the_file(
     first_row: dict[str, int] = {}
     for position, row in enumerate(sorted_rows):
         first_row.setdefault(row.UserId, position)
-    # The students are numbered in this order.
+    # The organiser's ids of the students with the numbers 0, 1 and so on.
     students = read_own_ids(sorted_class, "students.csv")
     first_rows = [first_row[student] for student in students]
     correlation = np.corrcoef(first_rows, np.arange(len(students)))[0, 1]
@@ -480,7 +480,8 @@ def test_the_latest_answer_counts(spreadsheet: Made) -> None:
     own_id = train["UserId"].map(lambda number: int(students[number]))
     # Four fifths of the answers of 21 students to 20 questions.
     assert len(train) == 336
-    # The answer of day 5.
+    # Every student has answered each question on several days, and the latest is day 5. On that
+    # day, students with even ids chose option 3 and the others option 2.
     assert (train["AnswerValue"] == 3 - own_id % 2).all()
 
 

@@ -42,9 +42,9 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def valid_files(bundle: Path, task: int) -> dict[str, str]:
     """Return the members of a valid zip for a task."""
     if task == 4:
-        # To save time, this entry fails when its games are replayed for the chart of accuracy by
-        # round: the replay calls `update_model` without `select_questions`, so that `self.asked` is
-        # missing. The score is complete by then.
+        # After the score, the evaluation replays the games for a chart, which takes time. This
+        # entry makes the replay fail at once: it calls `update_model` without `select_questions`,
+        # so that `self.asked` is missing.
         return entry(select="self.asked = True", update="self.asked")
     shutil.unpack_archive(bundle / "public_data.zip", bundle.parent / "public_data")
     return submission_for(bundle.parent / "public_data/submission_templates", task)

@@ -301,9 +301,10 @@ class SchoolClass:
     def submit(self, name: str, minute: int, values: object, member: str = FIRST) -> None:
         """Hand in the zip `name`, whose program writes its name to the log and gets a score.
 
-        `values` are arguments of the function `score` of the toy scoring program: the score, and
-        more columns by name. A text is pasted into the program's code unchanged. `minute` is the
-        time of the submission, in minutes after START.
+        The zip holds one file, `member`, with the code of the program. `values` are the arguments
+        with which the program calls `score`, as Python code: the score, and more columns by name,
+        such as "0.7, standard_error=0.2". `minute` is the time of the submission, in minutes after
+        START.
         """
         log_line = f"{name}\n"
         source = f"open({str(self.log)!r}, 'a').write({log_line!r})\nscore({values})"

@@ -360,7 +360,7 @@ CLICKS_NOT_READ = [
 ]
 # Two test users of phase 2, with the times of the clicks to predict.
 QUERY_TIMES_OF_PHASE_2 = {1: 0.40, 2: 0.45}
-# The users with at least one click that is read. The phase numbers these users from 0.
+# The users of CLICKS_READ. When phase 2 is read, they are numbered from 0 in this order.
 USERS_READ = [0, 1, 2, 5, 6]
 
 

@@ -22,7 +22,7 @@ OTHERS = list(range(100, 150))
 
 
 def answer_lines(phase: int) -> str:
-    """Return the phase, user, item and degree of the answers of a phase.
+    """Return the answers of a phase, a line each: phase, user, item and number of clicks on it.
 
     Two of the users clicked item 1, which is rare; the third one clicked item 2.
     """
@@ -65,7 +65,7 @@ BOTH_LOW = recommend(2, 6)
 
 @pytest.fixture
 def season(write: Write) -> Path:
-    """Return an empty season, beside the answers."""
+    """Return an empty folder for the submissions of a season, and write the answers beside it."""
     folder = write("answers/debias_track_answer.csv", ANSWERS).parent.parent / "season"
     folder.mkdir()
     return folder

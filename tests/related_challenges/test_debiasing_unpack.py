@@ -182,7 +182,10 @@ def test_a_zip_with_a_password_need_not_be_inside_another(write: Write) -> None:
 
 
 def test_a_zip_may_itself_be_encrypted_in_another(write: Write) -> None:
-    """The password of the inner zip also opens the encrypted zip inside the outer one."""
+    """An outer zip holds an encrypted zip, which holds a file that is not encrypted.
+
+    The published password is that of the inner zip.
+    """
     outer = zip_with_password({"underexpose_train_click-3.zip": zip_of(TRAIN_CLICKS)}, PASSWORD)
     folder = write("clicks/underexpose_train.zip", outer).parent
     succeeds([SCRIPT, folder, "--passwords", write("passwords.txt", PASSWORDS)])

@@ -37,7 +37,12 @@ def read_labels(write: Write, rows: str, n_answers: int = 2) -> Any:
 
 
 def test_every_label_but_one_of_the_five_has_a_rule_in_both_schemes() -> None:
-    """No annotation of facets leads to the label "non_domain"."""
+    """Annotators use one of two schemes, and both must lead to the labels of the task.
+
+    In the scheme DEMAND, an annotation stands for one of the five labels. In the scheme FACETS, it
+    says whether an answer addresses a facet, a part of the reference answer; the findings on all
+    facets decide the label, which is never "non_domain".
+    """
     assert set(annotations.DEMAND.values()) == set(responses.LABEL_SETS[5])
     findings = (annotations.UNDERSTOOD, annotations.CONTRADICTED, annotations.NOT_ADDRESSED)
     assert set(annotations.FACETS.values()) == {*findings, annotations.ASSUMED}
@@ -193,7 +198,8 @@ def test_questions_are_held_out_as_a_whole(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_share_of_the_answers_of_every_label_is_held_out(seed: int) -> None:
     is_held_out = hold_out_of_ten(seed) == responses.UNSEEN_ANSWERS
-    # A quarter of the answers to the eight questions that are not held out.
+    # Two of the ten questions are held out as a whole. The other eight have 64 correct, 64
+    # partially correct and 32 irrelevant answers, a quarter of which are held out.
     expected = {"correct": 16, "partially_correct_incomplete": 16, "irrelevant": 8}
     assert Counter(TEN_QUESTIONS["label"][is_held_out]) == expected
 
@@ -317,7 +323,7 @@ class Prepared:
 
     @property
     def all_labels(self) -> dict[str, str]:
-        """The labels of all sets by the id of the answer, which must be in one set alone."""
+        """The labels of all answers by the id of the answer; no answer may be in two sets."""
         return read_accuracies(self.folder)
 
 

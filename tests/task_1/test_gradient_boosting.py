@@ -168,20 +168,24 @@ def test_a_group_that_is_asked_for_and_needs_missing_columns_is_an_error(
 class Calls:
     """The calls of `predict_proba` in a run of the script, in order."""
 
-    # The probabilities of class 1: an array for each call.
+    # For each call, the probabilities of class 1.
     probabilities: list[np.ndarray] = field(default_factory=list)
-    # Whether no probability of the call falls if the first feature rises by 1. The first feature is
-    # the prediction of the item response model, if that is used.
+    # For each call, whether all probabilities stay or rise if the first feature rises by 1. The
+    # first feature is the prediction of the item response model, if that is used.
     never_falls: list[bool] = field(default_factory=list)
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
-    """Return the record in which the script's trees store their calls of `predict_proba`."""
+    """Let the trees of the script record how they predict, and return the record.
+
+    For this, scikit-learn's class of trees is replaced by one that records. It also predicts with a
+    larger first feature, to see whether a probability falls.
+    """
     recorded = Calls()
 
     class Recorded(HistGradientBoostingClassifier):
-        """Trees that record their probabilities, also with the first feature raised by 1."""
+        """Trees that record their probabilities, and whether a larger first feature lowers them."""
 
         def predict_proba(self, x: np.ndarray) -> np.ndarray:
             probability = super().predict_proba(x)[:, 1]
@@ -277,7 +281,7 @@ def test_the_sample_of_task_1_is_not_worse_than_item_response_where_trees_can_ad
 
 @pytest.fixture(params=[1, 2])
 def sample(request: pytest.FixtureRequest) -> ModuleType:
-    """Return the sample of task 1 or 2 as a module."""
+    """Return the script sample_model_gradient_boosting.py of task 1 or 2 as a module."""
     path = ROOT / SCRIPT.format(request.param)
     module: ModuleType = load_module(path, f"boosting_of_task_{request.param}")
     return module

@@ -281,8 +281,9 @@ def test_one_seed_gives_the_same_bytes_and_another_seed_a_similar_model(
         predicted.append(predict(fit.script, tmp_path, *flags, pairs=fit.asked))
         written.append((tmp_path / f"submission_task_{fit.task}.csv").read_bytes())
     assert written[0] == written[1]
-    # With two seeds, a model agrees on at least 0.96 of the 2,331 predictions, and boosting on
-    # 0.87. These shares have standard errors of 0.004 and 0.007. Each limit is four of them lower.
+    # With two seeds, at least 0.96 of a model's 2,331 predictions are equal, and 0.87 of those of
+    # boosting. These shares have standard errors of 0.004 and 0.007. The limits lie four standard
+    # errors below the shares.
     least = 0.84 if fit.name == "gradient_boosting" else 0.94
     agreement = np.mean(predicted[1] == predicted[2])
     assert least < agreement < 1

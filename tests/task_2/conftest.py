@@ -4,7 +4,8 @@ import sys
 
 from run_scripts import ROOT
 
-# Task 2 leaves the search path again: its sample models have the names of those of other folders.
+# Add the folder task_2 to the search path only for this import. Its sample models have the same
+# names as those of other folders, and tests must not import one in place of the other.
 sys.path.append(str(ROOT / "task_2"))
 import misconceptions  # noqa: F401
 

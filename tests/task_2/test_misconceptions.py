@@ -102,11 +102,18 @@ def find(wrong: WrongAnswers) -> IntArray:
 
 
 def test_planted_groups_are_found_exactly() -> None:
-    """A pair's evidence is about 8 standard deviations.
+    """The evidence for two options of a planted group is about 8 standard deviations.
 
-    1,800 · 0.8² students got both questions wrong. Followers choose the option with probability
-    0.9 and others with 1/3: the covariance of both choices is 0.25 · 0.75 · 0.567² = 0.06, and the
-    variance of the product of the residuals (0.475 · 0.525)² = 0.062. √1152 · 0.06 / 0.25 = 8.
+    It is √n · covariance / deviation for n students who got both questions wrong.
+
+    - n: of 1,800 students, 0.8 get each question wrong: 1,800 · 0.8² = 1,152.
+    - Covariance of the two choices: a quarter of the students have the misconception and choose
+      each option with probability 0.9, the others with 1/3. So it is 0.25 · 0.75 · (0.9 - 1/3)²,
+      which is 0.06.
+    - Deviation of the product of two residuals, if the choices were independent: an option is
+      chosen with probability 0.25 · 0.9 + 0.75 / 3 = 0.475, so it is 0.475 · 0.525 = 0.25.
+
+    √1,152 · 0.06 / 0.25 = 8.
     """
     group = find(draw(share=0.25))
     assert ((group >= 0) == (PLANTED >= 0)).all()
@@ -115,7 +122,11 @@ def test_planted_groups_are_found_exactly() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_permuted_options_have_no_group_that_other_students_confirm(seed: int) -> None:
-    """The gain of students who took no part in the search is at chance."""
+    """If options are exchanged among students, no group is real, and groups predict nothing.
+
+    The gain is by how much groups lower the log loss. It is measured on students whose answers were
+    used neither to find groups nor to choose among them.
+    """
     permuted = permute_within_questions(draw(share=0.25, seed=seed), seed)
     group = find(permuted)
     checking = permuted.of_students(~first_students(2400))
@@ -150,7 +161,11 @@ def test_two_options_of_one_question_are_never_in_one_group() -> None:
 
 
 def test_evidence_of_pairs_adds_up_when_groups_are_merged() -> None:
-    """Item 2 goes with 0 and 1 by 2.9 each: together 5.8 / √2 = 4.1 standard deviations."""
+    """Item 2 joins a group of items 0 and 1 by the evidence of both pairs together.
+
+    With variances of 1, the evidence for items 0 and 2 is 2.9 standard deviations, and so is that
+    for items 1 and 2. Together it is (2.9 + 2.9) / √(1 + 1) = 4.1. Items 0 and 1 are merged first.
+    """
     covariance = np.array([[0.0, 9.0, 2.9], [9.0, 0.0, 2.9], [2.9, 2.9, 0.0]])
     question = np.arange(3)
     assert groups.merge_groups(covariance, np.ones((3, 3)), question, 4.0).tolist() == [0, 0, 0]
@@ -441,7 +456,7 @@ def planted_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def arguments(data: Path, output: Path) -> list[str | Path]:
-    """Return a command that writes the map of a data folder."""
+    """Return a command that writes the map of misconceptions in the answers of a data folder."""
     script = Path(misconceptions.__file__)
     folders: list[str | Path] = ["--input_dir", data / "train_data"]
     folders += ["--metadata_dir", data / "metadata", "--images_dir", data / "images"]
@@ -500,7 +515,11 @@ def test_the_page_and_the_table_show_the_planted_misconceptions(
 
 @needs_browser
 def test_the_search_shows_the_groups_with_all_words(planted_map: Path, tmp_path: Path) -> None:
-    """A number finds the question of that number alone; other words may be parts of words."""
+    """A search shows the groups that contain all its words.
+
+    A number finds only the question with exactly this number. Other words are also found inside
+    longer words, whatever the capitals.
+    """
     table = pd.read_csv(planted_map / misconceptions.TABLE, keep_default_na=False)
     n_groups = table["Group"].max()
     # The smallest QuestionId: other QuestionIds contain its digits, and must not be found.

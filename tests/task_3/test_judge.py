@@ -144,7 +144,7 @@ def test_between_two_rankings_there_are_only_pairs_on_which_they_disagree(
     rank_by_chance = read_rank(rankings["random"])
 
     def rankings_disagree(first: int, second: int) -> bool:
-        """Return whether each of the rankings prefers another one of the two questions."""
+        """Return whether the two rankings disagree on which of two questions is better."""
         first_is_better_by_entropy = rank_by_entropy[first] < rank_by_entropy[second]
         first_is_better_by_chance = rank_by_chance[first] < rank_by_chance[second]
         return bool(first_is_better_by_entropy != first_is_better_by_chance)
@@ -485,8 +485,10 @@ def test_a_browser_that_keeps_nothing_says_so(simulated_kit: Path, tmp_path: Pat
 
 # ---- Several experts -----------------------------------------------------------------------------
 
+# A file of judgements has a column for each expert: 1 if the left question is better, 2 if the
+# right one is.
 ANN = "left,right,Ann\n1,2,1\n3,4,2\n5,6,\n"
-# Ben has judged Ann's first pair, with the sides exchanged, and one more pair.
+# Ben has judged the first of these pairs, with the sides exchanged, and the pair 7, 8.
 BEN = "left,right,Ben\n2,1,1\n7,8,2\n"
 # More judgements by Ann. She judges the first pair as before.
 MORE_OF_ANN = "left,right,Ann\n2,1,2\n5,6,1\n"
@@ -633,7 +635,7 @@ AGREEMENT_BY_PAIR = pd.DataFrame(
     [
         # Both experts are for the first ranking.
         [1, 1, 0, 0],
-        # One expert is for each ranking.
+        # A is for the first ranking, B for the second.
         [1, 0, 0, 1],
         # One expert is for the second ranking; the other one has not judged.
         [0, NO_JUDGEMENT, 1, NO_JUDGEMENT],
@@ -641,9 +643,9 @@ AGREEMENT_BY_PAIR = pd.DataFrame(
         [1, 1, 1, 1],
         # Nobody has judged the pair.
         [NO_JUDGEMENT] * 4,
-        # One expert is for each ranking.
+        # A is for the first ranking, B for the second.
         [1, 0, 0, 1],
-        # Empty judgements that count as disagreement with both rankings.
+        # Missing judgements that count as disagreement with both rankings.
         [0, 0, 0, 0],
     ]
 )
@@ -714,7 +716,12 @@ def power_of_sign_test(n: int, share: float) -> float:
 
 @pytest.mark.parametrize(("n_first", "n"), [(3, 3), (5, 5), (4, 5), (7, 10), (12, 20), (55, 100)])
 def test_the_further_pairs_tell_rankings_apart_four_times_out_of_five(n_first: int, n: int) -> None:
-    """The power of the exact test jumps with the number of pairs, here by up to 0.09."""
+    """With the advised further pairs, a sign test tells the rankings apart with probability 0.8.
+
+    That probability, the power, is approximate: the number of pairs is whole, and the power of the
+    exact test jumps with it by up to 0.09. So at least 0.71 is required. `n_first` of `n` judged
+    pairs speak for the first ranking, and this share is assumed to be the true one.
+    """
     n_further = expert_agreement.count_further(n_first, n)
     assert n_further is not None
     n_all = n + n_further

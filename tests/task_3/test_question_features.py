@@ -175,7 +175,7 @@ def with_distractors() -> qf.QuestionAnswers:
     options_of_weak = [2, 1, 2, 2, 2, 2, 2, 2]
     options_of_able = [1, 3, 1, 1, 1, 1, 1, 1]
     options_of_exception = [4, 3, 1, 1, 1, 1, 1, 1]
-    # Able students have the lower ids, so that the order of ids is not the order of abilities.
+    # Able students have the lower ids, so that sorting by id does not sort by ability.
     options = [options_of_exception] + [options_of_able] * 19 + [options_of_weak] * 20
     rows = []
     for student, options_of_student in enumerate(options):

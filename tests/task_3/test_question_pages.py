@@ -220,8 +220,9 @@ def rows_by_question(pages: dict[str, Page], data: qf.QuestionAnswers) -> dict[i
 def test_the_pages_show_point_biserial_correlations(
     pages: dict[str, Page], data: qf.QuestionAnswers, rows_by_question: dict[int, int]
 ) -> None:
-    """A question's page shows each option's correlation, the ranking's page the right one's.
+    """The page of a question shows the correlation of each of its options.
 
+    The page of the ranking shows, for each question, the correlation of the right option only.
     `rows_by_question` holds the row of each QuestionId in `data.questions`, and so in the arrays of
     correlations. `ranking_rows` are the rows of the tables on the ranking's page.
     """

@@ -71,9 +71,9 @@ def test_confidence_ranks_by_the_mean_confidence(
     metadata = pd.read_csv(simulated_kit / "data/metadata/answer_metadata_task_3_4.csv")
     stated = answers.merge(metadata.dropna(subset=["AnswerId", "Confidence"]), on="AnswerId")
     confidence = stated.groupby("QuestionId").Confidence
-    # The model shrinks the means of questions with few stated confidences, so that the order of
-    # these questions changes. The order of the questions with many stated confidences hardly
-    # changes: half of all questions.
+    # The model shrinks the means of questions with few stated confidences, which changes the order
+    # of these questions. So only half of the questions are compared: those with the most stated
+    # confidences.
     is_well_known = confidence.size() >= confidence.size().median()
     assert correlation(rank("confidence"), confidence.mean()[is_well_known]) < -0.8
 
@@ -166,8 +166,8 @@ def test_an_answer_tells_most_if_half_the_students_are_right_and_abilities_decid
         [
             # "nothing": loadings of 0, so abilities do not matter.
             [0, 0, 0],
-            # "some" and "most": half of the students are right. The loadings are small, and then
-            # large.
+            # "some": half of the students are right; the loadings are small.
+            # "most": half of the students are right; the loadings are large.
             [0, 0.6, 0.8],
             [0, 1.2, 1.6],
             # "less": an easiness of 2, so that most students are right.
@@ -623,7 +623,8 @@ class HalvesCompared:
     figures: list[float]
     page: Page
     n_questions_in_both: int
-    # The rank correlations of the rankings by the two halves, over the questions in both.
+    # SciPy's rank correlations of two rankings: by the answers of one half of the students and by
+    # those of the other half. They are taken over the questions that both halves have answered.
     spearman: float
     kendall: float
 

@@ -75,7 +75,7 @@ def comparison(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Com
     return Comparison(*run_compare(split_kit, tmp_path_factory.mktemp("comparison"), *flags))
 
 
-# The two rules of a comparison, as positions of their tables on the page.
+# Games are played by two rules, and the page has each table once for each rule, in this order.
 each_rule = pytest.mark.parametrize(
     "rule", [pytest.param(0, id="no targets asked"), pytest.param(1, id="targets may be asked")]
 )

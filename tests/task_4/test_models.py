@@ -225,7 +225,8 @@ class Beginning(NamedTuple):
     posterior: Any
     # Which of 30 questions each student may be asked, shape (6, 30).
     askable: Any
-    # How likely each question is a target of each student, shape (6, 30).
+    # How likely each question is a target of each student, one of the answers to be predicted;
+    # shape (6, 30).
     target_weight: Any
 
 

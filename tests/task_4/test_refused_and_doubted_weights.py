@@ -183,7 +183,11 @@ def test_a_zip_by_hand_of_all_students_is_scored_by_a_phase(kit: Path, evaluate:
 def test_weights_of_two_packages_have_learned_from_the_students_of_both(
     kit: Path, tmp_path: Path
 ) -> None:
-    """The evaluation is refused: one of the two packages has learned from its students."""
+    """A zip holds weights of two packages; one of them was trained on all students.
+
+    The evaluation on the local split is refused, because these weights have learned from its
+    students.
+    """
     package = Path(shutil.copytree(kit / "task_4/numpy", kit / "task_4/mine"))
     succeeds([package / "train_model.py"], kit=kit)
     # The file of the local split comes from task_4/numpy, the other one from task_4/mine.
@@ -195,7 +199,11 @@ def test_weights_of_two_packages_have_learned_from_the_students_of_both(
 def test_weights_that_no_package_has_written_may_have_seen_the_answers(
     kit: Path, evaluate: Evaluate
 ) -> None:
-    """The package is trained again after zipping, so its record describes other weights."""
+    """No record of training describes the weights in the zip, so the score gets a doubt.
+
+    The weights were zipped without their record. Then the package was trained again, and its record
+    now describes the new weights.
+    """
     package = kit / "task_4/numpy"
     archive = zip_by_hand(package)
     succeeds([package / "train_model.py"], kit=kit)
@@ -434,8 +442,9 @@ def test_an_interrupted_training_is_marked(kit: Path, evaluate: Evaluate) -> Non
 # ---- Training data that have changed -------------------------------------------------------------
 
 
-# The baseline's weights are made from this file and from answers. The tests change this file,
-# because the record of the local split would already refuse changed answers.
+# The baseline's weights are made from this file and from answers. To change the training data, the
+# tests change this file. If they changed the answers, the evaluation would already stop because the
+# local split was made from other answers.
 METADATA = "data/metadata/question_metadata_task_3_4.csv"
 
 # The ways to score the baseline on the local split.
@@ -633,7 +642,11 @@ def test_the_report_on_a_student_says_that_the_model_may_have_seen_the_answers(
 def test_students_beside_weights_count_without_a_record_of_training(
     kit: Path, tmp_path: Path
 ) -> None:
-    """A user's trainer may write the list of students without a record of training."""
+    """An entry is refused if its own list of training students names a student who is examined.
+
+    A user's trainer may write this list beside the weights without a record of training. Here the
+    record is deleted.
+    """
     package = kit / "task_4/numpy"
     examined = pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.unique()
     np.save(package / weights.TRAINED_STUDENTS, examined[:1])

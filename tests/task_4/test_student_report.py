@@ -65,7 +65,8 @@ def sessions() -> dict[int, Session]:
     population of students. The integration on the grid does not do this.
     """
     bank = bank_of(np.full((40, 1), SLOPE), guessing=0.2)
-    # The mean logit of the bank is SLOPE · ability.
+    # The bank is the set of questions. All 40 have the logit SLOPE · ability, and so has their
+    # mean.
     assert bank.logit_deviation == pytest.approx(SLOPE)
     reference = as_reference(RIGHT, np.tile(np.arange(40) >= 30, (3, 1)))
     return ability.ask(bank, reference, "mask", rows=[0, 1, 2], n_questions=2)
@@ -234,7 +235,10 @@ def test_the_report_asks_what_the_evaluation_asks(kit: Path, played: Played) -> 
 
 
 def test_the_report_predicts_what_the_evaluation_scores(kit: Path, played: Played) -> None:
-    """The evaluation of this package has written the share of right predictions."""
+    """The share of the report's right predictions is the score of the package's evaluation.
+
+    The fixture `kit` has run the evaluation, which has written the score to scores_task_4.txt.
+    """
     sessions = played.session_by_student.values()
     is_hit = [(session.hidden_probability > 0.5) == session.hidden_truth for session in sessions]
     score = (kit / "data/test_output/scores_task_4.txt").read_text().removeprefix("score:")
@@ -409,9 +413,9 @@ class Subject:
     name: str
     # The QuestionIds.
     questions: np.ndarray
-    # The share that is expected of the student of the report.
+    # The share of these questions that the student of the report is expected to answer correctly.
     share_of_student: float
-    # The share that is expected of an average training student.
+    # The same share for an average training student.
     share_of_average: float
 
 
