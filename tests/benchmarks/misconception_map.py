@@ -114,7 +114,7 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
         is_held_out=is_measuring[student] & (rng.random(len(answers)) < 0.5),
     )
     # Groups are found as task_2/misconceptions.py finds them: with the number of dimensions of its
-    # model. A better model measures them.
+    # model. A model of more dimensions measures them.
     wrong, _ = split_wrong_answers(numbered, misconceptions.N_DIMENSIONS)
     wrong_known, wrong_held_out = split_wrong_answers(numbered, DEFAULT_DIMENSIONS)
     return Prepared(
