@@ -579,7 +579,7 @@ def test_only_files_that_are_needed_to_play_are_packed(packed: Packed) -> None:
 def test_a_package_and_zips_of_it_have_the_same_score(
     kit: Path, packed: Packed, tmp_path: Path
 ) -> None:
-    """The entry reads files beside its module, as a folder and as a zip."""
+    """The entry finds a file beside its module, in the folder and in both zips of it."""
     evaluate = ["task_4/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
     for entry in (packed.folder, packed.zip_by_script, packed.zip_by_hand):
         # Only tools.check_submission lists the files of an entry.
