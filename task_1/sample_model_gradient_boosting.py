@@ -100,8 +100,8 @@ def mix(
 ) -> npt.NDArray[np.float64]:
     """Return probabilities between those of the item response model and those of the trees.
 
-    `start` holds the logits of the item response model. The logits are averaged, and `weight` is
-    the share of the trees.
+    `start` holds the logits of the item response model, `p_trees` the probabilities of the trees.
+    The logits of both are averaged, and `weight` is the share of the trees.
     """
     p: npt.NDArray[np.float64] = expit((1 - weight) * start + weight * logit(p_trees))
     return p
@@ -112,17 +112,22 @@ def choose_weight(
     p_trees: npt.NDArray[np.float64],
     outcome: npt.NDArray[np.generic],
 ) -> float:
-    """Return the weight of the trees for `mix`, chosen by outcomes of rows held out of the trees.
+    """Return the weight of the trees in the mean of trees and item response model (`mix`).
 
-    If the trees predict these outcomes better than the item response model, by more than two
-    standard errors, they get all the weight: these trees have learned from half of the rows, and
-    the final trees learn from all rows.
+    The weight is chosen by the outcomes (1 for right) of answers that the trees have not learned
+    from. `start` holds the logits that the item response model predicts for these answers,
+    `p_trees` the probabilities that the trees predict.
+
+    If the trees alone predict better than the item response model alone, by more than two standard
+    errors, the weight is 1. A smaller weight would be too cautious: these trees have learned from
+    half of the rows only, and the final trees, which learn from all rows, predict better.
 
     Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. This
-    weight lies about two standard errors below the best weight. It is 0 if the trees may know
-    nothing.
+    weight lies about two standard errors below the best weight. So trees get a weight above 0 only
+    if they surely add something to the item response model.
     """
-    # The log-likelihood of each outcome (row) with each weight (column).
+    # The log-likelihood of each outcome (row) with each weight (column). The first weight is 0, the
+    # item response model alone; the last one is 1, the trees alone.
     by_outcome = np.empty((len(outcome), len(WEIGHTS)))
     for i, weight in enumerate(WEIGHTS):
         p = mix(start, p_trees, weight)
@@ -142,7 +147,13 @@ def weigh_trees(
     seed: int,
     **more_settings: object,
 ) -> float:
-    """Return the weight of the trees for `mix`; trees of each half predict the other half."""
+    """Return the weight of the trees in the mean of trees and item response model (`mix`).
+
+    To choose the weight, trees learn from a random half of the rows and predict the other half.
+
+    `start` holds the logits that the item response model predicts for the rows, `outcome` is 1
+    where the answer is right. `more_settings` are those of the final trees (`fit_trees`).
+    """
     random_state = np.random.RandomState(seed)
     learned, held_out = train_test_split(
         np.arange(len(outcome)), test_size=0.5, stratify=outcome, random_state=random_state

@@ -198,39 +198,49 @@ def _mean_variance(wrong: WrongAnswers) -> FloatArray:
 
 
 def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[int, IntArray]:
-    """Return which pairs of questions are compared.
+    """Return how many students must have got both questions of a pair wrong, and the questions.
 
-    A pair is compared if at least m students got both questions wrong. The first result is m: the
-    smallest number from MIN_COMMON on that leaves at most `most_pairs` pairs. The second result
-    lists the questions of these pairs, in increasing order.
+    Only pairs of questions that enough students got wrong are compared. The first result is this
+    number of students: the smallest one, from MIN_COMMON on, that leaves at most `most_pairs`
+    pairs. The second result lists the questions that occur in these pairs, in increasing order.
+
+    `is_wrong` has a row for each student and a column for each question: 1 where the student got
+    the question wrong.
     """
     columns = is_wrong.tocsc()
     n_students, n_questions = is_wrong.shape
-    n_pairs_with = np.zeros(n_students + 2, np.int64)
+    # Index m: how many pairs of questions exactly m students got wrong. Each pair counts twice,
+    # once for each order of its questions.
+    n_ordered_pairs = np.zeros(n_students + 2, np.int64)
     # For each question, the largest number of students who got it and another question wrong.
     most_common = np.zeros(n_questions, np.int64)
     for start in range(0, n_questions, BLOCK):
+        # How many students got both a question of the block (row) and a question (column) wrong.
         product = (columns[:, start : start + BLOCK].T @ is_wrong).tocoo()
         is_pair = product.row + start != product.col
         n_common = product.data[is_pair].astype(np.int64)
-        n_pairs_with += np.bincount(n_common, minlength=n_students + 2)
+        n_ordered_pairs += np.bincount(n_common, minlength=n_students + 2)
         np.maximum.at(most_common, product.col[is_pair], n_common)
-    # n_pairs[m] is the number of pairs that at least m students got wrong: the sum of
-    # `n_pairs_with` from m on. `n_pairs_with` counts each pair twice.
-    n_pairs = np.cumsum(n_pairs_with[::-1])[::-1] // 2
-    enough = np.flatnonzero(n_pairs <= most_pairs)
-    least = max(MIN_COMMON, int(enough[0]))
-    return least, np.flatnonzero(most_common >= least).astype(np.int32)
+    # Index m: how many pairs at least m students got wrong, each pair counted once.
+    n_pairs = np.cumsum(n_ordered_pairs[::-1])[::-1] // 2
+    is_few_enough = n_pairs <= most_pairs
+    min_students = max(MIN_COMMON, int(np.flatnonzero(is_few_enough)[0]))
+    return min_students, np.flatnonzero(most_common >= min_students).astype(np.int32)
 
 
 # ---- Groups --------------------------------------------------------------------------------------
 
 
 def find_groups(pairs: Pairs, threshold: float) -> IntArray:
-    """Return the group of each item, -1 for none; int32 (n_items,).
+    """Group items (wrong options of questions) that the same students choose.
 
-    Groups are numbered from 0. A group has at least two items, all of different questions. Two
-    groups are merged if the evidence exceeds `threshold`, in standard deviations.
+    At first each item is a group. Two groups are merged as long as the evidence that the same
+    students choose items of both exceeds `threshold`. The unit of evidence is its standard
+    deviation if students chose independently.
+
+    Returns the group of each item, -1 for none; int32 (n_items,). Groups are numbered from 0. A
+    group has at least two items, all of different questions. Item n_options · question + option is
+    an option of a question.
     """
     items = _promising_items(pairs)
     group = np.full(pairs.covariance.shape[0], -1, np.int32)
@@ -240,7 +250,8 @@ def find_groups(pairs: Pairs, threshold: float) -> IntArray:
         # Each pair has one entry in `pairs`, and two in symmetric matrices.
         covariance = covariance + covariance.T
         variance = variance + variance.T
-        group[items] = merge_groups(covariance, variance, items // pairs.n_options, threshold)
+        question = items // pairs.n_options
+        group[items] = merge_groups(covariance, variance, question, threshold)
     return group
 
 
@@ -387,10 +398,10 @@ def predict_with_groups(
 
 @dataclass(frozen=True)
 class Chances:
-    """The chances to choose an option of a group.
+    """The chances that students had, in their wrong answers, to choose an option of a group.
 
-    A chance is a wrong answer and an option of its question that is in a group. Each array has the
-    shape (n_chances,).
+    A chance is a wrong answer together with an option of its question that is in a group, whether
+    or not the student chose this option. Each array has the shape (n_chances,).
     """
 
     # The row of the answer in `WrongAnswers`.
@@ -406,15 +417,23 @@ class Chances:
 
 
 def _list_chances(wrong: WrongAnswers, group: IntArray) -> Chances:
-    """Return the chances of students to choose the options of groups."""
+    """List the chances that students had, in their wrong answers, to choose an option of a group.
+
+    A chance is a wrong answer together with an option of its question that is in a group, whether
+    or not the student chose this option. `group` holds the group of each option of each question,
+    -1 for none, shape (n_questions · n_options,).
+    """
+    # For each wrong answer, the groups of the options of its question, shape (n, n_options).
     group_of_option = group.reshape(-1, wrong.n_options)[wrong.question]
     row, option = np.nonzero(group_of_option >= 0)
     group_of_chance = group_of_option[row, option]
+    # A number for each pair of a student and a group, to sum over a student's chances in a group.
+    cell = wrong.student[row].astype(np.int64) * count_groups(group) + group_of_chance
     return Chances(
         row=row,
         option=option,
         group=group_of_chance,
-        cell=wrong.student[row].astype(np.int64) * count_groups(group) + group_of_chance,
+        cell=cell,
         p=wrong.probability[row, option].astype(float),
         is_chosen=wrong.option[row] == option,
     )
@@ -449,7 +468,8 @@ def ratio_by_student(numerator: FloatArray, denominator: FloatArray) -> Ratio:
     """Return the ratio of two sums over students, with an interval clustered by student.
 
     Both arrays have an element for each student. The interval is that of a linearised ratio of
-    means (Cochran 1977, Sampling Techniques, section 2.11).
+    means (Cochran 1977, Sampling Techniques, section 2.11). If only a few students have a
+    denominator other than 0, the error cannot be estimated, and the interval is NaN.
     """
     total = denominator.sum()
     if not total > 0:
@@ -489,7 +509,9 @@ def choose_groups(
     best: IntArray = np.full(choosing.n_items, -1, np.int32)
     for threshold in thresholds:
         group = find_groups(pairs, threshold)
-        gain = ratio_by_student(*gain_by_student(choosing, choosing, group))
+        # Predict each answer from the student's other answers: all of these are in `choosing` too.
+        gain_sum, n_answers = gain_by_student(known=choosing, asked=choosing, group=group)
+        gain = ratio_by_student(gain_sum, n_answers)
         if gain.low > 0 and gain.value > best_gain:
             best_gain = gain.value
             best = group
@@ -510,25 +532,30 @@ class Choices:
 
 
 def pair_choices(known: WrongAnswers, asked: WrongAnswers, group: IntArray) -> Choices:
-    """Count the pairs of a choice in `known` and a choice in `asked` of the same group.
+    """Count how often students who chose an option of a group chose further options of the group.
 
-    `known` and `asked` are as in `predict_with_groups`. If both are the same object, a choice makes
-    no pair with itself.
+    A pair is two choices of one student, both options of one group: the first in the wrong answers
+    `known`, the second in the wrong answers `asked`. Beside the number of pairs, the result has the
+    number that the model of answers expects, given the first choices. If `known` and `asked` are
+    the same object, a choice makes no pair with itself. `group` is as in `find_groups`.
     """
     chances = _list_chances(known, group)
+    # All sums are sparse arrays of this shape, and products are element by element.
     shape = (known.n_students, count_groups(group))
-    chosen = _sum_by_student(chances, chances.is_chosen, known, shape)
+    n_first = _sum_by_student(chances, chances.is_chosen, known, shape)
     if asked is not known:
         asked_chances = _list_chances(asked, group)
-        asked_chosen = _sum_by_student(asked_chances, asked_chances.is_chosen, asked, shape)
-        asked_expected = _sum_by_student(asked_chances, asked_chances.p, asked, shape)
-        return Choices(chosen * asked_chosen, chosen * asked_expected)
+        n_second = _sum_by_student(asked_chances, asked_chances.is_chosen, asked, shape)
+        expected_second = _sum_by_student(asked_chances, asked_chances.p, asked, shape)
+        return Choices(n_pairs=n_first * n_second, n_expected=n_first * expected_second)
+    # A student who chose k options of a group has k · (k − 1) ordered pairs of choices. For each of
+    # the k first choices, the expected number of second choices is the sum of all probabilities
+    # without that of the first choice.
     expected = _sum_by_student(chances, chances.p, known, shape)
     expected_of_chosen = _sum_by_student(chances, chances.p * chances.is_chosen, known, shape)
-    # A student who chose k options of a group has k · (k − 1) ordered pairs of choices. For each of
-    # the k first choices, the expected number of second choices is `expected` minus the probability
-    # of the first choice.
-    return Choices(chosen * chosen - chosen, chosen * expected - expected_of_chosen)
+    return Choices(
+        n_pairs=n_first * n_first - n_first, n_expected=n_first * expected - expected_of_chosen
+    )
 
 
 def _sum_by_student(

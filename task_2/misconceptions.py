@@ -108,9 +108,12 @@ class Found:
     question_id: IntArray
     # The group of each item; see `groups.find_groups`.
     group: IntArray
+    # For each group, how much more often than expected students choose another of its options.
     lifts: list[Ratio]
-    # By how much the groups lower the log loss of the wrong answers of the checking students.
+    # Some students take no part in the search for groups: their answers check the groups. By this
+    # much, the groups lower the mean log loss of these students' wrong answers.
     gain: Ratio
+    # The number of these students.
     n_checking: int
 
 
@@ -127,7 +130,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Read the answers, find groups, write the page and the table."""
+    """Find wrong options that the same students choose; write a page and a table about them."""
     options = build_parser().parse_args()
     ending = layout.ending_of(options.tasks)
     train = options.input_dir / f"train_{ending}"
@@ -152,7 +155,13 @@ def main() -> None:
 
 
 def find_context(answers: pd.DataFrame, metadata_dir: Path, ending: str) -> IntArray:
-    """Return the context of each answer, for the model of answers, int32 (n, levels)."""
+    """Return the contexts in which each answer was given, as numbers, int32.
+
+    A context is a quiz that a class takes, or a cluster of questions that the same students answer
+    where quizzes are not known. The model of answers learns an effect of each student in each
+    context. The shape is (answers, columns): one column of quizzes, or a column for each size of
+    clusters. `ending` is the end of the files' names, such as task_3_4.csv.
+    """
     path = metadata.find(metadata_dir, f"answer_metadata_{ending}")
     circumstances = None
     if path is not None and "AnswerId" in answers:
@@ -162,14 +171,24 @@ def find_context(answers: pd.DataFrame, metadata_dir: Path, ending: str) -> IntA
         circumstances = metadata.read_circumstances(path, answer_id, columns=columns)
     student = answers["UserId"].to_numpy()
     question = answers["QuestionId"].to_numpy()
-    return number_contexts(student, question, 0, circumstances)
+    # All rows count as pairs to be predicted, because the model predicts all answers afterwards.
+    return number_contexts(student, question, n_answers=0, circumstances=circumstances)
 
 
 # ---- Finding groups ------------------------------------------------------------------------------
 
 
 def find(answers: pd.DataFrame, context: IntArray, seed: int) -> Found:
-    """Find groups of wrong options, and check them on students who took no part in the search."""
+    """Find groups of wrong options, and check them on students who took no part in the search.
+
+    A model of answers (item response) says how probable each option is. The first part of the
+    students finds groups of wrong options that are chosen together more often than this. The second
+    part chooses how strict the search is. The third part checks the result: the lift of a group
+    says how much more often than expected students stay with the group, the gain how much better
+    all groups together predict wrong answers.
+
+    `context` is the result of `find_context`.
+    """
     student_id, student = number_ids(answers["UserId"])
     question_id, question = number_ids(answers["QuestionId"])
     option = answers["AnswerValue"].to_numpy()
@@ -191,12 +210,14 @@ def find(answers: pd.DataFrame, context: IntArray, seed: int) -> Found:
     pairs = groups.compare_pairs(wrong.of_students(part == FINDING))
     group = groups.choose_groups(pairs, wrong.of_students(part == CHOOSING))
     checking = wrong.of_students(part == CHECKING)
+    # Predict each answer of these students from their other answers.
+    gain, n_predicted = groups.gain_by_student(known=checking, asked=checking, group=group)
     return Found(
         wrong=wrong,
         question_id=question_id,
         group=group,
         lifts=groups.measure_lift(checking, group),
-        gain=groups.ratio_by_student(*groups.gain_by_student(checking, checking, group)),
+        gain=groups.ratio_by_student(gain, n_predicted),
         n_checking=int((part == CHECKING).sum()),
     )
 
@@ -217,7 +238,20 @@ def describe(
     images_dir: Path | None,
     report_dir: Path | None,
 ) -> list[Group]:
-    """Return the groups as the page shows them: those that concern most students first."""
+    """Return the groups of wrong options as the page shows them, those of most students first.
+
+    Parameters
+    ----------
+    found
+        The groups, and the answers that they were found in.
+    answers
+        All answers, right and wrong.
+    subjects
+        Names of the deepest subjects of each question, in the order of ``found.question_id``.
+    images_dir, report_dir
+        Folders with images of questions and with pages about questions; None if there are none.
+    """
+    # An item is an option of a question, as a number: n_options · question + option, both from 0.
     question = np.searchsorted(found.question_id, answers["QuestionId"].to_numpy())
     n_options = found.wrong.n_options
     item = question * n_options + answers["AnswerValue"].to_numpy() - 1
@@ -230,15 +264,15 @@ def describe(
     described = []
     for number, lift in enumerate(found.lifts):
         options = []
-        for member in np.flatnonzero(found.group == number).tolist():
-            row, position = divmod(member, n_options)
+        for item_of_group in np.flatnonzero(found.group == number).tolist():
+            row, position = divmod(item_of_group, n_options)
             question_id = int(found.question_id[row])
             options.append(
                 WrongOption(
                     question_id=question_id,
                     option=position + 1,
                     right_option=int(right_option[row]),
-                    share=float(n_chosen[member] / n_answers[row]),
+                    share=float(n_chosen[item_of_group] / n_answers[row]),
                     n_answers=int(n_answers[row]),
                     subjects=subjects[row],
                     image=link_to(images_dir, f"{question_id}.*"),
@@ -257,7 +291,11 @@ def link_to(folder: Path | None, pattern: str) -> str:
 
 
 def render(described: list[Group], found: Found, answers: pd.DataFrame, origin: Origin) -> str:
-    """Return the page."""
+    """Return the page on groups of wrong options that the same students choose.
+
+    `described` are the groups as the page shows them. The page also says how much better the groups
+    predict wrong answers (``found.gain``) and how many students checked this.
+    """
     return pages.render(
         PAGE,
         title="Wrong answers that go together",
@@ -279,12 +317,17 @@ def tabulate(described: list[Group]) -> pd.DataFrame:
     rows = []
     for number, group in enumerate(described, start=1):
         lift = (group.lift.value, group.lift.low, group.lift.high)
-        facts = (number, group.n_students, *(round(value, 3) for value in lift))
+        cells_of_group = [number, group.n_students, *(round(value, 3) for value in lift)]
         for option in group.options:
-            own = (option.question_id, option.option, option.right_option)
-            rows.append(
-                (*facts, *own, round(option.share, 4), option.n_answers, ", ".join(option.subjects))
-            )
+            cells_of_option = [
+                option.question_id,
+                option.option,
+                option.right_option,
+                round(option.share, 4),
+                option.n_answers,
+                ", ".join(option.subjects),
+            ]
+            rows.append([*cells_of_group, *cells_of_option])
     return pd.DataFrame(rows, columns=columns)
 
 

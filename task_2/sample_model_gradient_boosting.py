@@ -69,7 +69,8 @@ MIN_ANSWERS = 100
 MIN_STAGE_ANSWERS = 40
 # Trees do not use a feature that is known for fewer rows than this.
 MIN_KNOWN = 100
-# The weights of the trees to choose from: 0 is the start alone, 1 the trees alone.
+# The weights of the trees to choose from: 0 is the simpler models of `start_logits` alone, 1 the
+# trees alone.
 WEIGHTS = np.linspace(0, 1, 51)
 # Shares of options are at least this large where their logarithm is taken.
 MIN_SHARE = 1e-6
@@ -121,11 +122,16 @@ def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]
 
 
 def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]:
-    """Return the logit of going on at each stage, predicted without trees, shape (rows, stages).
+    """Return logits that simpler models than trees predict, shape (rows, n_options - 1).
 
-    If the features `options` are there, their item response model gives the logits of all stages.
-    Otherwise stage 0 comes from the item response model of right and wrong answers, stage 1 from
-    the item response model of the wrong answers, and later stages from the shares of the options.
+    Column r holds the logit of "the rank of the chosen option is above r, given that it is at least
+    r". Rank 0 is the right option, rank 1 the most popular wrong one, and so on.
+
+    `table` holds the features of the rows. Its columns `model_0`, `model_1`, ... are the
+    log-probabilities of the ranks, as an item response model of the options predicts them. If they
+    are missing, column 0 comes from `model`, the logit of a right answer; column 1 from
+    `distractor`, the logit of rank 1 given that the answer is wrong; and later columns from
+    `share_0`, `share_1`, ..., the shares of the answers that chose each option of the question.
     """
     if "model_0" in table:
         log_p_rank = table[[f"model_{rank}" for rank in range(n_options)]].to_numpy()
@@ -134,6 +140,8 @@ def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]
         p_reached = np.cumsum(p_rank[:, ::-1], axis=1)[:, ::-1]
         logits: npt.NDArray[np.float64] = np.log(p_reached[:, 1:] / p_rank[:, :-1])
         return logits
+    # `model` and `distractor` are logits of stopping at ranks 0 and 1. The minus makes them logits
+    # of going on to a higher rank.
     columns = [-table["model"].to_numpy(), -table["distractor"].to_numpy()]
     share = table[[f"share_{rank}" for rank in range(n_options)]].to_numpy()
     for stage in range(2, n_options - 1):
@@ -146,10 +154,10 @@ def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]
 def mix(
     start: npt.NDArray[np.floating], p_trees: npt.NDArray[np.float64], weight: float
 ) -> npt.NDArray[np.float64]:
-    """Return probabilities between the start and the trees.
+    """Return probabilities between those of simpler models and those of the trees.
 
-    `start` holds the logits of `start_logits`. The result's logits are weighted means of `start`
-    and the logits of the trees; `weight` is the weight of the trees.
+    `start` holds the logits of the simpler models (`start_logits`), `p_trees` the probabilities of
+    the trees. The logits of both are averaged, and `weight` is the share of the trees.
     """
     p: npt.NDArray[np.float64] = expit((1 - weight) * start + weight * logit(p_trees))
     return p
@@ -160,17 +168,22 @@ def choose_weight(
     p_trees: npt.NDArray[np.float64],
     outcome: npt.NDArray[np.generic],
 ) -> float:
-    """Return the weight of the trees for `mix`, chosen by outcomes of rows held out of the trees.
+    """Return the weight of the trees in the mean of trees and simpler models (`mix`).
 
-    If the trees predict these outcomes better than the start, by more than two standard errors,
-    they get all the weight: these trees have learned from half of the rows, and the final trees
-    learn from all rows.
+    The weight is chosen by the outcomes (true or false) of answers that the trees have not learned
+    from. `start` holds the logits that the simpler models predict for these answers, `p_trees` the
+    probabilities that the trees predict.
+
+    If the trees alone predict better than the simpler models alone, by more than two standard
+    errors, the weight is 1. A smaller weight would be too cautious: these trees have learned from
+    half of the rows only, and the final trees, which learn from all rows, predict better.
 
     Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. This
-    weight lies about two standard errors below the best weight. It is 0 if the trees may know
-    nothing.
+    weight lies about two standard errors below the best weight. So trees get a weight above 0 only
+    if they surely add something to the simpler models.
     """
-    # The log-likelihood of each outcome (row) with each weight (column).
+    # The log-likelihood of each outcome (row) with each weight (column). The first weight is 0, the
+    # simpler models alone; the last one is 1, the trees alone.
     by_outcome = np.empty((len(outcome), len(WEIGHTS)))
     for i, weight in enumerate(WEIGHTS):
         p = mix(start, p_trees, weight)
@@ -190,7 +203,14 @@ def weigh_trees(
     seed: int,
     **more_settings: object,
 ) -> float:
-    """Return the weight of the trees for `mix`; trees of each half predict the other half."""
+    """Return the weight of the trees in the mean of trees and simpler models (`mix`).
+
+    To choose the weight, trees learn from a random half of the rows and predict the other half.
+
+    `start` holds the logits that the simpler models predict for the rows (`start_logits`),
+    `outcome` is true where the answer goes on to a higher rank. `more_settings` are those of the
+    final trees (`fit_trees`).
+    """
     random_state = np.random.RandomState(seed)
     learned, held_out = train_test_split(
         np.arange(len(outcome)), test_size=0.5, stratify=outcome, random_state=random_state
@@ -237,6 +257,8 @@ def build_parser() -> argparse.ArgumentParser:
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     default_in_words = "all whose files are there; options only with few answers"
+    # "options only with few answers": the features named `options` are slow, so that they are left
+    # out by default if there are many training answers (`MAX_ANSWERS_OF_OPTIONS`).
     cli.add_optional_names(
         parser,
         "--features",

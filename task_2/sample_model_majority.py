@@ -50,6 +50,7 @@ def main() -> None:
     smoothed_counts = (counts + 1).where(is_there, 0)
     p_by_question = smoothed_counts.div(smoothed_counts.sum(axis=1), axis=0)
     p_option = p_by_question.loc[template["QuestionId"]].to_numpy()
+    # Drop the options that no question of the template has, and add those that training lacks.
     p_option = answer_options.for_template(p_option, template)
     # If options are tied, the first of them is predicted.
     prediction = 1 + p_option.argmax(axis=1)

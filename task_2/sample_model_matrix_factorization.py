@@ -135,8 +135,8 @@ def rank_options(
     """Return the rank of each option of each question, shape (n_questions, n_options).
 
     Rank 0 is the correct option, 1 the most popular wrong one, and so on. Options that a question
-    does not have rank last, since nobody chose them. The last question stands for unknown ids: its
-    options are ranked by all answers together.
+    does not have rank last, since nobody chose them. The last question stands for unknown ids. Its
+    correct option is unknown, so all its ranks are by popularity, among all answers together.
 
     Parameters
     ----------
@@ -161,12 +161,16 @@ def rank_options(
 def list_decisions(
     student: IntArray, question: IntArray, rank: IntArray, n_students: int, n_decisions: IntArray
 ) -> csr_matrix:
-    """Return all decisions of the answers, 1 for yes and 0 for no, with a row for each student.
+    """Return the yes/no decisions that make up the answers, a row for each student.
 
-    An answer of rank 0, the correct option, is a yes in decision 0 of its question. Rank 1 is a no
-    in decision 0 and a yes in decision 1, and so on. The last rank is a no in all decisions.
-    `n_decisions` has the number of decisions of each question. If no question has more than 3
-    decisions, question q has the columns 3 q, 3 q + 1 and 3 q + 2.
+    The model takes an answer as a chain of decisions: is it the correct option; if not, is it the
+    most popular wrong one; and so on. So an answer whose option has rank 0, the correct option, is
+    a yes (1) in decision 0 of its question. Rank 1 is a no (0) in decision 0 and a yes in decision
+    1. The last rank is a no in all decisions.
+
+    `student`, `question` and `rank` describe each answer. `n_decisions` has the number of decisions
+    of each question. If no question has more than 3 decisions, question q has the columns 3 q,
+    3 q + 1 and 3 q + 2.
     """
     most = int(n_decisions.max())
     # A student takes no further decision after the first yes, which is decision `rank`.
@@ -182,23 +186,26 @@ def list_decisions(
 def decision_prior(
     rank: IntArray, n_decisions_of_answer: IntArray, n_questions: int, n_dimensions: int
 ) -> Prior:
-    """Return the prior of the vectors of all decisions, three for each question of four options.
+    """Return the prior of the vectors of all decisions, the same for every question.
 
-    Decision d of a question separates the answers of rank d (yes) from those of higher rank (no).
-    Rank 0 is the correct option, rank 1 the most popular wrong option. The vector of a decision
-    holds the easiness, which is the logit of a yes for a student whose abilities are all 0, and the
-    loadings, which multiply the student's abilities.
+    Decision d of a question is a yes for the answers of rank d, and a no for those of higher rank.
+    Answers of lower rank do not come to this decision. Rank 0 is the correct option, rank 1 the
+    most popular wrong option. The vector of a decision holds the easiness, which is the logit of a
+    yes for a student whose abilities are all 0, and the loadings, which multiply the abilities.
 
     `rank` is the rank of each training answer, `n_decisions_of_answer` the number of decisions of
-    its question.
+    its question: one fewer than the question has options.
     """
     most = int(n_decisions_of_answer.max())
     mean_of_question = np.zeros((most, 1 + n_dimensions))
     for decision in range(most):
+        # Questions with few options lack the later decisions. Leave their answers out here.
         has_decision = n_decisions_of_answer > decision
-        # Adding 1 to all counts keeps the logarithms finite.
-        counts = np.bincount(rank[has_decision], minlength=most + 1) + 1
-        log_odds_of_yes = np.log(counts[decision] / counts[decision + 1 :].sum())
+        # The number of answers of each rank. Adding 1 keeps the logarithms finite.
+        n_by_rank = np.bincount(rank[has_decision], minlength=most + 1) + 1
+        n_yes = n_by_rank[decision]
+        n_no = n_by_rank[decision + 1 :].sum()
+        log_odds_of_yes = np.log(n_yes / n_no)
         first_loading = FIRST_LOADING if decision == 0 else FIRST_LOADING_OF_OTHERS
         mean_of_question[decision, :2] = log_odds_of_yes, first_loading
     mean = np.tile(mean_of_question, (n_questions, 1))
@@ -226,18 +233,21 @@ def fit(
     # element of the decision's vector. The large penalty 1e8 keeps the 1 from changing.
     student_prior = Prior(np.array([1.0] + [0.0] * k), np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
-    # The covariances of the vectors that the next step keeps fixed: first those of the decisions.
-    covariances = np.zeros((n_decisions, 1 + k, 1 + k), np.float32)
+    # How uncertain the vectors of the decisions are: nothing is known of that before the first
+    # step.
+    decision_covariances = np.zeros((n_decisions, 1 + k, 1 + k), np.float32)
     # The row (student) and the column (decision) of each element, in the order of `choices.data`.
     student, decision = choices.tocoo().coords
     with progress.steps(options.iterations, "fitting", options.log) as (steps, show):
         for _ in steps:
             logits = compute_logits(students, decisions, student, decision)
-            students, covariances = ridge_step(
-                student_prior, decisions, covariances, choices, logits
+            students, student_covariances = ridge_step(
+                student_prior, decisions, decision_covariances, choices, logits
             )
             logits = compute_logits(students, decisions, student, decision)
-            decisions, covariances = ridge_step(prior, students, covariances, choices.T, logits)
+            decisions, decision_covariances = ridge_step(
+                prior, students, student_covariances, choices.T, logits
+            )
             # The mean logistic loss before the step above. To compute the logits again after this
             # step would take time.
             show(loss=np.mean(np.logaddexp(0, logits) - choices.data * logits))
@@ -291,9 +301,10 @@ def main() -> None:
     template_student = find_ids(student_ids, template["UserId"])
     template_question = find_ids(question_ids, template["QuestionId"])
     p_rank = np.empty((len(template), most_options), np.float32)
-    # With four options, an answer has rank 0, 1 or 2 if its first yes is in this decision of its
-    # question, and rank 3 if all three decisions are no. `p_no` is the probability that all
-    # decisions so far are no.
+    # An answer is a chain of decisions. Decision 0 asks: is it the option of rank 0, the correct
+    # one? If not, decision 1 asks: is it the option of rank 1, the most popular wrong one? And so
+    # on. So rank r is chosen if the decisions before r are no and decision r is yes; the last rank
+    # is chosen if all decisions are no. `p_no` is the probability that all decisions so far are no.
     p_no = np.ones(len(template), np.float32)
     most_decisions = most_options - 1
     for rank_of_yes in range(most_decisions):

@@ -57,47 +57,83 @@ class PartialVAE(nn.Module):
     """
 
     def __init__(self, counts: Tensor, n_options: Tensor, k: int) -> None:
-        """Set the initial parameters.
+        """Set the initial parameters of the decoder and of the encoder.
 
-        `counts`, shape (questions, K), holds how many answers to each question have each category.
-        `n_options` has the number of options of each question. `k` is the length of z.
+        The decoder predicts the category of an answer to a question from a student's z, by a
+        softmax over the categories c, whose logits are
+
+            intercept[c] + popularity[question, c] + loading[question, c] · z.
+
+        The encoder turns a student's answers into a Gaussian over z. Each answer, a question and a
+        category, adds k scores and k precisions to the student's sums (`encode`).
+
+        Parameters
+        ----------
+        counts
+            How many training answers to each question have each category, shape (questions, K).
+            Category 0 is the correct option.
+        n_options
+            The number of options of each question, shape (questions,). A question has as many
+            categories, and lacks the others.
+        k
+            The length of z.
         """
         super().__init__()
-        self.n_categories = counts.shape[1]
+        n_questions, n = counts.shape
+        self.n_categories = n
         # Whether each question lacks each category, shape (questions, K).
         self.is_missing = torch.arange(self.n_categories) >= n_options[:, None]
         self.some_are_missing = bool(self.is_missing.any())
-        # The logits of a softmax over the categories.
+        # A student with z = 0 chooses each category as often as all students do. `popularity` is
+        # the part of these logits in which the question differs from the mean question.
         logit = torch.log((counts + 1) / (counts + 1).sum(dim=1, keepdim=True))
         self.intercept = nn.Parameter(logit.mean(dim=0))
         self.popularity = nn.Parameter(logit - logit.mean(dim=0))
-        # The loadings, scores and precisions of a question are sums of a part that all questions
-        # share and a part of its own, `own_…`. Loadings have a third part: `loading_slope` times
-        # the popularity. At the start only z[0] acts, on category 0, the correct option: it is the
-        # ability. Each answer tells little at the start: its precision is
-        # softplus(raw_precision) = softplus(-2) = 0.13.
-        n = self.n_categories
+        # Loadings, scores and precisions are sums of a part that all questions share and a part of
+        # the single question, `own_…`, so that questions with few answers are near the shared part.
+
+        # The decoder: the loading of a question is loading + popularity · loading_slope +
+        # own_loading. At the start only z[0] acts, on category 0, the correct option: z[0] is the
+        # student's ability.
         loading = torch.zeros(n, k)
         loading[0, 0] = 1
         self.loading = nn.Parameter(loading)
         self.loading_slope = nn.Parameter(torch.zeros(n, k))
-        self.own_loading = nn.Parameter(0.1 * torch.randn(len(logit), n, k))
+        self.own_loading = nn.Parameter(0.1 * torch.randn(n_questions, n, k))
+
+        # The encoder: score + own_score, and softplus(raw_precision + own_raw_precision), which is
+        # above 0. An answer tells little about z at the start: its precision is
+        # softplus(-2) = 0.13.
         self.score = nn.Parameter(0.1 * torch.randn(n, k))
-        self.own_score = nn.Parameter(torch.zeros(len(logit), n, k))
+        self.own_score = nn.Parameter(torch.zeros(n_questions, n, k))
         self.raw_precision = nn.Parameter(torch.full((n, k), -2.0))
-        self.own_raw_precision = nn.Parameter(torch.zeros(len(logit), n, k))
+        self.own_raw_precision = nn.Parameter(torch.zeros(n_questions, n, k))
 
     def encode(self, answer: Tensor, count: Tensor, shown: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of q(z) of each student, a row for each.
+        """Return mean and variance of z, given a student's answers; each has the shape (S, k).
 
-        `shown` is 1 for an answer to use and 0 for an answer to leave out.
+        Every answer is a measurement of z: it has k precisions and k scores, a score being the
+        precision times the measured value. z has the mean 0 and the precision 1 before any answer.
+        So its precision is 1 plus the sum of the answers' precisions, and its mean is the sum of
+        the scores times the variance (Bayes' rule for Gaussians).
+
+        Parameters
+        ----------
+        answer
+            K · question + category of each answer, for K categories. The answers of the first
+            student come first, then those of the second, and so on.
+        count
+            The number of answers of each student, shape (S,).
+        shown
+            1 for an answer to use, 0 for an answer to leave out, same shape as `answer`.
         """
-        # Row K · question + category of the table holds k scores and k precisions. softplus makes
-        # the precisions positive.
+        # A table with a row for each value of `answer`: k scores, then k precisions. softplus makes
+        # the precisions positive. The scores and precisions have the shape (questions, K, k).
+        score = self.score + self.own_score
         precision = functional.softplus(self.raw_precision + self.own_raw_precision)
-        table = torch.cat([self.score + self.own_score, precision], dim=2).flatten(0, 1)
-        # Sum the rows of the table over the answers of each student. A student's answers begin at
-        # the position `first_answer`.
+        table = torch.cat([score, precision], dim=2).flatten(0, 1)
+        # Sum the rows of the table over the answers of each student. `embedding_bag` needs the
+        # position at which each student's answers begin.
         first_answer = (count.cumsum(0) - count).int()
         total = functional.embedding_bag(
             answer, table, first_answer, mode="sum", per_sample_weights=shown
@@ -117,14 +153,19 @@ class PartialVAE(nn.Module):
         return logit
 
     def forward(self, answer: Tensor, count: Tensor, weight: float) -> Tensor:
-        """Return the loss of a batch: -`weight` · ELBO - log prior of the parameters.
+        """Return the loss of a batch of students: -`weight` · ELBO - log prior of the parameters.
 
-        ELBO is the evidence lower bound of the batch. `weight` scales it to all students.
+        The ELBO (evidence lower bound) is what a variational autoencoder maximises: the log
+        likelihood of the answers, minus how far q(z), the encoder's Gaussian of each student's
+        latent vector z, is from the prior N(0, I). `weight` scales the batch to all students.
+
+        `answer` and `count` are as in `encode`: one number for each answer, and the number of
+        answers of each student.
         """
         # For each answer, the position of its student in the batch.
         student = torch.repeat_interleave(count)
-        # The encoder sees all answers of half of the students, as in prediction, and a random share
-        # of the answers of the other half.
+        # The encoder sees all answers of every second student, as in prediction, and a random share
+        # of the answers of the others.
         shown_share = torch.rand(len(count))
         shown_share[::2] = 1
         shown = torch.rand(len(answer)) < shown_share[student]
@@ -134,19 +175,19 @@ class PartialVAE(nn.Module):
         question = answer // self.n_categories
         category = (answer % self.n_categories).long()
         logits = self.decode(z, student, question)
-        # -ELBO is the negative log likelihood plus the divergence of q(z) from the prior of z.
         nll = functional.cross_entropy(logits, category, reduction="sum")
+        # The Kullback-Leibler divergence of N(mean, variance) from N(0, 1), summed over dimensions.
         divergence = 0.5 * (variance + mean.square() - 1 - variance.log()).sum()
         # Gaussian priors keep the parameters of single questions near 0. They matter most for
         # questions with few answers. Up to a constant, minus the log density of a parameter is its
-        # square times 1 / (2 · variance): the factors 30, 15 and 1 below.
+        # square times 1 / (2 · variance of the prior): the factors 30, 15 and 1 below.
         encoder_squares = self.own_score.square().sum() + self.own_raw_precision.square().sum()
-        prior = (
+        minus_log_prior = (
             30 * self.own_loading.square().sum()
             + 15 * encoder_squares
             + self.popularity.square().sum()
         )
-        return weight * (nll + divergence) + prior
+        return weight * (nll + divergence) + minus_log_prior
 
 
 def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.Namespace) -> None:
