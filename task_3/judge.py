@@ -91,6 +91,7 @@ def write_page(options: argparse.Namespace) -> None:
     reading.require_file(train)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     question_ids = read_ranking_template(template)
+    # The answers alone, without metadata that some features need.
     data = features.read_for_features([], train, question_ids, None)
     pairs = choose_pairs(options, template, question_ids, data)
     origin = provenance.origin_of(train)
@@ -104,7 +105,9 @@ def write_page(options: argparse.Namespace) -> None:
         origin=origin,
         cards=cards,
         n_without_image=sum(card.image is None for card in cards),
+        # The page says that grey bars rest on fewer answers than this.
         few=FEW_ANSWERS,
+        # The page writes numbers by this function.
         decimal=decimal,
         settings={"pairs": pairs.tolist(), "key": f"judge-{key}", "origin": origin},
     )
@@ -118,7 +121,9 @@ def choose_pairs(
 ) -> IntArray:
     """Return the pairs of QuestionIds to judge, shape (pairs, 2).
 
-    `question_ids` are the questions of the `template`.
+    With --phase, they are the pairs that the challenge's experts judged. With --between, which
+    names two rankings, they are drawn from the pairs on which these rankings disagree. Otherwise
+    they are drawn from all pairs. `question_ids` are the questions of the `template`.
     """
     if options.phase:
         panel = options.test_dir / TASK_3.answers_name(options.phase)
@@ -216,7 +221,7 @@ class Card:
 def make_cards(
     question_ids: IntArray, data: QuestionAnswers, metadata_dir: Path, images_dir: Path
 ) -> list[Card]:
-    """Return the card of each question."""
+    """Return the card of each question: its image or, if there is none, a chart of its answers."""
     rows = np.searchsorted(data.questions.index, question_ids)
     subjects = metadata.name_subjects(metadata_dir, question_ids)
     rates = FEATURES["correct_rate"].values(data)[rows]
@@ -231,7 +236,7 @@ def make_cards(
         has_grey_bars = False
         if image is None and n_answers[position] > 0:
             by_ability = features.option_counts_by_ability(data, question_id)
-            # The axis ends at 100 %, so that both questions of a pair have the same axis.
+            # The axis reaches 1, that is 100 %, so that both questions of a pair have the same one.
             chart = draw(options.loc[question_id], by_ability, reaches=1.0)
             has_grey_bars = bool((by_ability.sum(axis=1) < FEW_ANSWERS).any())
         card = Card(
@@ -265,12 +270,17 @@ JudgementsByPair = dict[tuple[int, int], Judgement]
 
 
 def merge(paths: Sequence[Path], output: Path) -> None:
-    """Merge panels into one, and write it with a record of the files that it was made from."""
+    """Merge panels of experts into one, and write it with a record of the files it was made from.
+
+    An expert may occur in several files. A file in which the expert judges a pair otherwise than in
+    an earlier file is refused.
+    """
     if output.suffix.lower() != ".csv":
         raise InputError(f"{output}: expected the name of a CSV file, such as panel.csv")
     record = output.with_suffix(".json")
     cli.require_outputs([output, record], paths)
-    # Each pair keeps the order and the sides of its first occurrence.
+    # Files may show the questions of a pair on different sides. The merged panel keeps the order
+    # and the sides of each pair's first occurrence.
     sides_by_pair: dict[tuple[int, int], tuple[int, int]] = {}
     by_expert: dict[str, JudgementsByPair] = {}
     for path in paths:

@@ -84,8 +84,9 @@ def main() -> None:
     options = build_parser().parse_args()
     options.phase = choose_phase(options, TASK_3)
     if options.phase == LOCAL and options.ref_data:
-        # With --ref_data, the experts' judgements come from a file of the user. By default,
-        # they are compared with the ranking that is submitted in the first phase.
+        # The flag --ref_data names a file with judgements of one's own panel of experts. The local
+        # split needs no experts, so score by experts instead: the phase only says where the
+        # ranking lies by default.
         options.phase = layout.PHASES[0]
     default = TASK_3.submission_path(options.phase)
     submission_dir = options.submission_dir or default.parent
@@ -105,26 +106,30 @@ def main() -> None:
 
 
 def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: Path) -> None:
-    """Score a ranking against a panel of experts, print and write the score."""
+    """Score a ranking against a panel of experts, print and write the score.
+
+    `submitted` is the file with the ranking, `template` the file with the questions to rank. Files
+    given with --rankings, the rivals, are compared with the ranking by the same judgements.
+    """
     official = TASK_3.answers_path(options.phase)
     input_dir = options.input_dir or official.parent
+    # The file with the experts' judgements.
     reference = cli.input_file(input_dir, options.ref_data or official.name)
-    inputs = [submitted, reference, template, *options.rankings]
     phase = TASK_3.phase_of(options.phase, options.ref_data)
+    # No score of an earlier run may stay, if this run fails.
+    inputs = [submitted, reference, template, *options.rankings]
     score_files.remove_scores(options.output_dir, TASK_3.number, phase, inputs)
+    # Doubts are reasons not to trust a score, such as a ranking made with the judgements.
     doubts = entry_origin.judge_submission(submitted, [reference])
-    rivals = {}
-    notes = []
-    for path in options.rankings:
-        rivals[cli.show(path)] = read_ranking(path, template)
-        doubts_of_rival = entry_origin.judge_submission(path, [reference])
-        notes += [f"note: {cli.show(path)}: {doubt.sentence}" for doubt in doubts_of_rival]
+    rivals, notes = read_rivals(options.rankings, reference, template)
+
     matched = ranking.match(submitted, reference, template, phase, options.missing)
     evaluation, page_values = ranking.explain(matched, ranking.score(matched), rivals=rivals)
     evaluation = replace(evaluation, doubts=doubts, made_from=simulated_ranking(submitted, phase))
-    # A sentence on how well random rankings agree with their best experts.
-    random_rankings = dict(evaluation.facts)[ranking.LUCK]
+
     lines = describe_agreement(page_values["agreement"], page_values["experts"])
+    # One of the facts is a sentence on how well random rankings agree with their best experts.
+    random_rankings = dict(evaluation.facts)[ranking.LUCK]
     lines.append(f"score {evaluation.score.value:.4f} (best expert); {random_rankings}")
     lines += [describe_rival(rival) for rival in page_values["rivals"]]
     lines += notes
@@ -133,10 +138,42 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     )
 
 
+def read_rivals(
+    paths: Sequence[Path], reference: Path, template: Path
+) -> tuple[dict[str, pd.Series], list[str]]:
+    """Read the rankings that are compared with the scored one.
+
+    `reference` is the file with the experts' judgements, `template` that with the questions to
+    rank. The results are the rankings by name, and notes on rankings that one should not trust.
+    """
+    rivals = {}
+    notes = []
+    for path in paths:
+        name = cli.show(path)
+        rivals[name] = read_ranking(path, template)
+        for doubt in entry_origin.judge_submission(path, [reference]):
+            notes.append(f"note: {name}: {doubt.sentence}")
+    return rivals, notes
+
+
 def describe_agreement(figures: pd.DataFrame, experts: Sequence[str]) -> list[str]:
     """Describe how well a ranking agrees with each expert, with all on average, and with the best.
 
-    `figures` is the table that `compare_with_experts` returns. The result has a line for each.
+    Parameters
+    ----------
+    figures
+        The table that `compare_with_experts` returns. It has a row for each expert, and the rows
+        "mean", for all experts on average, and "best", for the expert with the largest share.
+        `share` is the share of judged pairs on which ranking and expert agree, `low` and `high` its
+        interval, `n_judged` the number of judged pairs, `others` how often the expert agrees with
+        the other experts.
+    experts
+        The names of all experts.
+
+    Returns
+    -------
+    list
+        A line for each expert, for the mean and for the best.
     """
     # An expert without judgements has no row in `figures`, and so gets NaN throughout.
     figures = figures.reindex([*experts, "mean", "best"])
@@ -181,26 +218,48 @@ def simulated_ranking(submitted: Path, phase: str) -> list[Path]:
 
 
 def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path) -> None:
-    """Compare the rankings that a model makes from each half of the students."""
+    """Compare the rankings that a model makes from each half of the students.
+
+    `submitted` is the ranking from the first half. The script that made it runs again here, on the
+    second half. The score is the rank correlation of the two rankings.
+    """
+    # No score of an earlier run may stay, if this run fails.
     score_files.remove_scores(options.output_dir, TASK_3.number, LOCAL, (submitted, template))
     rank_by_first = read_ranking(submitted, template)
+    # The record beside the ranking: which command made it, from which files.
     origin = read_local_origin(submitted)
     folder = options.input_dir or Path(origin.options.get("input_dir", layout.TEST_INPUT_DIR))
     first_half = folder / TASK_3.local_train
     # The split writes the second half of the students to the file that holds the held-out answers
     # in the other tasks.
     second_half = folder / TASK_3.local_answers
-    # Refuse halves that were split from an older training file.
+    # Both halves must come from the present training file, the ranking from the present first half,
+    # and the other files that it was made from must not have changed since.
     provenance.require_current([first_half, second_half])
     require_same_split(submitted, origin, first_half)
     entry_origin.require_same_sources(submitted, origin, submitted.parent)
-    in_both = find_common_questions(first_half, second_half)
     rank_by_second = rank_by_other_half(submitted, origin, template)
 
+    in_both = find_common_questions(first_half, second_half)
     ranks = pd.DataFrame({"first": rank_by_first, "second": rank_by_second})
     ranks = ranks.reindex(in_both).dropna()
     if len(ranks) < _MIN_QUESTIONS:
         raise InputError(f"{folder}: {len(ranks)} questions are answered in both halves, too few")
+    evaluation, lines = explain_halves(ranks, submitted, second_half)
+    evaluation = replace(evaluation, doubts=entry_origin.find_doubts(origin))
+    lines += name_older(options, TASK_3, submitted)
+    kendall = evaluation.parts["Kendall"]
+    score_files.publish(options.output_dir, evaluation, lines, figures={"kendall": kendall})
+
+
+def explain_halves(
+    ranks: pd.DataFrame, submitted: Path, second_half: Path
+) -> tuple[Evaluation, list[str]]:
+    """Return the score of a ranking on the two halves of the students, and lines to print.
+
+    `ranks` has the columns ``first`` and ``second``, the ranks by each half, and a row for each
+    question.
+    """
     correlations = correlate(ranks)
     spearman = correlations["Spearman"].value
     kendall = correlations["Kendall"].value
@@ -214,7 +273,6 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
         phase=LOCAL,
         parts={"Spearman": spearman, "Kendall": kendall},
         facts=[("Questions answered in both halves", f"{len(ranks):,}"), *texts.items()],
-        doubts=entry_origin.find_doubts(origin),
         metric_name="rank correlation of two halves",
     )
     lines = [f"{name:8} {text}" for name, text in texts.items()]
@@ -222,8 +280,7 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
         f"score {spearman:.4f} (Spearman; {len(ranks):,} questions that both halves of the "
         "students answered)"
     )
-    lines += name_older(options, TASK_3, submitted)
-    score_files.publish(options.output_dir, evaluation, lines, figures={"kendall": kendall})
+    return evaluation, lines
 
 
 def find_common_questions(first_half: Path, second_half: Path) -> IntArray:

@@ -75,11 +75,12 @@ def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnsw
     question_code = code[: len(answers)]
     _, student_code = number_ids(answers["UserId"])
     n_options = int(answers[["AnswerValue", "CorrectAnswer"]].to_numpy().max())
-    # For each question and option, the number of answers whose CorrectAnswer is this option.
-    n_given = _count(question_code, answers["CorrectAnswer"], (len(ids), n_options + 1))
+    # For each question and option, the number of rows that name this option as CorrectAnswer. If
+    # the rows of a question disagree, most of them decide. A question without answers gets 0.
+    n_rows = _count(question_code, answers["CorrectAnswer"], (len(ids), n_options + 1))
     return QuestionAnswers(
         answers=answers.assign(question_code=question_code, student_code=student_code),
-        questions=pd.DataFrame({"CorrectAnswer": n_given.argmax(axis=1)}, index=ids),
+        questions=pd.DataFrame({"CorrectAnswer": n_rows.argmax(axis=1)}, index=ids),
         n_options=n_options,
     )
 
@@ -365,10 +366,11 @@ def _variance_of_true_values(value: FloatArray, precision: FloatArray) -> float:
 
 
 def _estimate_noise(feature: Feature, data: QuestionAnswers, n_students: int, seed: int) -> float:
-    """Estimate the variance that chance gives to a feature's value, times the number of answers.
+    """Estimate the noise of a feature: by chance, its value from n answers varies by noise / n.
 
+    More exactly, noise / n is the variance of the value.
     The students are divided in two random halves. A question's values in the halves, from n_1 and
-    n_2 answers, differ only by chance. Their squared difference has the mean
+    n_2 answers, differ only by chance. Their squared difference has the expectation
     noise · (1 / n_1 + 1 / n_2).
 
     Returns 0 if fewer than two questions have enough answers in both halves.
@@ -392,7 +394,8 @@ def _estimate_noise(feature: Feature, data: QuestionAnswers, n_students: int, se
     n_1 = n_1[compared]
     n_2 = n_2[compared]
     difference = (value_1 - value_2)[compared]
-    # This is 1 / (1 / n_1 + 1 / n_2). Multiplied by the squared difference, it has the mean noise.
+    # Divide each squared difference by 1 / n_1 + 1 / n_2, so that its expectation is `noise`. The
+    # mean over the questions estimates `noise`.
     weight = n_1 * n_2 / (n_1 + n_2)
     return float(np.mean(weight * difference**2))
 
@@ -466,13 +469,19 @@ def _with_rest_score(data: QuestionAnswers) -> QuestionAnswers:
 
 
 def _correlation(data: QuestionAnswers, x: "pd.Series") -> FloatArray:
-    """Pearson's correlation of x and the rest score in each question; NaN where one is constant."""
+    """Pearson's correlation of x and the rest score in each question; NaN where one is constant.
+
+    `x` has a value for each answer. The rest score of an answer is the student's correct rate on
+    all other questions. `data.means` and `data.sums` compute a value for each question, from the
+    values of its answers.
+    """
     question = data.answers["question_code"]
     y = data.answers["rest_score"].to_numpy()
     # Both are centred first: sums of raw products would lose digits.
     x_centred = x.to_numpy() - data.means(x)[question]
     y_centred = y - data.means(y)[question]
     product = data.sums(x_centred**2) * data.sums(y_centred**2)
+    # The correlation is Σ x y / sqrt(Σ x² · Σ y²), where the sums are over the question's answers.
     # Rounding may leave a little more than 0 where x or y is constant.
     varies = product > 1e-18
     value = data.sums(x_centred * y_centred) / np.sqrt(np.where(varies, product, 1))

@@ -79,7 +79,9 @@ def main() -> None:
     questions = describe(data, comparisons, options.metadata_dir)
     # Questions that were answered but are not in the template have no rank: 0.
     questions["ranking"] = ranking.reindex(questions.index, fill_value=0)
-    # Fields that both kinds of pages show.
+    # Values for the templates of both kinds of pages: the page on the ranking and the pages on
+    # single questions. A bar that stands for fewer answers than `few` is grey. `decimal` writes
+    # numbers.
     shared = {
         "origin": provenance.origin_of(train),
         "few": FEW_ANSWERS,
@@ -148,7 +150,8 @@ def ranking_page(
     facts = [("Ranking", cli.show(submitted)), ("Questions", f"{shared['n_ranked']:,}")]
     if n_unanswered:
         facts.append(("Without answers, not shown", f"{n_unanswered:,}"))
-    # On this page, a bar stands for all answers to a question.
+    # Bars that rest on few answers are grey. On this page, each question has one bar, which stands
+    # for all its answers.
     shown = pd.concat(ends.values())
     has_grey_bars = (shown["n_answers"] < FEW_ANSWERS).any()
     return pages.render(
@@ -186,15 +189,18 @@ def question_page(
     shared
         What all pages show.
     """
+    # The chart has a bar for each quarter of the students, by ability. A bar that rests on few
+    # answers is grey.
     by_ability = features.option_counts_by_ability(data, question_id)
     n_in_quarter = by_ability.sum(axis=1)
+    options = shared["options"].loc[question_id]
     rows = [feature_row(name, table.loc[question_id]) for name, table in comparisons.items()]
     return pages.render(
         "question.html",
         title=f"Question {question_id}",
         image=image,
         question=question,
-        chart=draw(shared["options"].loc[question_id], by_ability),
+        chart=draw(options, by_ability),
         has_grey_bars=(n_in_quarter < FEW_ANSWERS).any(),
         features=rows,
         **shared,
@@ -232,6 +238,7 @@ def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:
     value = feature.values(feature.relevant_answers(data))
     shrunk = features.shrink(feature, data)
     table = pd.DataFrame({"value": value, "shrunk": shrunk}, index=data.questions.index)
+    # `feature.better` is 1 if high values are better, -1 if low values are.
     # Without ties, rank − 1 questions are worse. `rank` gives questions with the same value the
     # mean of their ranks. If the ranks 5, 6 and 7 are tied, each becomes 6, so half of the other
     # tied questions count as worse.

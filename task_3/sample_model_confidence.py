@@ -34,13 +34,16 @@ def main() -> None:
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
+    # The training answers, with how confident each student was in the answer: this is what the
+    # feature "mean_confidence" needs.
     data = read_for_features(["mean_confidence"], paths.train, question, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `data`, the answers; `question`, the QuestionIds to rank. Out: `quality` of each of them.
     # The highest quality ranks first, NaN ranks last.
-    # Compute the mean confidence in each question of `data.questions`. The fewer answers a question
-    # has, the more its mean is shrunk towards the mean of all questions.
+    # `FEATURES["mean_confidence"]` averages the confidences in each question of `data.questions`.
+    # `shrink` moves the means towards the mean of all questions: the farther, the fewer answers a
+    # question has.
     confidence = shrink(FEATURES["mean_confidence"], data)
     # Take the questions to rank: all are rows of `data.questions`, which is sorted by QuestionId.
     quality = confidence[np.searchsorted(data.questions.index, question)]

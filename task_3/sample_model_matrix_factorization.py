@@ -130,7 +130,8 @@ def question_prior(is_correct: pd.Series, n_dimensions: int) -> Prior:
     The easiness is the logit of a right answer for a student with abilities 0. Its prior mean is
     the log odds of a right answer to any question. A loading says how much an ability raises the
     logit. First loadings have a prior mean of 1, so that the first ability raises the logits of all
-    questions alike; all other loadings have a prior mean of 0.
+    questions alike; all other loadings have a prior mean of 0. A penalty is the precision of the
+    prior, 1 / variance: the larger, the closer to its prior mean an element of the vector stays.
     """
     # Adding 1 to both counts keeps the logarithm finite.
     n_wrong, n_right = np.bincount(is_correct, minlength=2) + 1
@@ -157,18 +158,21 @@ def fit(answers: csr_matrix, prior: Prior, seed: int) -> FloatArray:
     # element of the question's vector. The large penalty 1e8 keeps the 1 from changing.
     student_prior = Prior(mean=np.array([1.0] + [0.0] * k), penalty=np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
-    # The covariances of the vectors that the next step keeps fixed: first those of the questions.
-    covariances = np.zeros((n_questions, 1 + k, 1 + k), np.float32)
+    # How uncertain the vectors of the questions are: nothing is known of that before the first
+    # step.
+    question_covariances = np.zeros((n_questions, 1 + k, 1 + k), np.float32)
     # The row (student) and the column (question) of each element, in the order of `answers.data`.
     student, question = answers.tocoo().coords
     with progress.steps(N_ITERATIONS, "fitting") as (steps, show):
         for _ in steps:
             logits = compute_logits(students, questions, student, question)
-            students, covariances = ridge_step(
-                student_prior, questions, covariances, answers, logits
+            students, student_covariances = ridge_step(
+                student_prior, questions, question_covariances, answers, logits
             )
             logits = compute_logits(students, questions, student, question)
-            questions, covariances = ridge_step(prior, students, covariances, answers.T, logits)
+            questions, question_covariances = ridge_step(
+                prior, students, student_covariances, answers.T, logits
+            )
             # The mean logistic loss before the step above. To compute the logits again after this
             # step would take time.
             show(loss=np.mean(np.logaddexp(0, logits) - answers.data * logits))
@@ -218,7 +222,9 @@ def main() -> None:
     answer_matrix = csr_matrix((is_correct, (row, column)), shape)
 
     prior = question_prior(answers["IsCorrect"], options.dimensions)
-    information = expected_information(fit(answer_matrix, prior, options.seed))
+    question_vectors = fit(answer_matrix, prior, options.seed)
+    # The quality of a question is how much an answer to it is expected to tell about the student.
+    information = expected_information(question_vectors)
     # The quality of a question that nobody answered is unknown.
     quality = np.full(len(question), np.nan)
     known = np.isin(question, question_ids)

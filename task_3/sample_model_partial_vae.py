@@ -62,7 +62,12 @@ class PartialVAE(nn.Module):
     """
 
     def __init__(self, share: Tensor, k: int) -> None:
-        """Set the initial parameters.
+        """Set the initial parameters of the decoder and of the encoder.
+
+        The decoder gives each option of a question the logit intercept + loading · z. The encoder
+        takes each answer as a measurement of the student's z, with some evidence: k scores and k
+        precisions (see the class). Loadings and evidence are the sum of a part that all questions
+        share and the question's own part.
 
         Parameters
         ----------
@@ -82,18 +87,20 @@ class PartialVAE(nn.Module):
         start_of_loading[0, 0] = 1
         self.shared_loading = nn.Parameter(start_of_loading)
         self.own_loading = nn.Parameter(0.1 * torch.randn(*share.shape, k))
-        # The evidence of an answer is k scores, followed by k numbers that softplus turns into
-        # precisions. Scores start near 0. Precisions start at softplus(-2) = 0.13, so that an
-        # answer tells little.
-        start_of_score = 0.1 * torch.randn(n_options, k)
-        start_of_precision = torch.full((n_options, k), -2.0)
-        self.shared_evidence = nn.Parameter(torch.cat([start_of_score, start_of_precision], dim=1))
+        # Each option has 2 k numbers of evidence: first the k scores of its choice, then k raw
+        # precisions. `encode` computes the precision softplus(raw precision), which is above 0.
+        # Scores start near 0. Precisions start at softplus(-2) = 0.13, so that an answer tells
+        # little about z.
+        score = 0.1 * torch.randn(n_options, k)
+        raw_precision = torch.full((n_options, k), -2.0)
+        self.shared_evidence = nn.Parameter(torch.cat([score, raw_precision], dim=1))
         self.own_evidence = nn.Parameter(torch.zeros(*share.shape, 2 * k))
 
     def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and variance of q(z), each of shape (students, k), for one-hot answers."""
-        score, precision = (self.shared_evidence + self.own_evidence).chunk(2, dim=-1)
-        variance = 1 / (1 + torch.einsum("sqx,qxk->sk", x, functional.softplus(precision)))
+        score, raw_precision = (self.shared_evidence + self.own_evidence).chunk(2, dim=-1)
+        precision = functional.softplus(raw_precision)
+        variance = 1 / (1 + torch.einsum("sqx,qxk->sk", x, precision))
         mean = variance * torch.einsum("sqx,qxk->sk", x, score)
         return mean, variance
 
