@@ -68,7 +68,8 @@ class Bank:
         Parameters
         ----------
         posterior
-            A `StudentPosterior` of the module. Its columns after the first Q do not count.
+            A `StudentPosterior` of the module. Its first columns are the Q questions of the bank.
+            Further columns, such as questions that the model has not learned, do not count.
 
         Returns
         -------
@@ -264,6 +265,8 @@ def _describe_step(
         "expected": expected,
         "ability": ability,
         "error": error,
+        # The share of the bank's questions that the student is expected to answer correctly. The
+        # bank's questions are the first columns.
         "share": after[:, : bank.n_questions].mean(axis=1),
     }
     return {name: values.astype(np.float64) for name, values in step.items()}
@@ -277,20 +280,24 @@ def _describe_session(
     steps: Sequence[dict[str, FloatArray]],
     row: int,
 ) -> Session:
-    """Return the session of one student, given the posterior after the student's last answer.
+    """Return what is known of one student right after the student's last question.
+
+    All students are asked together, so `state`, `posterior` and `steps` describe all of them; `row`
+    is the row of the student in their arrays.
 
     Parameters
     ----------
     bank
-        The model. The questions of the bank are the first columns.
+        The model. Its questions, the bank, are the first columns of all arrays.
     state
-        The game. Its targets are the hidden answers.
+        The game, which knows all answers. Its targets are the hidden answers.
     posterior
-        The `StudentPosterior` of all students.
+        The model's `StudentPosterior`, which has learned from the answers so far.
     probability
-        P(right) of all columns for this student.
+        P(right) of each question for this student, by the posterior, shape (columns,).
     steps
-        The result of `_describe_step` after each number of questions, for all students.
+        For each number of questions, from 0 on: the values of all students by name, as in
+        `Session.steps`.
     row
         The row of the student.
     """
@@ -341,8 +348,9 @@ def _draw(posterior: Any, row: int, n_questions: int) -> FloatArray:
     The seed is fixed. The shape is (N_DRAWS, n_questions). `StudentPosterior` has no such method,
     because an entry does not need one.
     """
-    # Every answer has a factor f, a vector over the questions. The covariance of the logits is
-    # their covariance before any answer minus the sum of f fᵀ over the answers.
+    # `posterior.factors` holds a vector f over the questions for each answer: the answer subtracts
+    # f fᵀ from the covariance of the student's logits. `posterior.covariance` is the covariance
+    # before any answer.
     factors = posterior.factors[row, :, :n_questions].astype(np.float64)
     covariance = posterior.covariance[:n_questions, :n_questions] - factors.T @ factors
     # Take a matrix root with root @ root.T = covariance. Rounding may make the smallest eigenvalues
@@ -353,5 +361,5 @@ def _draw(posterior: Any, row: int, n_questions: int) -> FloatArray:
     logits = posterior.mean[row, :n_questions].astype(np.float64) + standard_normal @ root.T
     guessing = float(posterior.model.guessing)
     # tanh gives the sigmoid without overflow.
-    right = guessing + (1 - guessing) * 0.5 * (1 + np.tanh(0.5 * logits))
-    return np.asarray(right, np.float32)
+    p_right = guessing + (1 - guessing) * 0.5 * (1 + np.tanh(0.5 * logits))
+    return np.asarray(p_right, np.float32)

@@ -220,7 +220,8 @@ def _parse_share(text: str) -> float:
 
 def find_files(options: argparse.Namespace) -> Files:
     """Return the files that the flags name; refuse simulated files beside official ones."""
-    # `training_paths` expects the trainers' flag --local, which this script lacks.
+    # `training_paths` finds the training files by the flag --local of the scripts that train. This
+    # script has the flag --phase instead.
     options.local = options.phase == LOCAL
     train, _ = training.training_paths(options)
     default = TASK_4.answers_path(options.phase)
@@ -257,6 +258,7 @@ def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
         answers = read_students([*files.train, files.reference])
         n_columns = int(answers["QuestionId"].max()) + 1
         protocol = PROTOCOLS[options.protocol]
+        # Each split has one mask, so --masks says how many splits there are.
         n_splits = options.masks or N_SPLITS
         for learned, reference in splits(answers, protocol, n_splits, options.questions, n_columns):
             yield Case(calibrate(learned, n_columns), reference, mask=reference.name)
@@ -332,12 +334,12 @@ def splits(
 def _divide_students(n_students: int, protocol: Protocol, split_number: int) -> IntArray:
     """Return the part of each student in a split, shape (students,).
 
-    In the parts 0 to ``n_test - 1`` students are examined, the next ``n_unused`` parts are left
-    out, and the students of all other parts are learned from.
+    Students in the parts 0 to ``n_test - 1`` are examined. The next ``n_unused`` parts are left
+    out. The model learns from the students of all other parts.
     """
     splits_per_shuffle = protocol.n_parts // protocol.n_test
-    n_shuffles, position = divmod(split_number, splits_per_shuffle)
-    order = np.random.default_rng([n_shuffles, 0]).permutation(n_students)
+    shuffle_number, position = divmod(split_number, splits_per_shuffle)
+    order = np.random.default_rng([shuffle_number, 0]).permutation(n_students)
     part = np.empty(n_students, np.int64)
     part[order] = np.arange(n_students) * protocol.n_parts // n_students
     # Earlier splits of the same shuffle have examined the first parts. Rotate the parts, so that
@@ -412,7 +414,9 @@ def report(title: str, games: Games, options: argparse.Namespace) -> Result:
     others = [name for name in games if name != OWN]
     if OWN in games and others:
         caption = f"{OWN} ahead in accuracy, ± 2 standard errors (*: 0 is outside)"
-        tables[caption] = _comparison_table(games, others, numbers=scores["n"].unique().tolist())
+        # The numbers of questions after which the games were scored.
+        numbers = scores["n"].unique().tolist()
+        tables[caption] = _comparison_table(games, others, numbers)
     notes = []
     for name, by_mask in games.items():
         n_over_limit = sum(game.n_over_limit for game in by_mask.values())
@@ -489,23 +493,22 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
     # Leave out the scores before the first question, which are the same for all strategies.
     numbers = scores["n"].unique()[1:].tolist()
     last = numbers[-1]
-    # Standard deviations are shown only after as many questions as the challenge asks or, if a
-    # test is not longer than that, at its end.
-    n_main = _CHALLENGE_LENGTH if _CHALLENGE_LENGTH in numbers[:-1] else last
+    # The table has room for standard deviations after one number of questions: ten, as in the
+    # challenge, or the length of the test if it is shorter.
+    n_main = _CHALLENGE_LENGTH if _CHALLENGE_LENGTH in numbers else last
     tables = {}
     for title, name in _MEASURES.items():
         table = means[name][numbers].rename(columns=str)
         if scores["mask"].nunique() > 1:
             table[f"± ({n_main})"] = deviations[name, n_main]
         tables[f"{title} after n questions"] = table.map("{:.4f}".format)
-    # How the strategies use the bank is shown after `n_main` questions and at the end of the test.
     title = "Largest exposure, mean test overlap, share of the bank used"
-    shown = [n_main] if n_main == last else [n_main, last]
     names = ["exposure", "overlap", "bank"]
+    shown = [n_main] if n_main == last else [n_main, last]
     if stops:
         title += ", mean length"
         names.append("length")
-        # Two columns for each score would not fit into 80 characters.
+        # Two columns for each of four scores would not fit into 80 characters.
         shown = [last]
     tables[title] = _format_scores(means, names, shown)
     return tables
@@ -528,7 +531,7 @@ def _format_scores(
 
 
 def as_text(result: Result) -> str:
-    """Return all tables for the same rules as text of at most 80 columns."""
+    """Return a result, the tables of all games by the same rules, as text of at most 80 columns."""
     parts = [result.title]
     for caption, table in result.tables.items():
         # A column's name may hold a line break: each of its lines is a line of the header.
@@ -572,9 +575,11 @@ def render_page(
     facts: Mapping[str, str],
 ) -> str:
     """Return the page with all results and facts."""
-    paths_by_title = {"Learned from": files.train, "Examined": [files.reference]}
     if options.protocol:
+        # Each split of the protocol learns from some students of all files and examines others.
         paths_by_title = {"Students of": [*files.train, files.reference]}
+    else:
+        paths_by_title = {"Learned from": files.train, "Examined": [files.reference]}
     file_facts = []
     for title, paths in paths_by_title.items():
         file_facts.append((title, ", ".join(map(cli.show, paths))))
@@ -582,7 +587,8 @@ def render_page(
     for name, strategy in strategies.items():
         first_line = (strategy.__doc__ or "").strip().partition("\n")[0]
         descriptions.append((name, first_line))
-    # No row is left without --protocol, because every published score belongs to a protocol.
+    # The published scores of the same protocol. There are none without --protocol: then
+    # `options.protocol` is None, and every published score has a protocol.
     published = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
     published = published[published["protocol"] == options.protocol].drop(columns="protocol")
     return pages.render(

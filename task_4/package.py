@@ -47,8 +47,9 @@ def main() -> None:
     options = build_parser().parse_args()
     output = options.output_dir / options.output_file
     files = entry_files.needed_to_play(entry_files.collect(options.package))
-    for sentence in entry_files.list_misnamed(options.package):
-        raise InputError(sentence)
+    faults = entry_files.list_misnamed(options.package)
+    if faults:
+        raise InputError(faults[0])
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / output.name
         # `atomic_write` yields an open file for each path.

@@ -34,7 +34,9 @@ _RESOLUTION = 0.7
 # Later answers will move the mean of a logit. The strategy assumes that this move has at least this
 # variance.
 _MIN_SPREAD = 0.05
-# If targets may be asked, this number times the uncertainty of a question's own answer is added.
+# If targets may be asked, a target that is asked need not be predicted any more: its answer is
+# known. So the value of a question grows by this number times min(p, 1 − p), for the probability p
+# that its answer is right: the probability that the prediction of this answer would be wrong.
 _OWN_UNCERTAINTY = 20.0
 
 # Gauss-Hermite quadrature: the mean of f(z), z standard normal, is Σ weight f(node) / Σ weight.
@@ -57,6 +59,11 @@ class Posterior:
     """
 
     def __init__(self, known: Any, popularity: IntArray, seed: IntArray) -> None:
+        """Separate what `known`, a `StudentPosterior`, says of questions and of abilities.
+
+        Each ability has a column in `known`, like a question whose logit is the ability. So the
+        first Q columns belong to the questions, and the next k to the abilities.
+        """
         k = known.model.slopes.shape[1]
         q = known.mean.shape[1] - k
         # Mean and variance of the logits, shape (S, Q).
@@ -71,8 +78,9 @@ class Posterior:
         # The rows of the abilities in the same covariance after the answers, (S, k, Q + k).
         ability_factors = known.factors[:, :, q:].transpose(0, 2, 1)
         ability_rows = known.covariance[q:] - ability_factors @ known.factors
-        # Mean and covariance of the abilities, (S, k) and (S, k, k). The model adds a shift to the
-        # mean of every column. Abilities have no shift, so it is subtracted.
+        # Mean and covariance of the abilities, (S, k) and (S, k, k). If the students find all
+        # questions easier or harder than the training students did, the model adds a shift to the
+        # means of all columns. It belongs to the questions only: subtract it from the abilities.
         self.ability_mean: FloatArray = known.mean[:, q:] - np.float32(known.population.shift)
         self.ability_covariance: FloatArray = ability_rows[:, :, q:]
         # Covariance of logits and abilities, (S, Q, k).
@@ -86,8 +94,8 @@ class Posterior:
         self.n_answers: IntArray = known.n_answers.copy()
         # How many training students answered each question, (Q,).
         self.popularity = np.pad(popularity[:q], (0, max(0, q - len(popularity))))
-        # Whether the answers to be predicted (targets) may be asked too, as far as the model can
-        # tell.
+        # Whether the answers to be predicted (targets) may be asked too. Nobody tells the model: it
+        # concludes this from which questions may be asked.
         self.targets_may_be_asked: bool = known.targets_may_be_asked
         # A seed for each student, different in every round, for strategies that choose at random.
         self.seed = seed

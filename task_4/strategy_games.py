@@ -191,13 +191,20 @@ def choose(
 
     Parameters
     ----------
-    strategy, posterior, askable, hidden
-        As in strategies.py.
+    strategy
+        The function that chooses; strategies.py describes it and its arguments.
+    posterior
+        What is known of the students.
+    askable
+        Which questions may be asked, shape (students, questions).
+    hidden
+        Probability that the answer is hidden and has to be predicted, same shape.
     order
         The rows of the students to be asked, in the order in which they get questions.
     n_left
         How often each question may still be asked, shape (questions,). It is counted down in place.
-        Below 0 it says how often the question was asked beyond its limit.
+        If students have no other question left, it falls below 0: -2 means that the question was
+        asked twice beyond its limit.
 
     Returns
     -------
@@ -286,10 +293,19 @@ def score(games: Games) -> pd.DataFrame:
 
 
 def _score_game(game: PlayedGame, n: int) -> dict[str, float]:
-    """Return the scores of a game after n questions, by their columns in the table of `score`."""
+    """Return the scores of a game after n questions; the keys are column names of `score`.
+
+    `accuracy`, `auc` and `log_loss` judge the predictions of the hidden answers. The other scores
+    say how the questions were used: `exposure` is the largest share of students who were asked the
+    same question, `overlap` the mean share of questions that two students have in common, `bank`
+    the share of the askable questions that anybody was asked, `length` the mean number of questions
+    asked of a student.
+    """
+    # P(right) of the hidden answers.
     right = game.probability[n]
-    beliefs = np.stack([1 - right, right], axis=1)
-    scores = metrics.score_probabilities(game.truth, beliefs)
+    probabilities = np.stack([1 - right, right], axis=1)
+    scores = metrics.score_probabilities(game.truth, probabilities)
+    # The questions asked, shape (students, n); -1 where a student was not asked.
     asked = game.chosen[:, :n]
     n_students = len(game.chosen)
     # How many students were asked each question.

@@ -252,7 +252,11 @@ def student_page(student: int, session: Session, shares: pd.DataFrame, context: 
 
 
 def show_abilities(session: Session, names: Sequence[str]) -> Mapping[str, Any]:
-    """Return what the page shows of the questions asked and of the ability after each answer."""
+    """Return what the page shows of the questions asked and of the ability after each answer.
+
+    `names` holds the names of each question's subjects, by QuestionId.
+    """
+    # `session.steps` has a row for each number of questions asked. The first row is before any.
     half_width = _NORMAL_QUANTILE * session.steps["error"]
     ability = session.steps["ability"]
     table = session.steps.assign(
@@ -264,12 +268,15 @@ def show_abilities(session: Session, names: Sequence[str]) -> Mapping[str, Any]:
     # The share of the training students below an ability. Their abilities have a standard normal
     # distribution.
     share_below = NormalDist().cdf
+    # `session.draws` holds draws from the posterior: each is P(right) of all questions. Their mean
+    # is the share of the questions that the student is expected to answer correctly.
+    share_draws = session.draws.mean(axis=1)
     return {
         "asked": [question_row(step, names[step.QuestionId]) for step in steps[1:]],
         "n_right": session.steps["is_right"][1:].sum(),
         "first": first,
         "last": last,
-        "share_interval": interval(session.draws.mean(axis=1)),
+        "share_interval": interval(share_draws),
         "below": share_below(last.ability),
         "below_interval": [share_below(last.low), share_below(last.high)],
         "ability_chart": draw_abilities(steps),
@@ -279,7 +286,9 @@ def show_abilities(session: Session, names: Sequence[str]) -> Mapping[str, Any]:
 def question_row(step: Any, name: str) -> tuple[str, ...]:
     """Return the row of the table of questions for one of the `steps` of `show_abilities`.
 
-    `name` holds the names of the question's subjects; "" where they are not known.
+    `step` describes the student after the question: the `ability` with the `half_width` of its
+    interval, and `share`, the share of the bank's questions that is expected right. `name` holds
+    the names of the question's subjects; "" where they are not known.
     """
     return (
         f"{step.Index}",
@@ -313,7 +322,8 @@ def draw_abilities(steps: Sequence[Any]) -> Html:
 def show_subjects(shares: pd.DataFrame, context: Context) -> Mapping[str, Any]:
     """Return what the page shows of the areas and the topics.
 
-    `shares` has a row for each area, then a row for each topic.
+    `shares` has a row for each area, then a row for each topic. Topics whose share has the widest
+    interval are the least known.
     """
     n_areas = len(context.subjects.areas)
     topic_shares = shares[n_areas:]
@@ -339,7 +349,11 @@ def show_subjects(shares: pd.DataFrame, context: Context) -> Mapping[str, Any]:
 
 
 def show_hidden_answers(session: Session) -> Mapping[str, Any]:
-    """Return what the page shows of the hidden answers and their predictions."""
+    """Return what the page shows of the hidden answers and their predictions.
+
+    The student gave the hidden answers too, but the model does not see them: it predicts whether
+    they are right. A prediction that comes true is a hit.
+    """
     probability = session.hidden_probability
     truth = session.hidden_truth
     expected_right = probability > 0.5

@@ -51,8 +51,9 @@ _RESOLUTION = 0.7
 # Later answers will move the mean of a logit. `_weight` assumes that this move has at least this
 # variance.
 _MIN_SPREAD = 0.05
-# If targets may be asked, a question that has been asked is surely predicted right. `select`
-# therefore adds this number times the probability that the prediction would be wrong.
+# If targets may be asked, a target that is asked need not be predicted any more: its answer is
+# known. `select` therefore adds, to the value of asking a question, this number times the
+# probability that the prediction of its answer would be wrong.
 _OWN_UNCERTAINTY = 20.0
 # The population is estimated anew when the first student reaches each of these numbers of answers.
 _ADAPT_AFTER = (3, 6, 10)
@@ -79,16 +80,20 @@ class Model:
     intercept: FloatArray
     # Discriminations, shape (Q, k). Abilities have variance 1.
     slopes: FloatArray
-    # Covariance of a student's quiz effects on two questions, shape (Q, Q).
+    # A student's quiz effect on a question is a random number added to the logit. It is similar
+    # for questions of the same quiz. This is the covariance of the effects on each two questions,
+    # shape (Q, Q).
     quiz_covariance: FloatArray
     # Probability that a student who does not know an answer guesses it, shape ().
     guessing: FloatArray
-    # Regression of the ability on the scaled mask: the answered mask (1 answered, 0 not), divided
-    # by the root of the number of answers. The expected ability differs from the average by
+    # The next two fields predict a student's ability from the questions that the student has
+    # answered, before any answer is seen: a linear regression, whose predictors are the scaled
+    # mask. A student's answered mask is 1 for answered questions and 0 for others. Divided by the
+    # root of its sum, it is the scaled mask. The expected ability differs from the average by
     # (scaled mask − mask_mean) @ mask_weights.
     # Mean of the training students' scaled masks, shape (Q,).
     mask_mean: FloatArray
-    # Regression coefficients, shape (Q, k).
+    # Coefficients of this regression, shape (Q, k).
     mask_weights: FloatArray
     # Regression of all answers on those that are not hidden: answered mask @ completion estimates
     # the probability that the student answered each question. The coefficients assume that a fifth
@@ -181,25 +186,32 @@ class StudentPosterior:
     """
 
     def __init__(self, model: Model, answered_mask: BoolArray) -> None:
+        """Begin with what is known before any answer: which questions each student may be asked.
+
+        In the game, some answers of every student are the *targets*: they have to be predicted.
+        Nobody tells which ones. By most rules they are hidden, that is, outside the answered mask:
+        the model guesses them. By other rules targets may be asked, and the mask holds them.
+        """
         self.model = model
         self.n_answers = np.zeros(len(answered_mask), np.int64)
         # An entry for each call of `observe`: which students, which questions, right or wrong.
         self._observed: list[tuple[IntArray, IntArray, IntArray]] = []
 
-        # Every student has targets. If almost no answers seem to be hidden, the targets must be
-        # among the answers that may be asked.
+        # The probability that a student has a hidden answer to a question, shape (S, Q).
         p_hidden = self._hidden_probability(answered_mask)
+        # Every student has targets. If the model finds almost no hidden answers, although it looks
+        # for them, the targets must be in the mask. A model whose `completion` is 0 does not look.
         looks_for_hidden = model.completion.any()
-        self.targets_may_be_asked = bool(
-            looks_for_hidden and p_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
-        )
+        finds_few = p_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
+        self.targets_may_be_asked = bool(looks_for_hidden and finds_few)
         if self.targets_may_be_asked:
             p_hidden[:] = 0
-        # The hidden answers of a student are the targets. For a student without hidden answers, all
-        # answers in the mask are equally likely to be targets.
+        # A student's targets are the hidden answers. If the model finds none, all answers in the
+        # student's mask are equally likely to be targets.
         has_hidden = p_hidden.any(axis=1, keepdims=True)
         self.target_weight = np.where(has_hidden, p_hidden, answered_mask).astype(np.float32)
 
+        # Which questions students have answered says something about their abilities.
         ability = self._expected_ability(answered_mask | (p_hidden > 0.5))
         # Mean logits before any answer, for the population of the training students.
         self._expected_logits = model.intercept + ability @ model.slopes.T
@@ -252,7 +264,9 @@ class StudentPosterior:
         if n_rounds not in _ADAPT_AFTER:
             self._update(student, question, is_right)
             return
-        # The population changes the prior, so go through all answers again.
+        # After a few of the rounds, the model estimates anew how the students who are asked differ
+        # from the training students: their population. This changes the prior, the distribution
+        # before any answer. So begin with the new prior and go through all answers again.
         self._begin(self._estimate_population())
         for answers in self._observed:
             self._update(*answers)
@@ -278,12 +292,15 @@ class StudentPosterior:
         return mean, self.model.slopes * deviation
 
     def _update(self, student: IntArray, question: IntArray, is_right: IntArray) -> None:
-        """Update the distribution of the logits by moment matching.
+        """Update the distribution of the logits of students, by moment matching.
 
         The parameters are those of `observe`. If c is the covariance of the answered question's
-        logit with all logits, the answer adds ``gradient * c`` to the mean, and subtracts
-        ``curvature`` times the outer product of c with itself from the covariance matrix. Only the
-        factor ``sqrt(curvature) * c`` is stored, not the matrix of every student.
+        logit with all logits, the answer adds ``gradient * c`` to the mean, and subtracts f fᵀ from
+        the covariance matrix, with the vector f = ``sqrt(curvature) * c``.
+
+        A matrix (Q, Q) for each student would need too much memory. So only the vectors f, the
+        factors, are stored. The covariance matrix of a student is `self.covariance`, which is that
+        of all students before any answer, minus f fᵀ of each of the student's answers.
         """
         gradient, curvature, _ = _match_moments(
             self.mean[student, question],
@@ -291,15 +308,16 @@ class StudentPosterior:
             is_right,
             self.model.guessing,
         )
+        # Factors of the students' earlier answers, shape (answers, earlier, Q). The axis `answers`
+        # is that of the new answers, one for each student.
         factors = self.factors[student]
-        # Covariance of the answered question's logit with all logits, shape (answers, Q).
+        # Covariance of the answered question's logit with all logits, shape (answers, Q). It is the
+        # answered question's row in the covariance matrix: the row before any answer, minus the
+        # same row of f fᵀ for each earlier factor f. This row is f[question] · f.
         covariance = self.covariance[question]
         if factors.shape[1]:
-            # The entry of each factor for the answered question, shape (answers, factors).
-            at_question = factors[range(len(student)), :, question]
-            # For each answer, subtract the row of the answered question from the sum of the outer
-            # products of the earlier factors: at_question @ factors.
-            covariance -= (at_question[:, None] @ factors)[:, 0]
+            f_of_question = factors[range(len(student)), :, question]
+            covariance -= (f_of_question[:, None] @ factors)[:, 0]
         factor = covariance * np.sqrt(curvature)[:, None]
         self.mean[student] += covariance * gradient[:, None]
         self.variance[student] = np.maximum(self.variance[student] - factor**2, _MIN_VARIANCE)
@@ -322,8 +340,10 @@ class StudentPosterior:
         value_plus = np.array([self._log_posterior(here + step) for step in steps])
         value_minus = np.array([self._log_posterior(here - step) for step in steps])
         gradient = (value_plus - value_minus) / (2 * _STEPS)
+        # Minus the second derivative. It is positive near a maximum; only then does the Newton
+        # step, gradient / curvature, go uphill. The prior alone has the curvature 1 / deviation²,
+        # which serves as a lower bound.
         curvature = (2 * value_here - value_plus - value_minus) / _STEPS**2
-        # A positive curvature makes the step go uphill. The prior alone has 1 / deviation².
         prior_curvature = _DEVIATIONS**-2.0
         curvature = np.maximum(curvature, prior_curvature)
         newton_step = np.clip(gradient / curvature, -2 * _STEPS, 2 * _STEPS)
@@ -332,8 +352,12 @@ class StudentPosterior:
     def _log_posterior(self, parameters: npt.NDArray[np.float64]) -> float:
         """Return the log posterior of the fields of a `Population`, up to a constant.
 
-        This is the logarithm of the prior times the probability of all answers so far. The
-        probability of each answer is computed by moment matching, given the answers before it.
+        This is the logarithm of the prior times the probability of all answers so far. Take a
+        student's answers one after the other: the Gaussian distribution of the logits gives the
+        probability of the next answer, which then updates the distribution. As in `_update`, the
+        answer adds gradient · c to the mean and subtracts curvature · c cᵀ from the covariance, if
+        c is the covariance of the answered question's logit with all logits. Here only the logits
+        of the questions that a student was asked are needed.
         """
         # The question of each student in each round, shape (S, rounds).
         question = np.zeros((len(self._expected_logits), len(self._observed)), np.int64)
@@ -343,6 +367,7 @@ class StudentPosterior:
         # (S, rounds, rounds).
         mean_of_all, slopes_of_all = self._prior(Population(*parameters.tolist()))
         mean = np.take_along_axis(mean_of_all, question, axis=1)
+        # A logit is slopes · ability + quiz effect + intercept. Abilities have the covariance I.
         slopes = slopes_of_all[question]
         covariance = slopes @ slopes.transpose(0, 2, 1)
         covariance += self.model.quiz_covariance[question[:, :, None], question[:, None, :]]
@@ -351,15 +376,14 @@ class StudentPosterior:
         total = log_prior
         for t, (student, _, is_right) in enumerate(self._observed):
             # Covariance of the asked question's logit with the logits of all rounds.
-            with_asked = covariance[student, t]
-            variance = np.maximum(with_asked[:, t], _MIN_VARIANCE)
+            c = covariance[student, t]
+            variance = np.maximum(c[:, t], _MIN_VARIANCE)
             gradient, curvature, probability = _match_moments(
                 mean[student, t], variance, is_right, self.model.guessing
             )
-            mean[student] += with_asked * gradient[:, None]
-            # Subtract curvature times the outer product of `with_asked` with itself.
-            scaled = with_asked * curvature[:, None]
-            covariance[student] -= scaled[:, :, None] * with_asked[:, None, :]
+            mean[student] += c * gradient[:, None]
+            scaled = c * curvature[:, None]
+            covariance[student] -= scaled[:, :, None] * c[:, None, :]
             total += float(np.log(probability).sum())
         return total
 

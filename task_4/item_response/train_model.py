@@ -60,10 +60,12 @@ def main() -> None:
 
 
 def fit(answers: pd.DataFrame, n_questions: int) -> Model:
-    """Fit the item response model, and two regressions on which questions a student has answered.
+    """Fit the item response model, and two regressions that use only which questions are answered.
 
-    The first regression predicts the student's abilities (`mask_mean` and `mask_weights`). The
-    second one sees some of the answered questions, and predicts the others (`completion`).
+    The first regression predicts a student's abilities from the list of questions that the student
+    has answered (`mask_mean` and `mask_weights`). The second one predicts which further questions
+    the student has answered, from the list without them (`completion`): so the model finds answers
+    that the game hides.
 
     Parameters
     ----------
@@ -80,16 +82,21 @@ def fit(answers: pd.DataFrame, n_questions: int) -> Model:
     slopes = questions.discrimination
     intercept = -questions.difficulty
 
-    # The answered masks: 1 where a student answered a question.
+    # The answered masks: 1 where a student answered a question, shape (students, questions).
     answered = np.zeros((len(ability), n_questions), np.float32)
     answered[find_ids(fitted.student_ids_, answers["UserId"]), answers["QuestionId"]] = 1
+    # How many students answered each pair of questions, and the same on a scale from 0 to 1, which
+    # is near 1 for two questions of one quiz. Both have the shape (questions, questions).
     together, similarity = answered_mask.count_together(answered)
+    # A student does better or worse in all questions of a quiz. So these questions have an effect
+    # in common: its covariance is large for similar questions, and near 0 for others.
+    quiz_covariance = np.float32(QUIZ_VARIANCE) * similarity**QUIZ_POWER
     mask_mean, mask_weights = answered_mask.fit_latent(answered, ability)
     return Model(
         # `Model` takes abilities of mean 0: the mean of the fitted ones goes into the intercept.
         intercept=(intercept + slopes @ ability.mean(axis=0)).astype(np.float32),
         slopes=slopes.astype(np.float32),
-        quiz_covariance=np.float32(QUIZ_VARIANCE) * similarity**QUIZ_POWER,
+        quiz_covariance=quiz_covariance,
         guessing=np.array(GUESSING, np.float32),
         mask_mean=mask_mean,
         mask_weights=mask_weights,

@@ -86,14 +86,16 @@ def fit_abilities(model: Model, answered: Any, is_right: Any) -> tuple[FloatArra
     covariance : array, shape (students, k, k)
     """
     n_questions, k = model.loading.shape
-    # loading loadingᵀ of each question, and its sum for each student.
+    # loading loadingᵀ of each question, shape (Q, k, k).
     squares = model.loading[:, :, None] * model.loading[:, None, :]
+    # For each student, the sum over the answered questions. A product of matrices computes it, if
+    # each k x k matrix is written as a row.
     square_sums = (answered @ squares.reshape(n_questions, k * k)).reshape(-1, k, k)
     precision = np.eye(k, dtype=np.float32) + square_sums / model.noise
     covariance = np.linalg.inv(precision)
-    # The sum of loading · answer, less that of loading · intercept.
-    weighted = is_right @ model.loading - answered @ (model.loading * model.intercept[:, None])
-    mean = (covariance @ (weighted / model.noise)[:, :, None])[:, :, 0]
+    # Σ loading (answer - intercept) = Σ loading · answer - Σ loading · intercept.
+    weighted_sums = is_right @ model.loading - answered @ (model.loading * model.intercept[:, None])
+    mean = (covariance @ (weighted_sums / model.noise)[:, :, None])[:, :, 0]
     return mean, covariance
 
 

@@ -85,10 +85,12 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
     answered = csr_matrix((np.ones_like(is_correct), cells), shape)
     is_right = csr_matrix((is_correct, cells), shape)
 
-    # The vector of a question is its intercept followed by its loadings.
+    # The vector of a question is its intercept followed by its loadings. The first ability helps
+    # with all questions, so its loadings have a prior mean above 0.
     prior_mean = np.array([is_correct.mean(), FIRST_LOADING] + [0.0] * (N_DIMENSIONS - 1))
     start = np.random.default_rng(seed).normal(prior_mean, 0.05, (n_questions, 1 + N_DIMENSIONS))
-    model = make_model(start, is_correct.var())
+    # At the start, loadings explain nothing: all variance of the answers counts as noise.
+    model = make_model(start, noise=is_correct.var())
     for _ in range(N_STEPS):
         mean, covariance = fit_abilities(model, answered, is_right)
         model = fit_questions(mean, covariance, answered, is_right, prior_mean)
@@ -111,6 +113,7 @@ def fit_questions(
     # student's abilities.
     x = np.hstack([np.ones((len(mean), 1), np.float32), mean])
     n_students, k = x.shape
+    # E[x xᵀ] is E[x] E[x]ᵀ plus the covariance of x, and the 1 in x does not vary.
     squares = x[:, :, None] * x[:, None, :]
     squares[:, 1:, 1:] += covariance
     # Sums of E[x xᵀ] and of answer · E[x] over the students who have answered the question.

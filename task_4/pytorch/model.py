@@ -33,8 +33,9 @@ _RESOLUTION = 0.5
 # Later answers will move the mean of a logit. `_weight` assumes that this move has at least this
 # variance.
 _MIN_SPREAD = 0.05
-# If targets may be asked, a question that has been asked is surely predicted right. `select`
-# therefore adds this number times the probability that the prediction would be wrong.
+# If targets may be asked, a target that is asked need not be predicted any more: its answer is
+# known. `select` therefore adds, to the value of asking a question, this number times the
+# probability that the prediction of its answer would be wrong.
 _OWN_UNCERTAINTY = 20.0
 
 
@@ -110,28 +111,35 @@ class StudentPosterior:
     """
 
     def __init__(self, model: Model, answered_mask: Tensor) -> None:
+        """Begin with what is known before any answer: which questions each student may be asked.
+
+        In the game, some answers of every student are the *targets*: they have to be predicted.
+        Nobody tells which ones. By most rules they are hidden, that is, outside the answered mask:
+        the model guesses them. By other rules targets may be asked, and the mask holds them.
+        """
         self.model = model
         # An entry for each call of `observe`: which students, which questions, right or wrong.
         self._observed: list[tuple[Tensor, Tensor, Tensor]] = []
 
-        # Every student has targets. If almost no answers seem to be hidden, the targets must be
-        # among the answers that may be asked.
+        # The probability that a student has a hidden answer to a question, shape (S, Q).
         p_hidden = self._hidden_probability(answered_mask)
+        # Every student has targets. If the model finds almost no hidden answers, although it looks
+        # for them, the targets must be in the mask. A model whose `completion` is 0 does not look.
         looks_for_hidden = model.completion.any()
-        self._targets_may_be_asked = bool(
-            looks_for_hidden and p_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
-        )
+        finds_few = p_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
+        self._targets_may_be_asked = bool(looks_for_hidden and finds_few)
         if self._targets_may_be_asked:
             p_hidden[:] = 0
-        # Probability that the answer is a target and not yet known, shape (S, Q). It is not
-        # normalised: only the ratios within a student count. The hidden answers of a student are
-        # the targets. For a student without hidden answers, all answers in the mask are equally
-        # likely to be targets.
+        # How probable it is that the answer is a target and not yet known, shape (S, Q). Rows do
+        # not sum to 1, because `select` compares the questions of one student only. A student's
+        # targets are the hidden answers. If the model finds none, all answers in the student's mask
+        # are equally likely to be targets.
         has_hidden = p_hidden.any(dim=1, keepdim=True)
         self._target_weight = torch.where(has_hidden, p_hidden, answered_mask.float())
 
-        # Sums over the prior and the answers of each student, shape (S, k) each. The mean of z is
-        # the sum of the scores divided by the sum of the precisions.
+        # Each answer adds a precision and a score to these sums of its student, shape (S, k) each.
+        # The mean of the latent vector z is the sum of the scores divided by the sum of the
+        # precisions. Which questions a student has answered gives the mean before any answer.
         self._precision = model.prior_precision.repeat(len(answered_mask), 1)
         prior_mean = self._prior_mean(answered_mask | (p_hidden > 0.5))
         self._score = prior_mean * self._precision

@@ -237,9 +237,13 @@ class PartialVAE(nn.Module):
 
 
 def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
-    """Train a network to predict students' answers from a few of them.
+    """Train a network to predict a student's hidden answers from some shown answers.
 
-    `right` and `answered` are as in `PartialVAE`.
+    In every step, some answers of each student in a batch are drawn at random and shown to the
+    encoder. The loss is the mean log loss of the predictions of the other answers, the hidden ones.
+
+    `right` is 1 where a student's answer is right, `answered` is 1 where the student has answered.
+    Both have the shape (students, questions).
     """
     optimiser = Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
     schedule = OneCycleLR(optimiser, LEARNING_RATE, N_STEPS, pct_start=0.05)
@@ -247,9 +251,9 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
         batch = torch.randperm(len(right))[:BATCH_SIZE]
         is_right = right[batch]
         known = answered[batch]
-        # The share of each student's answers that the encoder sees: between 0 and `MAX_SHOWN`
-        # answers, or all answers, but never more than a student in the game has outside the
-        # targets. The other answers are hidden, and the network predicts them.
+        # The share of each student's answers to show. As in the game, it is usually small: up to
+        # `MAX_SHOWN` answers. To learn more from the data, some students show as many as possible.
+        # A share `HIDDEN_SHARE` is never shown: in the game, these answers are the targets.
         share = MAX_SHOWN * torch.rand(len(batch), 1) / known.sum(dim=1, keepdim=True)
         share[torch.rand(len(batch)) < SHARE_SHOWING_ALL] = 1
         share = share.clamp(max=1 - answered_mask.HIDDEN_SHARE)
