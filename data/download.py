@@ -331,8 +331,9 @@ def is_same(file: Path, member: zipfile.ZipInfo) -> bool:
 def remove_simulated(data_dir: Path, template_dir: Path) -> None:
     """Remove simulated files, and the templates and local splits that were made from them.
 
-    Simulated files must never mix with official files. The simulated files of a hosted competition
-    are kept.
+    Simulated files must never mix with official files. Templates list what to predict; a local
+    split divides the training answers, for scores on one's own machine. The simulated files of a
+    competition that an organiser hosts are kept.
     """
     marker = data_dir / layout.SIMULATED_MARKER_NAME
     is_simulated = marker.exists()

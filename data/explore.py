@@ -130,12 +130,15 @@ def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
     simulated, or none, there is only one page, explore.html.
     """
     found_tasks = [part["tasks"] for part in parts]
+    missing_tasks = [tasks for tasks in layout.TASK_PAIRS if tasks not in found_tasks]
     texts = {}
     for simulated in (False, True):
+        # The groups of tasks on this page, and those on the other page.
         shown = [part for part in parts if part["simulated"] == simulated]
         others = [part for part in parts if part["simulated"] != simulated]
         if not shown:
             continue
+        # A page about simulated data gets a name of its own only beside another page.
         name = SIMULATED_PAGE if simulated and others else PAGE
         texts[name] = pages.render(
             "explore.html",
@@ -145,7 +148,8 @@ def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
             others=others,
             # The name of the other page, if there are two.
             other_name=PAGE if simulated else SIMULATED_PAGE,
-            without=[tasks for tasks in layout.TASK_PAIRS if tasks not in found_tasks],
+            # Groups of tasks that have no training answers.
+            without=missing_tasks,
             parts=shown,
             few=FEW_ANSWERS,
             compact=compact,
@@ -154,11 +158,17 @@ def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
-    """Find the files for the part of a page about tasks ``1/2`` or ``3/4``.
+    """Find the files for a part of the page, the one about tasks ``1/2`` or about tasks ``3/4``.
 
-    Returns None if there are no training answers. In the result, `absent` names the metadata files
-    that do not exist. `foreign` names the metadata files that belong to other data than the
-    answers.
+    Returns None if there are no training answers. The keys of the result are variables of the
+    page's template:
+
+    - tasks, origin and simulated: which tasks, and whether their answers are official, simulated or
+      others;
+    - absent: names of the metadata files that do not exist;
+    - foreign: names of the metadata files that belong to other data than the answers;
+    - paths: the paths of the files to read. The keys are train, question, student, answer and
+      subject.
     """
     ending = layout.ending_of(tasks)
     train = folder / layout.TRAIN_DIR.name / f"train_{ending}"
@@ -212,7 +222,7 @@ def read_part(tasks: str, paths: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
     begin("counts")
     students = count_right(answers["IsCorrect"], answers["UserId"])
     questions = count_right(answers["IsCorrect"], answers["QuestionId"])
-    part = start_part(answers, students, questions)
+    part = count_without_metadata(answers, students, questions)
     figures = [
         *counts_figures(answers, students, questions),
         *difficulty_figures(students, questions),
@@ -251,12 +261,13 @@ def read_part(tasks: str, paths: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
     return {**part, "figures": {figure.name: figure for figure in figures}}
 
 
-def start_part(
+def count_without_metadata(
     answers: pd.DataFrame, students: pd.DataFrame, questions: pd.DataFrame
 ) -> dict[str, Any]:
-    """Return the variables of the template; variables that need metadata are still empty.
+    """Return the variables of the template explore.html that need no metadata, by name.
 
-    The tables have a row for each training answer, student and question.
+    Variables that need metadata are there too, still empty. The tables have a row for each training
+    answer, student and question.
     """
     return {
         "n_answers": len(answers),
@@ -323,11 +334,13 @@ def add_up(rows: pd.DataFrame, by: Any, index: pd.Index | None = None) -> pd.Dat
 
 
 def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the roots of the tree of subjects. `below` lists the subjects just below a subject.
+    """Return the subjects at the top of the tree; each has the key `below`, its subjects below.
 
-    `subjects` has a row for each question and subject, with the counts of the question. Subjects
-    with most answers come first.
+    `tree` has a row for each subject, with its name and the row number of its parent. `subjects`
+    has a row for each question and subject, with the numbers of answers (n) and of right answers
+    (n_right) of the question. Subjects with most answers come first.
     """
+    # For each subject, the sums of n and n_right over its questions.
     counts = add_up(subjects, "subject").sort_values("n", ascending=False, kind="stable")
     # The counts of each subject with its name and parent, by row number of the tree.
     nodes = counts.join(tree).to_dict("index")
@@ -335,9 +348,9 @@ def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, 
         node["below"] = []
     roots: list[Any] = []
     for node in nodes.values():
+        # Only subjects with questions are nodes. If the parent of a subject is none, or if the
+        # subject is at the top of the tree, show it as a root.
         parent = nodes.get(node["parent"])
-        # Only subjects with questions are nodes. Without a node for its parent, show the subject as
-        # a root.
         if parent is None:
             roots.append(node)
         else:
@@ -484,14 +497,16 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
         return
     # Numbers of answers: a row for each question and right option, a column for each option chosen.
     # A question whose right option was changed has several rows.
-    cells = answers.groupby(["QuestionId", "CorrectAnswer", "AnswerValue"]).size()
+    n_by_cell = answers.groupby(["QuestionId", "CorrectAnswer", "AnswerValue"]).size()
     options = range(1, answer_options.count_options(answers) + 1)
-    counts = cells.unstack(fill_value=0).reindex(columns=options, fill_value=0)
+    counts = n_by_cell.unstack("AnswerValue", fill_value=0).reindex(columns=options, fill_value=0)
     # The same numbers over all questions: a row for each right option, a column for each option
-    # chosen. On the diagonal, the option chosen is the right one.
+    # chosen.
     total = counts.groupby("CorrectAnswer").sum().reindex(options, fill_value=0)
-    n_chosen = total.sum()
-    n_right = total.sum(axis=1)
+    # For each option: in how many answers it was chosen, in how many it was the right one, and in
+    # how many of these it was chosen (on the diagonal of the table).
+    n_chosen = total.sum(axis="index")
+    n_right = total.sum(axis="columns")
     n_chosen_where_right = np.diag(total)
     chosen_where_right = (n_chosen_where_right / n_right).fillna(0)
     panels = [
@@ -518,37 +533,50 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
     usual_rows = n_answers_of_row.groupby("QuestionId").idxmax()
     usual_counts = counts.loc[usual_rows]
     usual_counts = usual_counts[usual_counts.sum(axis=1) >= FEW_ANSWERS]
+    # A row for each question: how often its distractors are chosen, the most frequent one first.
     wrong_counts = sorted_wrong_counts(usual_counts)
-    n_distractors = wrong_counts.shape[1]
     if not wrong_counts.any():
         return
-    # The shares of the distractors in the wrong answers, for questions with wrong answers.
-    has_wrong_answers = wrong_counts.any(axis=1)
-    positive_counts = wrong_counts[has_wrong_answers]
-    shares_of_wrong = positive_counts / positive_counts.sum(axis=1, keepdims=True)
-    attraction = shares_of_wrong.mean(axis=0).tolist()
-    dots = [
-        Dot(f"{name} attractive", share)
-        for name, share in zip(names_of_distractors(n_distractors), attraction, strict=True)
-    ]
-    axis = "share of the wrong answers"
-    # If questions differ in their number of options, no single share is that of guessing.
-    is_mixed = n_options.nunique() > 1
-    chance = np.nan if is_mixed else 1 / n_distractors
-    chart: Chart = partial(
-        charts.dot_chart, dots, digits=2, limits=(0, 1), chance=chance, axis=axis
-    )
-    number = {"n_distractors": n_distractors, "is_mixed": is_mixed}
-    # With one wrong option, all wrong answers fall on it.
+    n_distractors = wrong_counts.shape[1]
+    # Both figures say whether questions differ in their number of options.
+    number = {"n_distractors": n_distractors, "is_mixed": n_options.nunique() > 1}
+    # With one distractor, all wrong answers fall on it.
     if n_distractors > 1:
-        yield Figure("attraction", chart, {"n": len(positive_counts), **number})
+        yield attraction_figure(wrong_counts, number)
     n_answers = usual_counts.sum(axis=1).to_numpy()
-    # Sorted, the options that a question does not have come last.
-    is_there = np.arange(n_distractors) < n_options[usual_counts.index].to_numpy()[:, None] - 1
-    shares = pd.Series((wrong_counts / n_answers[:, None])[is_there])
+    share_of_answers = wrong_counts / n_answers[:, None]
+    # A question with fewer options than others has a row that ends with a 0 for each option that
+    # the question lacks: leave these out.
+    n_of_question = n_options[usual_counts.index].to_numpy() - 1
+    exists = np.arange(n_distractors) < n_of_question[:, None]
+    shares = pd.Series(share_of_answers[exists])
     chart = shares_chart(shares, "distractors", "share of the answers to its question")
     facts = {"weak_below": WEAK_SHARE, "share_weak": (shares < WEAK_SHARE).mean(), **number}
     yield Figure("distractors", chart, facts)
+
+
+def attraction_figure(wrong_counts: np.ndarray, number: dict[str, Any]) -> Figure:
+    """Show how the wrong answers to a question are divided among its distractors, on average.
+
+    `wrong_counts` has a row for each question: how often its distractors are chosen, in decreasing
+    order. `number` holds facts that the page mentions: `n_distractors`, the largest number of
+    distractors of a question, and `is_mixed`, whether questions differ in their number.
+    """
+    has_wrong_answers = wrong_counts.any(axis=1)
+    positive_counts = wrong_counts[has_wrong_answers]
+    share_of_wrong = positive_counts / positive_counts.sum(axis=1, keepdims=True)
+    mean_share = share_of_wrong.mean(axis=0).tolist()
+    n_distractors = number["n_distractors"]
+    dots = []
+    for name, share in zip(names_of_distractors(n_distractors), mean_share, strict=True):
+        dots.append(Dot(f"{name} attractive", share))
+    # A dashed line shows the share by chance, if it is the same for all questions.
+    chance = np.nan if number["is_mixed"] else 1 / n_distractors
+    axis = "share of the wrong answers"
+    chart: Chart = partial(
+        charts.dot_chart, dots, digits=2, limits=(0, 1), chance=chance, axis=axis
+    )
+    return Figure("attraction", chart, {"n": len(positive_counts), **number})
 
 
 def sorted_wrong_counts(counts: pd.DataFrame) -> np.ndarray:
@@ -595,11 +623,14 @@ def times_figures(
     named = range(1, 13) if len(months) <= 6 else (1, 5, 9)
     month_names = [f"{month:%b %y}" if month.month in named else "" for month in months]
     month_counts = add_up(hourly, hourly["hour"].dt.to_period("M"), months)
+    # The template draws the chart later: it calls this function with the text for screen readers.
     chart: Chart = partial(
         column_chart,
-        month_counts["n"].tolist(),
-        rate_tooltips(months.strftime("%b %Y"), month_counts),
-        [(column + 0.5, name) for column, name in enumerate(month_names) if name],
+        heights=month_counts["n"].tolist(),
+        # Such as "Mar 2020: 400 answers, 75% right".
+        tooltips=rate_tooltips(months.strftime("%b %Y"), month_counts),
+        # Names stand below the middles of the columns.
+        names=[(column + 0.5, name) for column, name in enumerate(month_names) if name],
         axis="month",
         unit="answers",
     )
@@ -751,17 +782,20 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
     years = pd.RangeIndex(int(birth_year.min()), int(birth_year.max()) + 1)
     # For each year of birth: n_rows is the number of students, share the share of right answers.
     born = add_up(students, birth_year, years)
+    tooltips = rate_tooltips(
+        [f"born in {year}" for year in years],
+        born,
+        column="n_rows",
+        things="students",
+        share_of="of their answers ",
+    )
+    # The template draws the chart later: it calls this function with the text for screen readers.
     chart = partial(
         column_chart,
-        born["n_rows"].tolist(),
-        rate_tooltips(
-            [f"born in {year}" for year in years],
-            born,
-            column="n_rows",
-            things="students",
-            share_of="of their answers ",
-        ),
-        [(column + 0.5, str(year)) for column, year in enumerate(years)],
+        heights=born["n_rows"].tolist(),
+        tooltips=tooltips,
+        # Names stand below the middles of the columns.
+        names=[(column + 0.5, str(year)) for column, year in enumerate(years)],
         axis="year of birth",
         unit="students",
     )
@@ -792,8 +826,9 @@ def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts
         # A number between two edges is placed in proportion.
         edge_positions = np.arange(len(edges))
         if is_logarithmic:
+            # A bin holds many numbers: each stands where it is in the bin.
             return float(np.interp(np.log(number), np.log(edges), edge_positions))
-        # The bin of a number begins at the number: write the number below the bin's middle.
+        # A bin holds one number, its left edge: the number stands below the bin's middle.
         return float(np.interp(number, edges, edge_positions)) + 0.5
 
     named_numbers = choose_round_numbers(edges) if is_logarithmic else edges[:-1].tolist()
@@ -804,9 +839,9 @@ def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts
     median_text = f"{values.median():,.0f}"
     chart = partial(
         column_chart,
-        counts.tolist(),
-        tooltips,
-        [(position(number), f"{number:,}") for number in named_numbers],
+        heights=counts.tolist(),
+        tooltips=tooltips,
+        names=[(position(number), f"{number:,}") for number in named_numbers],
         axis=axis,
         unit=things,
         mark=(position(values.median()), f"median {median_text}"),
@@ -854,9 +889,12 @@ def choose_round_numbers(edges: np.ndarray) -> list[int]:
 
 
 def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
-    """Draw a histogram of shares in bins of 5 %.
+    """Return a function that draws a histogram of shares in bins of 5 %.
+
+    The page's template calls this function later, with the text for screen readers.
 
     Each share belongs to a thing, for example a question; `things` is the plural, "questions".
+    `axis` says what the shares are, for example "share of right answers".
     """
     # Adding 1e-9 keeps shares such as 0.15 in the bin that starts there, despite rounding.
     bin_index = np.floor(shares * 20 + 1e-9).clip(upper=19).astype(int)
@@ -868,10 +906,10 @@ def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
     median = shares.median()
     return partial(
         column_chart,
-        counts,
-        tooltips,
+        heights=counts,
+        tooltips=tooltips,
         # Write every fourth edge below the axis: 0 %, 20 % and so on.
-        [(float(edge), f"{5 * edge}%") for edge in range(0, 21, 4)],
+        names=[(float(edge), f"{5 * edge}%") for edge in range(0, 21, 4)],
         axis=axis,
         unit=things,
         mark=(20 * median, f"median {median:.0%}"),

@@ -90,8 +90,8 @@ TASKS_1_2 = SchoolSetting(
     n_days=440,
     n_topics=69,
     birth_years=(2002, 2010),
-    no_birth_date=0.32,
-    no_premium=0.58,
+    share_without_birth_date=0.32,
+    share_without_premium=0.58,
 )
 # The official sizes of tasks 3/4. Tuples have an entry for the training, the public and the private
 # part.
@@ -118,9 +118,15 @@ TASKS_3_4 = SchoolSetting(
     n_days=58,
     n_topics=24,
     birth_years=(2007, 2008),
-    no_birth_date=0.54,
-    no_premium=0.10,
+    share_without_birth_date=0.54,
+    share_without_premium=0.10,
 )
+
+
+# The parts of the students: those of the training file and those of the two test files.
+TRAINING_PART = 0
+PUBLIC_PART = 1
+PRIVATE_PART = 2
 
 
 @dataclass(frozen=True)
@@ -290,7 +296,9 @@ def tabulate_students(
 ) -> pd.DataFrame:
     """Return a row for each student, with the columns of `School.students`.
 
-    `student_id` is the UserId of each student, `cohort` the student's cohort.
+    `student_id` is the UserId of each student, `cohort` the student's cohort. The column part says
+    in which file the student's answers are: training, public test or private test. The students of
+    a part follow one another. In tasks 1/2, all students are of the first part.
     """
     # All students of a cohort are of one school year.
     first_year, last_year = setting.birth_years
@@ -314,8 +322,13 @@ def tabulate_answers(
 ) -> pd.DataFrame:
     """Return a row for each answer, with the columns of `School.answers`.
 
-    `question_id` is the QuestionId of each question, `answer_id` the AnswerId of each answer.
-    `students` is the table that `tabulate_students` returns.
+    `incidence` says who answers which question in which sitting, the work of one student on one
+    quiz, and `choices` which option is chosen. `question_id` is the QuestionId of each question,
+    `answer_id` the AnswerId of each answer. `students` is the table that `tabulate_students`
+    returns.
+
+    In the result, slot is the position of the answer in its sitting. The columns start, quiz,
+    cohort (class) and alone (not in class) describe the sitting.
     """
     question = incidence.answers["question"].to_numpy()
     student = incidence.answers["student"].to_numpy()
@@ -409,16 +422,20 @@ def split_tasks_1_2(rng: Rng, school: School) -> Iterator[TableFile]:
 
 
 def split_tasks_3_4(rng: Rng, school: School) -> Iterator[TableFile]:
-    """Split the answers of tasks 3/4 by student into training, public and private."""
+    """Split the answers of tasks 3/4 by student into training, public and private.
+
+    The test files of task 4 have masks: columns that say which answers are targets, that is, hidden
+    from the entry, which has to predict them.
+    """
     answers = school.answers.iloc[rng.permutation(len(school.answers))]
     masks = [f"IsTarget_{mask}" for mask in range(N_MASKS)]
     for name, part, target_columns in (
-        (f"{TRAIN_FOLDER}/{layout.TRAIN_TASK_3_4}", 0, []),
-        (f"{TEST_FOLDER}/{TASK_4.answers_name('public')}", 1, masks),
-        (f"{TEST_FOLDER}/{TASK_4.answers_name('private')}", 2, masks),
+        (f"{TRAIN_FOLDER}/{layout.TRAIN_TASK_3_4}", TRAINING_PART, []),
+        (f"{TEST_FOLDER}/{TASK_4.answers_name('public')}", PUBLIC_PART, masks),
+        (f"{TEST_FOLDER}/{TASK_4.answers_name('private')}", PRIVATE_PART, masks),
         # The official data have the answers of the private students in two files: the file above
         # has all masks, and this file has a single mask.
-        (f"{TEST_FOLDER}/test_private_task_4.csv", 2, ["IsTarget"]),
+        (f"{TEST_FOLDER}/test_private_task_4.csv", PRIVATE_PART, ["IsTarget"]),
     ):
         part_answers = answers.loc[answers["part"] == part, OFFICIAL_COLUMNS]
         for column in target_columns:
@@ -465,7 +482,7 @@ def student_metadata(rng: Rng, school: School) -> pd.DataFrame:
     """Return gender, date of birth and pupil premium of all students; many values are unknown."""
     setting = school.setting
     n = len(school.students)
-    has_birth = rng.random(n) >= setting.no_birth_date
+    has_birth = rng.random(n) >= setting.share_without_birth_date
     # Genders are 0 unspecified, 1 female, 2 male, 3 other. Most students who gave no date of birth
     # gave no gender either.
     gender = rng.integers(1, 3, n)
@@ -476,7 +493,7 @@ def student_metadata(rng: Rng, school: School) -> pd.DataFrame:
     # 1 for students whose school gets the pupil premium for them: British public money for
     # financially disadvantaged students.
     premium = (rng.random(n) < 0.27).astype(np.int8)
-    premium_is_known = has_birth & (rng.random(n) >= setting.no_premium)
+    premium_is_known = has_birth & (rng.random(n) >= setting.share_without_premium)
     columns = {
         "UserId": school.students["UserId"],
         "Gender": gender.astype(np.int8),
@@ -512,6 +529,7 @@ def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
     answers = school.answers
     setting = school.setting
     n = len(answers)
+    # The answer that each row of the metadata describes, and whether its AnswerId is missing.
     rows, is_empty = draw_metadata_rows(rng, n_answers=n, n_empty=max(2, n // 20_000))
 
     # On 1 September 2019, a new school year begins, in which each cohort (class) has another
@@ -536,14 +554,17 @@ def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
         # 0 is the first school year, 1 the second.
         year = np.where((n_years == 2) & (minute >= new_year), 1, 0)
         confidence = chunk_answers["confidence"].astype("Int8")
+        # A scheme of work is the plan of a class. Some classes have none, and answers that students
+        # give alone, outside class, belong to none.
         scheme = pd.Series(scheme_of_cohort[cohort], dtype="Int32")
+        has_no_scheme = ~has_scheme[cohort] | chunk_answers["alone"]
         columns = {
             "AnswerId": chunk_answers["AnswerId"].astype("Int32").mask(is_empty[chunk]),
             "DateAnswered": first_day + minute.to_numpy() * np.timedelta64(60_000, "ms"),
             "Confidence": confidence.mask(confidence == NO_CONFIDENCE),
             "GroupId": group_id[year, cohort],
             "QuizId": quiz_id[chunk_answers["quiz"]],
-            "SchemeOfWorkId": scheme.mask(~has_scheme[cohort] | chunk_answers["alone"]),
+            "SchemeOfWorkId": scheme.mask(has_no_scheme),
         }
         yield pd.DataFrame(columns)
 
@@ -563,10 +584,9 @@ def draw_metadata_rows(rng: Rng, n_answers: int, n_empty: int) -> tuple[Array, A
     repeated = rng.integers(0, n_answers, n_empty)
     rows = np.concatenate([order, repeated])
     # The last rows have no AnswerId. Exchange them with random rows, to spread them over the file.
+    last_positions = np.arange(n_answers, len(rows))
     empty_positions = rng.choice(n_answers, n_empty, replace=False)
-    last_rows = rows[n_answers:].copy()
-    rows[n_answers:] = rows[empty_positions]
-    rows[empty_positions] = last_rows
+    rows[last_positions], rows[empty_positions] = rows[empty_positions], rows[last_positions]
     is_empty = np.zeros(len(rows), bool)
     is_empty[empty_positions] = True
     return rows, is_empty
@@ -613,12 +633,12 @@ def judge(rng: Rng, school: School) -> Iterator[TableFile]:
     noise = noise_sd * rng.normal(size=(N_PAIRS, len(EXPERTS)))
     # A row for each pair, a column for each expert.
     prefers_right = (quality[right] - quality[left])[:, None] + noise > 0
-    order = rng.permutation(N_PAIRS)
+    # Half of the pairs are public, the others private.
+    public, private = np.split(rng.permutation(N_PAIRS), 2)
     # 1 in the table stands for the left question, 2 for the right one.
     table = pd.DataFrame(1 + prefers_right, columns=[*EXPERTS])
     # As in the official files, the expert T4_MQ has not judged two private pairs. The dtype Int8
     # allows missing values. `write_table` writes its numbers as in the official file: 1.0, 2.0.
-    private = order[N_PAIRS // 2 :]
     table["T4_MQ"] = table["T4_MQ"].astype("Int8")
     table.loc[rng.choice(private, 2, replace=False), "T4_MQ"] = pd.NA
     # The official files have two columns of row numbers with these names.
@@ -626,7 +646,7 @@ def judge(rng: Rng, school: School) -> Iterator[TableFile]:
     table.insert(1, "Unnamed: 0", np.arange(N_PAIRS))
     table.insert(2, "left", school.question_id[left])
     table.insert(3, "right", school.question_id[right])
-    for phase, rows in zip(layout.PHASES, np.split(order, 2), strict=True):
+    for phase, rows in zip(layout.PHASES, (public, private), strict=True):
         yield TableFile(f"{TEST_FOLDER}/{TASK_3.answers_name(phase)}", [table.iloc[rows]])
 
 
@@ -769,6 +789,7 @@ def generate(
 ) -> Path:
     """Write the simulated tree and its templates; return the folder of the templates.
 
+    The templates list what to predict: pairs of student and question, or questions to rank.
     Either all files of the tree are written or none. Raises `InputError` if the folder holds real
     files, or if another process simulates into it.
     """
@@ -778,6 +799,7 @@ def generate(
 
     folders = (TRAIN_FOLDER, METADATA_FOLDER, TEST_FOLDER, layout.IMAGES_DIR.name)
     simulated.place_simulated(output_dir, folders, write)
+    # The kit looks for the templates of its own data folder beside it, not in it.
     is_default = output_dir.resolve() == layout.DATA_DIR
     templates = layout.TEMPLATE_DIR if is_default else output_dir / layout.TEMPLATE_DIR.name
     build_templates(output_dir, templates)
@@ -791,11 +813,12 @@ def build_parser() -> argparse.ArgumentParser:
     cli.add_number(parser, "--seed", 0)
     parser.add_argument(
         "--questions",
+        # A whole number from 80 to 5000.
         type=cli.whole_number(80, 5000),
         metavar="N",
         help="number of questions of tasks 3 and 4 (default: 80, 300 or 948, by --size)",
     )
-    help_text = "plant N misconceptions in the answers of each two tasks"
+    help_text = "plant N misconceptions in the answers of tasks 1/2, and N in those of tasks 3/4"
     cli.add_number(parser, "--misconceptions", 0, help_text, parse=cli.whole_number(0))
     cli.add_folder(parser, "--output_dir", layout.DATA_DIR)
     return parser

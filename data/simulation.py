@@ -48,6 +48,9 @@ COHORT_VARIANCE_SHARE = 0.3
 COHORT_QUIZ_VARIANCE_SHARE = 0.8
 # Share of the variance of the questions' easiness that lies between topics.
 TOPIC_VARIANCE_SHARE = 0.15
+# How much easier a question is, in logits, if the logarithm of its number of answers is larger by
+# one standard deviation.
+FREQUENCY_SLOPE = 0.35
 
 # Questions on which a planted misconception leads to a wrong option.
 MISCONCEPTION_LENGTH = 8
@@ -119,9 +122,9 @@ class SchoolSetting:
     birth_years: tuple[int, int]
     # Share of the students whose date of birth is unknown. For these students, the official column
     # PremiumPupil (whether the student is financially disadvantaged) is empty too.
-    no_birth_date: float
+    share_without_birth_date: float
     # Share of empty cells in PremiumPupil among the students with a date of birth.
-    no_premium: float
+    share_without_premium: float
 
 
 @dataclass(frozen=True)
@@ -303,7 +306,19 @@ def _draw_lists(
     popularity: Array,
     quiz_level: Array,
 ) -> CohortLists:
-    """Draw the list of quizzes of each cohort, long enough for the most active student."""
+    """Draw the list of quizzes that each cohort (class) gets, long enough for its keenest student.
+
+    No question comes twice in a list: a quiz lacks the questions of earlier quizzes in the list.
+
+    Parameters
+    ----------
+    n_wanted, cohort
+        The number of answers that each student is to give, and the student's cohort.
+    quizzes
+        The questions of each quiz, shape (n_quizzes, QUIZ_LENGTH).
+    popularity, quiz_level
+        How popular each quiz is, and how advanced, from 0 to 1.
+    """
     most_wanted = np.zeros(setting.n_cohorts, np.int64)
     np.maximum.at(most_wanted, cohort, n_wanted)
     # Students leave out some quizzes, and do not finish others: list about a third more.
@@ -311,14 +326,17 @@ def _draw_lists(
     n_listed = np.minimum(n_needed, len(quizzes))
     quiz = _draw_listed_quizzes(rng, popularity, quiz_level, n_listed, setting.level_width)
 
-    # Keep a question only in the first quiz of the list that holds it.
-    list_cohort = np.repeat(np.arange(setting.n_cohorts), n_listed)
+    # The questions of all quizzes of all lists, one after the other, and the cohort of each.
     questions = quizzes[quiz].ravel()
-    # One number for each pair of cohort and question; `np.unique` finds each pair's first row.
-    pair = np.repeat(list_cohort * setting.n_questions, QUIZ_LENGTH) + questions
+    n_questions_listed = n_listed * QUIZ_LENGTH
+    cohort_of_question = np.repeat(np.arange(setting.n_cohorts), n_questions_listed)
+    # Keep a question only where it comes first in its list. One number stands for each pair of
+    # cohort and question; `np.unique` finds the first position of each pair.
+    pair = cohort_of_question * setting.n_questions + questions
+    _, first_positions = np.unique(pair, return_index=True)
     is_first = np.zeros(len(pair), bool)
-    is_first[np.unique(pair, return_index=True)[1]] = True
-    # A row is a quiz in a list. The questions of the row that are kept are its block.
+    is_first[first_positions] = True
+    # The questions of a listed quiz that are kept are its block.
     block_size = is_first.reshape(-1, QUIZ_LENGTH).sum(axis=1)
     return CohortLists(
         n_listed=n_listed,
@@ -335,9 +353,11 @@ def _draw_listed_quizzes(
 ) -> Array:
     """Draw a list of quizzes for each cohort; return the quizzes of all lists, one after the other.
 
-    A list holds no quiz twice. Popular quizzes and those of the cohort's level tend to come first:
-    quizzes sorted by exponential waiting times are a weighted sample without repetition
-    (Efraimidis & Spirakis 2006).
+    A list holds no quiz twice. Popular quizzes and those of the cohort's level tend to come first.
+
+    Each quiz has a weight. To draw a list with probabilities in proportion to the weights, and no
+    quiz twice, give each quiz a random waiting time, exponentially distributed with the mean
+    1 / weight, and sort the quizzes by it (Efraimidis & Spirakis 2006).
     """
     longest = int(n_listed.max())
     cohort_level = rng.random(len(n_listed))
@@ -377,8 +397,8 @@ def _draw_class_sittings(
     # How far the student moves in the list from one quiz to the next. A step of 1 takes the next
     # quiz; a step of 2 leaves out one quiz, a step of 3 two quizzes.
     steps = 1 + (rng.random(len(student)) < 0.15) + (rng.random(len(student)) < 0.05)
-    # `np.cumsum` adds the steps of all students. Without the sum at the student's first row, what
-    # remains is the student's own index in the list, which begins at 0.
+    # A student begins at index 0 of the list; each further row moves on by its step. `np.cumsum`
+    # adds up the steps of all students, so subtract the sum at the student's first row.
     sum_of_steps = np.cumsum(steps)
     index_in_list = sum_of_steps - sum_of_steps[_first_row_of_group(student)]
     is_listed = index_in_list < lists.n_listed[cohort[student]]
@@ -386,11 +406,14 @@ def _draw_class_sittings(
     index_in_list = index_in_list[is_listed]
     list_row = lists.list_start[cohort[student]] + index_in_list
 
+    # How many questions of the quiz are new to the cohort.
+    n_new = lists.block_size[list_row]
     stops_early = rng.random(len(list_row)) < 0.2
     # A student who stops early leaves out the last one to five questions of the quiz.
     n_left_out = np.where(stops_early, rng.integers(1, 6, len(list_row)), 0)
-    n_possible = np.maximum(lists.block_size[list_row] - n_left_out, 0)
-    # Answers of the student in earlier sittings.
+    n_possible = np.maximum(n_new - n_left_out, 0)
+    # The student's answers in earlier sittings: all earlier answers, without those of the students
+    # before, which are the earlier answers at the student's first row.
     n_before = np.cumsum(n_possible) - n_possible
     n_before -= n_before[_first_row_of_group(student)]
     # The sitting in which the student reaches the wanted number ends there. In later sittings the
@@ -419,13 +442,15 @@ def _draw_class_starts(
     pair_of_quizzes = sittings.index_in_list // 2
     # 0 for the first quiz of a pair, 1 for the second.
     number_in_pair = sittings.index_in_list % 2
-    # One number for each pair of quizzes of each student.
-    student_and_pair = student * lists.n_listed.max() + pair_of_quizzes
-    # Draw a delay for each sitting; both quizzes of a pair then get the delay of the first one. The
-    # unit is the time from one quiz to the next.
-    delay = rng.beta(1, 4, len(student))[_first_row_of_group(student_and_pair)]
+    # A cohort has a quiz for each of these many school days. This is the unit of the times below.
     days_per_quiz = setting.n_days / np.maximum(lists.n_listed, 1)
-    day = (pair_of_quizzes * 2 + delay) * days_per_quiz[cohort[student]]
+    # The cohort gets a pair of quizzes at this time, since two quizzes come with each earlier pair.
+    time_of_pair = pair_of_quizzes * 2
+    # Draw a delay from 0 to 1 for each sitting, then take that of the student's first quiz of the
+    # pair for both. One number stands for each student and pair of quizzes.
+    student_and_pair = student * lists.n_listed.max() + pair_of_quizzes
+    delay = rng.beta(1, 4, len(student))[_first_row_of_group(student_and_pair)]
+    day = (time_of_pair + delay) * days_per_quiz[cohort[student]]
     return np.asarray(_school_minute(day) + number_in_pair * QUIZ_INTERVAL)
 
 
@@ -480,10 +505,11 @@ def _school_minute(day: Array) -> Array:
 def _add_alone(
     rng: Rng, setting: SchoolSetting, incidence: Incidence, cohort: Array, extra: pd.DataFrame
 ) -> Incidence:
-    """Add answers that students give alone, outside class.
+    """Add answers that students give alone, outside class, to the tables of sittings and answers.
 
-    `extra` has a row for each new answer, with the columns student, quiz and question. The answers
-    of one student to one quiz become a new sitting, which starts at a random time.
+    A sitting is the work of one student on one quiz. `incidence` holds both tables. `extra` has a
+    row for each new answer, with the columns student, quiz and question. The answers of one student
+    to one quiz become a new sitting, which starts at a random time.
     """
     extra = extra.sort_values(["student", "quiz"], kind="stable")
     sittings = extra[["student", "quiz"]].drop_duplicates()
@@ -512,7 +538,19 @@ def _continue_alone(
 ) -> Incidence:
     """Let students who lack answers answer further quizzes alone, until all have enough answers.
 
-    `n_wanted` is the number of answers that each student is to have.
+    "Alone" means outside class. At first the students draw quizzes at random, popular ones more
+    often. Whoever still lacks answers after many draws answers questions at random.
+
+    Parameters
+    ----------
+    incidence
+        The tables of the sittings and answers so far.
+    n_wanted, cohort
+        The number of answers that each student is to have, and the student's cohort.
+    quizzes
+        The questions of each quiz, shape (n_quizzes, QUIZ_LENGTH).
+    popularity
+        How popular each quiz is.
     """
     n_questions = setting.n_questions
     # A sorted array of the pairs of student and question that have an answer.
@@ -528,6 +566,7 @@ def _continue_alone(
             # These students have answered all popular quizzes: draw from all quizzes equally.
             popularity = None
         new = _offer_quizzes(rng, missing, quizzes, popularity)
+        # Leave out questions that the student has answered before.
         new = new[~_contains(answered, _pairs(new, n_questions))]
         # Keep only as many of a student's new questions as the student lacks answers.
         rank = new.groupby("student").cumcount()
@@ -535,6 +574,7 @@ def _continue_alone(
         parts.append(new)
         answered = np.sort(np.concatenate([answered, _pairs(new, n_questions)]))
         missing -= np.bincount(new["student"], minlength=len(n_wanted))
+    # These students lack answers even after the last round.
     for student in np.flatnonzero(missing).tolist():
         unanswered = _unanswered_questions(answered, student, n_questions)
         question = rng.permutation(unanswered)[: missing[student]]
@@ -657,7 +697,8 @@ def _draw_replacements(rng: Rng, answers: pd.DataFrame, counts: Array, least: in
     # Take more candidates than needed, as not every answer can be exchanged.
     n_candidates = 4 * int(n_missing.sum()) + 1000
     candidates = answers.iloc[rng.permutation(len(answers))[:n_candidates]]
-    # A question with n answers can spare n - `least` of them: its first candidates.
+    # A question with n answers can spare n - `least` of them, a rare question none. So exchange
+    # only as many of its candidates: those numbered below, from 0 in the order of the rows.
     n_to_spare = counts[candidates["question"]] - least
     number_in_question = candidates.groupby("question").cumcount()
     spared = candidates[number_in_question < n_to_spare]
@@ -712,16 +753,21 @@ def draw_misconceptions(rng: Rng, questions: Questions, n_students: int, n: int)
     n_questions = len(questions.key)
     require_room(n_questions, n)
     n_blocks = n_questions // MISCONCEPTION_LENGTH
-    # Cut the questions, in order of topic, into blocks.
+    # Sort the questions by topic, at random within a topic, and cut this order into blocks. So a
+    # block holds questions of one topic or of neighbouring ones. Each misconception gets a block.
     order = np.lexsort((rng.random(n_questions), questions.topic))
     blocks = order[: n_blocks * MISCONCEPTION_LENGTH].reshape(n_blocks, MISCONCEPTION_LENGTH)
+    chosen_blocks = blocks[rng.permutation(n_blocks)[:n]]
     of_question = np.full(n_questions, -1, np.int32)
-    for number, block in enumerate(rng.permutation(len(blocks))[:n]):
-        of_question[blocks[block]] = number
-    # Go one to three options on from the right option; after the last option comes the first.
-    option = ((questions.key + rng.integers(1, N_OPTIONS, n_questions)) % N_OPTIONS).astype(np.int8)
+    for misconception, questions_of_block in enumerate(chosen_blocks):
+        of_question[questions_of_block] = misconception
+    # Draw a wrong option for every question: go one to three options on from the right option;
+    # after the last option comes the first. Questions without a misconception do not need it.
+    steps = rng.integers(1, N_OPTIONS, n_questions)
+    option = ((questions.key + steps) % N_OPTIONS).astype(np.int8)
     option[of_question < 0] = -1
-    return Misconceptions(of_question, option, rng.random((n_students, n)) < MISCONCEPTION_SHARE)
+    has = rng.random((n_students, n)) < MISCONCEPTION_SHARE
+    return Misconceptions(of_question, option, has)
 
 
 def _follow_misconceptions(
@@ -798,7 +844,9 @@ def _easiness(
     # Questions with many answers are a little easier.
     log_count = np.log(counts)
     frequency = (log_count - log_count.mean()) / log_count.std()
-    easiness: Array = setting.easiness + setting.easiness_sd * standardised + 0.35 * frequency
+    easiness: Array = (
+        setting.easiness + setting.easiness_sd * standardised + FREQUENCY_SLOPE * frequency
+    )
     return easiness
 
 
@@ -864,7 +912,11 @@ def draw_choices(
 ) -> Choices:
     """Draw the option and the confidence of each answer.
 
-    `ability` is in logits, float32 (n_students, n_topics).
+    The result also says how well answers can be predicted (`limits`): the accuracy to expect of
+    someone who knows the true probabilities and predicts the most probable outcome of each answer.
+
+    `incidence` holds the tables of sittings and answers, without outcomes. `ability` is in logits,
+    float32 (n_students, n_topics).
     """
     n = len(incidence.answers)
     sitting_effect = draw_sitting_effects(rng, incidence.sittings)
@@ -872,8 +924,8 @@ def draw_choices(
     asks_confidence = rng.random(len(sitting_effect), np.float32) < 0.1
     option = np.empty(n, np.int8)
     confidence = np.empty(n, np.int8)
-    # The best prediction of an answer is the most probable outcome. These sums over answers hold
-    # the probability that it comes true: for right or wrong, and for the option.
+    # Sums over all answers: the probability of the more probable of right and wrong, and the
+    # probability of the most probable option.
     best_right_sum = 0.0
     best_option_sum = 0.0
     for start in range(0, n, CHUNK):

@@ -46,7 +46,7 @@ AREAS = {
 SUBTOPICS = (
     "first steps", "practice", "in context", "reasoning, explaining and proving", "mixed problems",
 )  # fmt: skip
-# The first topics, this many, have five subtopics; the other topics have four.
+# So many topics, from the first one on, have five subtopics. The other topics have four.
 N_FIVE_SUBTOPICS = 32
 HIGHEST_ID = 1988
 
@@ -102,19 +102,24 @@ def write_subject_lists(subjects: pd.DataFrame, leaves: Leaves) -> list[str]:
 def draw_subject_lists(
     rng: Rng, subjects: pd.DataFrame, n_questions: int, n_topics: int
 ) -> tuple[Leaves, Array]:
-    """Draw the leaves and the topic of each question.
+    """Draw which subjects each question is about.
 
-    The questions belong to `n_topics` topics of the tree. Most questions have one leaf, in their
-    own topic. A few questions have a second leaf: the first leaf of any of the `n_topics` topics.
+    Topics are the subjects of level 2 in the tree `subjects`, such as "Fractions". Below each of
+    them are its subtopics, the leaves of the tree. The questions belong to `n_topics` of the
+    topics. Most questions have one leaf, of their topic. A few questions have a second leaf: the
+    first leaf of one of the `n_topics` topics, drawn at random.
 
     Returns
     -------
     leaves : list of tuples
+        The leaves of each question, as row numbers of `subjects`.
     topic : array of int32, shape (n_questions,)
-        Sorted. Topics are numbered from 0 in the order of the table.
+        The topic of each question, in increasing order. Topics are numbered from 0 in the order of
+        the table.
     """
     # The row numbers of the leaves of each topic, topics in the order of the table.
-    leaves_of_topic = [*subjects[subjects["Level"] == 3].groupby("parent").groups.values()]
+    is_leaf = subjects["Level"] == 3
+    leaves_of_topic = [*subjects[is_leaf].groupby("parent").groups.values()]
     used_topics = rng.permutation(len(leaves_of_topic))[:n_topics]
     # Topics differ in their numbers of questions.
     weight = rng.lognormal(0, 1, n_topics)
