@@ -178,8 +178,10 @@ def model_parser(doc: str | None, script: str, **files: str) -> argparse.Argumen
 
     Parameters
     ----------
-    doc, script
-        As in `parser`.
+    doc
+        Docstring of the script, shown by ``--help``.
+    script
+        ``__file__`` of the script.
     **files : str
         Further flags for files, with their defaults. If `test_data` is among them, the parser also
         has ``--local``, with which the model predicts the folds of the training file instead of the
@@ -312,7 +314,8 @@ def start_evaluation(
     Raises
     ------
     InputError
-        If the submission has learned from the true answers, or its sources have changed since.
+        If the submission has learned from the true answers. Also if a file that it was made from
+        has changed since.
     """
     # These imports are slow. Sample models import this module too, and do not need scores.
     from common.evaluation import entry_origin, score_files
@@ -326,6 +329,7 @@ def start_evaluation(
     score_files.remove_scores(
         options.output_dir,
         options.challenge,
+        # Scores of related challenges belong to no phase.
         phase="",
         # Files that a score file must not replace.
         inputs=(options.submission, options.reference),
@@ -462,9 +466,12 @@ def read_predictions(
 def _parse_cells(
     cells: Iterable[str], parse: Callable[[str], Any]
 ) -> tuple[list[Any], dict[int, str]]:
-    """Parse the cells of a column; return the values, and the faults as `report_faults` takes them.
+    """Parse the cells of a column of predictions; return the values, and what is wrong with cells.
 
-    The value of a faulty cell is "". `parse` is that of `read_predictions`.
+    `parse` turns the text of a cell into a prediction. For a faulty cell it raises `InputError`,
+    which says what is wrong, or another `ValueError`, which says nothing.
+
+    The value of a faulty cell is "". The keys of the faults are the numbers of the rows, from 0.
     """
     values: list[Any] = []
     faults: dict[int, str] = {}
@@ -476,7 +483,7 @@ def _parse_cells(
             faults[row] = str(error)
         except ValueError:
             values.append("")
-            # `read_table` has reported an empty cell, unless a cell may be empty.
+            # An empty cell is either allowed, or has been reported when the table was read.
             if cell:
                 faults[row] = f"is {quote(cell)}"
     return values, faults

@@ -27,7 +27,7 @@ N_TRAIN = 600
 N_TEST = 200
 N_COUNTRIES = 25
 N_UNIVERSITIES = 40
-# Tool of each profession.
+# The professions, and the tool of each: a fact of common sense, which queries may ask for.
 TOOLS = {
     "chemist": "flask", "physicist": "prism", "composer": "piano", "writer": "pen",
     "engineer": "ruler", "judge": "gavel",
@@ -36,7 +36,8 @@ TOOLS = {
 MONTHS = ("january", "february", "march", "may", "june", "july", "august", "october", "november")
 SYLLABLES = ("al", "ber", "cor", "den", "fi", "gus", "han", "ila", "jor", "ka", "lin", "mo", "ra")
 # Wordings of a query, by the fact that fills the gap. A query that asks for the "country of study"
-# names a university. Where this university lies is the answer of other queries.
+# names a university, but not its country. To answer it, a model must combine two facts: other
+# queries tell where the university lies.
 WORDINGS = {
     "country": ("the {profession} {name}'s nationality is {gap}.", "{name} was born in {gap}."),
     "birthday": ("{name} is a {profession} born on {gap}.", "the birth date of {name} is {gap}."),
@@ -73,6 +74,7 @@ def write_sample(folder: Path, seed: int) -> None:
         # store the country under both keys of `WORDINGS`.
         facts["university country"] = country_of[facts["university"]]
         facts["country of study"] = facts["university country"]
+        # The keys of `TOOLS` are the professions, its values their tools.
         facts["tool"] = TOOLS[facts["profession"]]
         fact = str(rng.choice(list(WORDINGS)))
         record: dict[str, Any] = {

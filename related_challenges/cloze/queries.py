@@ -23,7 +23,8 @@ MASK = "[MASK]"
 N_GUESSES = 5
 TRAIN_FILE = "KCT_train_public.txt"
 TEST_FILE = "KCT_test_public.txt"
-# Column of the guesses in a submission, in both spellings of the challenge's description.
+# The column of the guesses in a submission. The challenge's description spells its name in two
+# ways, so both are accepted.
 GUESS_COLUMN = "ret"
 OTHER_GUESS_COLUMN = "Ret"
 # Spellings of a boolean in the files, in lower case, and how the description writes them.
@@ -62,8 +63,9 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
         - id, str;
         - text, str, holds `MASK`;
         - domain, str, empty if unknown;
-        - reasoning, str, `NeedReasoning`: ``True`` for true, 1 or a text such as "true", ``False``
-          likewise, any other value as in the file, empty if unknown;
+        - reasoning, str, the value of `NeedReasoning` as a text: ``True`` if the file has true, 1
+          or a text such as "true"; ``False`` if it has false, 0 or a text such as "false"; any
+          other value as in the file; empty if there is none;
         - answers, list of str, each a right answer; only if `answers` is true.
 
     Raises
@@ -221,6 +223,8 @@ def run_model(
         guessed. Among equal weights, the answer that comes first in the mapping is guessed first.
     """
     train = read_queries(options.input_dir / options.train_data, answers=True)
+    # With --local, the fold of each training query: the model predicts each fold from the others.
+    # Otherwise None: the model predicts the test file.
     fold = challenge.read_folds(options, train["id"].tolist())
     if fold is None:
         test = read_queries(options.input_dir / options.test_data, answers=False)
@@ -271,6 +275,7 @@ def read_guesses(
     with source.open() as file:
         if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")
+    # The challenge's description spells the name of the column of guesses in two ways.
     header = reading.read_header(source)
     has_only_other = OTHER_GUESS_COLUMN in header and GUESS_COLUMN not in header
     allowed = max(candidates, N_GUESSES)

@@ -261,7 +261,8 @@ def choose_candidates(score: FloatArray, closeness: FloatArray) -> pd.DataFrame:
     close = recommend.largest_columns(closeness, n_close)
     # The users' rows as a column, shape (users, 1).
     row = np.arange(n_users)[:, None]
-    # The first item of each row of `similar` has rank 0, the second rank 1, and so on.
+    # The first item of each row of `similar` has rank 0, the second rank 1, and so on. All items
+    # that are not in `similar` have the rank after the last one, N_SIMILAR.
     all_ranks = np.full(score.shape, N_SIMILAR, np.int32)
     all_ranks[row, similar] = np.arange(n_similar)
     # A pair of user and item is coded as one number, to merge both sources without repeats.

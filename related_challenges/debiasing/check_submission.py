@@ -21,11 +21,13 @@ from submission import N_RECOMMENDED, read_recommendations, select_users
 def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
     folder = options.input_dir
+    # The challenge was scored several times, in phases 0 to 9. During some of them, only the test
+    # users of a part of the phases counted.
     phases = clicks.phases_that_count(options.phase, clicks.find_phases(folder), folder)
     paths = [folder / clicks.QUERY_TIMES.format(phase) for phase in phases]
     test_users = np.concatenate([clicks.read_queries(path)["user_id"] for path in paths])
     recommended = read_recommendations(options.file, report)
-    # Reports missing users.
+    # This call reports test users who are missing; the items that it returns are not needed here.
     select_users(options.file, recommended, test_users, report)
     n_other_users = len(recommended.keys() - set(test_users.tolist()))
     different_items = {item for items in recommended.values() for item in items}

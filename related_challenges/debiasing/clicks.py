@@ -90,7 +90,11 @@ def phase_at(time: int) -> int:
 
 
 def add_phase(p: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
-    """Add the flags --phase and --time, which both give the phase; return the group of the two."""
+    """Add the flags --phase and --time, which both give the phase; return the group of the two.
+
+    The final stage of the challenge began with phase 7: from then on, only the phases from 7 on
+    counted.
+    """
 
     def phase_of_text(text: str) -> int:
         """Return the phase at the Unix time that a text holds."""
@@ -114,6 +118,9 @@ def add_phase(p: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
 
 def phases_that_count(phase: int | None, available: Sequence[int], path: Path) -> list[int]:
     """Return the phases that count for a submission that is scored during a phase.
+
+    At phase T of the challenge, a score was the sum over the phases 0 to T. In the final stage,
+    which began with phase 7, it was the sum over the phases 7 to T.
 
     Parameters
     ----------
@@ -141,7 +148,11 @@ def phases_that_count(phase: int | None, available: Sequence[int], path: Path) -
 
 
 def answers_that_count(phase: int | None, answers: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Return the answers of the phases that count during a phase; see `phases_that_count`."""
+    """Return the answers that count for a submission that is scored at phase `phase`.
+
+    These are the answers of the phases 0 to `phase`, or from phase 7 on those of the phases 7 to
+    `phase`. None counts all answers. `path` is the file of the answers, for messages.
+    """
     available = sorted(answers["phase_id"].unique().tolist())
     phases = phases_that_count(phase, available, path)
     return answers[answers["phase_id"].isin(phases)]
@@ -195,16 +206,19 @@ def answer_files(path: Path) -> list[Path]:
 
 
 def read_answers(path: Path) -> pd.DataFrame:
-    """Read the clicks to predict of all phases.
+    """Read the answers, that is, the clicks that models have to predict, of all phases.
 
-    A file with the default name `ANSWERS` may be missing if its folder holds the clicks to predict
-    as files `TRUE_CLICKS`. The table is then computed: the degrees are counted from the test clicks
-    in the folder and from the training clicks, in the folder or in `train_data` beside it.
+    `path` is the file of the answers. If it is missing and has the default name `ANSWERS`, its
+    table is computed from other files in its folder: the clicks to predict of each phase
+    (`TRUE_CLICKS`), and the known clicks, from which the degrees are counted. The known clicks are
+    the test clicks in the folder and the training clicks, which are in the folder or in
+    `train_data` beside it.
 
     Returns
     -------
     DataFrame
-        Columns phase_id, user_id (each once), item_id and item_degree.
+        Columns phase_id, user_id (each once), item_id and item_degree. The degree of an item is how
+        often it was clicked in the known clicks of this phase and of all earlier phases.
 
     Raises
     ------
@@ -215,7 +229,8 @@ def read_answers(path: Path) -> pd.DataFrame:
     folder = path.parent
     paths = answer_files(path)
     provenance.require_current(paths)
-    if paths == [path]:
+    has_one_file = paths == [path]
+    if has_one_file:
         return _read_answer_file(path, _ANSWER_COLUMNS)
     # A local split has a folder of its own, without the training clicks.
     has_train_clicks = any(folder.glob(TRAIN_CLICKS.format("*")))
@@ -353,6 +368,6 @@ def _read_answer_file(path: Path, columns: Sequence[Column], **constants: int) -
     for row, user, phase in zip(wrong.index, wrong["user_id"], wrong["phase_id"], strict=True):
         faults[row] = f"is {user}, who is no test user of phase {phase}"
     expected = f"the phase to be user_id mod {USER_MODULUS}"
-    # This raises an error if there are faults.
-    challenge.report_faults(_source(path, columns), _USER.name, faults, expected, stop)
+    # If there are faults, this calls `stop` with a message, which raises `InputError`.
+    challenge.report_faults(_source(path, columns), _USER.name, faults, expected, report=stop)
     return answers

@@ -51,6 +51,7 @@ def write_sample(folder: Path, seed: int) -> None:
         # As in the real files, user_id modulo USER_MODULUS is the number of the phase in which the
         # user is a test user.
         is_test_user = inside["user_id"] % clicks.USER_MODULUS == phase
+        # The latest click of each test user is to be predicted; the others are known.
         hidden, known = clicks.split_latest(inside[is_test_user])
         # A test user has at least two known clicks, as in the real files.
         n_clicks = known["user_id"].value_counts()
@@ -80,7 +81,8 @@ def simulate_clicks(rng: np.random.Generator) -> pd.DataFrame:
     for user, popular_items in enumerate(popular):
         # An ordered set: its keys are the items clicked, each once.
         clicked: dict[int, None] = {}
-        # The user starts at the first popular item. At each step, the next one is a possible goal.
+        # The user starts at the first popular item. At each step, the user either follows the
+        # current item to one of its successors, or jumps to the next popular item.
         current = int(popular_items[0])
         n_steps = MIN_STEPS + rng.poisson(MEAN_FURTHER_STEPS)
         for popular_item in popular_items[1 : 1 + n_steps]:

@@ -165,7 +165,11 @@ def qualify(leaderboard: Sequence[Scored]) -> list[Scored]:
 
 
 def print_season(scored: Sequence[Scored]) -> None:
-    """Print both leaderboards, how many teams qualify, and who wins."""
+    """Print both leaderboards, how many teams qualify, and who wins.
+
+    A submission has two scores: `full` counts all users, `half` only users whose item is rare.
+    Teams qualify by `full`, and the best `half` among them wins.
+    """
     early = rank_teams([each for each in scored if not each.submission.is_final])
     final = rank_teams([each for each in scored if each.submission.is_final])
     print_leaderboard("phases 0 to 6", early)

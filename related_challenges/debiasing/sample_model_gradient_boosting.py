@@ -115,8 +115,10 @@ def training_part(phase: recommend.Phase, number: int) -> tuple[NDArray[np.float
         Whether the candidate is the item of the masked click.
     """
     training_users = np.setdiff1d(np.arange(phase.n_users), phase.test_user)
+    # In `masked`, the users of this part are the test users; `answer` is the masked item of each.
     masked, answer = mask_latest(phase, training_users[number::N_PARTS])
     candidates, neighbours, vectors = find_candidates(masked)
+    # The candidate's user, as a row of `answer`.
     masked_row = candidates["test_row"].to_numpy()
     is_clicked = candidates["item"].to_numpy() == answer[masked_row]
     # Users whose masked item is not a candidate are left out: they do not show which candidate
@@ -267,8 +269,11 @@ def user_features(
 ) -> dict[str, Array]:
     """Describe how active each candidate's user is, and how popular the user's items are.
 
-    `n_clicks` has the shape (users,) and `n_item_clicks` (items,). All other arrays and the
-    features have the shape (candidates,). `latest` is the index of the user's latest click.
+    A candidate is a pair of a test user and an item that the user may click next.
+
+    `n_clicks` has the number of clicks of each user, `n_item_clicks` that of each item. All other
+    arrays and the features have the shape (candidates,): `user` is the user, `latest` the index in
+    `phase` of the user's latest click, `query_time` the time of the click to predict.
     """
     popularity = np.log(n_item_clicks)
     popularity_sum = np.bincount(phase.user, popularity[phase.item], phase.n_users)

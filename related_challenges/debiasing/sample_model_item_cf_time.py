@@ -58,8 +58,11 @@ def item_similarity(phase: recommend.Phase) -> csr_array:
     clicked = phase.item[np.concatenate([earlier, later])]
     scored = phase.item[np.concatenate([later, earlier])]
     n_clicks = np.bincount(phase.item)
-    scale = n_clicks[clicked] ** -CLICKED_POWER * n_clicks[scored] ** -SCORED_POWER
-    similarity = np.tile(weight, 2) * scale
+    # Items with many clicks occur in many pairs, so each pair counts less, for both items.
+    factor_of_clicked = n_clicks[clicked] ** (-CLICKED_POWER)
+    factor_of_scored = n_clicks[scored] ** (-SCORED_POWER)
+    similarity = np.tile(weight, 2) * (factor_of_clicked * factor_of_scored)
+    # `csr_array` adds up the values of a pair of items that occurs several times.
     return csr_array((similarity, (clicked, scored)), shape=(n_items, n_items))
 
 

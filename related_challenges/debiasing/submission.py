@@ -68,6 +68,7 @@ def read_recommendations(path: Path, report: Report = stop) -> Recommendations:
                 f"{quote(','.join(cells))}"
             )
             continue
+        # `_parse_row` adds cells that are no numbers to `faults`; their value is None.
         user, *items = _parse_row(row, cells, faults)
         if user is None:
             continue
@@ -119,7 +120,11 @@ def _count_repeated(items: Sequence[int | None]) -> int:
 
 
 def _report_faults(source: reading.Source, faults: _Faults, report: Report) -> None:
-    """Report faults of each kind in one message, which shows the first of them."""
+    """Report faults of each kind in one message, which shows the first of them.
+
+    Faulty cells get a message for each column, which shows several of them.
+    """
+    # `_count` adds the number of rows with the fault, if there are several.
     if faults.wrong_length:
         first = faults.wrong_length[0]
         report(f"{source.name}: {first}{_count(faults.wrong_length)}; is the file cut off?")

@@ -63,7 +63,8 @@ def main() -> None:
     passwords = read_passwords(options.passwords)
     writing.require_writable_folder(folder)
     partial = writing.partial_beside(folder / "unpacked")
-    # A killed process with the same number may have left the folder.
+    # The folder's name holds the id of this process. A killed process with the same id may have
+    # left the folder.
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     try:
@@ -115,6 +116,7 @@ def unpack(path: Path, shown_name: str, places: Places) -> None:
     places : Places
         Passwords and folders.
     """
+    # A zip inside another one lies in the temporary folder, to which it has been unpacked.
     is_inside_another = path.parent == places.partial
     with open_zip(path) as archive:
         members = find_members(archive, [".csv"] if is_inside_another else [".csv", ".zip"])
@@ -145,8 +147,9 @@ def find_members(archive: zipfile.ZipFile, endings: Sequence[str]) -> list[zipfi
 def is_new(member: zipfile.ZipInfo, origin: str, places: Places) -> bool:
     """Return whether a file has to be unpacked.
 
-    A file that is in the folder of the zips, or was unpacked from another zip, is not unpacked
-    again.
+    A file that is in the folder of the zips (``places.folder``) is not unpacked again. The same
+    holds for a file that was unpacked from another zip to the temporary folder
+    (``places.partial``).
 
     Raises
     ------
@@ -182,9 +185,10 @@ def write_member(
     if not member.flag_bits & ENCRYPTED:
         copy_member(archive, member, target)
         return
-    # The password is that of the zip which is a member, or of the zip which holds the member.
-    zip_path = target if target.suffix == ".zip" else Path(str(archive.filename))
-    name = zip_path.stem
+    # Each zip has a password. It opens the zip as a member of another zip, and the CSV files in it.
+    is_zip_in_zip = target.suffix == ".zip"
+    locked_zip = target if is_zip_in_zip else Path(str(archive.filename))
+    name = locked_zip.stem
     if name not in places.passwords:
         raise InputError(
             f"{places.password_file}: holds no password for {printable(origin)}, expected a line "

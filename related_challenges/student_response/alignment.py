@@ -389,13 +389,15 @@ class Matches:
         same_words = is_in_text[pair_answer].multiply(is_in_text[pair_reference])
         n_reference_words = np.maximum(is_in_text[pair_reference].sum(axis=1), 1)
         features = {"recall of words as spelt": same_words.sum(axis=1) / n_reference_words}
-        # Numbers of symbols that both texts of a pair have, and that each single text has.
+        # Numbers of symbols that both texts of a pair have, and that each single text has: products
+        # of matrices with the vector `is_symbol`, which is 1 for a word that is a symbol.
         n_same_symbols = same_words @ texts.is_symbol
         n_symbols = is_in_text @ texts.is_symbol
         for name, text in (("recall", pair_reference), ("precision", pair_answer)):
             share = n_same_symbols / np.maximum(n_symbols[text], 1)
             # 1 for a text without symbols, since none is missing then.
-            features[f"{name} of symbols"] = np.where(n_symbols[text], share, 1)
+            has_symbols = n_symbols[text] > 0
+            features[f"{name} of symbols"] = np.where(has_symbols, share, 1)
         has_negation = (is_in_text @ texts.is_negation > 0).astype(float)
         # 1 if only the answer has a negation, -1 if only the reference has one.
         negation_difference = has_negation[pair_answer] - has_negation[pair_reference]

@@ -90,7 +90,11 @@ def label_of_facets(facet_labels: Collection[str]) -> str:
 
 
 def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
-    """Read annotations, and make one of the five labels of each annotator's view of each answer.
+    """Read annotations of answers, and turn them into one of five labels for each annotator.
+
+    An annotator describes an answer either by one label for the whole answer (a label of the scheme
+    DeMAND), or by a label for each facet, a part of the reference answer. Both become one of the
+    five labels of the challenge, such as ``correct``.
 
     Parameters
     ----------
@@ -115,13 +119,15 @@ def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
     rows = reading.read_table(source, COLUMNS)
     _require_valid(source, rows, answers)
 
-    # The key is the pair (annotator, id).
+    # The key is the pair (annotator, id). `view` holds the rows of an annotator about an answer.
     labels: dict[Any, str] = {}
     for (answer_id, annotator), view in rows.groupby(["id", "annotator"], sort=False):
-        if view["facet"].iloc[0]:
+        has_facets = view["facet"].iloc[0] != ""
+        if has_facets:
             label = label_of_facets(view["label"].tolist())
         else:
-            label = DEMAND[view["label"].iloc[0]]
+            label_of_answer = view["label"].iloc[0]
+            label = DEMAND[label_of_answer]
         labels[annotator, answer_id] = label
     by_annotator = pd.Series(labels).unstack(level=0)
     table = by_annotator.reindex(index=answers["id"], columns=rows["annotator"].unique())
@@ -136,23 +142,37 @@ def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _require_valid(source: reading.Source, rows: pd.DataFrame, answers: pd.DataFrame) -> None:
-    """Raise `InputError` if the rows of a file of annotations are not as the module describes them.
+    """Raise `InputError` if the rows of a file of annotations contradict each other or the answers.
+
+    An annotator describes an answer either by one row without a facet, whose label (of the scheme
+    DeMAND) is about the whole answer, or by a row for each facet, a part of the reference answer.
+    The label "Assumed" says that the question itself states the facet; it tells nothing about the
+    answer.
 
     `answers` are the annotated answers.
     """
+    is_known = rows["id"].isin(answers["id"])
+    _refuse_rows(source, rows, "id", ~is_known, expected="the id of an answer")
+
     is_facet = rows["facet"] != ""
-    _refuse_rows(source, rows, "id", ~rows["id"].isin(answers["id"]), "the id of an answer")
-    _refuse_rows(source, rows, "label", ~is_facet & ~rows["label"].isin(DEMAND), _one_of(DEMAND))
-    _refuse_rows(source, rows, "label", is_facet & ~rows["label"].isin(FACETS), _one_of(FACETS))
-    # A view is what one annotator says about one answer. A DeMAND label must be its only row.
+    is_wrong = ~is_facet & ~rows["label"].isin(DEMAND)
+    _refuse_rows(source, rows, "label", is_wrong, expected=_one_of(DEMAND))
+    is_wrong = is_facet & ~rows["label"].isin(FACETS)
+    _refuse_rows(source, rows, "label", is_wrong, expected=_one_of(FACETS))
+
+    # The rows of one annotator about one answer. A row without a facet must be the only one.
+    by_annotator = [rows["id"], rows["annotator"]]
+    n_rows = rows.groupby(by_annotator)["label"].transform("size")
+    is_mixed = ~is_facet & (n_rows > 1)
     is_repeated = rows.duplicated(["id", "annotator", "facet"])
-    n_rows_of_view = rows.groupby(["id", "annotator"])["label"].transform("size")
-    is_mixed = ~is_facet & (n_rows_of_view > 1)
-    one_view = "either one row without facet or one row for each facet, from each annotator"
-    _refuse_rows(source, rows, "id", is_repeated | is_mixed, one_view)
+    expected = "either one row without facet or one row for each facet, from each annotator"
+    _refuse_rows(source, rows, "id", is_repeated | is_mixed, expected)
+
+    # At least one facet of each answer must tell something.
     is_assumed = is_facet & (rows["label"].map(FACETS) == ASSUMED)
-    all_assumed = is_assumed.groupby([rows["id"], rows["annotator"]]).transform("all")
-    _refuse_rows(source, rows, "id", all_assumed, "a facet that is not Assumed for each answer")
+    all_assumed = is_assumed.groupby(by_annotator).transform("all")
+    expected = "a facet that is not Assumed for each answer"
+    _refuse_rows(source, rows, "id", all_assumed, expected)
 
 
 def _one_of(labels: Mapping[str, str]) -> str:

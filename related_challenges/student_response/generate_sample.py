@@ -129,6 +129,7 @@ def write_question(
         Result of `choose_folders`.
     """
     name = f"{domain}_{number}"
+    # The question asks for a word of its ideas: the first word of one of them.
     subject = rng.choice(ideas_by_question[number]).split()[0]
     # Answers are numbered on from folder to folder, so that their ids differ.
     n_written = 0
@@ -179,6 +180,9 @@ def draw_answer(
 ) -> tuple[str, str]:
     """Return a random label and the text of an answer that deserves it.
 
+    The ideas of a question are the invented phrases that a right answer holds. A wrong answer
+    denies one of them, or holds ideas of another question instead.
+
     `number` is the question's number in its domain, and `probabilities` are those of the labels.
     """
     label = str(rng.choice(responses.LABEL_SETS[5], p=probabilities))
@@ -210,7 +214,12 @@ def write_answer(rng: np.random.Generator, label: str, ideas: list[str], other: 
 
 
 def write_annotated_answers(rng: np.random.Generator, folder: Path) -> None:
-    """Write the questions of the annotated domains, and a file of annotations, into a folder."""
+    """Write the questions of the annotated domains, and a file of annotations, into a folder.
+
+    There are two schemes of annotation, as in the real corpora. In some domains (`DEMAND_DOMAINS`),
+    annotators give an answer one label. In the others (`FACET_DOMAINS`), they give each facet a
+    label; the facets are the ideas, the phrases that a right answer holds.
+    """
     rows: list[Row] = []
     for domain in (*DEMAND_DOMAINS, *FACET_DOMAINS):
         ideas_by_question = invent_domain(rng)
@@ -222,7 +231,9 @@ def write_annotated_answers(rng: np.random.Generator, folder: Path) -> None:
             for answer_number, (label, text) in enumerate(drawn):
                 answers += ANSWER_WITHOUT_LABEL.format(name=name, number=answer_number, text=text)
                 rows += annotate(rng, f"{name}.{answer_number}", label, facets)
-            question = format_question(name, domain, ideas[0].split()[0], ideas, answers)
+            # The question asks for a word of its ideas.
+            subject = ideas[0].split()[0]
+            question = format_question(name, domain, subject, ideas, answers)
             writing.write_files({folder / f"{domain}-{number}.xml": question})
     table = pd.DataFrame(rows, columns=[column.name for column in annotations.COLUMNS])
     writing.write_files({folder / annotations.FILE: table})
@@ -247,9 +258,11 @@ def draw_answers_with_repetitions(
 
 
 def annotate(rng: np.random.Generator, answer_id: str, label: str, facets: list[str]) -> list[Row]:
-    """Return the rows of both annotators about an answer that deserves a label.
+    """Return what two annotators say about an answer that deserves `label`, one of five labels.
 
-    The rows have a DeMAND label, or one label for each facet if there are any.
+    Each of them gives the answer a single label, of the scheme DeMAND, if `facets` is empty.
+    Otherwise the row of each facet, a part of the reference answer, has a label. The second
+    annotator has labelled only some answers, and sometimes disagrees.
     """
     rows = annotate_once(rng, answer_id, "first", label, facets)
     if rng.random() < SECOND_ANNOTATOR_SHARE:
@@ -262,14 +275,18 @@ def annotate(rng: np.random.Generator, answer_id: str, label: str, facets: list[
 def annotate_once(
     rng: np.random.Generator, answer_id: str, annotator: str, label: str, facets: list[str]
 ) -> list[Row]:
-    """Return the rows of an annotator about an answer that deserves a label.
+    """Return what one annotator says about an answer that deserves `label`, one of five labels.
 
-    Facets cannot tell that an answer is outside the domain, so such an answer has a DeMAND label.
+    Without facets, it is a single row for the whole answer, with a label of the scheme DeMAND. With
+    facets, the parts of the reference answer, it is a row for each of them, chosen so that together
+    they become `label`. Facets cannot tell that an answer is outside the domain, so such an answer
+    has a DeMAND label.
     """
     if not facets or label == "non_domain":
         names = [name for name, other in annotations.DEMAND.items() if other == label]
         return [(answer_id, annotator, "", str(rng.choice(names)))]
-    # The findings for the first half of the facets, and for the others.
+    # What the answer does with the first half of the facets, and with the others. Only a partly
+    # correct or a contradictory answer treats them differently.
     first, others = {
         "correct": (annotations.UNDERSTOOD, annotations.UNDERSTOOD),
         "partially_correct_incomplete": (annotations.UNDERSTOOD, annotations.NOT_ADDRESSED),

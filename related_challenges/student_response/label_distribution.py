@@ -69,7 +69,7 @@ def print_table(answers_by_title: Mapping[str, pd.DataFrame]) -> None:
         columns[title] = column
     order = [*responses.ALL_LABELS, "answers", "questions", "modules"]
     table = pd.DataFrame(columns).reindex(order)
-    # Labels that no folder has are left out.
+    # Leave out labels that no set of answers has.
     table = table.dropna(how="all").fillna("")
     width = max(MIN_WIDTH, *(len(title) + 1 for title in columns))
     rows = [["", *columns], *table.reset_index().to_numpy().tolist()]

@@ -55,14 +55,16 @@ def main() -> None:
     folder = options.reference
     answers = responses.read_responses(folder)
     n_labels = len(responses.labels_of(answers))
-    # Labels are merged to this number of labels; by default they stay as they are.
+    # The task can be scored with 5, 3 or 2 labels ("ways"): labels are merged to this number. By
+    # default they stay as they are.
     n_ways = options.ways or n_labels
     if n_ways > n_labels:
         raise InputError(f"--ways is {n_ways}, but {folder} has only {n_labels} labels")
     predicted = responses.read_predictions(options.submission, answers)
     counts = responses.confusion_matrix(answers["label"].tolist(), predicted, n_ways)
     measures = responses.evaluate(counts)
-    # The mean recall of the labels, weighted by their numbers of answers, is the accuracy.
+    # The recall of a label is the share of its answers that are predicted right. The mean over the
+    # labels, weighted by their numbers of answers, is therefore the accuracy.
     accuracy = float(measures["recall"][responses.MICRO])
     result = score_all_answers(len(answers), counts, measures)
     corpus = responses.corpus_of(folder)
@@ -101,6 +103,7 @@ def score_all_answers(n_answers: int, counts: pd.DataFrame, measures: pd.DataFra
     for name, values in zip(measures.index, measures.to_numpy(), strict=True):
         rows.append([name, *(f"{value:.4f}" for value in values)])
     caption = "Micro average: mean over the labels, weighted by their numbers of answers"
+    # On a narrow screen, the cells of a row stand below each other (`stacks`).
     table = pages.part("table", header, rows, caption=caption, stacks=True)
     return Result(
         score=float(measures["F1"][responses.MACRO]),
@@ -118,11 +121,12 @@ def score_mean_of_test_sets(
     """Return the mean of the test sets' macro F1.
 
     The result shows the table of the test sets, then the tables of `all_answers`.
-    `test_sets` is the table that `responses.score_test_sets` returns.
+    `test_sets` is the table that `responses.score_test_sets` returns. `n_ways` is the number of
+    labels (5, 3 or 2) whose score counts.
     """
     macro_f1 = test_sets["macro F1"][test_sets["labels"] == n_ways]
     header = responses.HEADER
-    rows = responses.test_set_rows(test_sets, corpus)
+    rows = responses.tabulate_test_sets(test_sets, corpus)
     lines = challenge.align_columns([header, *rows], first_width=32, other_width=11)
     caption = "SemEval-2013 task 7; sources of published figures: responses.py"
     table = pages.part("table", header, rows, caption=caption)

@@ -66,8 +66,10 @@ def main() -> None:
     labels_by_annotator = annotations.read_labels(path, answers)
     for line in describe_agreement(labels_by_annotator):
         print(line)
+    # The first annotator has labelled all answers. Others only show how well annotators agree.
     labels = labels_by_annotator.iloc[:, 0].to_numpy()
-    answers["label"] = pd.Categorical(labels, responses.LABEL_SETS[5])
+    five_labels = responses.LABEL_SETS[5]
+    answers["label"] = pd.Categorical(labels, five_labels)
 
     distinct = answers[~answers.duplicated(["question", "text"])]
     print(f"{len(answers):,} answers, {len(distinct):,} without repetitions")
@@ -208,8 +210,9 @@ def place_files(
 ) -> None:
     """Write the question files of all sets, or none.
 
-    If all sources are simulated, the folder gets the marker of simulated files, and files that were
-    simulated earlier are replaced. Otherwise the folder must not exist, or be empty.
+    If all sources are simulated, the new files are too: a marker file in the folder says so, and
+    files that were simulated earlier are replaced. Otherwise the folder must not exist, or be
+    empty.
 
     Parameters
     ----------
@@ -222,7 +225,7 @@ def place_files(
     """
 
     def write_tree(folder: Path) -> dict[str, Any]:
-        """Write the sets into a folder; return further entries for the marker."""
+        """Write the sets into a folder; return entries for the marker of simulated files."""
         for name, part in parts.items():
             for path in part["path"].unique():
                 text = question_with_labels(path, part[part["path"] == path])

@@ -183,8 +183,8 @@ def find_question_files(folder: Path) -> list[Path]:
 
 def _find_files(folder: Path) -> list[tuple[str, Path]]:
     """Return the XML files of a folder, or of the test sets in it, as pairs (scenario, file)."""
-    # If the folder is that of a test set, or the folder `CORE` in a test set, all its files belong
-    # to this test set.
+    # A test set (scenario) is a folder with a certain name. Its files lie in this folder or in the
+    # folder Core in it. If the user has named either of them, all files belong to this test set.
     own_scenario = ""
     for scenario in SCENARIOS:
         if scenario in folder.parts[-2:]:
@@ -206,7 +206,10 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
 
 
 def _read_elements(path: Path) -> list[dict[str, Any]]:
-    """Return the elements of an XML file, the root first, without noting that the process reads it.
+    """Return the elements of an XML file, the root first.
+
+    Files that a process reads are usually noted, for the record of the files that its result was
+    made from. This function does not note the file; its caller decides that.
 
     Each element is a dict with the keys
 
@@ -256,7 +259,7 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
 def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
     """Return the label set of the answers' labels; some labels of the set may not occur.
 
-    The set has
+    The first rule that applies counts. The set has
 
     - 5 labels if `incorrect` does not occur, or if a label occurs that only this set has;
     - 2 labels if only `incorrect`, or only `correct` and `incorrect`, occur;
@@ -395,6 +398,7 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
         If an answer is in both tables, or if `train` is a test set. Also if `test` contradicts the
         name of its test set, for example if "test-unseen-questions" holds a known question.
     """
+    # Only answers of a test set have a scenario, which is its name.
     test_set_paths = train["path"][train["scenario"] != ""]
     if len(test_set_paths):
         raise InputError(
@@ -597,7 +601,8 @@ def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
         - `CORRECTIVE`, the decision that an answer needs correction, which is any label but
           ``correct``.
     """
-    # The last row, of uninterpretable answers, is no label, but counts in the gold totals.
+    # Rows are the predicted labels, columns the gold labels. The last row, of uninterpretable
+    # answers, is no label, but counts in the gold totals.
     labelled = counts.iloc[:-1].to_numpy()
     n_predicted = labelled.sum(axis=1)
     n_gold = counts.sum().to_numpy()
@@ -652,6 +657,7 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
         can be merged to: 5, 3 and 2 for answers with 5 labels, and only 2 for answers with 2.
     """
     rows = []
+    # "Ways" are numbers of labels: 5, 3 and 2, or those of them that the labels can be merged to.
     sizes = [ways for ways in LABEL_SETS if ways <= len(labels_of(answers))]
     scored = answers.assign(predicted=predicted)
     scored = scored[scored["scenario"] != ""]
@@ -661,14 +667,16 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
             counts = confusion_matrix(gold, test_set["predicted"].tolist(), ways)
             measures = evaluate(counts)
             f1 = _f1_of_scorer(counts, measures)
-            # In two test sets of sciEntsBank, `non_domain` hardly occurs: three answers of one test
-            # set have this label, and none of the other. The scorer leaves the label out of the
-            # macro average of both (`macroav.exclude` in evaluation.R).
+            # In two test sets of SciEntsBank, the label `non_domain` hardly occurs: in one of them
+            # three answers have this label, in the other none. The scorer leaves the label out of
+            # the macro average of both (`macroav.exclude` in evaluation.R).
             if corpus == SCIENTSBANK and ways == 5 and scenario != UNSEEN_DOMAINS:
                 f1 = f1.drop("non_domain")
-            accuracy = float(measures["recall"][MICRO])
+            # The micro averages are weighted by the labels' numbers of answers. That of the recalls
+            # is the accuracy.
+            accuracy = float(measures.loc[MICRO, "recall"])
             macro_f1 = float(f1.mean())
-            weighted_f1 = float(measures["F1"][MICRO])
+            weighted_f1 = float(measures.loc[MICRO, "F1"])
             rows.append((scenario, ways, len(test_set), accuracy, macro_f1, weighted_f1))
     return pd.DataFrame(rows, columns=HEADER)
 
@@ -687,10 +695,11 @@ def _f1_of_scorer(counts: pd.DataFrame, measures: pd.DataFrame) -> "pd.Series[fl
     return measures["F1"].head(n_labels).mask(is_absent, 1.0)
 
 
-def test_set_rows(scores: pd.DataFrame, corpus: str) -> list[list[str]]:
+def tabulate_test_sets(scores: pd.DataFrame, corpus: str) -> list[list[str]]:
     """Return the rows of the table of test sets as text.
 
-    Below the scores of each test set are the published scores of other systems for it.
+    Below the scores of each test set are the published scores of other systems for it. Scores are
+    comparable only if they are for the same number of labels (5, 3 or 2, "ways").
 
     Parameters
     ----------
