@@ -86,34 +86,24 @@ def main() -> None:
     """Read the command line, learn the weights, blend, write."""
     options = build_parser().parse_args()
 
-    files = [read_probabilities(path) for path in options.files]
-    require_one_task(files)
-    for file in files:
-        if file.record is not None:
-            entry_origin.require_same_sources(file.path, file.record, file.path.parent)
-        # The record of the blend names the files from which this model has learned, and the doubts
-        # about this model.
-        provenance.note_part(file.record, file.path.parent)
+    files = read_files(options.files)
     task = files[0].task
     paths = sample_models.paths(options, task)
     probabilities_path = paths.output.with_suffix(".parquet")
     cli.require_outputs([paths.output, probabilities_path], options.files)
     template = submission.read_template(paths.template)
     require_lengths(files, len(template), paths.template)
-    # The probabilities of each file in the order of the template.
+    # The probabilities of each file in the order of the template. They are blended as logarithms.
     logs = np.stack([logarithms(file.at(template, paths.template)) for file in files])
     if options.weights is None:
-        commands = [command_to_repeat(file, paths.train) for file in files]
-        held_out = predict_held_out(commands, paths, task)
-        weights = learn_weights(held_out.logs, held_out.truth)
-        names = [cli.show(path) for path in options.files]
-        print(describe_weights(names, weights, held_out.logs, held_out.truth))
+        weights = find_weights(files, paths, task)
     else:
         weights = check_weights(options.weights, len(files))
     blended = np.exp(log_blend(logs, weights))
     if TASKS[task].needs_options:
         blended = answer_options.for_template(blended, template)
-    # The most probable category, counted from 0. The values in the file are counted from `low`.
+    # Categories are right and wrong (task 1) or options (task 2). Columns count them from 0, the
+    # values in the submission from `low`: 0 in task 1, 1 in task 2.
     most_probable = blended.argmax(axis=1)
     value = most_probable + TASKS[task].column.low
     submission.write_predictions(template, task, value, paths.output)
@@ -124,6 +114,39 @@ def main() -> None:
         f"written: {cli.show(paths.output)}, the zip and the probabilities beside it "
         f"({len(value):,} rows)"
     )
+
+
+def read_files(paths: Sequence[Path]) -> list[Probabilities]:
+    """Read the files to blend, and note how each was made for the record of the blend.
+
+    The record of the blend then names the sources of all files and the reasons to doubt them.
+    Raises `InputError` unless there are two or more files of one task, or if a source of a file has
+    changed since.
+    """
+    files = [read_probabilities(path) for path in paths]
+    require_one_task(files)
+    for file in files:
+        folder = file.path.parent
+        if file.record is not None:
+            entry_origin.require_same_sources(file.path, file.record, folder)
+        provenance.note_part(file.record, folder)
+    return files
+
+
+def find_weights(
+    files: Sequence[Probabilities], paths: sample_models.Paths, task: int
+) -> FloatArray:
+    """Return the weight of each file, and print a table of the weights.
+
+    The commands that made the files run again, without a part of the training answers. The weights
+    are those that predict this part best.
+    """
+    commands = [command_to_repeat(file, paths.train) for file in files]
+    held_out = predict_held_out(commands, paths, task)
+    weights = learn_weights(held_out.logs, held_out.truth)
+    names = [cli.show(file.path) for file in files]
+    print(describe_weights(names, weights, held_out.logs, held_out.truth))
+    return weights
 
 
 def require_one_task(files: Sequence[Probabilities]) -> None:
@@ -175,17 +198,19 @@ def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
 def command_to_repeat(file: Probabilities, train: Path) -> Command:
     """Return the script that made a file of probabilities, and its flags except those for paths.
 
-    `train` is the file of the training answers of this blend. Raises `InputError` if the command is
-    unknown or cannot be repeated, or if the script has learned from other training answers.
+    The command is repeated to find the weight of the file. `train` is the file of the training
+    answers of this blend. Raises `InputError` if the command is unknown or cannot be repeated, or
+    if the script has learned from other training answers.
     """
-    or_else = " (or give --weights: then no command runs)"
+    # The end of messages: what the user can do instead.
+    other_way = " (or give --weights: then no command runs)"
     record = file.record
     if record is None:
         raise InputError(
             f"{file.path}: does not say which command made it, expected one of task "
-            f"{file.task}{or_else}"
+            f"{file.task}{other_way}"
         )
-    script, flags = script_runs.command_to_repeat(record, TASKS[file.task], file.path, or_else)
+    script, flags = script_runs.command_to_repeat(record, TASKS[file.task], file.path, other_way)
     # Other training answers might include answers that the blend is to predict.
     if fingerprints.fingerprint(train) not in record.made_from.values():
         learned_from = "unknown answers"
@@ -249,8 +274,8 @@ def predict_template(
 ) -> FloatArray:
     """Let every command learn from all training answers and predict the template.
 
-    The records of files that this process writes afterwards name the sources and the code of the
-    commands.
+    A command is a script with its flags. Files that this process writes afterwards get a record of
+    how they were made. It will name the sources and the code of these commands.
 
     Returns
     -------
@@ -268,6 +293,7 @@ def predict_template(
             script_runs.run_script([script, *path_flags, *flags], "all training answers")
             # The rows are those of the template, in its order.
             predicted = read_probabilities(path, task)
+            # For the record of the files that this process writes.
             provenance.note_part(predicted.record, path.parent)
         logs.append(logarithms(predicted.value))
     return np.stack(logs)
@@ -325,21 +351,28 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
     from scipy.optimize import minimize
 
     rows = np.arange(len(truth))
+    # The logarithm that each file gives to the right category, shape (n_files, n_answers).
     logs_of_truth = logs[:, rows, truth]
 
     def loss_and_gradient(weights: FloatArray) -> tuple[float, FloatArray]:
-        """Return the mean log loss of the blend, and its derivative by each weight."""
-        blended = log_blend(logs, weights)
-        probability = np.exp(blended)
-        # The derivative by a file's weight is a mean over the answers. For an answer, it is the
-        # mean of the file's logarithms, weighted by the blended probabilities, minus the file's
-        # logarithm for the true category.
-        sums = []
+        """Return the mean log loss of the blend, and its derivative by each weight.
+
+        For one answer, the blend gives category c the log-probability
+
+            Σ w[f] · logs[f, c] - log Σ exp(Σ w[f] · logs[f, c']),
+
+        where f are the files, w their weights, and the second term makes the probabilities p[c] sum
+        to 1. The loss is minus this for the right category. Its derivative by w[f] is therefore
+        Σ p[c] · logs[f, c] - logs[f, right category].
+        """
+        log_blended = log_blend(logs, weights)
+        p = np.exp(log_blended)
+        derivatives = []
         for file_logs, file_logs_of_truth in zip(logs, logs_of_truth, strict=True):
-            weighted_sum = (probability * file_logs).sum()
-            sums.append(float(weighted_sum - file_logs_of_truth.sum()))
-        loss = -blended[rows, truth].mean()
-        return float(loss), np.array(sums) / len(truth)
+            sum_over_answers = float((p * file_logs).sum() - file_logs_of_truth.sum())
+            derivatives.append(sum_over_answers)
+        loss = -log_blended[rows, truth].mean()
+        return float(loss), np.array(derivatives) / len(truth)
 
     n_files = len(logs)
     equal_weights = np.full(n_files, 1 / n_files)
@@ -367,6 +400,7 @@ def describe_weights(
         is_learned_from = ~is_blended
         half_weights = learn_weights(logs[:, is_learned_from], truth[is_learned_from])
         blended[is_blended] = np.exp(log_blend(logs[:, is_blended], half_weights))
+    # A row for each file, then the row of the blend, which has no weight.
     row_names = [*names, "the blend"]
     shown_weights = [*(f"{weight:6.3f}" for weight in weights), ""]
     probabilities = [*np.exp(logs), blended]

@@ -70,13 +70,20 @@ def main() -> None:
     if options.task is None and challenge is None:
         challenge = challenge_of(options.file)
     if challenge:
-        # The challenge's own script reads the command line again.
+        # A related challenge has a script of its own for this, which gets the whole command line.
         sys.exit(run_check_of_challenge(challenge))
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     task = TASKS[options.task] if options.task else task_of(options.file)
-    check = check_entry if task.form is Form.ENTRY else check_table
-    cli.run_check(options.file, f"task {task.number}", lambda faults: check(options, task, faults))
+
+    def check(faults: list[str]) -> list[str]:
+        """Add every error to `faults`; return lines that summarise a valid submission."""
+        if task.form is Form.ENTRY:
+            return check_entry(options, task, faults)
+        return check_table(options, task, faults)
+
+    # This prints the summary, or the faults and how many there are.
+    cli.run_check(options.file, f"task {task.number}", check)
 
 
 def challenge_of(file: Path) -> str | None:
@@ -106,10 +113,13 @@ def is_local(path: Path) -> bool:
 def check_table(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
     """Check a submission of task 1, 2 or 3.
 
-    Every error is added to `faults`. Returns lines that summarise a valid submission.
+    Every error is added to `faults`. Returns lines that summarise a valid submission, none if there
+    is an error.
     """
     check_rows = check_ranking if task.form is Form.RANKING else check_pairs
     summary = check_rows(options, task, faults)
+    # This may add a fault too, so look for faults afterwards. A CSV with faults has to be written
+    # again anyway, with its zip.
     if not faults:
         report_other_zip(options.file, task, faults)
     if faults:
@@ -122,7 +132,12 @@ def check_table(options: argparse.Namespace, task: Task, faults: list[str]) -> l
 
 
 def check_pairs(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
-    """Check the rows of a submission of task 1 or 2; see `check_table`."""
+    """Check the rows of a submission of task 1 or 2.
+
+    Every error is added to `faults`. Returns lines that summarise a valid submission: its number of
+    rows, and how often it predicts each value, beside how often the value is in the training
+    answers. Shares that are far apart are a sign of a mistake.
+    """
     if is_local(options.file):
         template_dir = layout.TEST_INPUT_DIR
         train_dir = layout.TEST_INPUT_DIR
@@ -153,6 +168,7 @@ def describe_shares(task: Task, predicted: Array, train: Path) -> list[str]:
     values_by_title = {"predicted": predicted}
     if train.is_file():
         source = reading.file_source(train)
+        # Questions may have more than four options: the file says which values the column may have.
         column = answer_options.column_in(source, column)
         answers = reading.read_table(source, [column])
         values_by_title[cli.show(train)] = answers[column.name].to_numpy()
@@ -176,7 +192,11 @@ def as_line(label: str, cells: Sequence[str]) -> str:
 
 
 def check_ranking(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
-    """Check the rows of a submission of task 3; see `check_table`."""
+    """Check the rows of a submission of task 3.
+
+    Every error is added to `faults`. Returns lines that summarise a valid submission: its number of
+    rows, and the questions at both ends of the ranking.
+    """
     path = cli.template_path(options, layout.TEMPLATE_DIR, str(task.template))
     ranking = submission.read_ranking(options.file, path, faults.append)
     if faults:
@@ -217,7 +237,10 @@ def warn_of_local_training(path: Path) -> list[str]:
         return []
     sources = [(path.parent / source).resolve() for source in record.made_from]
     train_folders = {source.parent for source in sources if "train" in source.name}
-    if train_folders != {layout.TEST_INPUT_DIR.resolve()}:
+    # The local split writes its training answers to this folder. All training answers are in
+    # another one.
+    folder_of_local_split = layout.TEST_INPUT_DIR.resolve()
+    if train_folders != {folder_of_local_split}:
         return []
     return [
         "note: it has learned from the training part of the local split alone; run "
@@ -236,7 +259,11 @@ def how_to_upload(path: Path, task: Task) -> list[str]:
 
 
 def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
-    """Check the files of an entry of task 4, then play the ten rounds; see `check_table`."""
+    """Check the files of an entry of task 4, then let it play the ten rounds of the game.
+
+    Every error in the files is added to `faults`; an error in the game raises `InputError`. Returns
+    lines that summarise a valid entry.
+    """
     entry: Path = options.file
     with tempfile.TemporaryDirectory() as temporary:
         if entry.is_dir():

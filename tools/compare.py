@@ -141,12 +141,14 @@ def describe_test(phase: str, rules: str, origin: Origin) -> str:
 def find(word: str, results: list[Result], path: Path, phase: str | None) -> list[Candidate]:
     """Return all scores of the model or file that a word on the command line names.
 
-    The latest score is the last one.
+    The latest score is the last one. The record is the file in which every evaluation notes its
+    score. Its scores are numbered from 1.
 
     Parameters
     ----------
     word
-        One of the two things to compare: a file, a number in the record, or a model's name.
+        One of the two things to compare: a file, the number of a score in the record, or a model's
+        name.
     results
         The scores of the record.
     path
@@ -194,9 +196,10 @@ def of_phase(results: Sequence[Result], phase: str | None) -> list[Result]:
 def find_by_file(
     word: str, results: Sequence[Result], path: Path, phase: str | None
 ) -> list[Result]:
-    """Return the results of the file that a word on the command line names.
+    """Return all scores in the record of one file: of a script, or of an entry of task 4.
 
-    The file is a script, or the folder or zip of an entry of task 4. `path` is the record.
+    `word` is the path of the script, or of the folder or zip of the entry, as the user wrote it.
+    `results` are the scores in the record, whose path is `path`.
     """
     name = cli.show(Path(word).resolve())
     matches = []
@@ -215,9 +218,9 @@ def find_by_file(
 def find_by_number(
     word: str, results: Sequence[Result], path: Path, phase: str | None
 ) -> list[Result]:
-    """Return a list with one result: the one with the number `word` in the record.
+    """Return a list with one result: the one with the number `word` in the record of scores.
 
-    Results are counted from 1. `path` is the record.
+    Results are counted from 1. `results` are all results in the record, whose path is `path`.
     """
     number = int(word)
     if not 1 <= number <= len(results):
@@ -256,9 +259,10 @@ def find_by_name(
 
 
 def require_one_model(word: str, matches: Sequence[Result], results: Sequence[Result]) -> None:
-    """Raise `InputError` if the results that a word may mean are of several models.
+    """Raise `InputError` if a word on the command line may mean several models.
 
-    The message names the number of the latest result of each model in the record, `results`.
+    `matches` are the results that the word may mean, `results` all results in the record of scores.
+    So that the user can choose, the message gives the number of each model's latest result.
     """
     latest_number = {}
     for number, result in enumerate(results, 1):
@@ -274,10 +278,12 @@ def require_one_model(word: str, matches: Sequence[Result], results: Sequence[Re
 
 
 def as_candidate(word: str, result: Result, number: int, path: Path) -> Candidate:
-    """Return the score in line `number` of the record as a `Candidate`.
+    """Return a score in the record as a `Candidate`: one that the user may want to compare.
 
-    `path` is the record, and `word` is how the user has named the score. Which answers were
-    predicted right (the outcomes) is in a file beside the record. `Candidate.read` reads this file.
+    `path` is the record, `number` the number of the score in it, and `word` how the user has named
+    the score. Which answers were predicted right (the outcomes) is in a file beside the record. It
+    is read only if this candidate is chosen, by calling `Candidate.read`. Two candidates can be
+    compared only if their test sets, `Candidate.test`, are the same.
     """
     if isinstance(result.task, str) or result.task not in TASKS:
         raise InputError(
@@ -316,11 +322,13 @@ def as_candidate(word: str, result: Result, number: int, path: Path) -> Candidat
 
 
 def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
-    """Score a CSV or zip of task 1, 2 or 3.
+    """Score a submission, a CSV or zip of task 1, 2 or 3, to compare it with another score.
 
-    Without a phase, the submission is scored on the local split. Task 3 has no local split: its
-    submission is scored on the public pairs.
+    `phase` says with which answers: those of the local split, of the public or of the private test.
+    Without a phase, the submission is scored on the local split. The local split of task 3 has no
+    judgements of experts: a submission of task 3 is scored on the public pairs.
     """
+    # A submission holds predictions for given test data: neither folds nor answers of one's own.
     if phase in (CROSS_VALIDATION, OWN):
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
     phase = phase or LOCAL
@@ -328,6 +336,9 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
         phase = layout.PHASES[0]
     reference = task.answers_path(phase)
     provenance.require_current([reference])
+    # Doubts are reasons not to trust the score, such as a model that has seen these answers. In
+    # tasks 1 and 2, the training answers are needed to find them. `scored` says which answers (in
+    # task 3: judgements) are predicted right.
     if task is TASK_3:
         doubts = entry_origin.judge_submission(path, [reference])
         template = layout.TEMPLATE_DIR / str(task.template)
@@ -376,12 +387,12 @@ def has_script_changed(result: Result) -> bool:
 
 
 def compare(words: Sequence[str], scores: Sequence[list[Candidate]]) -> str:
-    """Compare A and B; return lines of text that say which one is better.
+    """Compare two scores, A and B; return lines of text that say which one is better.
 
     Parameters
     ----------
     words
-        The two words on the command line.
+        The two words on the command line: names of models, numbers of scores, or files.
     scores
         For each word, the scores that the word may mean, the latest last. The latest two scores on
         the same test set are compared.
@@ -509,18 +520,21 @@ def describe_difference(difference: float, low: float, high: float) -> str:
 
 
 def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
-    """Return by how much B is better than A in each resample of the units.
+    """Return by how much the score of B is higher than that of A, in each of many resamples.
 
-    Units are students, in task 3 pairs of questions (Efron 1979, "Bootstrap methods: another look
-    at the jackknife").
+    A resample draws as many units as there are, with repetition (Efron 1979, "Bootstrap methods:
+    another look at the jackknife"). In tasks 1, 2 and 4 a unit is a student. In task 3 it is a pair
+    of questions. The answers of a unit are divided into parts: in task 3 one for each expert, in
+    task 4 one for each mask. Other tasks have a single part.
 
     Returns
     -------
     array, shape (N_DRAWS,)
     """
     n_units = a.counts.shape[1]
-    # For each unit, in order: A's right answers in each part, B's right answers in each part, and
-    # all answers in each part. The shape is (units, 3 × parts).
+    # The columns of `a.counts` are the units, and its rows are the parts. For each unit, list the
+    # numbers of A's right answers in each part, of B's right answers in each part, and of all
+    # answers in each part. The shape is (units, 3 × parts).
     counts = np.concatenate([a.count_right(), b.count_right(), a.counts])
     counts_by_unit = np.ascontiguousarray(counts.T, np.float64)
     rng = np.random.default_rng(0)
@@ -531,7 +545,7 @@ def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
         # Sum over the units of this resample; a unit that is drawn twice counts twice.
         sums.append(times_drawn @ counts_by_unit)
     right_a, right_b, n = np.split(np.array(sums), 3, axis=1)
-    # In task 3 the score is that of the best part (expert), otherwise the mean over the parts.
+    # In task 3 the score is that of the best expert, otherwise the mean over the parts.
     takes_best = task.scores_best_part
     scores_a = metrics.combine_parts(metrics.share_right(right_a, n), takes_best=takes_best)
     scores_b = metrics.combine_parts(metrics.share_right(right_b, n), takes_best=takes_best)
@@ -541,8 +555,9 @@ def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
 def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
     """Return the result of McNemar's exact test (1947) in words, with a warning.
 
-    The test supposes that answers are independent. Answers of one student are not, so p may be too
-    small. The confidence interval resamples whole students and allows for that.
+    The test compares the answers that only A predicts right with those that only B predicts right.
+    It supposes that answers are independent. Answers of one student are not, so p may be too small.
+    The confidence interval that is shown beside p resamples whole students and allows for that.
     """
     # SciPy takes a second to load, and only this function needs it.
     from scipy.stats import binomtest

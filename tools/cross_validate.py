@@ -119,15 +119,17 @@ def main() -> None:
         reading.require_file(entry / TRAINER)
         script /= TRAINER
     elif read_rules(options) != Rules() or read_limits(options) != Limits():
-        # The user has given flags of task 4: they do not have their default values.
+        # The flags of task 4 do not have their default values, so the user has given some.
         raise InputError(f"{entry}: is of task {task.number}, expected no flags of task 4")
     path = record.results_path(options.output_dir)
     cli.require_outputs([path])
     train = options.input_dir / (options.train_data or task.data.train)
     provenance.require_current([train])
+    # All folds run the same code, a copy, even if the user edits the script in the meantime.
     with frozen_copy(script) as code:
         fingerprint_before = source_code.fingerprint(script)
         runs = run_folds(options, task, train, code, flags)
+        # Doubts are reasons not to trust the score.
         doubts: list[Doubt] = []
         for run in runs:
             doubts += run.doubts
@@ -135,6 +137,7 @@ def main() -> None:
 
     folds_text = describe_folds(options)
     scored = evaluate(options, task, train, script, flags, runs, folds_text)
+    # Every fold may raise the same doubt: say it once.
     scored = replace(scored, doubts=keep_first_of_each_mark(doubts))
     record.append_result(options.output_dir, scored)
     deviation = statistics.stdev(run.accuracy for run in runs)
@@ -152,8 +155,9 @@ def frozen_copy(script: Path) -> Iterator[EntryCode]:
     """Make a temporary copy of a script of the kit, with the code that it imports.
 
     Every fold runs the copy, so that an edit in the meantime changes nothing. The copy has the
-    kit's metadata, but no answers: a script that looks for answers in the kit's folders, instead of
-    where its flags say, finds none. A script outside of the kit is not copied.
+    kit's metadata, which a script may read and which hold no outcomes. It has no answers: a script
+    that looks for answers in the kit's folders, instead of where its flags say, finds none. A
+    script outside of the kit is not copied.
     """
     if not script.is_relative_to(layout.ROOT):
         yield EntryCode(script, frozen_script=script, kit_copy=None)
@@ -173,7 +177,8 @@ def frozen_copy(script: Path) -> Iterator[EntryCode]:
             metadata_dir = copy / layout.METADATA_DIR.relative_to(layout.ROOT)
             metadata_dir.parent.mkdir(parents=True, exist_ok=True)
             link_folder(metadata_dir, layout.METADATA_DIR)
-        yield EntryCode(script, copy / script.relative_to(layout.ROOT), copy)
+        script_in_copy = copy / script.relative_to(layout.ROOT)
+        yield EntryCode(script, frozen_script=script_in_copy, kit_copy=copy)
 
 
 def link_folder(link: Path, folder: Path) -> None:
@@ -221,6 +226,7 @@ def evaluate(
     # A row for every prediction; `part` is the index of the run.
     targets = pd.concat([run.predicted.assign(part=index) for index, run in enumerate(runs)])
     memories = [run.training.memory for run in runs if run.training.memory is not None]
+    # Only an entry of task 4 plays a game, whose rules the flags may change.
     rules = folds_text
     if task.form is Form.ENTRY:
         rules = f"{read_rules(options)}, {folds_text}"
@@ -247,14 +253,15 @@ def evaluate(
 def doubt_changes(code: EntryCode, fingerprint_before: str, runs: Sequence[FoldRun]) -> list[Doubt]:
     """Return a doubt if the code of an entry changed while the folds ran.
 
-    `fingerprint_before` is the fingerprint of the entry's script before the first fold. The code of
-    an entry in the kit cannot change, since the folds run a copy of it.
+    `code` says where the code lies. An entry in the kit was copied first, and the folds ran this
+    copy, so its code cannot change. `fingerprint_before` is the fingerprint of the entry's script
+    before the first fold. `runs` are the runs of all folds; `run.training.code` is the fingerprint
+    of the code that the fold ran.
     """
     if code.kit_copy is not None:
         return []
     has_script_changed = source_code.fingerprint(code.script) != fingerprint_before
-    # A package of task 4 has other files besides its script: each fold has recorded the code that
-    # it ran.
+    # A package of task 4 has other files besides its script, which may have changed between folds.
     codes = {run.training.code for run in runs}
     if has_script_changed or len(codes) > 1:
         return [entry_origin.code_changed_doubt(provenance.show_path(code.script))]
@@ -300,8 +307,9 @@ def run_fold(
 ) -> FoldRun:
     """Run an entry on one fold.
 
-    Raises `InputError`, with a message that names the entry and the fold, if the entry fails or has
-    read the answers of all folds in the file `train`.
+    The entry is a package of task 4, which plays a game, or a script of task 1 or 2, which predicts
+    answers. Raises `InputError`, with a message that names the entry and the fold, if the entry
+    fails or has read the answers of all folds in the file `train`.
     """
     try:
         if task.form is Form.ENTRY:
@@ -311,6 +319,7 @@ def run_fold(
         require_unseen(options.entry, run.training, [train])
     except InputError as fault:
         message = name_fold(str(fault), options.entry, fold)
+        # Name the user's file instead of that in the temporary copy.
         raise InputError(script_runs.name_in_kit(message, code.kit_copy)) from None
     return run
 
@@ -339,9 +348,10 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     flags = list(words[position + 1 :])
     for word in flags:
         name = word.partition("=")[0]
-        # argparse also accepts the first letters of a flag: "--input" for "--input_dir".
+        # argparse also accepts the first letters of a flag: "--input" for "--input_dir". So every
+        # word is forbidden with which a forbidden flag begins. The words "-" and "--" are none:
+        # they are no flags.
         is_forbidden = any(flag.startswith(name) for flag in _FORBIDDEN_FLAGS)
-        # The words "-" and "--" are no flags.
         if is_forbidden and len(name) > 2:
             raise InputError(
                 f"{quote(word)} after --: says where the entry reads or writes, which this script "
@@ -389,7 +399,8 @@ def make_splits(answers: pd.DataFrame, task: Task, options: argparse.Namespace) 
 def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) -> FoldRun:
     """Let a script of task 1 or 2 learn from the other folds and predict this one."""
     script = code.frozen_script
-    # The script writes its submission into the fold's folder.
+    # The script writes its submission into the fold's folder. `template` is the file there that
+    # lists the answers to predict.
     template = script_runs.run_on_fold(script, flags, fold, code.kit_copy)
     submission = fold.folder / task.submission
     if not submission.is_file():
@@ -397,7 +408,7 @@ def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) 
     reference = fold.folder / "held_out.csv"
     writing.write_files({reference: fold.answers[fold.is_held_out]})
     predicted = pairs.match(task, submission, reference).pairs
-    # A user's script may write its submission without a record of how it was made.
+    # The record of how the submission was made. A user's script may write none.
     known = provenance.read(submission)
     doubts = doubt_record(known, code.script, template)
     if known is not None:
@@ -409,25 +420,24 @@ def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) 
 
 
 def doubt_record(known: Provenance | None, script: Path, template: Path) -> list[Doubt]:
-    """Return the doubts that the record of a fold's submission raises about the score.
+    """Return the reasons not to trust a fold's score that the record of its submission gives.
 
     Parameters
     ----------
     known
-        The record; None if there is none.
+        The record: how the submission was made, and from which files. None if there is none.
     script
-        The entry's script, to be named.
+        The entry's script as the user knows it. The record names a temporary copy of it.
     template
-        The template of the submission.
+        The file that lists the answers to predict. The submission may be made from it.
     """
     if known is None:
         return [UNKNOWN_SOURCES]
-    # Do not compare the code: every fold runs the same frozen copy.
+    doubts_about_sources = entry_origin.doubt_sources(known, [template.name])
+    # Sentences on the run, such as on an interrupted fit, name the user's script. Whether the code
+    # has changed since is not asked here: every fold runs the same copy.
     shown_record = replace(known, script=provenance.show_path(script))
-    return [
-        *entry_origin.doubt_sources(known, [template.name]),
-        *entry_origin.doubts_of_run(shown_record),
-    ]
+    return [*doubts_about_sources, *entry_origin.doubts_of_run(shown_record)]
 
 
 def play_fold(
@@ -467,13 +477,16 @@ def play_fold(
     reference = read_students(setting, weights_origin)
     doubts = []
     for doubt in judge_weights(package, weights_origin):
+        # Name the user's file instead of that in the temporary copy of the kit.
         sentence = script_runs.name_in_kit(doubt.sentence, code.kit_copy)
         doubts.append(replace(doubt, sentence=sentence))
     predicted = list_targets(reference, play_all(setting, reference).games)
-    seconds = time.perf_counter() - started
-    training = weights_origin.record or Provenance(str(trainer), {}, seconds)
+    seconds_of_game = time.perf_counter() - started
+    # The record of the trained weights says how they were made; a trainer may write none. A score
+    # of task 4 counts the seconds of the game, not those of the training.
     code_played = fingerprint_code(copy, source_code.fingerprint(trainer))
-    training = replace(training, seconds=seconds, code=code_played)
+    training = weights_origin.record or Provenance(str(trainer), {}, seconds_of_game)
+    training = replace(training, seconds=seconds_of_game, code=code_played)
     return FoldRun(fold.title, predicted, training, doubts)
 
 

@@ -108,6 +108,7 @@ def main() -> None:
         source = read.source
         origin = read.origin
     mastery = name_subjects(model.mastery(subjects.path), subjects)
+    # A model that was read knows no subjects: it expects a share of each from the abilities alone.
     by_abilities = options.model is not None
     page = class_page(mastery, students, origin, source, by_abilities=by_abilities)
 
@@ -121,10 +122,13 @@ def main() -> None:
 
 
 def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
-    """Read the subjects of questions from the metadata.
+    """Read the subjects of questions from the metadata: one subject at each level of the tree.
 
     A question's subject at a level lies on the path from its deepest subject up to the root. If a
     question has several deepest subjects, the first one in its list counts.
+
+    In the result, `path` has a row for each question and a column for each level. It holds row
+    numbers of `table`, the table of the subjects. Larger numbers stand for "no subject".
     """
     names = f"question_metadata_{layout.ending_of(tasks)}", layout.SUBJECT_METADATA
     for name in names:
@@ -133,17 +137,21 @@ def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
     listed = metadata.read_question_subjects(folder / names[0], question_ids, tree)
     listed["level"] = tree["Level"].to_numpy()[listed["subject"]]
     listed = listed[listed["level"] <= _TREE_LEVELS[-1]]
-    # A stable sort keeps the order of each question's list among subjects of one level.
+    # The deepest subject of each question. Where several are of the same level, the stable sort
+    # keeps them in the order of the question's list, so that the first one stays.
     deepest = listed.sort_values("level", ascending=False, kind="stable").drop_duplicates("row")
 
-    # Numbers from len(tree) on stand for "no subject here": one for each subject above, and the
-    # last one for questions without any subject.
     n_subjects = len(tree)
     level = tree["Level"].to_numpy()
     parent = tree["parent"].to_numpy()
-    path = np.full((len(question_ids), len(_TREE_LEVELS)), 2 * n_subjects, np.int32)
+    # A question may lack a subject at the lower levels. There its number is n_subjects + s, where s
+    # is its deepest subject: questions of different subjects above do not share a number. All
+    # questions without any subject share the number 2 * n_subjects.
+    no_subject_at_all = 2 * n_subjects
+    path = np.full((len(question_ids), len(_TREE_LEVELS)), no_subject_at_all, np.int32)
     subject = deepest["subject"].to_numpy()
     rows = deepest["row"].to_numpy()
+    # Go from the lowest level up. A subject moves on to its parent once its own level is reached.
     for column in reversed(range(len(_TREE_LEVELS))):
         is_here = level[subject] == _TREE_LEVELS[column]
         path[rows, column] = np.where(is_here, subject, n_subjects + subject)
@@ -215,14 +223,19 @@ def class_page(
     narrowest = shown[shown["Level"] == shown["Level"].max()]
     # The areas in which most students of the class have answers come first.
     areas = widest.groupby(["SubjectId", "Name"]).size().sort_values(ascending=False, kind="stable")
+    # A cell of the table is a row of `mastery`: a student's expected share in an area. An area is a
+    # pair of SubjectId and Name, as in the index of `areas`.
+    cell_of = {}
+    for cell in widest.itertuples(index=False):
+        area = (cell.SubjectId, cell.Name)
+        cell_of[cell.UserId, area] = cell
     # A row of the table for each student, with None for an area without answers.
-    cell_of = {
-        (cell.UserId, (cell.SubjectId, cell.Name)): cell for cell in widest.itertuples(index=False)
-    }
     rows = []
     for student in students.tolist():
         rows.append((student, [cell_of.get((student, area)) for area in areas.index]))
-    by_topic = narrowest.assign(is_low=narrowest["High"] < _HALF).groupby(["SubjectId", "Name"])
+    # A student needs help in a topic if even the upper end of the interval of the share is low.
+    is_low = narrowest["High"] < _HALF
+    by_topic = narrowest.assign(is_low=is_low).groupby(["SubjectId", "Name"])
     topics = by_topic.agg(n=("Share", "size"), mean=("Share", "mean"), n_low=("is_low", "sum"))
     topics = topics[topics["n"] >= _MIN_STUDENTS].sort_values("mean", kind="stable").reset_index()
     return pages.render(

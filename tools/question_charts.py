@@ -46,6 +46,7 @@ def map_chart(parameters: pd.DataFrame) -> Html:
         n = int(counts[column, row])
         # The root, so that a cell with few questions can be seen beside one with many.
         opacity = 0.15 + 0.85 * np.sqrt(n / counts.max())
+        # In the drawing, y runs downwards: the upper edge of a cell comes first.
         axes.drawing.box(
             (axes.x(x_edges[column]), axes.x(x_edges[column + 1])),
             (axes.y(y_edges[row + 1]), axes.y(y_edges[row])),
@@ -64,6 +65,8 @@ def fit_chart(groups: pd.DataFrame, question: int) -> Html:
     records = groups.to_dict("records")
     n_groups = len(records)
     axes = _axes(_FIT_HEIGHT, (0.5, n_groups + 0.5), (0.0, 1.0), "share right")
+    # The axis has the positions 1 to n_groups. The two texts are centred half a step away from its
+    # ends, so that they are not cut off.
     axes.draw_x_axis([(1.5, "least able"), (n_groups - 0.5, "most able")])
     # The column `group` counts the groups from 0, the axis from 1.
     expected_points = []

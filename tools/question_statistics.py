@@ -50,11 +50,11 @@ import pandas as pd
 _NAMES = ("questions.csv", "question_pairs.csv", "question_groups.csv", "questions.html")
 # For each column of the metadata, the groups by value. All other values mean that the group is
 # unknown or has too few students.
-_GROUPS = {
+_NAMES_OF_GROUPS = {
     "Gender": {1: "female", 2: "male"},
     "PremiumPupil": {0: "others", 1: "premium pupils"},
 }
-_GROUP = schema.Column("Group", schema.TEXT)
+_GROUP_COLUMN = schema.Column("Group", schema.TEXT)
 # The page shows this many questions, pairs and differences.
 _N_SHOWN = 10
 _N_CURVES = 4
@@ -84,7 +84,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser = cli.parser(__doc__)
     cli.add_answer_flags(parser)
     help_text = "the column of the student metadata with the groups (default: Gender)"
-    parser.add_argument("--group", choices=[*_GROUPS, "none"], default="Gender", help=help_text)
+    parser.add_argument(
+        "--group", choices=[*_NAMES_OF_GROUPS, "none"], default="Gender", help=help_text
+    )
     help_text = "a table with the columns UserId and Group in place of the metadata"
     parser.add_argument("--groups", type=Path, metavar="FILE", help=help_text)
     model_files.add_save_flag(parser)
@@ -122,11 +124,16 @@ def main() -> None:
 
 
 def find_model(options: argparse.Namespace, train: Path, answers: pd.DataFrame) -> FoundModel:
-    """Fit a model without contexts to the answers, or read it from the file of a model."""
+    """Fit a model without contexts to the answers, or read it from the file of a model.
+
+    Contexts are quizzes, whose effects a model may learn beside the abilities. The result also says
+    which answers the model has learned from.
+    """
     columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
     if options.model is None:
         model = model_files.new_model(options).fit(*columns)
-        return FoundModel(model, False, cli.show(train), provenance.origin_of(train))
+        origin = provenance.origin_of(train)
+        return FoundModel(model, had_contexts=False, source=cli.show(train), origin=origin)
     read = model_files.read_model(options.model, train)
     if not read.had_contexts:
         return read
@@ -139,10 +146,14 @@ def find_model(options: argparse.Namespace, train: Path, answers: pd.DataFrame) 
 
 
 def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series | None:
-    """Return the group of each student, None if there are to be no groups."""
+    """Return the group of each student by UserId, None if there are to be no groups.
+
+    --groups names a file with a group for each student. Otherwise --group names a column of the
+    students' metadata, such as the gender, or is "none".
+    """
     if options.groups is not None:
         source = reading.file_source(options.groups)
-        table = reading.read_table(source, [schema.USER_ID, _GROUP])
+        table = reading.read_table(source, [schema.USER_ID, _GROUP_COLUMN])
         is_twice = table["UserId"].duplicated()
         if is_twice.any():
             row = int(is_twice.argmax())
@@ -159,7 +170,7 @@ def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series
         reading.require_file(where)
         students = answers["UserId"].unique()
         students_table = metadata.read_student_metadata(where, students)
-        names = _GROUPS[options.group]
+        names = _NAMES_OF_GROUPS[options.group]
         group = students_table[options.group].map(names).set_axis(students)
     is_met = group.index.isin(answers["UserId"])
     if group[is_met].nunique() < 2:
@@ -201,7 +212,10 @@ def _write(table: pd.DataFrame, file: Any) -> None:
 
 
 def make_page(tables: Tables, origin: Origin, source: str) -> str:
-    """Return the page on the questions."""
+    """Return the page on the questions: parameters, fit, pairs, groups, reliability, information.
+
+    `source` says which answers the model has learned from, `origin` whether they are official.
+    """
     questions = tables.questions
     everybody = tables.reliability.iloc[0]
     facts = [
@@ -211,6 +225,7 @@ def make_page(tables: Tables, origin: Origin, source: str) -> str:
         ("Questions", f"{len(questions):,}"),
         ("Reliability of the overall ability", f"{everybody['reliability']:.2f}"),
     ]
+    # A question that too few students answered has no parameters.
     has_parameters = questions["difficulty"].notna()
     return pages.render(
         "question_statistics.html",
@@ -230,7 +245,12 @@ def make_page(tables: Tables, origin: Origin, source: str) -> str:
 
 
 def _fit_part(tables: Tables) -> dict[str, Any]:
-    """Return what the page says about how well the questions fit."""
+    """Return what the page says about how well the model fits the questions.
+
+    A question does not fit if its test is significant after a correction for the number of tests
+    (`p_adjusted`). `misfit` says how far observed and expected shares of right answers are apart,
+    so that among many answers a small difference does not count as large.
+    """
     tested = tables.questions.dropna(subset=["p"])
     is_misfit = tested["p_adjusted"] <= _SIGNIFICANT
     is_large = is_misfit & (tested["misfit"] > _SMALL_MISFIT)
@@ -257,7 +277,11 @@ def _fit_part(tables: Tables) -> dict[str, Any]:
 
 
 def _pairs_part(pairs: pd.DataFrame) -> dict[str, Any]:
-    """Return what the page says about pairs of questions."""
+    """Return what the page says about pairs of questions.
+
+    If the model explains two questions, the residuals of their answers are not correlated. The
+    chart shows the pairs with the clearest correlation and its 90 % interval; 0 is marked.
+    """
     is_dependent = pairs["p_adjusted"] <= _SIGNIFICANT
     dots = []
     # The clearest pairs are the first.
@@ -275,7 +299,11 @@ def _pairs_part(pairs: pd.DataFrame) -> dict[str, Any]:
 
 
 def _groups_part(groups: pd.DataFrame) -> dict[str, Any]:
-    """Return what the page says about groups of students."""
+    """Return what the page says about groups of students (differential item functioning).
+
+    A row of `groups` tests whether students of equal ability answer a question differently in two
+    groups. The effect is the difference of the logits. The chart marks 0, no difference.
+    """
     is_different = groups["p_adjusted"] <= _SIGNIFICANT
     is_large = is_different & (groups["size"] == "large")
     shown = groups.sort_values("p", kind="stable").head(_N_SHOWN)
@@ -312,7 +340,10 @@ def _write_range(first: int, last: int) -> str:
 
 
 def _information_chart(information: pd.DataFrame, n_questions: int) -> pages.Html:
-    """Draw the information of a test of average questions."""
+    """Draw the information of a test of average questions.
+
+    `information` holds the sum over all `n_questions` questions at each ability.
+    """
     curve = charts.Curve(
         f"a test of {_TEST_LENGTH} average questions",
         information["ability"].tolist(),

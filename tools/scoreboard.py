@@ -198,7 +198,8 @@ def make_tables(results: Iterable[Result]) -> list[Table]:
 def with_best_known_origin(results: Sequence[Result]) -> list[Result]:
     """Return the results, changed so that all results on the same answers name the same origin.
 
-    In older lines of the record, the origin of official answers is unknown.
+    In older lines of the record, the origin of official answers is unknown. Of the origins that the
+    results on the same answers name, the best known one counts: the first one in `_BEST_KNOWN`.
     """
     origins_by_answers: dict[str, set[Origin]] = {}
     for result in results:
@@ -281,36 +282,42 @@ def describe_random(random_range: tuple[float, float]) -> str:
 
 
 def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
-    """Return a row for each model, and a row for each former version of a model's code.
+    """Return the rows of the models' present code, and the rows of their former code.
 
-    Both lists begin with the best score. `results` are in the order of time. The code of a model's
-    latest result is the current one; `Result.code` is a fingerprint of the code. If a seed was
-    scored twice with the same code, the later score counts. An interrupted fit has a row of its
-    own, since nobody knows how much it has learned.
+    Both lists begin with the best score. `results` are in the order of time. A row sums up the
+    results of one model with one version of its code: they differ in their seeds alone. If a seed
+    was scored twice, the later score counts. The code of a model's latest result is its present
+    code. An interrupted fit has a row of its own, since nobody knows how much it has learned.
     """
     latest_of_model: dict[Model, Result] = {}
     latest_of_row: dict[RowKey, Result] = {}
+    # For each row, the latest result of each seed.
     seeds_by_row: dict[RowKey, dict[int, Result]] = {}
     for position, result in enumerate(results):
         model = model_of(result)
         is_interrupted = INTERRUPTED in result.doubts
+        # The position makes the key of an interrupted fit different from all other keys.
         key = RowKey(model, result.code, position if is_interrupted else None)
         latest_of_model[model] = result
         latest_of_row[key] = result
         # The seed is 0 if the command names none.
         seeds_by_row.setdefault(key, {})[result.seed or 0] = result
+    # Details that tell models of one name apart, such as the file that they learned from.
     details_by_model = tell_apart(list(latest_of_model))
-    n_rows = Counter(key.model for key in seeds_by_row)
+    n_rows_of_model = Counter(key.model for key in seeds_by_row)
     rows = []
     former = []
     for key, by_seed in seeds_by_row.items():
         model = key.model
         latest = latest_of_row[key]
         is_current = key.code == latest_of_model[model].code
-        # Rows of former code do not repeat the doubt about earlier code: their title says so.
+        # One of the reasons to doubt a score is that it is of earlier code. `model.doubts` lacks
+        # this reason: rows of former code stand under a title that says it.
         doubts = latest.doubts if is_current else model.doubts
         details = [*doubts, *details_by_model[model]]
-        if key.position is not None and n_rows[model] > 1:
+        is_interrupted = key.position is not None
+        if is_interrupted and n_rows_of_model[model] > 1:
+            # The time tells the row from the model's other rows.
             details.append(provenance.to_minute(latest.time))
         label = f"{model.name} ({'; '.join(details)})" if details else model.name
         row = model_row(label, list(by_seed.values()))
@@ -324,9 +331,14 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
 
 
 def model_of(result: Result) -> Model:
-    """Return the model that a result is a score of."""
-    # A notebook without a name may have held any model, so each of its scores counts as a new
-    # model.
+    """Return the model that a result is a score of, as a key.
+
+    Two results are of one model if they have the same name with the same options, the same script,
+    the same source files and the same reasons to doubt the score. The doubt that the code has
+    changed since does not count: versions of the code are versions of one model.
+    """
+    # A notebook's model is called after the notebook if its user has given it no name. Such a
+    # notebook may have held any model, so each of its scores counts as a new model.
     is_unnamed = result.script == provenance.NOTEBOOK and result.model == provenance.NOTEBOOK
     sources = result.learned_from
     return Model(
@@ -341,7 +353,9 @@ def model_of(result: Result) -> Model:
 def tell_apart(models: Iterable[Model]) -> dict[Model, list[str]]:
     """Return for each model the details that tell it from other models of the same name.
 
-    The doubts about a model are left out: its row shows them in any case.
+    The details are its script, its source files and, for a notebook without a name, the time of its
+    run: each only if the namesakes differ in it. The doubts about a model are left out: its row
+    shows them in any case.
     """
     by_name: dict[str, list[Model]] = {}
     for model in models:
@@ -364,7 +378,9 @@ def tell_apart(models: Iterable[Model]) -> dict[Model, list[str]]:
 def describe_sources(
     learned_from: Sources | None, all_learned_from: Iterable[Sources | None]
 ) -> list[str]:
-    """Return the source files of a model that not all models of its name were made from.
+    """Return phrases on the source files in which a model differs from others of the same name.
+
+    Source files are the files that a submission was made from, such as the training answers.
 
     Parameters
     ----------
@@ -376,8 +392,9 @@ def describe_sources(
     Returns
     -------
     list of str
-        A phrase for each such file. If the models were made from several versions of the file, the
-        phrase has the beginning of the file's fingerprint.
+        "from FILE" for each source file of this model that others lack. If others have another
+        version of the file, the beginning of its fingerprint follows. If the model only lacks files
+        that others have, "from fewer files".
     """
     all_sources = [dict(other) for other in all_learned_from if other is not None]
     if learned_from is None:
@@ -424,7 +441,10 @@ def model_row(name: str, results: Sequence[Result]) -> Row:
 def as_text(tables: Sequence[Table]) -> str:
     """Return the tables as aligned text; a long name continues on the next line.
 
-    Rows of former code and on earlier answers are only counted: the HTML page shows them.
+    The text shows the scores of each model's present code on the present answers. Scores before the
+    code was changed (``table.former``), and scores on answers that have been replaced since
+    (``table.earlier``), are only counted: the HTML page shows them. Scores that a later score of
+    the same model and seed has replaced (``table.n_replaced``) are counted too.
     """
     widths = column_widths(tables)
     lines = []

@@ -234,10 +234,11 @@ def _is_entry(script: Path) -> bool:
 def _find_forged_flag(script: Path, options: Mapping[str, Any], flags: Sequence[str]) -> str | None:
     """Return the first word of a recorded command line that may not be passed to its script.
 
-    `flags` are the words that the recorded `options` make. A forged record may have an option whose
-    value is itself a flag, such as --output_dir. Therefore every word that begins with -- must name
-    one of the options, be a flag that the script declares, and appear once. Returns None if every
-    word may be passed.
+    `options` are the options in the record, by name, and `flags` the same options as words of a
+    command line, such as "--seed" and "3". In a forged record, the value of an option may be a
+    flag itself, such as --output_dir. Therefore every word that begins with -- must name one of the
+    options, be a flag that the script declares, and appear once. Returns None if every word may be
+    passed.
     """
     if not flags:
         return None
@@ -270,8 +271,9 @@ def run_on_fold(
 ) -> Path:
     """Let a script of task 1 or 2 predict the held-out answers of a fold from the others.
 
-    The predictions are written to the fold's folder. Returns the template of the submission.
-    `kit_copy` is a temporary copy of the kit that the script lies in, if any.
+    The predictions are written to the fold's folder. Returns the template of the submission, a file
+    that lists the held-out answers without their outcomes. `kit_copy` is the temporary copy of the
+    kit in which the script lies. None for a script that was not copied.
     """
     train = fold.folder / TRAIN
     template = fold.folder / TEMPLATE

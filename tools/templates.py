@@ -55,6 +55,8 @@ def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
     record_path = path.with_name(layout.RECORD_OF_FILE[name])
     with writing.atomic_write(record_path, path) as (record_file, file):
         writing.write_csv_to(file, rows)
+        # The record holds fingerprints of the template and of its sources. `file` has its content,
+        # since the template gets its path only at the end.
         this_process = provenance.this_process(template_dir, {path: file}, sources)
         # The record does not depend on the script that calls this function: data/generate_sample.py
         # builds the template too.
@@ -80,7 +82,8 @@ def ranking_rows(sources: Sequence[Path]) -> pd.DataFrame:
 def pair_rows(sources: Sequence[Path]) -> pd.DataFrame:
     """Return the rows of the template of tasks 1 and 2: every pair, after a column of row numbers.
 
-    The order by AnswerId mixes public and private pairs.
+    `sources` are the files of the public and of the private test answers. The pairs of both are
+    sorted by AnswerId, which mixes them: nobody can tell which pairs are public.
     """
     columns = [schema.QUESTION_ID, schema.USER_ID, schema.ANSWER_ID]
     headers = [reading.read_header(reading.file_source(source)) for source in sources]

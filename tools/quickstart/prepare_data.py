@@ -17,6 +17,7 @@ def prepare_task_data(python: str, size: str | None) -> None:
     """
     is_empty = not any(list_paths(layout.TRAIN_DIR, "*.csv"))
     is_simulated = not is_empty and bool(fingerprints.simulated_files(layout.DATA_DIR))
+    # Data that the organiser of a competition has simulated cannot be made again here.
     can_be_replaced = is_simulated and not fingerprints.is_hosted(layout.DATA_DIR)
     is_other_size = can_be_replaced and size is not None and size != simulated_size()
     if is_empty or is_other_size:

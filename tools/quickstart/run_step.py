@@ -84,7 +84,8 @@ def bring_back_weights(copy: Path, package: Path) -> None:
             shutil.copytree(path, package / path.name)
         else:
             shutil.copyfile(path, package / path.name)
-    move_record(package, copy, package)
+    # The record came with the weights and names the copy: let it name the package.
+    move_record(folder=package, copy=copy, package=package)
 
 
 def remove(path: Path) -> None:

@@ -103,10 +103,11 @@ def run_group(
     """
     waiting = deque(steps)
     running: dict[Future[str], Running] = {}
-    # The step of the worker that takes quick steps. This worker is free when the step has ended.
+    # The step of the worker that takes quick steps; None before its first step.
     quick: Future[str] | None = None
     while waiting or running:
         while waiting and len(running) < n_workers:
+            # `running` holds only steps that have not ended.
             quick_worker_is_free = quick not in running
             step = waiting.popleft() if quick_worker_is_free else waiting.pop()
             future = pool.submit(run_step, python, step, children)
