@@ -139,6 +139,8 @@ def read_bundle(path: Path, folder: Path, private: Path | None = None) -> Bundle
         content = yaml.safe_load((folder / YAML_NAME).read_bytes())
         return _read(content, folder)
     except FileNotFoundError as missing:
+        # competition.yaml names a file that is not there. `_read` raises this error with the file's
+        # name as its text.
         raise InputError(f"{path}/{YAML_NAME}: file {missing} is not in the bundle") from None
     except (yaml.YAMLError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise InputError(
@@ -255,13 +257,16 @@ class ProgramRun(NamedTuple):
 
 
 def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Result:
-    """Score a submission with the programs of a task.
+    """Score a submission with the programs of a task, as the platform does.
 
-    `time_limit` is the number of seconds that each program may run. If the submission fails, the
-    result says why; no error is raised.
+    A task has a scoring program and perhaps an ingestion program, which runs first and lets the
+    submission predict. `time_limit` is the number of seconds that each program may run. If the
+    submission fails, the result says why; no error is raised.
     """
     with tempfile.TemporaryDirectory(prefix="submission_", ignore_cleanup_errors=True) as folder:
         base = Path(folder).resolve()
+        # On the platform, each of the two programs has a container of its own and finds its files
+        # in the folder /app. The platform puts the submission into /app/ingested_program.
         predicting_app = base / "prediction/app"
         scoring_app = base / "scoring/app"
         unpacked = predicting_app / "ingested_program"
@@ -306,7 +311,9 @@ def _run_steps(
 
     output = (*ingestion.lines, *scoring_lines)
     scores = _read_scores(scoring_app / "output/scores.json", bundle)
-    if bundle.columns[0].key in scores:
+    # The first column of the leaderboard is the main score: without it, the submission has failed.
+    main_key = bundle.columns[0].key
+    if main_key in scores:
         page = scoring_app / "output" / DETAILS_NAME
         details = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
         return Result(scores, details=details, output=output)
@@ -325,7 +332,9 @@ def _run_ingestion(app: Path, task: Task, time_limit: int) -> ProgramRun:
     The output folder gets the files of the submission, what the program writes, and the platform's
     file of exit codes.
     """
-    shutil.copytree(app / "ingested_program", app / "output")
+    # The platform's name for the folder of the submission.
+    submission = app / "ingested_program"
+    shutil.copytree(submission, app / "output")
     run = ProgramRun(exit_code=None, lines=[])
     if task.ingestion_program and task.input_data:
         shutil.copytree(task.ingestion_program, app / "program")

@@ -32,7 +32,7 @@ from common import (
     writing,
     zips,
 )
-from common.evaluation.pair_facts import read_facts
+from common.evaluation.pair_facts import PairFacts, read_facts
 from common.origin import Origin
 from common.stray_files import is_stray
 from common.submission import read_pair_values
@@ -53,7 +53,7 @@ _TEMPLATES = layout.TEMPLATE_DIR.name
 # Files and folders at the top of the kit that go into the starting kit. All others are left out: an
 # organiser may keep answers, a bundle or a seed in the kit's folder, which must never reach
 # participants. hosting/ and tests/ are of no use to participants.
-_KIT = (
+_TOP_OF_KIT = (
     ".gitattributes", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE",
     "FROM_THE_GUIDE.md", "README.md", "WRITE_YOUR_OWN_ENTRY.md", "common", "data",
     "pyproject.toml", "quickstart.py", "related_challenges", "requirements-dev.txt",
@@ -65,7 +65,7 @@ _KIT_SUFFIXES = (".css", ".html", ".js", ".md", ".png", ".py", ".svg", ".yaml")
 # Published scores of 2020: the only data that are part of the kit.
 _PUBLISHED_SCORES = "published.csv"
 # Folders in which the kit's scripts write, or which hold data.
-_NOT_THE_KIT = {
+_NOT_IN_KIT = {
     "__pycache__", "build", "train_data", "test_data", "test_input", "test_output", "images",
     "submissions",
 }  # fmt: skip
@@ -218,9 +218,11 @@ def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None
 
 
 def _write_origin(data_dir: Path, folder: Path, name: str) -> None:
-    """Record where a file of answers comes from, as the page of a score says.
+    """Record beside a file of answers where it comes from, so that the page of a score can say it.
 
-    `name` is the path of the file in `data_dir` and, as a copy, in `folder`.
+    `name` is the path of the file in `data_dir` and, as a copy, in `folder`. Simulated answers get
+    a marker file, official ones a record that names the official file. The organiser's own answers
+    get none.
     """
     origin = provenance.origin_of(data_dir / name)
     if origin is Origin.SIMULATED:
@@ -238,28 +240,39 @@ def _write_origin(data_dir: Path, folder: Path, name: str) -> None:
 
 
 def _write_pairs(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
-    """Write facts.npz and the pairs of the other phase, for the scoring program of tasks 1 and 2.
+    """Write what the scoring program of task 1 or 2 needs besides the true answers of its phase.
 
-    A pair is a student and a question. The facts are what the page of a score needs to know of the
-    phase's pairs from training answers and metadata, such as the difficulty of the question.
+    A pair is a student and a question, whose answer is to be predicted. The scoring program needs
+
+    - the pairs of the other phase, because a submission holds the rows of both phases;
+    - facts.npz, the facts about the pairs of its own phase that the page of a score shows, such as
+      the difficulty of the question. They come from training answers and metadata.
     """
     for each_phase in layout.PHASES:
         path = data_dir / _TEST / task.answers_name(each_phase)
         source = reading.file_source(path)
         pairs = read_pair_values(source, answer_options.column_in(source, task.column))
-        if each_phase != phase:
-            # A submission holds the rows of both phases. The scoring program therefore needs the
-            # pairs of both phases, but the answers of its own phase only.
-            writing.write_files({folder / _TEST / path.name: pairs[["QuestionId", "UserId"]]})
-            continue
-        train = data_dir / _TRAIN / task.data.train
-        facts = read_facts(pairs, task, reference=path, train=train, folder=data_dir / _METADATA)
-        # Participants may see which facts are left out and why, but no folder of this machine.
-        left_out = [
-            replace(part, why=part.why.replace(f"{data_dir}{os.sep}", ""))
-            for part in facts.left_out
-        ]
-        facts_file.write_facts(folder / "facts.npz", replace(facts, left_out=left_out))
+        if each_phase == phase:
+            train = data_dir / _TRAIN / task.data.train
+            metadata_dir = data_dir / _METADATA
+            facts = read_facts(pairs, task, reference=path, train=train, folder=metadata_dir)
+            facts_file.write_facts(folder / "facts.npz", _without_folder(facts, data_dir))
+        else:
+            pairs_without_answers = pairs[["QuestionId", "UserId"]]
+            writing.write_files({folder / _TEST / path.name: pairs_without_answers})
+
+
+def _without_folder(facts: PairFacts, data_dir: Path) -> PairFacts:
+    """Return facts about pairs whose texts do not name the folder `data_dir`.
+
+    Facts may be left out, for example because a file is missing. Participants may see the reasons,
+    but no folder of this machine.
+    """
+    left_out = []
+    for part in facts.left_out:
+        why = part.why.replace(f"{data_dir}{os.sep}", "")
+        left_out.append(replace(part, why=why))
+    return replace(facts, left_out=left_out)
 
 
 # ---- For participants --------------------------------------------------------------------------
@@ -274,6 +287,8 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
     ):
         kit = _prepare_kit(Path(temporary))
         marker = _public_marker(data_dir, plan)
+        # With --official, public_data.zip holds no data. Nor does it hold a marker then, even if
+        # the folder that the organiser has named holds simulated files, to try the script.
         if marker is not None and plan.origin != "official":
             path = Path(temporary, layout.SIMULATED_MARKER_NAME)
             writing.write_files({path: json.dumps(marker, indent=1) + "\n"})
@@ -321,8 +336,11 @@ def _public_marker(data_dir: Path, plan: Plan) -> dict[str, Any] | None:
     """Return the marker of the public files of simulated data; None if they are not simulated.
 
     With the marker, the kit of a participant says "simulated answers". The marker holds neither the
-    seed nor anything else that helps to simulate the data again. Only public files have a sketch
-    here: with a sketch of hidden answers, participants could test guesses of these answers.
+    seed nor anything else that helps to simulate the data again.
+
+    A sketch holds hashes of some rows of a file, to recognise changed copies of the file. Only
+    public files have a sketch here: with a sketch of hidden answers, participants could test
+    guesses of these answers.
     """
     simulated = set(fingerprints.simulated_files(data_dir))
     public_names = find_public(data_dir, plan.tasks)
@@ -399,14 +417,14 @@ def _is_in_starting_kit(path: Path) -> bool:
     """Return whether a file belongs to the starting kit, by its path relative to the kit."""
     # The folder or file at the top of the kit, and the parts of the path below it.
     top, *inner = path.parts
-    if top not in _KIT:
+    if top not in _TOP_OF_KIT:
         return False
     is_at_top = not inner
     if is_at_top:
         return True
-    if any(part in _NOT_THE_KIT or is_stray(part) for part in inner):
+    if any(part in _NOT_IN_KIT or is_stray(part) for part in inner):
         return False
-    # data/metadata holds data. Its name is not in `_NOT_THE_KIT`, so that a folder of code may be
+    # data/metadata holds data. Its name is not in `_NOT_IN_KIT`, so that a folder of code may be
     # named metadata.
     if top == "data" and inner[0] == _METADATA:
         return False
@@ -429,6 +447,7 @@ def describe_public(data_dir: Path, tasks: Sequence[int]) -> PublicFiles:
                 n_answers=len(answers),
                 n_students=answers["UserId"].nunique(),
                 n_questions=answers["QuestionId"].nunique(),
+                # The highest option that occurs in the column, or 4 if that is more.
                 n_options=answer_options.column_in(source, schema.ANSWER_VALUE).high,
             )
     return described

@@ -76,7 +76,11 @@ class Plan:
 
 
 def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
-    """Write competition.yaml, the logo and the pages into the folder of a bundle."""
+    """Write competition.yaml, the logo and the pages into the folder of a bundle.
+
+    `public` holds, for each public file, the numbers of answers, students, questions and options;
+    None for a file of metadata.
+    """
     description = describe(plan)
     writing.write_files({bundle / YAML_NAME: description})
     (bundle / LOGO).write_bytes((HERE / LOGO).read_bytes())
@@ -87,6 +91,7 @@ def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
         n_per_day = phase["max_submissions_per_day"]
         n_in_all = phase["max_submissions"]
         limits[phase["name"].lower()] = f"{n_per_day} a day, {n_in_all} in all"
+    # The largest number of options of a question, for the rules.
     counted = [counts.n_options for counts in public.values() if counts]
     n_options = max(counted, default=schema.N_OPTIONS)
     facts = {"plan": plan, "public": public, "limits": limits, "n_options": n_options}

@@ -47,7 +47,10 @@ _IF_RIGHT = "if the ids are right, write a letter before each"
 
 
 def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
-    """Raise `InputError` if some ids of a column have forms in which only a spreadsheet writes ids.
+    """Raise `InputError` if a spreadsheet seems to have changed some ids of a column.
+
+    A spreadsheet takes ids for numbers or dates, and saves 123456789012 as 1.23457E+11, 1-2 as
+    2-Jan, 3 as 3,0, 1000 as 1.000 and 007 as 7.
 
     Parameters
     ----------
@@ -75,7 +78,7 @@ def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
     # 7.512 as well as 7.000, the points separate thousands.
     if is_whole.any() and not is_whole.all():
         _refuse(source, column, ids, thousands, "has put points into some numbers")
-    _require_leading_zeros(source, column, ids, distinct)
+    _refuse_dropped_zeros(source, column, ids, distinct)
 
 
 def _matches(pattern: re.Pattern[str]) -> Callable[[str], bool]:
@@ -83,10 +86,12 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[str], bool]:
     return lambda text: pattern.fullmatch(text) is not None
 
 
-def _require_leading_zeros(
-    source: Source, column: str, ids: pd.Series, distinct: pd.Series
-) -> None:
-    """Raise `InputError` if two ids differ in leading zeros only."""
+def _refuse_dropped_zeros(source: Source, column: str, ids: pd.Series, distinct: pd.Series) -> None:
+    """Raise `InputError` if two ids differ in leading zeros only, as 007 and 7.
+
+    A spreadsheet has probably dropped the zeros of one of them. `distinct` are the ids of the
+    column, each once.
+    """
     numbers = distinct[distinct.str.fullmatch(r"[0-9]+")]
     without_zeros = numbers.str.lstrip("0")
     is_repeated = without_zeros.duplicated(keep=False)
@@ -101,13 +106,22 @@ def _require_leading_zeros(
 def require_unmerged(source: Source, column: str, ids: pd.Series, is_repeated: pd.Series) -> None:
     """Raise `InputError` if rounding by a spreadsheet seems to have given students the same id.
 
+    A spreadsheet keeps only the first digits of a long number and writes zeros for the others. So
+    two long ids may have become one. The signs are that at least half of the long ids end in zeros,
+    and that students with such an id answer a question twice.
+
     Parameters
     ----------
-    source, column, ids
-        As in `require_undamaged`.
+    source
+        The file, whose rows the message names.
+    column
+        The name of the column.
+    ids
+        The texts of the column, in the order of the rows.
     is_repeated
         For each row, whether its student answers its question in another row too.
     """
+    # Long ids have ten digits or more.
     distinct = pd.Series(ids.unique())
     long_ids = distinct[distinct.map(_matches(_LONG))]
     rounded = long_ids[long_ids.map(_matches(_ROUNDED))]
@@ -120,7 +134,23 @@ def require_unmerged(source: Source, column: str, ids: pd.Series, is_repeated: p
 
 
 def _refuse(source: Source, column: str, ids: pd.Series, damaged: pd.Series, fault: str) -> None:
-    """Raise `InputError`: some ids are damaged. The message shows the first rows that hold them."""
+    """Raise `InputError`, because a spreadsheet has damaged some ids of a column.
+
+    The message shows the first rows with a damaged id, and says what to do.
+
+    Parameters
+    ----------
+    source
+        The file.
+    column
+        The name of the column.
+    ids
+        The texts of the column, in the order of the rows.
+    damaged
+        The damaged ids, each once.
+    fault
+        What the spreadsheet has done, such as "has made dates of some ids".
+    """
     is_first_row_of_id = ~ids.duplicated()
     rows = np.flatnonzero(ids.isin(damaged) & is_first_row_of_id)
     shown = []

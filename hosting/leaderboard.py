@@ -95,10 +95,11 @@ def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
     shows_errors = False
     rows = zip(board["rank"], board["team"], texts.to_numpy(), strict=True)
     for rank, team, score_and_error in rows:
-        known = [text for text in score_and_error if text]
-        if len(known) == 2:
+        # The text of a standard error that is not known is empty.
+        known_texts = [text for text in score_and_error if text]
+        if len(known_texts) == 2:
             shows_errors = True
-        print(f"{rank:>4}  {printable(team, width):<{width}}  {' ± '.join(known)}")
+        print(f"{rank:>4}  {printable(team, width):<{width}}  {' ± '.join(known_texts)}")
     if shows_errors:
         print("      (±: standard error)")
 
@@ -124,9 +125,9 @@ def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
     # Keep the first attempt of each team at each task, which is the best.
     best = scored.loc[best_first].drop_duplicates(["task", "team"])
     rank = best.groupby("task").cumcount() + 1
-    # A number for each row of `scored`. `assign` takes the numbers of the rows of `best`, by label.
+    # For each scored attempt, how many attempts its team has at its task.
     n_scored = scored.groupby(["task", "team"])["file"].transform("size")
-    return best.assign(rank=rank, submissions=n_scored)
+    return best.assign(rank=rank, submissions=n_scored[best.index])
 
 
 def _score_texts(bundle: Bundle, board: pd.DataFrame) -> pd.DataFrame:
@@ -209,7 +210,10 @@ def _describe_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str
             others.append(column)
     other_rows = texts[[column.key for column in others]]
     other_rows.insert(0, "team", board["team"])
-    rows = board.assign(value=texts[bundle.columns[0].key], error=texts.get(_STANDARD_ERROR, ""))
+    main_key = bundle.columns[0].key
+    # A bundle that was edited by hand may have no column of standard errors: show none.
+    error_texts = texts.get(_STANDARD_ERROR, "")
+    rows = board.assign(value=texts[main_key], error=error_texts)
     return {
         "name": task.name,
         "places": rows.to_dict("records"),

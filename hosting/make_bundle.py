@@ -59,12 +59,13 @@ class Source:
 
 
 def main() -> None:
-    """Make the bundles that the flags describe."""
+    """Make the bundles that the flags describe: what an organiser uploads to host a competition."""
     options = build_parser().parse_args()
     plan = _make_plan(options)
     # The plan of each bundle by the path of its zip.
     plans = _plans_by_output(options, plan)
-    # Two zips for each bundle: the bundle, and its private part.
+    # Two zips for each bundle: the bundle, to be uploaded, and its private part with the answers of
+    # the private phase, which the organiser keeps.
     outputs = []
     for output in plans:
         outputs += [output, _private_part(output)]
@@ -171,8 +172,9 @@ def _write_bundle(data_dir: Path, templates: Path, bundle: Path, private: Path, 
     write_for_participants(data_dir, templates, bundle, plan)
     competition.write(bundle, plan, describe_public(data_dir, plan.tasks))
     organiser_dir = private / competition.ORGANISER_DIR
-    # The marker file of simulated data tells how well the answers can be predicted. It is ignored
-    # if other files have replaced all simulated ones.
+    # The marker file of simulated data holds the accuracy that the best possible model reaches: the
+    # simulation knows the true probabilities. Tell the organiser. The marker is ignored if other
+    # files have replaced all simulated ones.
     marker = fingerprints.read_marker(data_dir)
     if marker and fingerprints.simulated_files(data_dir):
         best_possible = {"best_expected_accuracy": marker["best_expected_accuracy"]}
@@ -232,7 +234,10 @@ def _make_plan(options: argparse.Namespace) -> Plan:
 
 
 def _check_flags(options: argparse.Namespace) -> None:
-    """Raise `InputError` if a flag other than a date is wrong or contradicts another one."""
+    """Raise `InputError` if a flag is wrong or contradicts another one.
+
+    The dates are not checked here: `_choose_days` checks them.
+    """
     if options.min_answers is not None and not options.answers:
         raise InputError("--min_answers: is for answers of your own, with --answers")
     if options.seed is not None and len(options.seed) < _MIN_SEED:
@@ -291,7 +296,11 @@ def _choose_days(options: argparse.Namespace) -> dict[str, Days]:
 
 
 def _possible_tasks(options: argparse.Namespace) -> list[int]:
-    """Return the numbers of the tasks that there are answers for."""
+    """Return the numbers of the tasks that there are answers for.
+
+    The answers come from the organiser's file (--answers), from a folder with the official files,
+    whose answers the challenge has released (--official), or from a simulation.
+    """
     if options.answers:
         # Task 3 needs experts' judgements, which a file of answers does not hold.
         return [task for task in TASKS if task != TASK_3.number]
@@ -355,6 +364,7 @@ def _find_official(data_dir: Path, tasks: Sequence[int]) -> Source:
     origin = provenance.origin_of(*answers)
     if origin is not Origin.OFFICIAL:
         notes.append(
+            # Pages of the competition that this script writes for participants.
             f"{cli.show(data_dir)} holds {origin.answers}, not the official ones that the "
             "pages describe: this bundle is for trying only"
         )

@@ -168,15 +168,18 @@ def _note_ambiguous(answers: pd.DataFrame, notes: list[str]) -> None:
 
 
 def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
-    """Read all rows of the file, with ids as text; return them, and whether the file has dates.
+    """Read all rows of the organiser's file, with ids as text.
 
-    Raises `InputError` if a spreadsheet has damaged ids.
+    The second result says whether the file has dates. Raises `InputError` if a spreadsheet has
+    damaged ids.
     """
     source = reading.file_source(path)
     header = reading.read_header(source)
-    # An organiser's file may have any number of options, even if it has AnswerIds.
-    without_answer_id = [name for name in header if name != schema.ANSWER_ID.name]
-    columns = [*_ID_COLUMNS, *answer_options.columns_of_answers(without_answer_id)]
+    # The kit takes a file with AnswerIds for one of the challenge, whose questions have four
+    # options. An organiser's questions may have another number, so leave AnswerId out of the names
+    # of the columns that decide this.
+    header_for_options = [name for name in header if name != schema.ANSWER_ID.name]
+    columns = [*_ID_COLUMNS, *answer_options.columns_of_answers(header_for_options)]
     has_dates = schema.DATE_ANSWERED.name in header
     if has_dates:
         columns.append(schema.DATE_ANSWERED)
@@ -188,7 +191,9 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     is_repeated = attempts.duplicated(_IDS, keep=False)
     for name in _IDS:
         damaged_ids.require_unmerged(source, name, attempts[name], is_repeated)
-    return answer_options.state_number(source, attempts, without_answer_id), has_dates
+    # Add the number of options of each question as a column, unless all have four.
+    with_number = answer_options.state_number(source, attempts, header_for_options)
+    return with_number, has_dates
 
 
 def _leave_out_rare(
@@ -227,7 +232,8 @@ def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -
     """
     student_ids = pd.Series(answers["UserId"].unique())
     question_ids = pd.Series(answers["QuestionId"].unique())
-    # Students get random numbers, and are listed in the order of these numbers.
+    # Shuffle the students, so that a student's number, which is the position in this list, tells
+    # nothing.
     random_numbers = rng.permutation(len(student_ids))
     student_ids = student_ids.iloc[np.argsort(random_numbers)]
     # Questions are sorted by the length of the id, then by the id: q2 comes before q10. The last
@@ -283,6 +289,7 @@ def _set_students_aside(
         )
     n_questions = answers["QuestionId"].nunique()
     # A phase examines at most a tenth of all students and a quarter of those who can be examined.
+    # Tables of students and questions must fit into memory: limit their number of cells too.
     n_examined = min(len(counts) // 10, len(examinable) // 4, _MAX_CELLS // n_questions)
     examined = rng.permutation(examinable)[: 2 * n_examined]
     students_by_phase = (examined[:n_examined], examined[n_examined:])
@@ -327,10 +334,21 @@ def draw_targets(student: IntArray, rng: np.random.Generator) -> BoolArray:
 def _set_answers_aside(
     answers: pd.DataFrame, tasks: Sequence[int], tables: Tables, notes: list[str]
 ) -> pd.DataFrame:
-    """Add the test files of tasks 1 and 2 to the tables; return the other answers, to learn from.
+    """Set the test answers of tasks 1 and 2 aside; return the other answers, to learn from.
 
     The answers are in random order: the first 80 % become the training answers, and each phase gets
-    half of the others. Adds to `notes` how many answers each phase gets.
+    half of the others.
+
+    Parameters
+    ----------
+    answers
+        All answers.
+    tasks
+        The tasks to host: 1, 2 or both.
+    tables
+        The tables to write, by path. The test files are added.
+    notes
+        Notes for the organiser. One for each phase is added: how many answers it gets.
     """
     n_train = len(answers) * 4 // 5
     # The public phase gets the first half of the rows after the training answers.

@@ -97,6 +97,8 @@ def main() -> None:
     options = build_parser().parse_args()
     _check_flags(options)
     path: Path = options.bundle
+    # The private part of the bundle: the answers of the private phase, which only the organiser
+    # has. By default it lies beside the bundle.
     private = options.private or path.with_name(f"{path.name.removesuffix('.zip')}_private.zip")
     if options.private:
         reading.require_file(private)
@@ -106,6 +108,7 @@ def main() -> None:
         phases = _find_phases(bundle, options, private)
         n_failed = 0
         if options.submission:
+            # `--phase both` is for folders only, so there is one phase here.
             n_failed = _score_one(bundle, phases[0], options)
         elif options.submissions:
             bundle_digest = fingerprints.digest(path)
@@ -409,11 +412,13 @@ def _score_all(
 ) -> int:
     """Score submissions in a phase, and write its leaderboards; return how many results failed.
 
-    A submission is not scored again on a task if the records of `phase_folder` hold its score.
+    An attempt is a submission to one task. It is not scored again if the records of `phase_folder`
+    hold its result. A file that is no valid zip belongs to no task: it gets a row of its own.
     """
     attempts, rows_of_invalid_zips = _list_attempts(phase_folder.phase_tasks, submissions)
     rows = list(rows_of_invalid_zips)
     records = phase_folder.records
+    # How many results, of scored and of failed attempts, come from the records.
     n_reused = 0
     for attempt in tqdm(attempts, desc="Submissions", disable=None):
         digest = fingerprints.digest(attempt.submission.path)
@@ -452,6 +457,7 @@ def _list_attempts(
             tasks_in_zip = _tasks_of(phase_tasks.phase.tasks, submission.path)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission.path}: ")
+            # The task -1 stands for a file that is no valid zip, and so belongs to no task.
             rows.append(_about(submission) | {"task": -1, "fault": fault, "details": ""})
             continue
         # A zip that holds only files of tasks that are not to be scored has not failed: skip it.

@@ -70,6 +70,8 @@ def ingest(folders: Folders) -> int:
 
     Returns the exit code: 0, or 2 if the entry failed.
     """
+    # The record names the submission by its digest and is signed, so that nobody can bring the
+    # record of another run.
     digest = played.digest_of(folders.submission)
     folders.output.mkdir(parents=True, exist_ok=True)
     try:
@@ -102,6 +104,8 @@ def _play_or_dry_run(folders: Folders) -> dict[str, Any]:
     If the answers of these students are not here, the entry examines students of the training file
     instead, and the result is empty. Raises `InputError` if the entry is invalid or fails.
     """
+    # A file of one of these names makes the platform run the submission as a program. An entry is
+    # no program: this program imports and calls it.
     for name in _PROGRAM_NAMES:
         if is_there(folders.submission / name):
             raise InputError(
@@ -143,7 +147,11 @@ def _dry_run(setting: Setting, train: Path) -> None:
 
 
 def _play(setting: Setting) -> dict[str, Any]:
-    """Play a game for each mask; return the scores and counts that may be published."""
+    """Play a game for each mask; return the scores and counts that may be published.
+
+    A mask says which answers are hidden from the entry, which predicts them. The curves are the
+    accuracy after each round.
+    """
     started = time.perf_counter()
     reference = read_students(setting, find_weights_origin(setting.submission))
     games_played = play_all(setting, reference)
@@ -155,8 +163,8 @@ def _play(setting: Setting) -> dict[str, Any]:
     training_record = read_entry_file(setting.submission, TRAINING) or b""
     training = provenance.parse(training_record)
     curves = _curves_or_reason(setting, reference, games, seconds)
-    # `changed` names the arguments that the entry has modified. It is not published, because these
-    # names could carry a message.
+    # `changed` names the arguments that the entry has modified. It is emptied before the figures
+    # are computed, which are published: by these names an entry could send a message.
     published = replace(games_played, changed={})
     targets = list_targets(reference, games)
     figures = figures_of(
@@ -184,10 +192,13 @@ def _curves_or_reason(
     """Return the entry's accuracy after each round, or a sentence that says why it is not measured.
 
     Measuring needs two more games for each mask: one with the questions that the entry has chosen,
-    one with random questions. `seconds` is how long the games have taken so far.
+    one with random questions. In both, the questions are given, and the entry only predicts.
+    `seconds` is how long the games have taken so far.
     """
     seconds_per_game = seconds / len(games)
     n_more_games = 2 * len(games)
+    # The platform ends the program after _TOTAL_SECONDS. Each further game may take an equal part
+    # of the time that is left; this must be enough for a game like those so far.
     seconds_left_per_game = (_TOTAL_SECONDS - seconds) / n_more_games
     if seconds_left_per_game <= seconds_per_game:
         return "the entry is too slow for it"

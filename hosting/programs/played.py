@@ -98,11 +98,11 @@ def read(folder: Path, program: Path) -> dict[str, Any]:
         raise InputError(record["fault"])
     if record["submission"] != digest_of(folder):
         raise InputError("the record is of another submission than this one")
-    _require_no_program_of_the_submission(folder, not_played)
+    _require_clean_run(folder, not_played)
     return record
 
 
-def _require_no_program_of_the_submission(folder: Path, not_played: str) -> None:
+def _require_clean_run(folder: Path, not_played: str) -> None:
     """Raise `InputError` if the submission ran a program, or if the ingestion program failed.
 
     The platform writes exit codes into a YAML file in `folder`. Its key exitCode is for a program

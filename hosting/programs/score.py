@@ -96,10 +96,13 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     output_dir.mkdir(parents=True, exist_ok=True)
     try:
         _require_begun(settings["starts"])
+        # Without answers, a submission is only checked, and `judged` is None.
         answers = None
         if mode != "received":
             answers = reference_dir / layout.TEST_DIR.name / task.answers_name(phase)
-        judged = _JUDGES[task.form](reference_dir, task, phase, answers)
+        # There is a judge for each form of a submission: predictions, a ranking, an entry.
+        judge = _JUDGES[task.form]
+        judged = judge(reference_dir, task, phase, answers)
     except InputError as fault:
         # Name the organiser's files without the folder that holds them.
         text = str(fault).replace(f"{reference_dir}{os.sep}", "")
@@ -229,9 +232,9 @@ def _judge_ranking(
         return None
     matched = ranking.match(path, answers, template, phase)
     ranking_score = ranking.score(matched)
-    # The leaderboard orders equal scores by their standard errors, and equal standard errors by
-    # time. The binomial standard error depends on the score and the number of judgements only: it
-    # is the same for equal scores, and the earlier submission wins.
+    # The leaderboard sorts by score, then by standard error, then by time. Of two rankings with
+    # equal scores, the earlier one shall win. So equal scores must have equal standard errors: the
+    # binomial standard error depends on the score and the number of judgements only.
     error = metrics.binomial_standard_error(ranking_score.value, len(matched.judgements))
     ranking_score = replace(ranking_score, error=error)
     # The page must not show the experts' judgements.
