@@ -42,17 +42,18 @@ TOPIC_SD = 0.2
 # Standard deviations of the effects of one quiz and of one day on a student's ability, in logits.
 QUIZ_SD = 1.55
 DAY_SD = 0.3
-# Share of the variance of the general ability that lies between cohorts.
+# Part of the variance of the general ability that all students of a cohort (class) have in common.
+# The rest is each student's own.
 COHORT_VARIANCE_SHARE = 0.3
-# Share of the variance of the effect of a quiz that lies between cohorts.
+# Part of the variance of the effect of a quiz that all students of a cohort have in common.
 COHORT_QUIZ_VARIANCE_SHARE = 0.8
-# Share of the variance of the questions' easiness that lies between topics.
+# Part of the variance of the easiness that all questions of a topic have in common.
 TOPIC_VARIANCE_SHARE = 0.15
 # How much easier a question is, in logits, if the logarithm of its number of answers is larger by
 # one standard deviation.
 FREQUENCY_SLOPE = 0.35
 
-# Questions on which a planted misconception leads to a wrong option.
+# The number of questions on which a planted misconception leads to a wrong option.
 MISCONCEPTION_LENGTH = 8
 # Share of the students who have a misconception, for each misconception.
 MISCONCEPTION_SHARE = 0.2
@@ -694,7 +695,7 @@ def _draw_replacements(rng: Rng, answers: pd.DataFrame, counts: Array, least: in
     """
     rare = np.flatnonzero(counts < least)
     n_missing = least - counts[rare]
-    # Take more candidates than needed, as not every answer can be exchanged.
+    # Take more candidates than needed: below, some answers turn out not to be exchangeable.
     n_candidates = 4 * int(n_missing.sum()) + 1000
     candidates = answers.iloc[rng.permutation(len(answers))[:n_candidates]]
     # A question with n answers can spare n - `least` of them, a rare question none. So exchange

@@ -335,7 +335,8 @@ def _list_public_data(data_dir: Path, templates: Path, plan: Plan) -> dict[str, 
 def _public_marker(data_dir: Path, plan: Plan) -> dict[str, Any] | None:
     """Return the marker of the public files of simulated data; None if they are not simulated.
 
-    With the marker, the kit of a participant says "simulated answers". The marker holds neither the
+    A marker is a small file beside simulated data that lists their files. With it, the kit of a
+    participant says "simulated answers". The marker for participants holds neither the
     seed nor anything else that helps to simulate the data again.
 
     A sketch holds hashes of some rows of a file, to recognise changed copies of the file. Only

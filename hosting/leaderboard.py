@@ -200,7 +200,7 @@ def _list_failed(bundle: Bundle, attempts: pd.DataFrame) -> list[tuple[str, str,
 
 def _describe_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
     """Return the facts about a task's board that the template `leaderboard.html` shows."""
-    # A table of texts with a column for each key of the bundle's columns.
+    # The scores as texts: a row for each team, a column for each column of the leaderboard.
     texts = _score_texts(bundle, board)
     # The page shows the main score and its standard error. All other scores go into a second table,
     # which a reader has to open. Columns without any score are left out.

@@ -241,9 +241,9 @@ def main() -> None:
 
     p_right = predict_mean(models, template_part.table)
     if "model" in groups:
-        # Where nothing more is known than who answered what, trees predict worse than the item
-        # response model whose prediction is one of their features. So answers held out of the
-        # trees decide between the two, or for a mean of both.
+        # If there are no metadata, trees may predict worse than the item response model whose
+        # prediction is one of their features. So take a weighted mean of both. Answers held out of
+        # the trees decide the weight, from 0 to 1.
         start = np.concatenate([part.table["model"] for part in train_parts])
         weight = weigh_trees(start, features, is_correct, options.seed, monotonic_cst=directions)
         p_right = mix(template_part.table["model"].to_numpy(), p_right, weight)

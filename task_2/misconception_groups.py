@@ -371,9 +371,10 @@ def predict_with_groups(
     array of float64, shape (n, n_options)
         Probabilities given that the answer is wrong. Rows sum to 1.
     """
+    # A chance is a wrong answer together with an option of its question that is in a group. A cell
+    # is a student and a group, as one number.
     chances = _list_chances(known, group)
-    # `cells` are the cells of the known chances, in increasing order; `position` is the index of
-    # each chance's cell in `cells`.
+    # All cells of the chances in `known`, in increasing order, and the index of each chance in it.
     cells, position = np.unique(chances.cell, return_inverse=True)
     residual = np.bincount(position, chances.is_chosen - chances.p, len(cells))
     variance = np.bincount(position, chances.p * (1 - chances.p), len(cells))
@@ -525,9 +526,10 @@ class Choices:
     Both matrices have the shape (n_students, n_groups).
     """
 
-    # Number of pairs of the student's choices that are both options of the group.
+    # Number of pairs of choices of the student that are both options of the group.
     n_pairs: sparse.csr_array
-    # The number of pairs that the model of answers expects, given the first choice of each pair.
+    # How many pairs the model of answers expects, if the student made the first choice of each pair
+    # but chose elsewhere as other students do.
     n_expected: sparse.csr_array
 
 
@@ -561,7 +563,11 @@ def pair_choices(known: WrongAnswers, asked: WrongAnswers, group: IntArray) -> C
 def _sum_by_student(
     chances: Chances, values: Array, wrong: WrongAnswers, shape: tuple[int, int]
 ) -> sparse.csr_array:
-    """Return the sum of a value of the chances, by student and group."""
+    """Sum `values` for each student and group; the result has this `shape`.
+
+    `values` has an element for each of the `chances`. A chance is one of the answers `wrong`
+    together with an option of its question that is in a group.
+    """
     positions = (wrong.student[chances.row], chances.group)
     return sparse.csr_array((values.astype(float), positions), shape)
 

@@ -43,7 +43,9 @@ TABLE = "misconceptions.csv"
 # Number of abilities in the model of answers. With more abilities, the model itself would begin to
 # learn the misconceptions.
 N_DIMENSIONS = 2
-# Shares of the students who find groups, choose among them and check them.
+# The students are divided at random into three parts. The answers of the first part are searched
+# for groups of wrong options, those of the second part choose how strict the search is, and those
+# of the third part check the groups. These are the shares of the parts.
 SHARES = (0.6, 0.2, 0.2)
 FINDING, CHOOSING, CHECKING = range(3)
 
@@ -79,7 +81,10 @@ class Group:
 
     @property
     def is_confirmed(self) -> bool:
-        """Return whether the students who check groups confirm this one."""
+        """Return whether students who took no part in the search confirm the group.
+
+        They do if they choose further options of the group more often than expected.
+        """
         return self.lift.low > 1
 
     @property
@@ -223,7 +228,11 @@ def find(answers: pd.DataFrame, context: IntArray, seed: int) -> Found:
 
 
 def draw_parts(n_students: int, seed: int) -> IntArray:
-    """Draw who finds groups, who chooses among them and who checks them, int64 (n_students,)."""
+    """Draw the part of each student: FINDING, CHOOSING or CHECKING, int64 (n_students,).
+
+    The answers of the first part are searched for groups of wrong options, those of the second part
+    choose how strict the search is, and those of the third part check the groups.
+    """
     bounds = np.cumsum(SHARES)[:-1]
     return np.searchsorted(bounds, np.random.default_rng(seed).random(n_students), side="right")
 

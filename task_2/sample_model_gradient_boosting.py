@@ -63,9 +63,9 @@ N_TREES_OF_LATER_STAGES = 25
 N_FITS = 2
 # The training file must hold at least this many answers of each kind, right and wrong.
 MIN_ANSWERS = 100
-# Stage r separates the answers of rank r, which stop there, from those of higher rank, which go on.
-# A stage gets trees only if at least this many answers stop and at least as many go on. Half of
-# them are held out to weigh the trees.
+# Stage r asks of the answers of rank r or above whether their rank is above r: those of rank r stop
+# there, the others go on to the next stage. A stage gets trees only if at least this many answers
+# stop, and at least this many go on. Half of them are held out to weigh the trees.
 MIN_STAGE_ANSWERS = 40
 # Trees do not use a feature that is known for fewer rows than this.
 MIN_KNOWN = 100
@@ -322,7 +322,8 @@ def main() -> None:
         option_number = option[part.rows] - 1
         ranks.append(rank_of_option[np.arange(len(part.rows)), option_number])
     rank = np.concatenate(ranks)
-    # A question has one stage fewer than options.
+    # Stage r asks whether the rank is r or above. The last rank needs no stage, so a question has
+    # one stage fewer than options.
     n_stages = n_options[question] - 1
     train_stages = np.concatenate([n_stages[part.rows] for part in train_parts])
 
@@ -346,9 +347,9 @@ def main() -> None:
             logged_stages.append(LoggedStage(models[0], reaches_stage.mean()))
             p_go_on = predict_mean(models, template_part.table)
             if has_start:
-                # Where nothing more is known than who chose what, trees predict worse than simpler
-                # models, such as the item response model whose prediction is one of their features.
-                # So answers held out of the trees decide between the two, or for a mean of both.
+                # If there are no metadata, trees may predict worse than simpler models, such as the
+                # item response model whose prediction is one of their features. So take a weighted
+                # mean of both. Answers held out of the trees decide the weight, from 0 to 1.
                 start = train_start[reaches_stage, stage]
                 stage_features = features[reaches_stage]
                 weight = weigh_trees(start, stage_features, goes_on, options.seed, max_iter=n_trees)

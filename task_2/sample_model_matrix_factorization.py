@@ -39,8 +39,8 @@ TASK = 2
 # fixes the scale of abilities and loadings.
 EASINESS_PENALTY = 1.0
 # A question has three decisions: is the answer right; if not, is it the most popular wrong option;
-# if not, is it the second most popular one? These are the prior means of the first loadings of the
-# first decision, and of the others.
+# if not, is it the second most popular one? The first loading of a decision says how much the first
+# ability favours a yes. Its prior mean is larger in the first decision than in the others.
 FIRST_LOADING = 1.0
 FIRST_LOADING_OF_OTHERS = 0.3
 FIRST_LOADING_PENALTY = 10.0

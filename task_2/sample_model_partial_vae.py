@@ -319,7 +319,8 @@ def main() -> None:
     # `p_category` has a column for each category, `p_option` one for each option, in their order.
     template_options = n_options[template_question][:, np.newaxis]
     distance = np.arange(1, most_options + 1) - correct_option[template_question][:, np.newaxis]
-    # The options that a question does not have take the categories that it does not have.
+    # A question with three of four options lacks option 4 and category 3, whose probability is 0.
+    # So an option that the question lacks gets the category of its own position.
     is_there = np.arange(most_options) < template_options
     category_of_option = np.where(is_there, distance % template_options, np.arange(most_options))
     p_option = np.take_along_axis(p_category, category_of_option, axis=1)

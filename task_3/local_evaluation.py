@@ -47,6 +47,7 @@ _MIN_QUESTIONS = 5
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
+    # Without this flag and --ref_data, the two halves of the local split are compared.
     parser.add_argument("--phase", choices=layout.PHASES, help="score by this phase's pairs")
     help_text = "a panel of your own, CSV, in --input_dir or in the current folder"
     parser.add_argument("--ref_data", metavar="FILE", help=help_text)
@@ -128,7 +129,8 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     evaluation = replace(evaluation, doubts=doubts, made_from=simulated_ranking(submitted, phase))
 
     lines = describe_agreement(page_values["agreement"], page_values["experts"])
-    # One of the facts is a sentence on how well random rankings agree with their best experts.
+    # One of the facts is a sentence on chance. As for the scored ranking, the score of a random
+    # ranking is its agreement with the expert with whom it agrees most.
     random_rankings = dict(evaluation.facts)[ranking.LUCK]
     lines.append(f"score {evaluation.score.value:.4f} (best expert); {random_rankings}")
     lines += [describe_rival(rival) for rival in page_values["rivals"]]
@@ -194,7 +196,7 @@ def describe_agreement(figures: pd.DataFrame, experts: Sequence[str]) -> list[st
 
 
 def describe_rival(rival: ranking.Rival) -> str:
-    """Say in a line of text whether the judgements tell another ranking apart."""
+    """Say in a line of text whether the experts find another ranking better than the scored one."""
     best = float(rival.agreement["share"]["best"])
     contest = rival.contest
     return (
@@ -205,10 +207,11 @@ def describe_rival(rival: ranking.Rival) -> str:
 
 
 def simulated_ranking(submitted: Path, phase: str) -> list[Path]:
-    """Return the ranking if it was made from simulated answers and is scored by one's own panel.
+    """Return the files that make a score count as simulated: the ranking, or none.
 
-    A panel that people have written does not tell where its questions come from. If the ranked
-    questions are simulated, the judged questions are too, and the score counts as simulated.
+    Usually the experts' file tells whether a score is simulated. But a user's own panel of experts
+    (the phase `OWN`) does not tell where its questions come from. If the ranking was made from
+    simulated answers, the panel has judged simulated questions, and the score counts as simulated.
     """
     is_simulated = provenance.origin_of(submitted) is Origin.SIMULATED
     return [submitted] if phase == OWN and is_simulated else []

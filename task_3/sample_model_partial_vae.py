@@ -144,8 +144,8 @@ def main() -> None:
     student_ids, row = np.unique(answers["UserId"], return_inverse=True)
     question_ids, column = np.unique(answers["QuestionId"], return_inverse=True)
     n_options = answer_options.count_options(answers)
-    # 0 without an answer, 1 for the right option, 2 to 4 for the options after it, cyclically. (If
-    # questions have more or fewer options than four, up to another number.)
+    # The table has 0 for no answer and 1 for the right option. The options after the right one, and
+    # then those from the first option on, have the numbers 2, 3 and so on.
     table = np.zeros((len(student_ids), len(question_ids)), np.int64)
     distance = answers["AnswerValue"] - answers["CorrectAnswer"]
     table[row, column] = 1 + distance % answer_options.number_of_each(answers)

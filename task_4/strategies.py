@@ -31,8 +31,8 @@ import numpy as np
 _N_ROUNDS = 10
 # Share of a logit's variance that ten answers are expected to remove.
 _RESOLUTION = 0.7
-# Later answers will move the mean of a logit. The strategy assumes that this move has at least this
-# variance.
+# The answers of later rounds will change the mean of a logit. The strategy assumes that the change
+# has at least this variance.
 _MIN_SPREAD = 0.05
 # If targets may be asked, a target that is asked need not be predicted any more: its answer is
 # known. So the value of a question grows by this number times min(p, 1 − p), for the probability p
@@ -75,7 +75,8 @@ class Posterior:
         # `prior_covariance` minus the sum of f fᵀ over the student's answers.
         self.factors: FloatArray = known.factors[:, :, :q]
 
-        # The rows of the abilities in the same covariance after the answers, (S, k, Q + k).
+        # For each student, the covariance of each ability with all logits and abilities, after the
+        # answers: k rows of the covariance matrix, shape (S, k, Q + k).
         ability_factors = known.factors[:, :, q:].transpose(0, 2, 1)
         ability_rows = known.covariance[q:] - ability_factors @ known.factors
         # Mean and covariance of the abilities, (S, k) and (S, k, k). If the students find all

@@ -107,7 +107,8 @@ def main() -> None:
     most_probable = blended.argmax(axis=1)
     value = most_probable + TASKS[task].column.low
     submission.write_predictions(template, task, value, paths.output)
-    # Without options, a file of probabilities holds that of a right answer alone.
+    # A file of task 1 holds only the probability that an answer is right, one of task 2 the
+    # probabilities of all options.
     probabilities = blended if TASKS[task].needs_options else blended[:, 1]
     write_probabilities(template, task, probabilities, probabilities_path)
     print(

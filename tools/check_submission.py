@@ -211,7 +211,7 @@ def check_ranking(options: argparse.Namespace, task: Task, faults: list[str]) ->
 
 
 def report_other_zip(path: Path, task: Task, faults: list[str]) -> None:
-    """Add a fault if the zip beside a CSV, which is the file to upload, holds another CSV."""
+    """Add a fault if the zip beside a CSV holds another CSV: participants upload the zip."""
     zipped = path.with_suffix(".zip")
     if path == zipped or not zipped.is_file():
         return

@@ -75,12 +75,14 @@ class Candidate:
     # For a score in the record: the model, its seed and version, and when it was scored. Otherwise
     # the name of the file.
     name: str
-    # The number of the score in the record; 0 for a file.
+    # The number of the score in the record; 0 for a file that was scored just now, whose score is
+    # not in the record.
     number: int
     task: Task
     # Phase, rules and kind of the answers, in words.
     where: str
-    # A function that reads from a file which answers were predicted right.
+    # A function that returns which answers were predicted right. For a score in the record, it
+    # reads a file.
     read: Callable[[], Outcomes]
     test: AnswerSet
 
@@ -425,7 +427,11 @@ def compare(words: Sequence[str], scores: Sequence[list[Candidate]]) -> str:
 
 
 def describe_others(letter: str, chosen: Candidate, candidates: Sequence[Candidate]) -> list[str]:
-    """Say which further scores A or B may stand for; return no line if there are none."""
+    """Say which other scores the user may have meant; return no line if there are none.
+
+    A and B are the two scores that are compared. `letter` is one of them, `chosen` its score. The
+    word on the command line that names it, such as a model's name, fits all `candidates`.
+    """
     n_others = len(candidates) - 1
     if n_others == 0:
         return []

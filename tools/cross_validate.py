@@ -191,9 +191,10 @@ def link_folder(link: Path, folder: Path) -> None:
 
 
 def is_copied(path: Path, folder: Path) -> bool:
-    """Return whether a file in a folder is part of a frozen copy of the folder.
+    """Return whether a file in a folder is part of the copy of the code that cross-validation runs.
 
-    Stray files and weights are not: the folds train weights anew.
+    Stray files, such as those of an editor, are left out. So are trained weights: for each fold,
+    the model is trained anew.
     """
     parts = path.relative_to(folder).parts
     is_left_out = any(part.startswith(WEIGHTS) or is_stray(part) for part in parts)

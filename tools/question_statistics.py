@@ -284,7 +284,7 @@ def _pairs_part(pairs: pd.DataFrame) -> dict[str, Any]:
     """
     is_dependent = pairs["p_adjusted"] <= _SIGNIFICANT
     dots = []
-    # The clearest pairs are the first.
+    # The pairs with the clearest correlation come first in the table.
     for row in pairs.head(_N_SHOWN).to_dict("records"):
         half = QUANTILE_90 * row["error"]
         interval = (row["correlation"] - half, row["correlation"] + half)

@@ -14,8 +14,8 @@ from common.evaluation.record import Result
 from common.tasks import CROSS_VALIDATION, LOCAL, OWN, TASKS
 
 PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES, OWN)
-# No figure of a score is larger. A line of the record with a larger number is invalid, because JSON
-# allows numbers of any size.
+# No figure of a score is larger than this. A line of the record with a larger number was not
+# written by the kit, and is invalid: such a number, which JSON allows, could overflow.
 _MAX_NUMBER = 1e12
 
 

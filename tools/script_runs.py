@@ -209,8 +209,8 @@ def command_to_repeat(
             f"{path}: was made by {record.script}, which cannot be repeated, expected a script in "
             f"{folder.name}/ of this kit{or_else}"
         )
-    # Flags for paths are left out: the caller chooses the files. Only the folder of metadata stays
-    # that of the command, besides the flags in `keep`.
+    # Leave out flags for paths, because the caller chooses the files. Keep only the flag of the
+    # folder of metadata and those in `keep`.
     options = provenance.settings(record.options, keep=("metadata_dir", *keep))
     options.pop("local", None)
     flags = provenance.flags_of(options)

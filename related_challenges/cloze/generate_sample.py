@@ -35,9 +35,9 @@ TOOLS = {
 # Months of the birthdays; a sample need not have all twelve.
 MONTHS = ("january", "february", "march", "may", "june", "july", "august", "october", "november")
 SYLLABLES = ("al", "ber", "cor", "den", "fi", "gus", "han", "ila", "jor", "ka", "lin", "mo", "ra")
-# Wordings of a query, by the fact that fills the gap. A query that asks for the "country of study"
-# names a university, but not its country. To answer it, a model must combine two facts: other
-# queries tell where the university lies.
+# Wordings of queries. The key is the fact that was left out, whose gap a model has to fill. A query
+# that asks for the "country of study" names a university, but not its country. To answer it, a
+# model must combine two facts: other queries tell where the university lies.
 WORDINGS = {
     "country": ("the {profession} {name}'s nationality is {gap}.", "{name} was born in {gap}."),
     "birthday": ("{name} is a {profession} born on {gap}.", "the birth date of {name} is {gap}."),

@@ -25,9 +25,10 @@ N_USERS = 900
 N_ITEMS = 500
 N_THEMES = 20
 N_SUCCESSORS = 4
-# Probability that a user goes on to a successor of the item.
+# Probability that a user goes on to a successor of the item, not to the next popular item.
 FOLLOW_PROBABILITY = 0.75
-# Number of popular items drawn for each user. No user takes as many steps.
+# Number of popular items drawn for each user. A user takes at most one of them at each step, and
+# far fewer steps than this, so that they never run out.
 N_POPULAR = 200
 # Each user takes at least `MIN_STEPS` steps from item to item. The number of further steps has a
 # Poisson distribution with the mean `MEAN_FURTHER_STEPS`.

@@ -55,8 +55,9 @@ def main() -> None:
     # users whose item is rare, so the answers name the degree of each item.
     tables[clicks.ANSWERS] = clicks.add_degrees(known_and_masked)
     path = target / clicks.ANSWERS
-    # The published test clicks hold the answers. The record names them, so that the evaluation
-    # refuses a submission whose model has read them. The training clicks are for every model.
+    # The published test clicks hold the answers of this split. The record names them, so that the
+    # evaluation refuses a submission whose model has read them. It does not name the training
+    # clicks, which every model may read.
     writing.write_files(
         {target / name: table for name, table in tables.items()},
         header=False,

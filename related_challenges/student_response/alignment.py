@@ -296,9 +296,10 @@ class Matches:
         The parameters are rows of texts in the matrices of `TextWords`: the texts of each answer
         and its question, and the texts of each pair (answer, reference).
         """
-        # All matrices have a column for each word of the vocabulary. Here, 1 where a text has it.
+        # Both matrices have a row for each text and a column for each word of the vocabulary.
+        # `is_in_text` is 1 where the text has the word. `nearest` compares the word with all words
+        # of the text: it is the largest similarity, from 0 to 1.
         is_in_text = self._words.is_in_text
-        # How similar the most similar word of a text is to the word, from 0 to 1.
         nearest = self._words.nearest
         nearest_in_answer = nearest[pair_answer]
         nearest_in_reference = nearest[pair_reference]
@@ -308,7 +309,8 @@ class Matches:
         is_in_question = nearest[question] >= SAME_SPELLING
         # 1 where an answer has a new word: a word that the question does not have.
         self.new_words = self.answer_words - self.answer_words.multiply(is_in_question)
-        # 1 where the reference of a pair has a word, shape (pairs, words).
+        # A pair is an answer and one of its question's reference answers. 1 where this reference
+        # has a word, shape (pairs, words).
         reference_words = is_in_text[pair_reference]
         # 1 where the reference of a pair has a new word. If a reference has no new word, all of its
         # words count as new.

@@ -72,7 +72,8 @@ DEMAND_DOMAINS = ("A0", "A1")
 FACET_DOMAINS = ("F0",)
 # Number of annotated answers to each question.
 N_ANNOTATED_ANSWERS = 40
-# Probabilities of the labels of two questions that nearly all students, or none, answer correctly.
+# Probabilities of the labels of the answers to two special questions: nearly all students answer
+# the first one correctly, and no student answers the second one correctly.
 SPECIAL_PROBABILITIES = {
     "A0_0": (0.95, 0.05, 0.0, 0.0, 0.0),
     "A0_1": (0.0, 0.4, 0.4, 0.1, 0.1),

@@ -54,19 +54,21 @@ class Submission:
     def _observe(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray | None
     ) -> StudentPosterior:
-        """Return the posterior, after learning from the answers revealed since the last call.
+        """Return what is known of the students, after learning from newly revealed answers.
 
-        The answered mask says which answers are revealed or may be asked. The first call with
-        `can_query` learns the mask, and starts a new posterior from it.
+        The posterior begins with the answered mask: which answers may be asked or are revealed.
+        The evaluator tells this by `can_query`. If it first calls a method without `can_query`, the
+        posterior begins with an empty mask, and begins again once `can_query` is known.
         """
         revealed = self._find_revealed(masked_data, masked_binary_data, can_query)
-        is_first_mask = self.askable is None and can_query is not None
-        if self.posterior is None or is_first_mask:
-            # An empty mask stands for an unknown one.
-            answered_mask = np.zeros(revealed.shape, bool)
-            if can_query is not None:
-                self.askable = revealed | (can_query == 1)
-                answered_mask = self.askable
+        if can_query is not None and self.askable is None:
+            # Now the mask is known: forget a posterior that has begun without it.
+            self.askable = revealed | (can_query == 1)
+            self.posterior = None
+        if self.posterior is None:
+            # An empty mask stands for one that is not known.
+            unknown_mask = np.zeros(revealed.shape, bool)
+            answered_mask = unknown_mask if self.askable is None else self.askable
             self.observed = np.zeros(revealed.shape, bool)
             model = self.model.pad_questions(revealed.shape[1])
             self.posterior = StudentPosterior(model, answered_mask)
@@ -87,16 +89,20 @@ class Submission:
     ) -> BoolArray:
         """Return which answers are revealed, shape (students, questions).
 
-        Some evaluators mark an answer that is not revealed by -1, others by 0. In the second case,
-        0 in `masked_binary_data` may also be a wrong answer.
+        All arrays have this shape. `masked_data` holds the option of a revealed answer, from 1 on,
+        and `masked_binary_data` 1 for a right and 0 for a wrong answer. For an answer that is not
+        revealed, some evaluators write -1, others 0. `can_query` is 1 where a question may be asked
+        now.
         """
         marks_by_minus_one = (masked_binary_data == -1).any()
         if marks_by_minus_one:
             return masked_binary_data >= 0
-        # Right answers are 1. Wrong ones are found by their option, which is above 0.
-        revealed: BoolArray = (masked_binary_data == 1) | (masked_data > 0)
-        # Some evaluators give no options. Then a wrong answer is found by the question: it could be
-        # asked before the first round, but not now.
+        # 0 in `masked_binary_data` is either a wrong answer or an answer that is not revealed.
+        is_right = masked_binary_data == 1
+        has_option = masked_data > 0
+        revealed: BoolArray = is_right | has_option
+        # Some evaluators give no options. But a question that could be asked before the first
+        # round, and may not be asked any more, has been asked: its answer is revealed.
         if self.askable is not None and can_query is not None:
             revealed |= self.askable & (can_query != 1)
         return revealed

@@ -24,14 +24,16 @@ WEIGHTS = "model_task_4.pt"
 # A question outside the answered mask may have a hidden answer. The model assumes one if its
 # estimate of the probability is above this.
 _MIN_PROBABILITY = 0.3
-# Targets are the answers to be predicted. By some rules of the game they may be asked too, and then
-# the answered mask holds them. The model concludes this if it finds fewer hidden answers than this
-# share of the answers in the mask.
+# In the game, the entry asks students questions and then predicts their other answers, the targets.
+# By most rules the targets are hidden. By others they may be asked too, and are in the answered
+# mask. The model concludes the latter if it finds almost no hidden answers: fewer than this share
+# of the number of answers in the mask.
 _MAX_SHARE_HIDDEN = 0.05
-# Share of a logit's variance that later answers are expected to remove, however many are left.
+# Share of a logit's variance that the answers of later rounds are expected to remove, whether many
+# rounds are left or few.
 _RESOLUTION = 0.5
-# Later answers will move the mean of a logit. `_weight` assumes that this move has at least this
-# variance.
+# The answers of later rounds will change the mean of a logit. `_weight` assumes that the change has
+# at least this variance.
 _MIN_SPREAD = 0.05
 # If targets may be asked, a target that is asked need not be predicted any more: its answer is
 # known. `select` therefore adds, to the value of asking a question, this number times the

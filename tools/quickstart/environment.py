@@ -10,7 +10,8 @@ from tools.quickstart.processes import Children, CommandError, failure, run_pyth
 
 VENV = ROOT / ".venv"
 CHECK_SCRIPT = Path(__file__).with_name("check_environment.py")
-# Python searches the folders that a .pth file names after all others.
+# The file in .venv that names the kit's folder: Python adds the folders that a .pth file names to
+# the end of its search path for modules.
 PATH_FILE = "education_kit.pth"
 
 
@@ -64,9 +65,10 @@ def install(python: str, *, for_tests: bool) -> None:
 
 
 def add_kit(python: str) -> None:
-    """Let the Python of .venv find the kit wherever it is started, and with -P.
+    """Let the Python of .venv import the kit from any folder, even if it is started with -P.
 
-    The kit's folder is named from the environment's folder, so that both may be moved together.
+    The flag -P keeps Python from looking in the present folder. The path of the kit's folder is
+    written relative to .venv, so that both may be moved together.
     """
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
     ended = Children().run([python, "-I", "-c", code])
