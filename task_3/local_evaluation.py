@@ -241,9 +241,9 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     provenance.require_current([first_half, second_half])
     require_same_split(submitted, origin, first_half)
     entry_origin.require_same_sources(submitted, origin, submitted.parent)
+    in_both = find_common_questions(first_half, second_half)
     rank_by_second = rank_by_other_half(submitted, origin, template)
 
-    in_both = find_common_questions(first_half, second_half)
     ranks = pd.DataFrame({"first": rank_by_first, "second": rank_by_second})
     ranks = ranks.reindex(in_both).dropna()
     if len(ranks) < _MIN_QUESTIONS:
