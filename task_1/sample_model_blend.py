@@ -62,7 +62,7 @@ def main() -> None:
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     models = options.models or list(N_FITS)
-    # The commands that fit each model.
+    # For each model, a list of commands: each fits the model with another seed.
     commands = [list_commands(name, options.seed) for name in models]
 
     # ---- The model: replace this block by your own. -------------------------------------------

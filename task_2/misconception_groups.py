@@ -125,46 +125,63 @@ class Pairs:
 
 
 def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) -> Pairs:
-    """Compare how often both options of a pair are chosen with how often the model expects it.
+    """Compare how often students chose both of two wrong options with what the model expects.
+
+    The residual of an option is 1 minus its probability for a student who chose it, 0 minus its
+    probability for others, where the probability is that of the model of answers. For two options
+    of different questions, the covariance is the sum, over the students who got both questions
+    wrong, of the products of their residuals. It is above 0 if more students than expected chose
+    both.
 
     At most `most_pairs` pairs of questions are compared, those that most students got wrong.
     """
     n_options = wrong.n_options
     is_wrong = _wrong_matrix(wrong)
-    least, questions = _frequent_questions(is_wrong, most_pairs)
-    wrong_columns = is_wrong.tocsc()[:, questions]
+    min_students, questions = _frequent_questions(is_wrong, most_pairs)
+    # An item is an option of a question, as a number: n_options · question + option. The matrices
+    # below have a row for each student, and a column for each of the questions or of their items.
     items = (questions[:, None] * n_options + np.arange(n_options, dtype=np.int32)).ravel()
+    wrong_columns = is_wrong.tocsc()[:, questions]
     residual_columns = _residual_matrix(wrong).tocsc()[:, items]
     mean_variance = _mean_variance(wrong)[items]
     # For each block of questions: the items of the pairs, the covariances and the variances.
     parts: list[tuple[IntArray, IntArray, FloatArray, FloatArray]] = []
+    # To save memory, compare one block of questions at a time with the questions from its start on.
+    # Earlier blocks hold the pairs with earlier questions.
     for start in range(0, len(questions), BLOCK):
-        # Earlier blocks hold the pairs with earlier questions.
-        of_block = slice(n_options * start, n_options * (start + BLOCK))
-        others = residual_columns[:, n_options * start :].tocsr()
-        product = (residual_columns[:, of_block].T @ others).tocoo()
-        of_block_wrong = wrong_columns[:, start : start + BLOCK]
-        n_common = (of_block_wrong.T @ wrong_columns[:, start:]).toarray()
+        block_residuals = residual_columns[:, n_options * start : n_options * (start + BLOCK)]
+        other_residuals = residual_columns[:, n_options * start :].tocsr()
+        # The covariance of each item of the block (row) and each other item (column).
+        covariance = (block_residuals.T @ other_residuals).tocoo()
+        # How many students got a question of the block (row) and another question (column) wrong.
+        block_wrong = wrong_columns[:, start : start + BLOCK]
+        n_common = (block_wrong.T @ wrong_columns[:, start:]).toarray()
         # Keep each pair of questions once, and no question with itself.
-        n_common[np.tril_indices(n_common.shape[0], m=n_common.shape[1])] = 0
-        n_students = n_common[product.row // n_options, product.col // n_options]
-        is_kept = n_students >= least
-        first = product.row[is_kept] + n_options * start
-        second = product.col[is_kept] + n_options * start
+        n_rows, n_columns = n_common.shape
+        is_later = np.arange(n_columns) > np.arange(n_rows)[:, None]
+        n_common[~is_later] = 0
+        n_students = n_common[covariance.row // n_options, covariance.col // n_options]
+        is_kept = n_students >= min_students
+        # The positions in `items` of both items of each pair.
+        first = covariance.row[is_kept] + n_options * start
+        second = covariance.col[is_kept] + n_options * start
+        # The variance of the covariance if students choose the two options independently, plus a
+        # constant that makes a few rare choices weak evidence.
         variance = n_students[is_kept] * mean_variance[first] * mean_variance[second]
         variance += np.float32(EXTRA_VARIANCE)
-        parts.append((items[first], items[second], product.data[is_kept], variance))
+        parts.append((items[first], items[second], covariance.data[is_kept], variance))
     if not parts:
         nothing = sparse.csr_array((wrong.n_items, wrong.n_items), dtype=np.float32)
         return Pairs(nothing, nothing, n_options)
-    first, second, covariance, variance = (
+    first_items, second_items, covariances, variances = (
         np.concatenate(arrays) for arrays in zip(*parts, strict=True)
     )
+    positions = (first_items, second_items)
     shape = (wrong.n_items, wrong.n_items)
     return Pairs(
-        sparse.csr_array((covariance, (first, second)), shape),
-        sparse.csr_array((variance, (first, second)), shape),
-        n_options,
+        covariance=sparse.csr_array((covariances, positions), shape),
+        variance=sparse.csr_array((variances, positions), shape),
+        n_options=n_options,
     )
 
 

@@ -67,7 +67,8 @@ def main() -> None:
 
     print(f"{len(judgements)} pairs, {len(data.answers):,} answers\n")
     print_table(judgements, rankings)
-    # The agreement with the best expert, for each of many random rankings.
+    # For each of many random rankings, the share of the pairs on which it agrees with the expert
+    # with whom it agrees most.
     by_chance = metrics.random_best_agreement(judgements)
     print(
         f"\nA random ranking agrees with its best expert on {by_chance.mean():.2f} of the pairs on "
@@ -111,14 +112,20 @@ def rank_by_features(
 
 
 def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> None:
-    """Print a row for each ranking, then how often each expert agrees with the other experts."""
+    """Print a Markdown table: how often each ranking agrees with each expert.
+
+    The columns are the experts, "mean" for all of them and "best" for the expert with whom the
+    ranking agrees most often. The last row says how often each expert agrees with the others.
+    """
     columns = [*judgements, "mean", "best"]
     print(f"| ranking, values ranked first | {' | '.join(columns)} |")
     print(f"|---|{'---|' * len(columns)}")
-    figures_by_ranking = {
-        name: compare_with_experts(judgements, agreement(judgements, ranking)).reindex(columns)
-        for name, ranking in rankings.items()
-    }
+    figures_by_ranking = {}
+    for name, ranking in rankings.items():
+        # A row for each column of the table: the share of the pairs on which the ranking agrees
+        # with the expert, its interval, and how often the expert agrees with the others.
+        figures = compare_with_experts(judgements, agreement(judgements, ranking))
+        figures_by_ranking[name] = figures.reindex(columns)
     for name, figures in figures_by_ranking.items():
         cells = []
         for share, low, high in figures[["share", "low", "high"]].to_numpy():

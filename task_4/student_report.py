@@ -402,16 +402,19 @@ def subject_dots(bank: Bank, subjects: Sequence[Subject], shares: pd.DataFrame) 
 
 
 def expected_shares(session: Session, subjects: Sequence[Subject]) -> pd.DataFrame:
-    """Return the share of each subject's questions that is expected right, with its range.
+    """Return the share of each subject's questions that is expected right, with its interval.
 
-    The column Answers is the number of questions on the subject that the student was asked.
+    The result has a row for each subject. Low and High are the ends of the interval, Answers is the
+    number of questions on the subject that the student was asked.
     """
     # The first row of the steps is before any question.
     asked = session.steps["QuestionId"][1:]
     rows = []
     for subject in subjects:
         questions = subject.questions
-        low, high = interval(session.draws[:, questions].mean(axis=1))
+        # Each row of `draws` holds P(right) of all questions, drawn from the posterior.
+        share_draws = session.draws[:, questions].mean(axis=1)
+        low, high = interval(share_draws)
         rows.append(
             {
                 "Level": subject.level,
@@ -423,6 +426,7 @@ def expected_shares(session: Session, subjects: Sequence[Subject]) -> pd.DataFra
                 "High": high,
             }
         )
+    # All columns of the table but the first one, UserId.
     return pd.DataFrame(rows, columns=mastery_table.COLUMNS[1:])
 
 

@@ -249,6 +249,7 @@ def predict_held_out(commands: Sequence[Command], paths: sample_models.Paths, ta
     is_held_out = hold_out_answers(len(answers), _HELD_OUT, seed=0)
     if is_held_out.all() or not is_held_out.any():
         raise InputError(f"{train}: holds too few answers to hold some out, expected more")
+    # The values of a category in the file begin at `column.low`, here categories count from 0.
     column = TASKS[task].column
     truth = answers.loc[is_held_out, column.name].to_numpy(np.int64) - column.low
     logs = []
@@ -264,7 +265,8 @@ def predict_held_out(commands: Sequence[Command], paths: sample_models.Paths, ta
             path = fold.folder / _PROBABILITIES
             template = script_runs.run_on_fold(script, [*flags, "--probabilities", str(path)], fold)
             probabilities = read_probabilities(path, task)
-            # The template holds the held-out pairs in the order of `truth`.
+            # The template lists the held-out pairs in the order of `truth`. Bring the probabilities
+            # into this order.
             pairs = submission.read_template(template)
             logs.append(logarithms(probabilities.at(pairs, template)))
     return HeldOut(truth, np.stack(logs))

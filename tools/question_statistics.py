@@ -106,6 +106,7 @@ def main() -> None:
     group = read_groups(options, answers)
 
     columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
+    # The model, with the file and the origin of the answers that it has learned from.
     found = find_model(options, train, answers)
     model_files.write_model(found.model, options.save_model)
     tables = make_tables(QuestionStatistics(found.model, *columns), group)

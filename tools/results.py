@@ -66,14 +66,17 @@ def _of_former_version(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_valid(result: Result) -> bool:
-    """Return whether all values are values that the kit writes.
+    """Return whether a line of the record of scores holds only values that the evaluations write.
 
     The record is a file that anybody may edit. Raises `ValueError` if the time is not valid.
     """
     # The later checks need values of the right types.
     if not _has_types(result):
         return False
+    # This raises `ValueError` if the time is not valid.
     datetime.fromisoformat(result.time)
+    # Fingerprints are hexadecimal. The options are those of a command line: a value that cannot be
+    # written there as a text is not valid.
     digests = (result.data, result.code, result.outcomes)
     return (
         _has_valid_numbers(result)
