@@ -674,9 +674,9 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
                 f1 = f1.drop("non_domain")
             # The micro averages are weighted by the labels' numbers of answers. That of the recalls
             # is the accuracy.
-            accuracy = float(measures.loc[MICRO, "recall"])
+            accuracy = float(measures["recall"][MICRO])
             macro_f1 = float(f1.mean())
-            weighted_f1 = float(measures.loc[MICRO, "F1"])
+            weighted_f1 = float(measures["F1"][MICRO])
             rows.append((scenario, ways, len(test_set), accuracy, macro_f1, weighted_f1))
     return pd.DataFrame(rows, columns=HEADER)
 
