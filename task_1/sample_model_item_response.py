@@ -42,7 +42,6 @@ def build_parser() -> argparse.ArgumentParser:
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     add_save_flag(parser)
-    # `CHOSEN` is what --help says of the default: the model then chooses the setting.
     help_text = "number of abilities"
     cli.add_optional_number(parser, "--dimensions", CHOSEN, help_text, parse=int, metavar="K")
     help_text = "probability of guessing right"
