@@ -124,17 +124,20 @@ def require_consistent(source: reading.Source, table: pd.DataFrame) -> None:
         )
 
 
-def state_number(
+def add_number_of_options(
     source: reading.Source, answers: pd.DataFrame, header: Sequence[str]
 ) -> pd.DataFrame:
-    """Add the column NumberOfOptions to answers if it is needed; return the answers.
+    """Return answers with the column NumberOfOptions, unless all questions have four options.
 
-    It is not needed if all questions have four options, as in a file of the challenge's form
-    (`is_of_challenge`). If the file does not state the number, it is the highest option of any
-    answer.
+    - If the file has the column, it is checked and kept.
+    - In a file like those of the challenge (`is_of_challenge`), all questions have four options:
+      no column is added.
+    - In any other file, every question gets the same number: the highest option that a student
+      chose or that is correct, but at least two. If that is four, no column is added.
 
-    `answers` were read from `source`, with AnswerValue and CorrectAnswer. `header` holds the names
-    of the file's columns. Raises `InputError` if the numbers of options are not consistent.
+    `answers` were read from `source`, with AnswerValue (the option chosen) and CorrectAnswer.
+    `header` holds the names of the file's columns. Raises `InputError` if the column contradicts
+    itself or the options.
     """
     if _NAME in answers:
         require_consistent(source, answers)

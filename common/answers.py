@@ -80,7 +80,7 @@ def read_answers(
     if "AnswerValue" not in answers:
         return answers
     _require_agreement(source, answers)
-    return answer_options.state_number(source, answers, header)
+    return answer_options.add_number_of_options(source, answers, header)
 
 
 def read_right_or_wrong(path: Path) -> pd.DataFrame:

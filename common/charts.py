@@ -30,8 +30,8 @@ WIDTH = 340.0
 _FONT_SIZE = 11.0
 # Font size of tick labels, and of titles above axes.
 SMALL = 10.0
-# The middle of the letters is this share of the font size above the baseline, at which SVG places a
-# text.
+# SVG places a text by its baseline. The middle of the letters is above it by this share of the
+# font size.
 _MIDDLE_ABOVE_BASELINE = 0.36
 ROW_HEIGHT = 21.0
 LINE_HEIGHT = 13.5

@@ -72,10 +72,15 @@ def require_own_code(script: Path) -> None:
 
 
 def _require_own_kit(script: Path) -> None:
-    """Raise `InputError` if Python uses another copy of the kit than the one around the script."""
+    """Raise `InputError` if Python has imported another copy of the kit than the user expects.
+
+    The user expects the copy in which the script lies. Python takes another one if that one is
+    installed in the environment or comes first on the search path. For instance, `python -P` leaves
+    the script's folder out of the search path, and a notebook's kernel keeps what it has imported.
+    """
     folders = [script.parent]
-    # With -m, Python runs the first module of a name that it finds. The user expects the module in
-    # the current folder.
+    # `python -m tools.compare`, for example, runs the first `tools.compare` on the search path, and
+    # that may lie in another copy. The user expects the one in the current folder.
     is_module = getattr(sys.modules["__main__"], "__spec__", None) is not None
     if is_module:
         folders.append(Path.cwd())

@@ -207,7 +207,8 @@ class School:
     question_id: Array
     # For each question, its subjects on the lowest level of the tree, level 3.
     leaves: Leaves
-    # The expected accuracies that no model exceeds; see `simulation.Choices`.
+    # The accuracies to expect of a model that knows the true probabilities of all answers; no model
+    # is better on average. The keys are those of `limits` in `simulation.Choices`.
     limits: dict[str, float]
     # The planted misconceptions, if there are any.
     misconceptions: Misconceptions | None = None

@@ -70,7 +70,8 @@ MOST_ROUNDS = 40
 # Rounds before this one offer quizzes by popularity; later rounds offer all quizzes equally.
 FIRST_EQUAL_ROUND = 20
 
-# Dtypes of the columns of `Incidence`; the column `alone` is bool.
+# Dtypes of the columns of the tables `Incidence.sittings` and `Incidence.answers`. The sittings
+# have a further column, "alone", with the dtype bool.
 SITTING_DTYPES = {"student": np.int32, "quiz": np.int32, "cohort": np.int32, "start": np.int32}
 ANSWER_DTYPES = {
     "sitting": np.int32,
@@ -337,7 +338,7 @@ def _draw_lists(
     _, first_positions = np.unique(pair, return_index=True)
     is_first = np.zeros(len(pair), bool)
     is_first[first_positions] = True
-    # The questions of a listed quiz that are kept are its block.
+    # The block of a listed quiz holds those of its questions that are kept.
     block_size = is_first.reshape(-1, QUIZ_LENGTH).sum(axis=1)
     return CohortLists(
         n_listed=n_listed,

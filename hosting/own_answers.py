@@ -26,7 +26,8 @@ import numpy as np
 import pandas as pd
 from competition import N_MASKS, ORGANISER_DIR
 
-# Files in organiser/ that tell which id each number stands for.
+# The kit's files number students and questions from 0. These files in organiser/ list the ids of
+# the user's input in the order of the numbers, so that the organiser can translate them back.
 _ID_LIST_NAMES = {"UserId": "students.csv", "QuestionId": "questions.csv"}
 _IDS = list(_ID_LIST_NAMES)
 _ID_COLUMNS = [schema.Column(name, schema.TEXT) for name in _IDS]
@@ -192,7 +193,7 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     for name in _IDS:
         damaged_ids.require_unmerged(source, name, attempts[name], is_repeated)
     # Add the number of options of each question as a column, unless all have four.
-    with_number = answer_options.state_number(source, attempts, header_for_options)
+    with_number = answer_options.add_number_of_options(source, attempts, header_for_options)
     return with_number, has_dates
 
 

@@ -226,8 +226,8 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
     """
     columns = is_wrong.tocsc()
     n_students, n_questions = is_wrong.shape
-    # Index m: how many pairs of questions exactly m students got wrong. Each pair counts twice,
-    # once for each order of its questions.
+    # Element m is the number of ordered pairs (question, other question) of which exactly m
+    # students got both questions wrong. Any two questions make two ordered pairs.
     n_ordered_pairs = np.zeros(n_students + 2, np.int64)
     # For each question, the largest number of students who got it and another question wrong.
     most_common = np.zeros(n_questions, np.int64)
@@ -238,7 +238,8 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
         n_common = product.data[is_pair].astype(np.int64)
         n_ordered_pairs += np.bincount(n_common, minlength=n_students + 2)
         np.maximum.at(most_common, product.col[is_pair], n_common)
-    # Index m: how many pairs at least m students got wrong, each pair counted once.
+    # Element m is the number of pairs of which at least m students got both questions wrong. The
+    # order within a pair does not matter here, so divide by 2.
     n_pairs = np.cumsum(n_ordered_pairs[::-1])[::-1] // 2
     is_few_enough = n_pairs <= most_pairs
     min_students = max(MIN_COMMON, int(np.flatnonzero(is_few_enough)[0]))

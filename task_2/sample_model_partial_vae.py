@@ -143,9 +143,15 @@ class PartialVAE(nn.Module):
         return variance * score_sum, variance
 
     def decode(self, z: Tensor, student: Tensor, question: Tensor) -> Tensor:
-        """Return the logits of the categories for each pair; `student` holds rows of z."""
+        """Return the logits of the categories for pairs of a student and a question.
+
+        `z` holds the latent vector of each student, shape (S, k). `student` and `question` hold the
+        position of each pair's student in `z` and of its question. The result has the shape (pairs,
+        categories).
+        """
         loading = self.loading + self.popularity[:, :, None] * self.loading_slope + self.own_loading
-        # index_select sums gradients in a fixed order, unlike z[student]: runs are reproducible.
+        # `index_select` instead of `z[student]`: it adds up the gradients of a student's pairs in a
+        # fixed order, so that runs with the same seed give the same result.
         product = loading.index_select(0, question) * z.index_select(0, student)[:, None]
         logit = self.intercept + self.popularity.index_select(0, question) + product.sum(dim=2)
         if self.some_are_missing:
@@ -316,11 +322,13 @@ def main() -> None:
         z, _ = model.encode(answer, count, torch.ones(len(answer)))
         logits = model.decode(z, template_student, torch.as_tensor(template_question))
     p_category = logits.softmax(dim=1).cpu().numpy()
-    # `p_category` has a column for each category, `p_option` one for each option, in their order.
+    # `p_category` has a column for each category: 0 is the correct option, 1 the option after it,
+    # cyclically, and so on. `p_option` has a column for each option.
     template_options = n_options[template_question][:, np.newaxis]
     distance = np.arange(1, most_options + 1) - correct_option[template_question][:, np.newaxis]
-    # A question with three of four options lacks option 4 and category 3, whose probability is 0.
-    # So an option that the question lacks gets the category of its own position.
+    # If a question has fewer options than others, its last options and categories do not exist. The
+    # model gives such a category the probability 0. A missing option takes the category in its own
+    # column, so it gets the probability 0, too.
     is_there = np.arange(most_options) < template_options
     category_of_option = np.where(is_there, distance % template_options, np.arange(most_options))
     p_option = np.take_along_axis(p_category, category_of_option, axis=1)

@@ -42,11 +42,17 @@ class GameLimits:
 
 @dataclass(frozen=True)
 class PlayedGame:
-    """How a strategy played with one mask, which hides T answers (targets) of all students."""
+    """How a strategy played with one mask.
 
-    # Columns in the order asked, -1 after the end of a test, shape (students, n_questions).
+    The mask hides T answers. They are the targets: answers that are predicted and never asked.
+    """
+
+    # The questions that each student was asked, in this order, as their columns in the table of
+    # answers (students, questions). -1 follows after the end of a student's test. Shape (students,
+    # n_questions).
     chosen: IntArray
-    # P(right) of the targets after some numbers of questions, shape (T,) each.
+    # The key is a number of questions asked. The value is P(right) of each target after these
+    # questions, shape (T,).
     probability: dict[int, FloatArray]
     # 1 for a right and 0 for a wrong answer to a target, shape (T,).
     truth: IntArray

@@ -284,11 +284,17 @@ def show_abilities(session: Session, names: Sequence[str]) -> Mapping[str, Any]:
 
 
 def question_row(step: Any, name: str) -> tuple[str, ...]:
-    """Return the row of the table of questions for one of the `steps` of `show_abilities`.
+    """Return the cells of a row of the table of questions that a student was asked.
 
-    `step` describes the student after the question: the `ability` with the `half_width` of its
-    interval, and `share`, the share of the bank's questions that is expected right. `name` holds
-    the names of the question's subjects; "" where they are not known.
+    Parameters
+    ----------
+    step
+        A question and what is known of the student after the answer: `Index` (the question's
+        number in the test), `QuestionId`, `expected` (P(right) before the answer), `is_right`,
+        `ability` with the `half_width` of its interval, and `share` (the share of all questions
+        that the student is expected to answer correctly).
+    name
+        The names of the question's subjects; "" if they are not known.
     """
     return (
         f"{step.Index}",

@@ -78,13 +78,17 @@ class Model(NamedTuple):
 
 
 class RowKey(NamedTuple):
-    """The key of a row: equal for two results of one model and one version of its code."""
+    """The key by which results are put into one row of a table, which averages their scores.
+
+    It is equal for two results of one model and one version of its code.
+    """
 
     model: Model
     # Fingerprint of the code.
     code: str
-    # For an interrupted fit, which has a row of its own: the position of the result in the record.
-    # Otherwise None.
+    # None for a complete fit. Interrupted fits are not averaged, since nobody knows how much each
+    # of them has learned. So the key of an interrupted fit holds what no other result has: its
+    # position in the list of all results.
     position: int | None
 
 
@@ -378,16 +382,16 @@ def tell_apart(models: Iterable[Model]) -> dict[Model, list[str]]:
 def describe_sources(
     learned_from: Sources | None, all_learned_from: Iterable[Sources | None]
 ) -> list[str]:
-    """Return phrases on the source files in which a model differs from others of the same name.
+    """Return phrases that tell a model apart from others of the same name by its source files.
 
     Source files are the files that a submission was made from, such as the training answers.
 
     Parameters
     ----------
     learned_from
-        The sources of the model; None if they are not recorded.
+        The source files of the model to describe; None if they are not recorded.
     all_learned_from
-        The sources of each model of the name, this model included.
+        The source files of each model that has this name, the model to describe included.
 
     Returns
     -------

@@ -94,7 +94,10 @@ def available_groups(
     wanted: Sequence[str] | None = None,
     leave_out: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Choose the groups whose data are there.
+    """Choose the groups of features whose data are there.
+
+    A group, such as "options", is a set of features that are computed together. It may need data
+    that not all users have, for example metadata.
 
     Parameters
     ----------
@@ -103,8 +106,8 @@ def available_groups(
     answers
         The training answers.
     wanted
-        Names of groups, all of which must have their data. By default, every group whose data are
-        there, except for `leave_out`.
+        Names of groups in `GROUPS`, all of which must have their data. By default, every group
+        whose data are there, except for `leave_out`.
     leave_out
         Names of groups that are not chosen by default.
 

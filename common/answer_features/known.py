@@ -139,12 +139,14 @@ class Known:
         rank = order_options(
             self.question, self.option, self.correct_option, n_questions, self.n_options
         )
-        # The right option of a question without known answers is unknown. Rank its options by their
-        # shares among the known answers to all questions, and options that it does not have last.
+        # A question may have no known answers; then its right option is unknown. Rank its options
+        # by how often each of them is chosen in all known answers, the most frequent one first.
+        # Options that the question does not have come last.
         is_unanswered = n_answers[:, 0] == 0
         sort_key = np.where(is_absent[is_unanswered], np.inf, -overall_share)
+        # Column r holds the option of rank r. The inverse of this permutation is the rank of each
+        # option, and `argsort` inverts a permutation.
         option_of_rank = np.argsort(sort_key, axis=1, kind="stable")
-        # The argsort of a permutation is its inverse: the rank of each option.
         rank[is_unanswered] = np.argsort(option_of_rank, axis=1)
         self.outcome_of_option = rank
 

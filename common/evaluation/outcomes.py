@@ -132,12 +132,13 @@ def write(folder: Path, outcomes: Outcomes) -> str:
 
 
 def read(path: Path) -> Outcomes:
-    """Read outcomes that `write` has written.
+    """Read which answers a submission predicted right, from a file that `write` has written.
 
     Raises `InputError` if the file is missing, or its content has changed since.
     """
     reading.require_file(path)
-    # The name is the beginning of the digest of the content.
+    # `write` names a file after the digest of its content. If both differ, the content has changed
+    # or was copied over another file's.
     if fingerprints.digest(path)[:16] != path.stem:
         raise InputError(
             f"{path}: is damaged or holds other outcomes than those of its name, expected outcomes "
@@ -145,5 +146,6 @@ def read(path: Path) -> Outcomes:
         )
     with np.load(path, allow_pickle=False) as file:
         counts = file["counts"].astype(np.int64)
+        # Eight answers are packed in a byte; `counts` says how many answers there are.
         right = np.unpackbits(file["right"], count=int(counts.sum())).astype(bool)
         return Outcomes(str(file["answers"]), counts, right, bool(file["distinct"]))

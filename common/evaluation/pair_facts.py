@@ -156,7 +156,7 @@ def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFram
     answers = reading.read_table(source, columns)
     if task.needs_options:
         # Add the column NumberOfOptions, unless all questions have four options.
-        answers = answer_options.state_number(source, answers, header)
+        answers = answer_options.add_number_of_options(source, answers, header)
     return answers
 
 

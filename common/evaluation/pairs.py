@@ -49,12 +49,13 @@ class Matched:
     """A submission brought together with the true answers."""
 
     task: Task
-    # "local", "public", "private" or, for true answers of the user, "own".
+    # Where the true answers come from: "local" for the split on this computer, "public" or
+    # "private" for a phase of the challenge, "own" for a file of the user's.
     phase: str
     submission: Path
     reference: Path
-    # The column that is predicted. In task 2, `column.high` is the largest number of options that
-    # a question of these data has.
+    # The column that is predicted, with its valid values. In task 2 these are the options from 1 to
+    # `column.high`, the number of options of the question that has the most.
     column: Column
     # UserId, QuestionId, truth and predicted of every pair, in the order of the reference.
     pairs: pd.DataFrame

@@ -227,15 +227,20 @@ def eliminate(
 
 
 def _totals_given_above(node_sums: FloatArray, precision: FloatArray) -> ConditionalTotals:
-    """Return how the total effect at each node depends on the total effect above the node.
+    """Return the Gaussian of the total effect at each node, given the total effect above the node.
 
-    A node is a context in which a student has answers. The total effect at the node is the total
-    above it plus the node's own effect, which is N(0, 1 / precision). As a function of the total
-    effect at the node, the log likelihood of its answers is
+    A node is a context in which a student has answers, such as a quiz. Its own effect has the prior
+    N(0, 1 / precision). Its total effect is the own effect plus the total effect of the node above.
+    The logits of its answers contain the total effect, so their log likelihood is a function of it:
 
-        (linear_sum − item_sum · (ability, 1)) · total − weight_sum · total² / 2.
+        (linear_sum − item_sum · (ability, 1)) · total − weight_sum · total² / 2,
 
-    So if the ability and the total above are known, the total at the node is Gaussian:
+    where (ability, 1) are the student's k abilities and a 1. Let
+
+        noise = 1 / (precision + weight_sum),    gain = precision · noise.
+
+    By Bayes' rule, if the abilities and the total above are known, the total at the node is
+    Gaussian with
 
         mean = gain · (total above) + noise · (linear_sum − item_sum · (ability, 1)),
         variance = noise.
@@ -305,14 +310,20 @@ def restore(
     students: Gaussians,
     variance: FloatArray,
 ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
-    """Find the effects of contexts, from the root to the leaves, given the students' abilities.
+    """Find the effects of contexts, given the posteriors of the students' abilities.
+
+    Contexts are, for example, quizzes in groups of quizzes. Those in which a student has answers
+    are the nodes of a tree whose root is the student; see the module's docstring. The effects are
+    found level by level, from the root to the leaves: a node's total effect depends on that of its
+    parent.
 
     Parameters
     ----------
     levels
-        The coarsest first, at least one.
+        The levels of the trees, at least one: groups of quizzes, then quizzes.
     conditional_totals
-        The result of `eliminate` for the same levels.
+        For each level, how the total effect at a node depends on that above: the first result of
+        `eliminate`, which integrates the effects out.
     students
         Posteriors of the abilities, in which the effects have been integrated out.
     variance

@@ -47,7 +47,10 @@ _MAX_HABIT = np.float32(20)
 
 @dataclass(frozen=True)
 class Habits:
-    """The habits of students, as a whole and in each context."""
+    """The habits of students: which options each of them prefers, whatever the question is.
+
+    A student has a habit in all answers, and in each context, such as a quiz, a habit around it.
+    """
 
     # Students with answers, increasing.
     student_ids: IntArray
@@ -55,8 +58,9 @@ class Habits:
     context_ids: IntArray
     # The first level has one node for each student, the second one for each context of a student.
     levels: tuple[Level, ...]
-    # For each level, the habit of every option at each node, shape (nodes, options). The habit in a
-    # context is the sum of the student's term and the term of the student in this context.
+    # For each level, what is added to the logit of every option at each node, shape (nodes,
+    # options). At a node of the first level this is the student's term. At a node of the second
+    # level it is the student's term plus a term of the student in this context.
     total: tuple[FloatArray, ...]
     # Prior variance of the students' terms, then of the contexts' terms, shape (2,).
     variance: FloatArray

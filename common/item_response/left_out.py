@@ -35,7 +35,9 @@ import numpy as np
 # after this many passes.
 _MAX_CHANGE = 0.01
 _MAX_PASSES = 10
-# An answer has at most this share of the information on its logit, so that u₋ stays finite.
+# Without an answer, the variance of its logit is that with the answer, divided by 1 − share. The
+# share says how much of the information on the logit comes from the answer itself. This bound keeps
+# the quotient finite.
 _MAX_SHARE = np.float32(0.95)
 # Answers that one thread predicts at a time.
 _BLOCK = 1 << 16
@@ -144,9 +146,12 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
 
 def predict_left_out(answers: AnswersOfStudents) -> Predictions:
     """Predict each answer from the student's other answers, in the order of `answers`."""
-    # Treat the parameters of the questions as known; the statistics allow for their uncertainty.
+    # Treat the parameters of the questions as known: their covariances are 0. The significance
+    # tests and standard errors of `question_statistics`, which are made from these predictions,
+    # allow for the uncertainty of the parameters.
     items = Gaussians(answers.items.mean, np.zeros_like(answers.items.covariance))
-    # The overall ability is direction · ability.
+    # A student's k abilities are summed up in one number, the overall ability: direction · ability,
+    # where `direction` is a unit vector.
     overall = _OverallAbilities(
         mean=answers.students.mean @ answers.direction,
         covariance=answers.students.covariance @ answers.direction,

@@ -248,13 +248,13 @@ def _variance_of_shares(
     by_effect = by_logit.sum(axis=1)
     by_ability = by_logit @ slopes
     variance: FloatArray = (
-        # The abilities.
+        # The variance of the part that depends on the abilities.
         np.einsum("ni,nij,nj->n", by_ability, ability_covariance, by_ability, optimize=True)
-        # The effect.
+        # The variance of the part that depends on the effect.
         + by_effect**2 * effects[:, EFFECT_VARIANCE]
-        # Twice the covariance of both.
+        # The variance of a sum contains twice the covariance of its parts: here of both above.
         + 2 * by_effect * np.einsum("ni,ni->n", by_ability, effects[:, EFFECT_COVARIANCES])
-        # The questions, which are independent of each other.
+        # The variances of the questions' own parts, which are independent of each other.
         + np.einsum("nq,q->n", by_logit**2, question_variance)
     )
     return variance

@@ -518,13 +518,14 @@ def _chi_square(groups: pd.DataFrame, n_questions: int) -> FloatArray:
 
     If the model is true, the sum of a group's residuals, divided by its standard deviation, is a
     standard normal number, and χ² would be the sum of the squares of these numbers. But the
-    question's difficulty and discrimination are estimated, and other values would change the
-    residuals. So the part of the residuals that other values would explain is projected out.
+    difficulty and the discrimination of the question are only estimates. If a change of these
+    estimates could make the residuals smaller, that part of the residuals is no sign of misfit. It
+    is subtracted: the residuals are projected onto what no such change explains.
 
     `groups` has a row for each question and group of its answers. The columns are question and
-    group (both from 0), residual (the sum of right (1) or wrong (0) minus P(right)), variance (of
-    this sum), and by_intercept and by_slope (the derivatives of the sum of P(right) by the
-    parameters of the question).
+    group (both from 0), residual (number of right answers minus the sum of their P(right)),
+    variance (of the residual), and by_intercept and by_slope: the derivatives of the sum of
+    P(right) by the question's intercept (easiness) and by its slope (discrimination).
     """
     cells = groups["question"].to_numpy(), groups["group"].to_numpy()
     deviation = np.sqrt(groups["variance"].to_numpy())

@@ -298,9 +298,10 @@ def _update_without_contexts(
 ) -> _ChunkUpdate:
     """Update the abilities of some students from their answers, which have no contexts.
 
-    With logit = slopes · ability + intercept, the log likelihood of each answer is replaced by the
-    parabola linear · logit − weight · logit² / 2. The new posterior of an ability is then the
-    solution of a weighted least squares problem.
+    The logit of an answer is slopes · ability + intercept. The log likelihood of the answer, a
+    function of the logit, is replaced by the parabola linear · logit − weight · logit² / 2. With a
+    Gaussian prior, the posterior of the abilities then is Gaussian as well. `model` computes it
+    from sums over the student's answers.
 
     Parameters
     ----------
@@ -311,10 +312,12 @@ def _update_without_contexts(
     state
         The state of the fit before the step.
     item_moments
-        E[v] and E[v vᵀ] of the vector v = (slopes, intercept) of each item (see `model.moments`).
+        A row for each item (question). Its vector v = (slopes, intercept) is known up to its
+        posterior, whose expectations E[v] and E[v vᵀ] the row holds (see `model.moments`).
     sums_items
         Whether to return the sums from which the posteriors of the items are computed as well.
     """
+    # The coefficients of the parabola of each answer.
     linear, weight = approximate_log_likelihoods(part, old, item_moments, state.guessing)
     # Sparse matrices with a row for each student and a column for each item.
     linear_matrix = part.matrix(linear, part.start)

@@ -31,10 +31,12 @@ def without_contexts(posterior: Posterior) -> Posterior:
     n_items = len(posterior.question_ids) + 1
     items = posterior.items.take(slice(n_items))
     covariance = items.covariance.copy()
-    # `levels` are those of the contexts; they are empty if the fit used none.
+    # Contexts may be nested, for example quizzes in groups of quizzes: these are two levels. There
+    # are no levels if the fit used no contexts.
     if posterior.levels:
-        # An answer has an effect of the student for each level, and one that all students share.
-        # `[0]` is the first stage.
+        # The logit of an answer contains an effect of the student in the answer's context at each
+        # level. It also contains an effect of the context that all students share. Add up the prior
+        # variances of all these effects in the first stage (index 0), right or wrong.
         student_variance = posterior.variance[:, 0].sum()
         shared_variance = posterior.shared.prior[0]
         # The intercept, the last parameter of an item, is added to the logit as the effects are:

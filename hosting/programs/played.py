@@ -105,11 +105,14 @@ def read(folder: Path, program: Path) -> dict[str, Any]:
 def _require_clean_run(folder: Path, not_played: str) -> None:
     """Raise `InputError` if the submission ran a program, or if the ingestion program failed.
 
-    The platform writes exit codes into a YAML file in `folder`. Its key exitCode is for a program
-    that the submission has brought, ingestionExitCode for the ingestion program. The exit code of a
-    program that did not run is null.
+    The organiser's ingestion program plays the game with the submitted entry. If the zip of a
+    submission names a program of its own, the platform runs it at the same time. It then could
+    write a false record of the game.
 
-    `not_played` is the message for an ingestion program that failed.
+    The platform writes the exit codes of both programs into a YAML file in `folder`: `exitCode`
+    that of the submission's program, `ingestionExitCode` that of the ingestion program. The exit
+    code of a program that did not run is null. `not_played` is the error message for an ingestion
+    program that did not end with the exit code 0.
     """
     path = folder / STATUS_NAME
     status = path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -247,7 +247,9 @@ def _judge_games(
 ) -> ScoredSubmission | None:
     """Score the games of task 4 by the record that the ingestion program has written.
 
-    Without `answers`, only check the record, and return None.
+    The ingestion program lets the submission play, and writes a signed record of its scores. Raises
+    `InputError` if the record is missing, is not to be trusted, or says that the submission failed.
+    If `answers`, the file with the true answers, is None, only this is checked: return None.
     """
     # This program runs in the folder of the submission's files.
     submission_dir = Path()

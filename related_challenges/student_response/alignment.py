@@ -443,8 +443,10 @@ class Matches:
 
         Each answer is compared with each of its references. The features are
 
-        - the results of the comparison with the best reference, the one with the largest F1;
-        - the largest and the mean result over all references, and the smallest for some results;
+        - the results of the comparison (recall, precision, F1 and others) with the best reference,
+          the one with the largest F1;
+        - the largest and the mean of each result over all references of the answer;
+        - for the results in `FEATURES_WITH_SMALLEST`, the smallest over all references, too;
         - how well the answer matches the question;
         - the answer's lengths, and numbers and weights of its words of certain kinds.
 
@@ -462,7 +464,8 @@ class Matches:
         n_answers_with_word = self.answer_words[train].sum(axis=0)
         rarity = np.log((train.sum() + 1) / (n_answers_with_word + 1)) + MIN_RARITY
         weight = rarity * np.where(self._words.is_function, FUNCTION_WEIGHT, 1)
-        # Features of pairs (answer, reference). Words that are not in the question are new.
+        # The results for each pair of an answer and a reference: recall, precision and F1, first of
+        # all words, then of the new words, those that are not in the question.
         pairs = pd.DataFrame(
             matched_shares(self.matched_pairs, weight, "")
             | matched_shares(self.matched_new, weight, " of what is new")

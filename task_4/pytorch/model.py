@@ -243,11 +243,11 @@ class StudentPosterior:
     def _weight(self, mean: Tensor, variance: Tensor) -> Tensor:
         """Return how much a better known logit should improve the predictions, shape (S, Q).
 
-        A better known logit changes the prediction only if its mean crosses the boundary where
-        P(right) = ½. The weight is therefore the probability that the question is a target, times
-        the density at the boundary of the mean logit after later answers. The mean logit is assumed
-        to move until then by a normal variable, whose variance (`spread`) is a rule of thumb: a
-        share of the logit's variance.
+        A prediction changes only if the mean of the logit crosses the boundary where P(right) = ½.
+        Later answers of the student will move the mean. It is assumed that the moved mean is
+        normally distributed around the present one. Its variance (`spread`) is a share of the
+        logit's variance, by rule of thumb. The weight is the density of this distribution at the
+        boundary, times the probability that the question is a target.
 
         `mean` and `variance` are those of the logits, as `logits` returns them.
         """

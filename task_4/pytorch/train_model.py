@@ -209,9 +209,13 @@ class PartialVAE(nn.Module):
         return score * self.log_score_multiplier.exp(), precision
 
     def encode(self, right: Tensor, wrong: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of z, each of shape (students, dimensions).
+        """Return the posterior of z, the latent vector of each student, given known answers.
 
-        `right` and `wrong` are 1.0 for known answers, else 0.0, each of shape (students, Q).
+        The dimensions of z count as independent Gaussians. The result is their means and their
+        variances, each of shape (students, dimensions).
+
+        `right` is 1.0 where a student's answer to a question is known and right, `wrong` where it
+        is known and wrong. All other elements are 0.0. Both have the shape (students, Q).
         """
         score, precision = self.evidence()
         prior_precision = self.log_precision.exp()

@@ -132,9 +132,9 @@ def test_answers_in_memory_state_the_number_only_if_it_is_not_four(write: Write)
     source = reading.file_source(write("own.csv", to_csv(OWN_HEADER, OWN_ROWS)))
     answers = pd.DataFrame({"CorrectAnswer": [1, 2], "AnswerValue": [1, 3]})
     header = OWN_HEADER.split(",")
-    stated = answer_options.state_number(source, answers, header)
+    stated = answer_options.add_number_of_options(source, answers, header)
     assert stated["NumberOfOptions"].tolist() == [3, 3]
-    of_challenge = answer_options.state_number(source, answers, [*header, "AnswerId"])
+    of_challenge = answer_options.add_number_of_options(source, answers, [*header, "AnswerId"])
     assert "NumberOfOptions" not in of_challenge
 
 

@@ -33,7 +33,12 @@ _LINUX_CAPABILITY_VERSION_3 = 0x20080522
 
 
 def main() -> None:
-    """Isolate this process as the message `Start` at stdin says, and run the entry in it."""
+    """Isolate this process, then run a submitted entry of task 4 in it, whose code is not trusted.
+
+    The evaluator, another process, has started this one. Its first message, a line of JSON on
+    stdin, is a `Start`: which folders the entry must not read, which protections to use, and how
+    much memory the entry may have.
+    """
     folder = Path(sys.argv[1]).resolve()
     os.chdir(folder / "entry")
     # Read stdin without a buffer: a buffer would also take bytes of the next messages, and the
