@@ -16,7 +16,7 @@ also be what an item response sample of task 1 or 2 has written with --save_mode
 effects of quizzes, they are removed, and a few steps of a fit follow.
 
 The groups are those of a column of the student metadata, or of a table with the columns UserId and
-Group (`--groups`); `--group none` does without.
+Group (`--groups`); `--group none` does without, and removes question_groups.csv of an earlier run.
 """
 
 import argparse
@@ -112,14 +112,19 @@ def main() -> None:
     tables = make_tables(QuestionStatistics(found.model, *columns), group)
     page = make_page(tables, found.origin, found.source)
 
+    table_of_groups = options.output_dir / "question_groups.csv"
     if tables.groups is None:
-        outputs.remove(options.output_dir / "question_groups.csv")
+        outputs.remove(table_of_groups)
     with writing.atomic_write(*outputs) as files:
         for path, file in zip(outputs, files, strict=True):
             if path.suffix == ".html":
                 file.write(page.encode())
             else:
                 _write(_table_of_file(tables, path.name), file)
+    # A table of groups that is left from an earlier run must not be taken for a table of this run.
+    if tables.groups is None and table_of_groups.is_file():
+        table_of_groups.unlink()
+        print(f"removed: {cli.show(table_of_groups)}, of an earlier run; there are no groups now")
     print(f"{len(tables.questions):,} questions, {len(tables.pairs):,} pairs of questions")
     print(f"written: {', '.join(map(cli.show, outputs))}")
 

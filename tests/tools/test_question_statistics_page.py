@@ -74,6 +74,17 @@ def test_without_groups_there_is_no_table_of_groups(tiny_kit: Path) -> None:
     assert not (tiny_kit / "data/test_output/question_groups.csv").exists()
 
 
+def test_without_groups_the_table_of_groups_of_an_earlier_run_is_removed(tiny_kit: Path) -> None:
+    table = tiny_kit / "data/test_output/question_groups.csv"
+    table.parent.mkdir(exist_ok=True)
+    table.write_text("question,group,reference\n")
+    printed = succeeds([*STATISTICS, "--group", "none"], kit=tiny_kit)
+    path = "data/test_output/question_groups.csv"
+    assert f"removed: {path}, of an earlier run; there are no groups now\n" in printed
+    assert "question_groups.csv" not in printed.partition("written: ")[2]
+    assert not table.exists()
+
+
 def test_few_answers_have_a_page_that_says_so(tiny_kit: Path) -> None:
     rows = pd.DataFrame({"QuestionId": [1, 2, 1], "UserId": [5, 5, 6], "IsCorrect": [1, 0, 0]})
     rows.to_csv(tiny_kit / "data/train_data/few.csv", index=False)
