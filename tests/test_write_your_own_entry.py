@@ -211,9 +211,11 @@ def add_model_with_quiz_feature(kit: Path) -> None:
 
 @dataclass(frozen=True)
 class Rates:
-    """The rate of each row and what it depends on.
+    """A feature of answers, the rate, and what it depends on.
 
-    The rows are the training answers of the local split, then the template.
+    The rate of an answer is the share of right ones among the student's other answers in the same
+    quiz. It is computed for each row: first the training answers of the local split, then the
+    answers that the template lists for prediction.
     """
 
     answers: pd.DataFrame
@@ -221,7 +223,7 @@ class Rates:
     # The rate and the fold of each row.
     rate: FloatArray
     fold: IntArray
-    # The number of each row's pair of a student and a quiz.
+    # A number that is equal for two rows if their student and their quiz are the same.
     student_quiz: IntArray
 
 
@@ -240,9 +242,11 @@ def rates(split_kit: Path) -> Rates:
 
 
 def test_no_rate_depends_on_the_outcome_of_its_own_answer(split_kit: Path, rates: Rates) -> None:
-    """Changing the outcome of an answer changes the rates of the same student in the same quiz.
+    """The rate of an answer is computed from answers of the same student in the same quiz.
 
-    The rates in the fold of the answer, and all other rates, stay the same.
+    Training answers are divided into folds, and the answers in the fold of the answer itself are
+    left out. So if the outcome of an answer changes, only rates in other folds change, and of
+    these only the rates of this student in this quiz.
     """
     for row in range(20):
         changed = rates.answers.copy()

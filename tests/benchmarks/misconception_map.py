@@ -63,13 +63,15 @@ class Prepared:
     Each field is a `WrongAnswers` of task_2/misconception_groups.py.
     """
 
-    # Answers of the students with whose choices groups are found. The probabilities are those of
-    # the model in task_2/misconceptions.py.
+    # Answers of the students by whose choices groups of options are found. The probabilities are
+    # those of a model with as many dimensions as that in task_2/misconceptions.py.
     finding: Any
-    # Answers of other students, by which the threshold of the groups is chosen; same model.
+    # Answers of other students, by which it is chosen how strong the evidence for a group must be.
+    # The probabilities are those of the model of `finding`.
     choosing: Any
-    # Answers of the remaining students, on whom the groups are measured: the answers that the model
-    # has learned from, and the answers that are held out. The model has more dimensions.
+    # Answers of the remaining students, on whom the groups are measured. The probabilities are
+    # those of a second model, with more dimensions than the model of `finding`. It has learned from
+    # the answers in `known`; those in `asked` are held out.
     known: Any
     asked: Any
 

@@ -26,7 +26,11 @@ COVERAGES = (0.5, 0.8, 0.9)
 
 
 def main() -> None:
-    """Print how often a student's number of right hidden answers lies in its predicted range."""
+    """Print how often the predicted range of a student's number of right answers is true.
+
+    The number is that of the right ones among the answers that are hidden from the model. The table
+    says for which share of the students it lies in the range: about half for a 50 % range.
+    """
     cli.parser(__doc__).parse_args()
     courses = ask_held_out_students()
     print(f"{len(courses)} students, {N_ASKED} questions")

@@ -27,10 +27,11 @@ cli.run(main)
 
 @pytest.fixture
 def kit(tmp_path: Path) -> Path:
-    """Make a kit of empty data files and `model.py`, which prints its paths.
+    """Make a kit of empty data files and the script `model.py`.
 
-    It holds three links: one to the folder of training data, one to itself, and a hard link to a
-    training file.
+    From its flags, the script finds the paths of the metadata and of its output, and prints them.
+    The kit also holds three links: a symlink to the folder of training data, a symlink to itself,
+    and a hard link to a training file.
     """
     kit = tmp_path / "kit"
     for file in (

@@ -24,10 +24,11 @@ def renumber_students(path: Path) -> None:
 def test_whether_a_score_counts_as_simulated_depends_on_the_files_of_its_task(
     tiny_kit: Path,
 ) -> None:
-    """If training answers of tasks 3 and 4 are not simulated, scores of task 1 stay simulated.
+    """Only the training answers of tasks 3 and 4 are exchanged here, for answers of other students.
 
-    A score of task 4 then has an unknown origin: its training and test answers are a split of
-    answers whose students are not those of the simulation.
+    The kit recognises simulated answers by their rows. The exchanged ones are not among them, so
+    their origin is unknown. Task 4 is trained and scored on a split of these answers: its score has
+    an unknown origin. Task 1 has other files, and its score counts as simulated as before.
     """
     renumber_students(tiny_kit / "data/train_data/train_task_3_4.csv")
     succeeds(["task_1/local_data_split.py"], kit=tiny_kit)

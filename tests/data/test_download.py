@@ -197,11 +197,15 @@ def case(
 
 @dataclass(frozen=True)
 class Trouble:
-    """A download that must succeed although the server or an earlier run causes trouble."""
+    """Trouble in spite of which the archive must be downloaded.
+
+    Either the server causes it, or a partial file that an earlier run of the script has left.
+    """
 
     # The ranges of bytes that the script must request; "" stands for the whole file.
     requests: list[str]
-    # A function of the archive's bytes that returns the bytes that an earlier run has left.
+    # Makes the content of the partial file from the content of the whole archive, for example its
+    # first 2,000 bytes. By default the file is empty.
     left: Callable[[bytes], bytes] = lambda archive: b""
     # Fields of `Case` that set the server's behaviour, with their values.
     behaviour: dict[str, Any] = field(default_factory=dict)

@@ -437,7 +437,8 @@ def write_spreadsheet() -> str:
         written_id = f"{student}.0" if question % 2 else f" {student} "
         # Option 3 is right, but in the answer of student 7 to question 7 the file says option 4.
         correct_option = 4 if student == question == 7 else 3
-        # The chosen option by day, in the order of the file.
+        # The option that the student chose on each day of January. The rows are in this order: day
+        # 5, the latest, comes before day 4, so that only the date tells which answer counts.
         is_odd = student % 2
         option_by_day = {3: 1 + is_odd, 5: 3 - is_odd, 4: 4}
         for day, option in option_by_day.items():

@@ -18,11 +18,11 @@ from platforms import on_unix
 from run_scripts import Done, ends_within
 
 SCRIPT = "hosting/run_locally.py"
-# The files of tasks 1, 2 and 4 in a zip.
+# The zip of a submission holds one of these files. Its name says for which task it is: 1, 2 or 4.
 FIRST = "submission_task_1.csv"
 SECOND = "submission_task_2.csv"
 ENTRY = "submission_model_task_4.py"
-# Submissions come some minutes after this time, 2001-09-09 01:46:40, in seconds since 1970.
+# Tests give submissions times soon after this one: 2001-09-09 01:46:40 UTC, in seconds since 1970.
 START = 1e9
 
 
@@ -360,8 +360,9 @@ def scored(zipped_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Sco
     Teams ann, bob, cid & co and ida are scored on task 1, and ann on task 2. The submissions of
     gus and hal fail, and so does the first one of bob.
 
-    A submission of the toy bundle is code that calls `score`. `values` are the arguments of this
-    call, as Python code: the score, and further figures by name.
+    The competition is the toy bundle of tests/toy_bundle.py. Its scoring program runs a submission
+    as Python code, which calls a function `score`. `values` is the text between the brackets of
+    this call: the score, then further figures by name.
     """
     school = SchoolClass(tmp_path_factory.mktemp("class"), zipped_bundle)
     toy_bundle.write_zip(school.handed_in / "bob/first.zip", {FIRST: FAILING}, START + 60)

@@ -305,7 +305,8 @@ def test_the_kit_accepts_and_scores_as_the_official_script(start: int, folder: P
         if expected is None:
             continue
         if case.time == FINAL_STAGE:
-            # In the final stage, the script adds 7 to the sums. The kit does so with this flag.
+            # In the final stage, the organisers' script adds 7 to each sum: a score of 1 for each
+            # of the seven earlier phases. The kit's evaluation does so with this flag.
             flags.append("--official_sum")
         succeeds(evaluation("debiasing", folder, *flags))
         score, *sums = scores_in(folder).values()

@@ -46,7 +46,10 @@ class Cipher:
 
     @property
     def mask(self) -> int:
-        """The byte that hides the next byte of plain text."""
+        """The next byte of the key stream: XOR with it encrypts or decrypts the next byte.
+
+        The formula is that of `decrypt_byte` in section 6.1 of APPNOTE, the specification of zips.
+        """
         word = self.keys[2] & 0xFFFF | 2
         return (word * (word ^ 1) >> 8) & 0xFF
 

@@ -103,8 +103,9 @@ def test_the_right_option_of_a_question_is_the_most_frequent_one_in_the_answers(
 def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Example) -> None:
     """Answers without a quiz are left out. Entropy within classes is computed in the same way.
 
-    `example` is the same answers twice, in the same order: as features read them, and as a table
-    whose column "quiz" is the UserId modulo 3.
+    `example` holds some answers in two forms with the same rows. `data` is the form that the
+    functions under test take. `table` is for computing the expected values; its column "quiz" is
+    the UserId modulo 3.
     """
     data, table = example
     # The quiz of each answer is that of the table, but the first 40 answers have no quiz.
@@ -278,9 +279,10 @@ def test_a_value_is_shrunk_by_its_reliability(rates: Rates) -> None:
     # The variance of a share of n right answers, each right with probability p, is p (1 - p) / n.
     variance_by_chance = np.mean(rates.truth * (1 - rates.truth)) / rates.n_answers
     reliability = variance / (variance + variance_by_chance)
-    # Only values far from the mean are compared: the mean to which values are shrunk is estimated,
-    # with an error of 0.13 / √200 = 0.009 (200 rates with a standard deviation of 0.13). That is
-    # less than a tenth of a distance above 0.1.
+    # The quotient below is only exact enough for values that are more than 0.1 from the mean. The
+    # mean to which values are shrunk is an estimate from 200 rates with a standard deviation of
+    # 0.13, so its error is 0.13 / √200 = 0.009. That is less than a tenth of the distance of such a
+    # value from the mean.
     is_far = np.abs(raw - mean) > 0.1
     distance = (raw - mean)[is_far]
     shrunk_distance = (value - mean)[is_far]

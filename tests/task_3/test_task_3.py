@@ -158,29 +158,33 @@ def test_the_questions_that_depend_on_ability_rank_first(
 
 @needs_blocks("task_3/sample_model_matrix_factorization.py")
 def test_an_answer_tells_most_if_half_the_students_are_right_and_abilities_decide() -> None:
-    """An answer tells most if half of the students are right and abilities decide.
+    """An answer tells most about a student's abilities if two conditions hold.
 
-    A row of `questions` holds a question's easiness and its loadings on two abilities.
+    Half of the students answer the question correctly, and it depends strongly on the abilities who
+    does. P(right) is sigmoid(easiness + abilities · loadings).
     """
-    questions = np.array(
-        [
-            # "nothing": loadings of 0, so abilities do not matter.
-            [0, 0, 0],
-            # "some": half of the students are right; the loadings are small.
-            # "most": half of the students are right; the loadings are large.
-            [0, 0.6, 0.8],
-            [0, 1.2, 1.6],
-            # "less": an easiness of 2, so that most students are right.
-            # "almost nothing": an easiness of 9, so that nearly all students are right.
-            [2, 1.2, 1.6],
-            [9, 0.6, 0.8],
-        ]
-    )
-    nothing, some, most, less, almost_nothing = matrix_factorization().expected_information(
-        questions
-    )
-    assert nothing == pytest.approx(0, abs=1e-12)
-    assert nothing < almost_nothing < some < less < most
+    # For each question, its easiness and its loadings on two abilities.
+    questions = {
+        # Half of the students are right, whatever their abilities are.
+        "no loadings": [0, 0, 0],
+        # Half of the students are right.
+        "small loadings": [0, 0.6, 0.8],
+        "large loadings": [0, 1.2, 1.6],
+        # Most students are right.
+        "large loadings, easy": [2, 1.2, 1.6],
+        # Nearly all students are right.
+        "small loadings, very easy": [9, 0.6, 0.8],
+    }
+    values = matrix_factorization().expected_information(np.array(list(questions.values())))
+    information = dict(zip(questions, values, strict=True))
+    assert information["no loadings"] == pytest.approx(0, abs=1e-12)
+    assert sorted(information, key=information.__getitem__) == [
+        "no loadings",
+        "small loadings, very easy",
+        "small loadings",
+        "large loadings, easy",
+        "large loadings",
+    ]
 
 
 @needs_blocks("task_3/sample_model_matrix_factorization.py")
@@ -778,10 +782,11 @@ def test_a_ranking_without_a_record_is_refused_and_old_scores_are_removed(
 
 
 def write_real_answers(real_data: Path, folder: Path) -> None:
-    """Write to train.csv the real answers behind the tables of tests/benchmarks/task_3.md.
+    """Write the real answers from which the tables of tests/benchmarks/task_3.md are computed.
 
-    These are the public answers to tasks 3 and 4. A template for rankings of all questions is
-    written beside them.
+    They are all published answers to tasks 3 and 4, and become train.csv. Beside them,
+    submission_task_3.csv lists all questions with an empty column "ranking", which a sample model
+    fills in.
     """
     tasks_3_4 = real_data / "eedi_tasks_3_4"
     train = pd.read_csv(tasks_3_4 / "train_data/train_task_3_4.csv")

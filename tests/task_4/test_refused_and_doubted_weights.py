@@ -214,7 +214,12 @@ def test_weights_that_no_package_has_written_may_have_seen_the_answers(
 
 
 def test_a_large_file_of_weights_is_traced(kit: Path, evaluate: Evaluate) -> None:
-    """Weights are traced by fingerprints. A file over 4 MB has a fingerprint of samples of it."""
+    """The score of large weights has no doubt: the kit finds the run that trained them.
+
+    The record of a run of training holds fingerprints of the weights that it wrote. By these, an
+    evaluation recognises the weights in a zip. The fingerprint of a file over 4 MB is made from
+    samples of its bytes.
+    """
     package = kit / "task_4/numpy"
     # One of the two files of weights holds the number of answers to each question, as int64. Change
     # the model so that it counts 700,000 questions: 5.6 MB.
@@ -600,8 +605,8 @@ def test_the_quickstart_leaves_a_record_of_the_packages_own_script(
     copy = kit / "data/test_output/packages/numpy"
     weights.copy_package(package, copy)
     succeeds([copy / "train_model.py", "--local"], kit=kit)
-    # The function runs in this process, where the kit is the one that holds this test. Let it take
-    # the copied kit.
+    # `bring_back_weights` runs in this process, not in a script of the copied kit. Without the
+    # patch, it would take the folder of the tested kit for that of the copied kit.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("common.layout.ROOT", kit)
         run_step.bring_back_weights(copy, package)
@@ -639,13 +644,13 @@ def test_the_report_on_a_student_says_that_the_model_may_have_seen_the_answers(
     assert ["Doubt", doubt] in read_page(page.read_text()).tables[0].rows
 
 
-def test_students_beside_weights_count_without_a_record_of_training(
+def test_a_list_of_training_students_counts_without_a_record_of_training(
     kit: Path, tmp_path: Path
 ) -> None:
     """An entry is refused if its own list of training students names a student who is examined.
 
-    A user's trainer may write this list beside the weights without a record of training. Here the
-    record is deleted.
+    A script of the user's that trains the model may write this list beside the weights, but no
+    record of training. To test this, the record is deleted.
     """
     package = kit / "task_4/numpy"
     examined = pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.unique()

@@ -428,10 +428,10 @@ def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, messa
     targets = np.tile(np.arange(N_QUESTIONS) == 3, (40, 1))
 
     def wrong(posterior: Any, askable: Any, hidden: Any) -> Any:
-        """Make a choice after an attempt to permit all questions.
+        """Cheat: mark all questions as permitted, then choose.
 
-        `askable` says which questions the strategy may ask. The game must judge the choice by its
-        own copy.
+        `askable` says which questions the strategy may ask. The game must judge the choice by a
+        copy that the strategy cannot change.
         """
         askable[:] = True
         return choice(posterior, askable, targets)

@@ -135,12 +135,13 @@ CASES = [
 
 @dataclass(frozen=True)
 class Validated:
-    """A kit in which all `CASES` were run, one after the other."""
+    """A kit in which the cross-validations in `CASES` were run, one after the other."""
 
     kit: Path
-    # The output of each case.
+    # What each cross-validation printed.
     outputs: list[str]
-    # The score of each case in the record of scores.
+    # Each cross-validation adds a line with its score to the file results.jsonl. These are the
+    # lines, in the order of `CASES`.
     results: list[Result]
     # Files that the runs have left in the kit.
     new_files: set[str]
@@ -490,7 +491,8 @@ def test_notes_name_the_entry_in_the_kit(doubtful_kit: Path) -> None:
     entry = write_entry(kit, kit / "task_1", "plain.py", *edits)
     output = succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
     assert output.count("note: task_1/plain.py has no function build_parser(), which") == 1
-    # The name of the copy's folder.
+    # The output does not show the folder of the temporary copy of the entry, whose name begins with
+    # "frozen_".
     assert "frozen_" not in output
 
 

@@ -155,11 +155,12 @@ def test_an_interrupted_fit_is_never_averaged_with_complete_ones() -> None:
 
 
 def test_interrupted_fits_are_never_averaged_with_each_other() -> None:
-    """Each interrupted fit has a row, even with an equal seed, until the code changes.
+    """Each interrupted fit of the present code has a row of its own in the table.
 
-    The scoreboard averages finished fits with different seeds, and replaces a score by a later one
-    with the same seed. It counts these in `n_replaced`. It does neither with interrupted fits. A
-    fit of earlier code is set apart (`former`).
+    Finished fits are averaged if their seeds differ. If two have the same seed, the later score
+    replaces the earlier one, and `n_replaced` counts it. Interrupted fits are neither averaged nor
+    replaced, even if two have the same seed. The fit of earlier code has no row: it goes to
+    `former`.
     """
     interrupted = replace(RESULT, doubts=[INTERRUPTED])
     results = [

@@ -123,7 +123,8 @@ def test_intervals_hold_with_several_abilities() -> None:
         logit = (ability[student] * slopes[question]).sum(axis=1) - difficulty[question]
         is_correct = rng.logistic(size=len(logit)) < logit
         columns = student, question, is_correct
-        # The default has more abilities than these answers need.
+        # The answers depend on three abilities. The model has more, the default number: users do
+        # not know how many their answers need, and the intervals must hold nevertheless.
         table = QuestionStatistics(ItemResponse(guessing=0.0).fit(*columns), *columns).parameters()
         mean_slopes = slopes.mean(axis=0)
         direction = mean_slopes / np.linalg.norm(mean_slopes)

@@ -107,6 +107,9 @@ def draw_state(
     An item has k slopes and an intercept. A node is a context in which a student has answers, and a
     leaf is a node of the last level. Each node has an effect, and in each context of the last level
     all students share one more. See "Words of the code" in the MODEL.md of `common.item_response`.
+
+    A choice of an option has `n_stages` stages: is the answer right? Else, is it the most popular
+    wrong option? And so on. Each stage has effects of its own, with another variance.
     """
     n_items = observations.n_items
     levels = observations.levels
@@ -115,7 +118,9 @@ def draw_state(
     item_mean = rng.normal(0.3, 0.7, (n_items, k + 1)).astype("f")
     # Prior variances of the effects of nodes.
     effect_variance = np.exp(rng.uniform(-4, 1, (len(levels), n_stages)))
-    # For each level, the total effect at each node: mean, variance, covariances with k abilities.
+    # For each level, an array with a row for each node. A row holds the mean and the variance of
+    # the total effect at the node, and its covariance with each of the k abilities. All are 0,
+    # except for the variances at the leaves.
     effects = tuple(np.zeros((len(level.label), 2 + k)) for level in levels)
     if levels:
         # The total effect at a leaf is the sum of the effects of the leaf and of the nodes above.
@@ -221,12 +226,18 @@ class TwoFits:
 def two_fits(request: pytest.FixtureRequest) -> TwoFits:
     """Fit the same random answers in two ways, which must agree.
 
-    The fit under test knows the contexts of the answers and integrates their effects out. The
-    expanded fit knows no contexts: each effect is a further ability of the student, on which an
-    answer has a slope if it lies in the context. These slopes differ between answers to the same
-    item, so each answer has an item of its own (see `expand`).
+    The logit of an answer is slopes · abilities + intercept + effects. An effect belongs to a
+    context, such as a quiz, and is added if the answer lies in the context.
 
-    The parameters are a seed and the number of levels of contexts.
+    - The fit under test knows the contexts, and integrates the effects out.
+    - The expanded fit knows no contexts. It gets the same logit in another way: each effect is one
+      more ability of the student. If an answer lies in the context of the effect, it has a slope on
+      this ability, otherwise the slope 0. Answers to the same item lie in different contexts and so
+      have different slopes. Therefore each answer has an item of its own, the expanded item, which
+      `expand` makes.
+
+    Both describe the same model, so both must find the same abilities. The parameters are a seed
+    and the number of levels of contexts.
     """
     seed, n_levels = request.param
     observations, state = make_case(seed, n_levels)
@@ -247,6 +258,8 @@ def two_fits(request: pytest.FixtureRequest) -> TwoFits:
         # Two passes are needed, because only the second one uses the effects that the first one
         # finds.
         for _ in range(2):
+            # Make the expanded items anew: their intercepts contain the effects that all students
+            # share, which a pass changes.
             expanded_items = expand(observations, state)
             # Subtract the parameters of each answer's item from those of its expanded item.
             added_by_effects = expanded_items.mean.copy()

@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from planted_contexts import TEST, TRAIN, UNKNOWN, fit, fit_options, groups, options, predict
 
-# Contexts that no student has met, a level for groups of quizzes and one for quizzes.
+# Contexts for the answers in TEST that no fit has met. The first column is the group of quizzes,
+# the second the quiz.
 _UNKNOWN = np.full((len(TEST), 2), UNKNOWN)
 
 

@@ -33,7 +33,7 @@ def fill(name):
 
 
 def by_pools():
-    """Work in a pool of `multiprocessing` by each method to start a process."""
+    """Let processes of a `multiprocessing.Pool` read their memory use, for each start method."""
     results = []
     for method in START_METHODS:
         with multiprocessing.get_context(method).Pool(2) as pool:
@@ -42,7 +42,7 @@ def by_pools():
 
 
 def by_executors():
-    """Work in a pool of `concurrent.futures` by each method to start a process."""
+    """Let a process of a `ProcessPoolExecutor` read its memory use, for each start method."""
     results = []
     for method in START_METHODS:
         context = multiprocessing.get_context(method)

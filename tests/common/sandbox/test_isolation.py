@@ -193,17 +193,19 @@ def test_there_are_as_many_attempts_as_the_readme_says() -> None:
 
 
 def find_not_refused(names: tuple[str, ...], landlock_version: int) -> set[str]:
-    """Return the expressions that must work in an entry with only some protections.
+    """Return the expressions that must succeed in an entry if only some protections are used.
 
-    These are attempts to break out that none of the protections refuses, and expressions that are
-    allowed in every entry.
+    `ATTEMPTS` lists Python expressions, and for each attempt to break out which protections refuse
+    it. An attempt that none of the used protections refuses must succeed: otherwise the list would
+    name the wrong protections. Actions that entries may do must succeed, too.
 
     Parameters
     ----------
     names
-        Names of the protections, among `ALL_PROTECTIONS`.
+        Names of the protections that are used, among `ALL_PROTECTIONS`.
     landlock_version
-        The version of Landlock that is used besides; 0 means none.
+        The version of Landlock, a module of the Linux kernel that is a further protection. 0 if it
+        is not used.
     """
     not_refused = set()
     for table in (*READ_ANSWERS, "DAMAGE"):
@@ -360,13 +362,14 @@ def test_no_game_finds_a_message_that_the_game_before_has_left(
         (10, 17, 4, 2),
     ],
 )
-def test_the_ruleset_holds_what_a_version_knows(
+def test_the_ruleset_names_all_rights_that_a_version_of_landlock_can_restrict(
     version: int, n_file_rights: int, n_network_rights: int, n_scopes: int
 ) -> None:
-    """A ruleset names all rights that Landlock (a module of the kernel) shall restrict.
+    """A ruleset tells Landlock, a module of the Linux kernel, which rights a process is to lose.
 
-    Each right is a bit. Each version of Landlock adds the next higher bits (landlock(7)), so that
-    the n rights of a version are the lowest n bits.
+    It has three numbers: for rights on files, for rights on the network, and for scopes (processes
+    that signals, for example, may reach). Each right is a bit. Each version of Landlock adds the
+    next higher bits (landlock(7)), so the n rights of a version are the lowest n bits.
     """
     masks = [(1 << n) - 1 for n in (n_file_rights, n_network_rights, n_scopes)]
     assert landlock.ruleset(version) == struct.pack("=QQQ", *masks)
