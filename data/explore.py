@@ -748,8 +748,8 @@ def count_pairs(answers: pd.DataFrame, first: str, second: str) -> pd.Series:
     """Return the number of answers for each pair of ids in two columns, such as quiz and student.
 
     The result has an element for each pair. Its index holds the first id of the pair, so it repeats
-    if an id has several partners. The second id is left out: callers only count or average the
-    pairs. Answers whose first id is unknown (-1) do not count.
+    if an id has several partners. The second id is left out, since no caller needs it. Answers
+    whose first id is unknown (-1) do not count.
     """
     known = answers[answers[first] >= 0]
     first_id = known[first].to_numpy().astype(np.int64)
