@@ -20,5 +20,5 @@ COLUMNS = (
 
 
 def to_write(mastery: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of mastery as its file holds it: these columns, four decimals."""
+    """Return a table of mastery as its file holds it: these columns, rounded to four decimals."""
     return mastery[list(COLUMNS)].round(4)

@@ -48,7 +48,8 @@ PAGE = "explore.html"
 # The name of the page about simulated data, if another page shows other data.
 SIMULATED_PAGE = "explore_simulated.html"
 
-# A function that draws a chart. The template explore.html calls it with the argument `label`.
+# A function that draws a chart. The template explore.html calls it later, with the argument
+# `label`: the text for screen readers.
 Chart = Callable[..., str]
 
 
@@ -167,8 +168,8 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
       others;
     - absent: names of the metadata files that do not exist;
     - foreign: names of the metadata files that belong to other data than the answers;
-    - paths: the paths of the files to read. The keys are train, question, student, answer and
-      subject.
+    - paths: the paths of the files to read. The keys are train, and those of question, student,
+      answer and subject whose files are there and belong to the answers.
     """
     ending = layout.ending_of(tasks)
     train = folder / layout.TRAIN_DIR.name / f"train_{ending}"
@@ -623,13 +624,11 @@ def times_figures(
     named = range(1, 13) if len(months) <= 6 else (1, 5, 9)
     month_names = [f"{month:%b %y}" if month.month in named else "" for month in months]
     month_counts = add_up(hourly, hourly["hour"].dt.to_period("M"), months)
-    # The template draws the chart later: it calls this function with the text for screen readers.
     chart: Chart = partial(
         column_chart,
         heights=month_counts["n"].tolist(),
         # Such as "Mar 2020: 400 answers, 75% right".
         tooltips=rate_tooltips(months.strftime("%b %Y"), month_counts),
-        # Names stand below the middles of the columns.
         names=[(column + 0.5, name) for column, name in enumerate(month_names) if name],
         axis="month",
         unit="answers",
@@ -791,12 +790,10 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
         things="students",
         share_of="of their answers ",
     )
-    # The template draws the chart later: it calls this function with the text for screen readers.
     chart = partial(
         column_chart,
         heights=born["n_rows"].tolist(),
         tooltips=tooltips,
-        # Names stand below the middles of the columns.
         names=[(column + 0.5, str(year)) for column, year in enumerate(years)],
         axis="year of birth",
         unit="students",
@@ -892,8 +889,6 @@ def choose_round_numbers(edges: np.ndarray) -> list[int]:
 
 def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
     """Return a function that draws a histogram of shares in bins of 5 %.
-
-    The page's template calls this function later, with the text for screen readers.
 
     Each share belongs to a thing, for example a question; `things` is the plural, "questions".
     `axis` says what the shares are, for example "share of right answers".

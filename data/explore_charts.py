@@ -50,7 +50,7 @@ def column_chart(
         One for each column.
     names
         Texts below the columns, as pairs of position and text. Position 0 is the left edge of the
-        first column, 1 is its right edge.
+        first column, 0.5 is its middle, and 1 is its right edge.
     label
         The text for screen readers.
     axis, unit

@@ -195,12 +195,11 @@ class School:
     setting: SchoolSetting
     # A row for each answer. Besides the official columns there are start, quiz, cohort and alone of
     # the answer's sitting and the slot of the answer in it (see `simulation.Incidence`), confidence
-    # (NO_CONFIDENCE if the student was not asked), and part: 0 for a training student, 1 for a
-    # public and 2 for a private test student.
+    # (NO_CONFIDENCE if the student was not asked), and the student's part: TRAINING_PART,
+    # PUBLIC_PART or PRIVATE_PART.
     answers: pd.DataFrame
-    # A row for each student, with UserId, birth_year and part: 0 for a training student, 1 for a
-    # public and 2 for a private test student. Students of birth_year 2008, for example, were born
-    # from September 2007 to August 2008.
+    # A row for each student, with UserId, birth_year and part, as in `answers`. Students of
+    # birth_year 2008, for example, were born from September 2007 to August 2008.
     students: pd.DataFrame
     questions: Questions
     # The QuestionId of each question in the files; in arrays, questions are numbered from 0.
@@ -814,7 +813,6 @@ def build_parser() -> argparse.ArgumentParser:
     cli.add_number(parser, "--seed", 0)
     parser.add_argument(
         "--questions",
-        # A whole number from 80 to 5000.
         type=cli.whole_number(80, 5000),
         metavar="N",
         help="number of questions of tasks 3 and 4 (default: 80, 300 or 948, by --size)",

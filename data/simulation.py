@@ -444,7 +444,8 @@ def _draw_class_starts(
     pair_of_quizzes = sittings.index_in_list // 2
     # 0 for the first quiz of a pair, 1 for the second.
     number_in_pair = sittings.index_in_list % 2
-    # A cohort has a quiz for each of these many school days. This is the unit of the times below.
+    # On average, a cohort gets a quiz in each period of `days_per_quiz` school days. This is the
+    # unit of the times below.
     days_per_quiz = setting.n_days / np.maximum(lists.n_listed, 1)
     # The cohort gets a pair of quizzes at this time, since two quizzes come with each earlier pair.
     time_of_pair = pair_of_quizzes * 2
@@ -699,8 +700,8 @@ def _draw_replacements(rng: Rng, answers: pd.DataFrame, counts: Array, least: in
     # Take more candidates than needed: below, some answers turn out not to be exchangeable.
     n_candidates = 4 * int(n_missing.sum()) + 1000
     candidates = answers.iloc[rng.permutation(len(answers))[:n_candidates]]
-    # A question with n answers can spare n - `least` of them, a rare question none. So exchange
-    # only as many of its candidates: those numbered below, from 0 in the order of the rows.
+    # A question with n answers can spare n - `least` of them, a rare question none. Exchange only
+    # that many of its candidates: those whose number, from 0 in the order of the rows, is smaller.
     n_to_spare = counts[candidates["question"]] - least
     number_in_question = candidates.groupby("question").cumcount()
     spared = candidates[number_in_question < n_to_spare]

@@ -46,7 +46,7 @@ AREAS = {
 SUBTOPICS = (
     "first steps", "practice", "in context", "reasoning, explaining and proving", "mixed problems",
 )  # fmt: skip
-# So many topics, from the first one on, have five subtopics. The other topics have four.
+# The first N_FIVE_SUBTOPICS topics have five subtopics, the others four.
 N_FIVE_SUBTOPICS = 32
 HIGHEST_ID = 1988
 

@@ -136,20 +136,9 @@ def require_unmerged(source: Source, column: str, ids: pd.Series, is_repeated: p
 def _refuse(source: Source, column: str, ids: pd.Series, damaged: pd.Series, fault: str) -> None:
     """Raise `InputError`, because a spreadsheet has damaged some ids of a column.
 
-    The message shows the first rows with a damaged id, and says what to do.
-
-    Parameters
-    ----------
-    source
-        The file.
-    column
-        The name of the column.
-    ids
-        The texts of the column, in the order of the rows.
-    damaged
-        The damaged ids, each once.
-    fault
-        What the spreadsheet has done, such as "has made dates of some ids".
+    The message shows the first rows with a damaged id, and says what to do. `ids` are all texts of
+    the column, `damaged` those that are damaged, each once. `fault` says what the spreadsheet has
+    done, such as "has made dates of some ids".
     """
     is_first_row_of_id = ~ids.duplicated()
     rows = np.flatnonzero(ids.isin(damaged) & is_first_row_of_id)

@@ -363,8 +363,8 @@ def _find_official(data_dir: Path, tasks: Sequence[int]) -> Source:
     notes = []
     origin = provenance.origin_of(*answers)
     if origin is not Origin.OFFICIAL:
+        # "The pages" are those of the competition, which this script writes for participants.
         notes.append(
-            # Pages of the competition that this script writes for participants.
             f"{cli.show(data_dir)} holds {origin.answers}, not the official ones that the "
             "pages describe: this bundle is for trying only"
         )

@@ -176,9 +176,9 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     """
     source = reading.file_source(path)
     header = reading.read_header(source)
-    # The kit takes a file with AnswerIds for one of the challenge, whose questions have four
-    # options. An organiser's questions may have another number, so leave AnswerId out of the names
-    # of the columns that decide this.
+    # The kit takes a file with AnswerIds and without NumberOfOptions for one of the challenge,
+    # whose questions have four options. An organiser's questions may have another number, so leave
+    # AnswerId out of the names of the columns that decide this.
     header_for_options = [name for name in header if name != schema.ANSWER_ID.name]
     columns = [*_ID_COLUMNS, *answer_options.columns_of_answers(header_for_options)]
     has_dates = schema.DATE_ANSWERED.name in header

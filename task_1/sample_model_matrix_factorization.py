@@ -153,18 +153,21 @@ def fit(
     # element of the question's vector. The large penalty 1e8 keeps the 1 from changing.
     student_prior = Prior(np.array([1.0] + [0.0] * k), np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
-    # The covariances of the vectors that the next step keeps fixed: first those of the questions.
-    covariances = np.zeros((n_questions, 1 + k, 1 + k), np.float32)
+    # The covariances of the question vectors. They are 0 at first: the first step takes the start
+    # vectors as exact.
+    question_covariances = np.zeros((n_questions, 1 + k, 1 + k), np.float32)
     # The row (student) and the column (question) of each element, in the order of `answers.data`.
     student, question = answers.tocoo().coords
     with progress.steps(options.iterations, "fitting", options.log) as (steps, show):
         for _ in steps:
             logits = compute_logits(students, questions, student, question)
-            students, covariances = ridge_step(
-                student_prior, questions, covariances, answers, logits
+            students, student_covariances = ridge_step(
+                student_prior, questions, question_covariances, answers, logits
             )
             logits = compute_logits(students, questions, student, question)
-            questions, covariances = ridge_step(prior, students, covariances, answers.T, logits)
+            questions, question_covariances = ridge_step(
+                prior, students, student_covariances, answers.T, logits
+            )
             # The mean logistic loss before the step above. To compute the logits again after this
             # step would take time.
             show(loss=np.mean(np.logaddexp(0, logits) - answers.data * logits))

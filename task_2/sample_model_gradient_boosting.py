@@ -322,8 +322,8 @@ def main() -> None:
         option_number = option[part.rows] - 1
         ranks.append(rank_of_option[np.arange(len(part.rows)), option_number])
     rank = np.concatenate(ranks)
-    # Stage r asks whether the rank is r or above. The last rank needs no stage, so a question has
-    # one stage fewer than options.
+    # Stage r asks, of answers of rank r or above, whether the rank is above r. The last rank needs
+    # no stage, so a question has one stage fewer than options.
     n_stages = n_options[question] - 1
     train_stages = np.concatenate([n_stages[part.rows] for part in train_parts])
 

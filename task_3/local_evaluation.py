@@ -47,7 +47,8 @@ _MIN_QUESTIONS = 5
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
-    # Without this flag and --ref_data, the two halves of the local split are compared.
+    # Without this flag and --ref_data, usually the two halves of the local split are compared (see
+    # `choose_phase`).
     parser.add_argument("--phase", choices=layout.PHASES, help="score by this phase's pairs")
     help_text = "a panel of your own, CSV, in --input_dir or in the current folder"
     parser.add_argument("--ref_data", metavar="FILE", help=help_text)
@@ -85,9 +86,8 @@ def main() -> None:
     options = build_parser().parse_args()
     options.phase = choose_phase(options, TASK_3)
     if options.phase == LOCAL and options.ref_data:
-        # The flag --ref_data names a file with judgements of one's own panel of experts. The local
-        # split needs no experts, so score by experts instead: the phase only says where the
-        # ranking lies by default.
+        # Scoring the local split uses no experts. A panel was named, so score by experts, as in the
+        # first phase: the phase only says where the ranking and the panel lie by default.
         options.phase = layout.PHASES[0]
     default = TASK_3.submission_path(options.phase)
     submission_dir = options.submission_dir or default.parent

@@ -158,8 +158,8 @@ def fit(answers: csr_matrix, prior: Prior, seed: int) -> FloatArray:
     # element of the question's vector. The large penalty 1e8 keeps the 1 from changing.
     student_prior = Prior(mean=np.array([1.0] + [0.0] * k), penalty=np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
-    # How uncertain the vectors of the questions are: nothing is known of that before the first
-    # step.
+    # The covariances of the question vectors. They are 0 at first: the first step takes the start
+    # vectors as exact.
     question_covariances = np.zeros((n_questions, 1 + k, 1 + k), np.float32)
     # The row (student) and the column (question) of each element, in the order of `answers.data`.
     student, question = answers.tocoo().coords

@@ -44,7 +44,8 @@ class GameLimits:
 class PlayedGame:
     """How a strategy played with one mask.
 
-    The mask hides T answers. They are the targets: answers that are predicted and never asked.
+    The mask hides T answers. They are the targets, the answers to be predicted. By some rules they
+    may be asked too.
     """
 
     # The questions that each student was asked, in this order, as their columns in the table of

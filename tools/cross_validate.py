@@ -125,7 +125,8 @@ def main() -> None:
     cli.require_outputs([path])
     train = options.input_dir / (options.train_data or task.data.train)
     provenance.require_current([train])
-    # All folds run the same code, a copy, even if the user edits the script in the meantime.
+    # If the script is in the kit, all folds run the same copy of the code, even if the user edits
+    # the script in the meantime. Otherwise `doubt_changes` looks for changes.
     with frozen_copy(script) as code:
         fingerprint_before = source_code.fingerprint(script)
         runs = run_folds(options, task, train, code, flags)
@@ -349,9 +350,8 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     flags = list(words[position + 1 :])
     for word in flags:
         name = word.partition("=")[0]
-        # argparse also accepts the first letters of a flag: "--input" for "--input_dir". So every
-        # word is forbidden with which a forbidden flag begins. The words "-" and "--" are none:
-        # they are no flags.
+        # argparse also accepts the first letters of a flag: "--input" for "--input_dir". So a word
+        # is forbidden if a forbidden flag begins with it, except "-" and "--", which are no flags.
         is_forbidden = any(flag.startswith(name) for flag in _FORBIDDEN_FLAGS)
         if is_forbidden and len(name) > 2:
             raise InputError(
@@ -436,7 +436,8 @@ def doubt_record(known: Provenance | None, script: Path, template: Path) -> list
         return [UNKNOWN_SOURCES]
     doubts_about_sources = entry_origin.doubt_sources(known, [template.name])
     # Sentences on the run, such as on an interrupted fit, name the user's script. Whether the code
-    # has changed since is not asked here: every fold runs the same copy.
+    # has changed since is not asked here. If the script is in the kit, every fold runs the same
+    # copy; otherwise `doubt_changes` looks for changes.
     shown_record = replace(known, script=provenance.show_path(script))
     return [*doubts_about_sources, *entry_origin.doubts_of_run(shown_record)]
 

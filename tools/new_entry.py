@@ -153,9 +153,9 @@ def _require_new_name(folder: Path, name: str, model_names: Sequence[str]) -> No
             f"{name}: is the name of a sample model, under which its scores are shown; expected "
             "another NAME"
         )
-    # If a module and a package have the same name, Python imports only the package: an entry beside
-    # a package of its name could not be imported, or would hide a module. `is_there` also finds a
-    # broken symlink.
+    # If a module and a package have the same name, Python imports only the package: a script beside
+    # a package of its name could not be imported, and a package would hide a module of its name.
+    # `is_there` also finds a broken symlink.
     for path in (folder / name, folder / f"{name}.py"):
         if is_there(path):
             raise InputError(f"{cli.show(path)}: exists already, expected another NAME")

@@ -15,7 +15,8 @@ from common.tasks import CROSS_VALIDATION, LOCAL, OWN, TASKS
 
 PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES, OWN)
 # No figure of a score is larger than this. A line of the record with a larger number was not
-# written by the kit, and is invalid: such a number, which JSON allows, could overflow.
+# written by the kit, and is invalid. JSON allows larger numbers, with which computations could
+# overflow.
 _MAX_NUMBER = 1e12
 
 
@@ -68,13 +69,15 @@ def _of_former_version(line: dict[str, Any]) -> dict[str, Any]:
 def _is_valid(result: Result) -> bool:
     """Return whether a line of the record of scores holds only values that the evaluations write.
 
-    The record is a file that anybody may edit. Raises `ValueError` if the time is not valid.
+    The record is a file that anybody may edit.
     """
     # The later checks need values of the right types.
     if not _has_types(result):
         return False
-    # This raises `ValueError` if the time is not valid.
-    datetime.fromisoformat(result.time)
+    try:
+        datetime.fromisoformat(result.time)
+    except ValueError:
+        return False
     # Fingerprints are hexadecimal. The options are those of a command line: a value that cannot be
     # written there as a text is not valid.
     digests = (result.data, result.code, result.outcomes)

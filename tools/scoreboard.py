@@ -357,9 +357,9 @@ def model_of(result: Result) -> Model:
 def tell_apart(models: Iterable[Model]) -> dict[Model, list[str]]:
     """Return for each model the details that tell it from other models of the same name.
 
-    The details are its script, its source files and, for a notebook without a name, the time of its
-    run: each only if the namesakes differ in it. The doubts about a model are left out: its row
-    shows them in any case.
+    The details are its script and its source files, each only if the namesakes differ in it, and
+    the time of the run, which every notebook without a name gets. The doubts about a model are left
+    out: its row shows them in any case.
     """
     by_name: dict[str, list[Model]] = {}
     for model in models:
@@ -398,7 +398,8 @@ def describe_sources(
     list of str
         "from FILE" for each source file of this model that others lack. If others have another
         version of the file, the beginning of its fingerprint follows. If the model only lacks files
-        that others have, "from fewer files".
+        that others have, "from fewer files". If the files of this model are not recorded, but those
+        of others are, "sources not recorded".
     """
     all_sources = [dict(other) for other in all_learned_from if other is not None]
     if learned_from is None:

@@ -51,8 +51,9 @@ def main() -> None:
         tables[clicks.TEST_CLICKS.format(phase)] = rest
         tables[clicks.QUERY_TIMES.format(phase)] = masked[["user_id", "time"]]
         tables[clicks.TRUE_CLICKS.format(phase)] = masked
-    # The degree of an item is how often it was clicked. The challenge's second score counts only
-    # users whose item is rare, so the answers name the degree of each item.
+    # The degree of an item is how often it was clicked in the known clicks of this phase and
+    # earlier ones. The challenge's second score counts only users whose item is rare, so the
+    # answers name the degree of each item.
     tables[clicks.ANSWERS] = clicks.add_degrees(known_and_masked)
     path = target / clicks.ANSWERS
     # The published test clicks hold the answers of this split. The record names them, so that the

@@ -42,7 +42,7 @@ N_ROUNDS = 10
 # A question outside the answered mask may have a hidden answer. The model assumes one if its
 # estimate of the probability is above this.
 _MIN_PROBABILITY = 0.3
-# In the game, the entry asks students questions and then predicts their other answers, the targets.
+# In the game, the entry asks students questions, then predicts some of their answers, the targets.
 # By most rules the targets are hidden. By others they may be asked too, and are in the answered
 # mask. The model concludes the latter if it finds almost no hidden answers: fewer than this share
 # of the number of answers in the mask.

@@ -35,7 +35,7 @@ def fingerprint_of(step: Step) -> str:
     scripts = [ROOT / command[0] for command in step.commands]
     if step.package:
         # The commands train a copy of the package, which may not exist yet: read the code of the
-        # package itself. The last command of every step evaluates.
+        # package itself. The last command of a step with a package evaluates.
         evaluation = scripts[-1]
         scripts = [*step.package.rglob("*.py"), evaluation]
     digest = hashlib.sha256(f"{step.commands} {source_code.fingerprint(*scripts)}".encode())
