@@ -355,7 +355,10 @@ def _read_columns(
         raise
     except (ValueError, OverflowError, Warning):
         # Something in the file is unusual or faulty.
-        return _join(_read_slowly(source, header, wanted, report), wanted)
+        pass
+    # Read only after the `except` block, which releases the exception: its traceback keeps the
+    # half-filled columns in memory, and it would become the context of the slow reader's errors.
+    return _join(_read_slowly(source, header, wanted, report), wanted)
 
 
 def read_valid_rows(source: Source, columns: Sequence[Column]) -> pd.DataFrame:
@@ -498,7 +501,7 @@ def _parse_with_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -
     _require_equal_rows(block, n_columns)
     # Read integers as int64, and check their range later (`require_valid`): pandas 2 would truncate
     # integers that do not fit int8 or int32. Read dates as texts ("object"), to parse them later.
-    # All other types are floats.
+    # The type of texts is "str". All other types are floats.
     read_as = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
     dtypes: dict[str, Any] = {}
     texts_of_nan: dict[str, list[str]] = {}

@@ -157,6 +157,17 @@ def test_a_fault_is_told_in_one_line_with_its_row_and_value(
 
 
 @READERS
+def test_the_error_for_a_fault_does_not_keep_the_exception_of_the_quick_reader(
+    write: Write,
+) -> None:
+    path = write("a.csv", HEADER + "7,1\n8,x\n")
+    with pytest.raises(InputError, match="row 3 is 'x'") as raised:
+        read_table(path, COLUMNS)
+    # The traceback of such an exception would keep the half-read columns in memory.
+    assert raised.value.__context__ is None
+
+
+@READERS
 def test_valid_rows_are_read_without_the_faulty_ones(write: Write) -> None:
     path = write("a.csv", HEADER + "7,1\n8\n9,right\n,0\n3.5,0\n6,0\n")
     assert read_valid_rows(file_source(path), COLUMNS).to_numpy().tolist() == [[7, 1], [6, 0]]
