@@ -46,9 +46,13 @@ def column_in(source: reading.Source, column: Column) -> Column:
     """Return a column whose highest valid option fits a file of answers, and its predictions.
 
     A column that holds no options is returned unchanged. In a column of options, `high` becomes the
-    largest number of options of the file's questions: four in a file of the challenge's form, the
-    maximum of the column NumberOfOptions or, without this column, the highest option in the file,
-    but at least four. Raises `InputError` if the options or their numbers are not valid.
+    largest number of options of the file's questions:
+
+    - If the file has the column NumberOfOptions, the maximum of this column.
+    - In a file like those of the challenge (`is_of_challenge`), four.
+    - In any other file, the highest option in the file, but at least four.
+
+    Raises `InputError` if the options or their numbers are not valid.
     """
     if column.name not in OPTION_NAMES:
         return column
@@ -95,8 +99,8 @@ def is_of_challenge(header: Sequence[str]) -> bool:
 def require_consistent(source: reading.Source, table: pd.DataFrame) -> None:
     """Raise `InputError` if the numbers of options in a table of answers contradict each other.
 
-    Two rows of a question have different numbers, or the number of a row is less than an option
-    that the row names: option 5 of a question with four options, for instance.
+    They do if two rows of a question have different numbers, or if the number of a row is less than
+    an option that the row names: option 5 of a question with four options, for instance.
 
     `table` has the columns QuestionId, NumberOfOptions and perhaps CorrectAnswer and AnswerValue.
     """

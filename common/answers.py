@@ -265,7 +265,8 @@ def require_distinct_pairs(
     student = pairs["UserId"].to_numpy()
     question = pairs["QuestionId"].to_numpy()
     # Usually there are no repeats. Check first whether there are any, with the keys of
-    # `small_keys`: a key stands for one pair too, and takes half the memory of one of `pair_keys`.
+    # `small_keys`: a key stands for one pair too, and usually takes half the memory of one of
+    # `pair_keys`.
     ordered_keys = small_keys(student, question)
     ordered_keys.sort()
     if not (ordered_keys[1:] == ordered_keys[:-1]).any():

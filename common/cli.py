@@ -24,7 +24,7 @@ def run(main: Callable[[], None]) -> None:
     """
     provenance.start_run(has_end=True)
     provenance.note_code()
-    # The handlers before, which are put back in the end.
+    # The earlier handlers, which are put back at the end.
     handlers_before = _exit_on_signals()
     try:
         with (

@@ -105,7 +105,8 @@ def open_as_utf8(name: str, opener: Opener, expected: str = CSV) -> Opener:
     Raises
     ------
     InputError
-        If the first bytes are those of another format than text.
+        If the first bytes are those of a known format other than the expected one, such as a zip, a
+        web page or, where CSV is expected, JSON.
     """
     first = _read_first(opener)
     # `_converting` returns a function that opens the file and converts it while it is read. Each
@@ -135,9 +136,9 @@ def needs_conversion(first: bytes) -> bool:
 
 
 def describe_format(first: bytes, expected: str = CSV) -> str:
-    """Return the end of a message if a file is not text: what it is instead. "" for text.
+    """Return the end of a message if a file is of a known format other than `expected`; else "".
 
-    `first` are the first bytes of the file.
+    The message says what the file is, and what to do. `first` are the first bytes of the file.
     """
     found, advice = _find_format(first)
     if not found or (found == _JSON_TITLE and expected == JSON_LINES):

@@ -60,10 +60,10 @@ class ThisRun:
     # Fingerprints of the files of data that were read. The record of a file that the script writes
     # names them as the sources of this file.
     sources: dict[Path, Fingerprint] = field(default_factory=dict)
-    # If the script blends predictions: fingerprints of the files from which these predictions were
-    # made. The files need not exist any more.
+    # Fingerprints of the files from which the parts of the result (`note_part`) were made, such as
+    # predictions that the script blends. The files need not exist any more.
     sources_of_parts: dict[Path, Fingerprint] = field(default_factory=dict)
-    # If the script blends predictions of other scripts: the fingerprints of the code of these, see
+    # For each script that made parts of the result (`note_part`): the fingerprints of its code, see
     # `Provenance.code_of_parts`.
     code_of_parts: dict[str, list[str]] = field(default_factory=dict)
     # Whether every file of data that Python opens for reading is noted as a source.
@@ -364,7 +364,7 @@ def now() -> str:
 
 
 def to_minute(time: str) -> str:
-    """Return a time in a form for people: "2020-10-31 23:59 UTC". `now` has returned the time."""
+    """Return a time from `now` in a form for people: "2020-10-31 23:59 UTC"."""
     return f"{time[:16].replace('T', ' ')} UTC"
 
 

@@ -74,7 +74,7 @@ def run(
     Raises
     ------
     InputError
-        If the file or a part of it is empty or faulty, or a part would overwrite the file.
+        If the file is faulty, a part is empty, or a part would overwrite the file.
     """
     train = options.input_dir / options.train_data
     answers = read_answers(train, ids=True) if needs_options else read_right_or_wrong(train)

@@ -363,8 +363,9 @@ class Entry(Protocol):
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
         """Call a method of the entry with int64 copies of arrays.
 
-        Returns what the method returns as an array; None if it returns nothing. Raises `EntryError`
-        if the method is missing or fails, or returns anything but numbers.
+        Returns what the method returns as an array; None if it returns nothing, or is
+        `update_model`, which an entry need not have. Raises `EntryError` if any other method is
+        missing or returns anything but numbers, or if a method fails.
         """
 
 
@@ -378,9 +379,9 @@ class LocalEntry:
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
         """Call a method, see `Entry.call`.
 
-        `EntryError` is raised if the method is missing or returns anything but numbers. An
-        exception that the method itself raises is not converted to `EntryError`: it reaches the
-        caller.
+        `EntryError` is raised if a method other than `update_model` is missing, or returns anything
+        but numbers. An exception that the method itself raises is not converted to `EntryError`: it
+        reaches the caller.
         """
         try:
             return call_method(self.submission, method, arrays).values

@@ -58,10 +58,10 @@ class _FilesFromPackage:
 def find_weights_origin(submission: Path) -> WeightsOrigin:
     """Return how the weights of an entry were made.
 
-    The entry's own record of the training, a file beside the weights, says how. It counts only
-    together with the list of students, another file. Weights that the own record does not name are
-    compared with the weights of the kit's packages: if they are equal, the package's record says
-    how they were made.
+    The entry's own record of the training, a file beside the weights, says how. Without the list of
+    students beside it, the own record names no files, and a package's record takes its place if
+    there is one. Weights that the own record does not name are compared with the weights of the
+    kit's packages: if they are equal, the package's record says how they were made.
 
     Raises
     ------
@@ -237,9 +237,9 @@ def _require_same_sources(entry: Path, record: Provenance) -> None:
 def find_training_doubts(entry: Path, record: Provenance) -> list[Doubt]:
     """Return the doubts about the training of an entry's weights.
 
-    The training was interrupted, the script that trains changed during the training, or the script
-    has changed since. The last is checked only if the record has a fingerprint of the script,
-    `record.code`.
+    There is a doubt if the training was interrupted, the script that trains changed during the
+    training, or the script has changed since. The last is checked only if the record has a
+    fingerprint of the script, `record.code`.
     """
     trainer = _find_trainer(entry, record)
     shown_trainer = provenance.show_path(trainer)

@@ -104,7 +104,8 @@ class Pairs:
         minute = date.astype(np.int64)
         # If no date is known, the minimum of nothing is `initial`; every moment is then -1.
         minute -= minute.min(where=is_known, initial=np.iinfo(np.int64).max)
-        # The minutes of the official dates are below this limit. Later dates count as the limit.
+        # The minutes of the official dates are below `MINUTES_PER_NUMBER`. Later dates count as the
+        # last minute below it.
         np.clip(minute, 0, MINUTES_PER_NUMBER - 1, out=minute)
         moment = np.multiply(number, MINUTES_PER_NUMBER, dtype=np.int64)
         moment += minute

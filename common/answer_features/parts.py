@@ -119,11 +119,12 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
 
     parts = in_threads(describe_part, range(split.n_held_out))
     yield from tqdm(parts, "features", split.n_held_out, disable=None)
-    # Fit as the item response samples do: choose the settings from all answers, and begin anew.
-    # Boosting starts from the predictions of these fits. So if the trees get no weight, it predicts
-    # what the samples predict. With contexts, a new fit of the group `model` takes long: continue
-    # from the first model. With the group `options`, fit anew even so: boosting then starts from
-    # the model of options, and the samples use this group for few answers only.
+    # With contexts and without the group `options`, continue from the first model, since a new fit
+    # of the group `model` takes long. Otherwise fit as the item response samples do: choose the
+    # settings from all answers, and begin anew. Boosting starts from the predictions of these fits.
+    # So if the trees get no weight, it predicts what the samples predict. With `options`, boosting
+    # starts from the model of options. Then a new fit is quick even with contexts: the boosting
+    # sample of task 2 uses `options` for few answers only.
     first = first_known[0]
     has_contexts = first.model is not None and first.model.uses_context
     continues = has_contexts and first.options_model is None

@@ -46,7 +46,8 @@ def judge_submission(
         The files of true answers that it is scored on.
     template_names
         Names of files that hold no answers. There is a doubt if the record names only such files:
-        the entry must have learned from answers that the record does not name.
+        if an entry has read only such files through the kit, nobody knows which answers it has
+        learned from.
     train
         The training answers that belong to the references, and hold none of the true answers. If an
         entry has learned from other files, their rows are compared with those of the references.

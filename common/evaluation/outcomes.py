@@ -137,8 +137,8 @@ def read(path: Path) -> Outcomes:
     Raises `InputError` if the file is missing, or its content has changed since.
     """
     reading.require_file(path)
-    # `write` names a file after the digest of its content. If both differ, the content has changed
-    # or was copied over another file's.
+    # `write` names a file after the digest of its content. If the two differ, the content has
+    # changed or was copied over another file's.
     if fingerprints.digest(path)[:16] != path.stem:
         raise InputError(
             f"{path}: is damaged or holds other outcomes than those of its name, expected outcomes "

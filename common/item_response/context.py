@@ -320,7 +320,8 @@ def restore(
     Parameters
     ----------
     levels
-        The levels of the trees, at least one: groups of quizzes, then quizzes.
+        The levels of the trees, at least one, the coarsest first: for example groups of quizzes,
+        then quizzes.
     conditional_totals
         For each level, how the total effect at a node depends on that above: the first result of
         `eliminate`, which integrates the effects out.

@@ -100,7 +100,7 @@ def _make_matrices(answers: AnswersOfStudents, predictions: Predictions) -> _Mat
 def _correlate(
     questions: slice, matrices: _Matrices, slopes: FloatArray, min_students: int
 ) -> pd.DataFrame:
-    """Return the correlation of the residuals of two questions, beyond what the abilities explain.
+    """Correlate the residuals of pairs of questions, beyond what the abilities explain.
 
     The residuals are standardised, so their correlation is the mean of their products over the
     students who answered both questions. Even if the model is true, its expectation is not 0, since
@@ -117,8 +117,7 @@ def _correlate(
         A range of positions: the pairs whose first question is in the range are returned. The first
         question of a pair comes before the second.
     matrices
-        Sparse matrices with a row for each question and a column for each student. For each answer,
-        `is_answered` holds 1, `residual` the standardised residual, `loading` the loading.
+        The values of the answers.
     slopes
         The slopes of each question, shape (questions, k).
     min_students

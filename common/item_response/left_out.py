@@ -35,9 +35,8 @@ import numpy as np
 # after this many passes.
 _MAX_CHANGE = 0.01
 _MAX_PASSES = 10
-# Without an answer, the variance of its logit is that with the answer, divided by 1 − share. The
-# share says how much of the information on the logit comes from the answer itself. This bound keeps
-# the quotient finite.
+# The largest w u, the share of the information on a logit that comes from the answer itself. This
+# bound keeps quotients by 1 − w u finite.
 _MAX_SHARE = np.float32(0.95)
 # Answers that one thread predicts at a time.
 _BLOCK = 1 << 16
@@ -231,24 +230,21 @@ def _leave_out(
 ) -> tuple[_LogitAndAbility, FloatArray]:
     """Take each answer out of the distribution of its own logit and of the student's ability.
 
-    The distribution `with_answer` was fitted with a parabola in place of the answer's log
-    likelihood. The parabola has the curvature w, and the slope s at the mean of the logit. Without
-    the parabola, the variance u of the logit becomes u / (1 − w u). The covariance of logit and
-    ability is multiplied by the same factor. Then the mean of the logit falls by s · (new
-    variance), and the mean of the ability by s · (new covariance). The source is in the module's
-    docstring.
+    The module's docstring gives the formulas and defines the symbols. `with_answer` holds the
+    variance u and, for the direction of the overall ability, the covariance eᵀVa.
 
     Returns
     -------
     without_answer : _LogitAndAbility
-        The distributions given the student's other answers.
+        The distributions given the student's other answers, with the variance u₋ and the covariance
+        q₋.
     curvature : array of float32, shape (answers,)
         w of each answer.
     """
     slope, curvature = model.expected_slope_and_curvature(
         with_answer.logit_mean, with_answer.logit_variance, is_right, guessing
     )
-    # The share of the information on the logit that comes from the answer itself.
+    # w u, the share of the information on the logit that comes from the answer itself.
     share = np.minimum(curvature * with_answer.logit_variance, _MAX_SHARE)
     logit_variance = with_answer.logit_variance / (1 - share)
     covariance = with_answer.covariance / (1 - share)

@@ -63,7 +63,7 @@ def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
     if method == UPDATE and not hasattr(entry, UPDATE):
         return Returned(None, [])
     copies = [array.astype(np.int64) for array in arrays]
-    # `METHODS` lists the methods for which several names are accepted.
+    # A method that is not in `METHODS` has only its own name.
     accepted_names = METHODS.get(method, (method,))
     call = _find_method(entry, accepted_names)
     result = call(*copies)
