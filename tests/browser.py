@@ -154,7 +154,8 @@ def open_browser(profile: Path, downloads: Path) -> Iterator[Tab]:
     `profile` is the folder in which the browser keeps what pages store. Files that a page saves go
     to the folder `downloads`.
     """
-    # One pipe for commands and one for replies; their descriptors are none that Chromium expects.
+    # One pipe for commands and one for replies; their descriptors are high, so that they differ
+    # from 3 and 4, which Chromium uses.
     browser_reads, to_browser = _high_pipe()
     from_browser, browser_writes = _high_pipe()
     process = _start(profile, browser_reads, browser_writes)

@@ -11,6 +11,7 @@ from common.sandbox.inside.protections import Protections
 
 import pytest
 
+# The version of Landlock on this system.
 LANDLOCK = landlock.landlock_version()
 # All protections of the operating system except Landlock, which has versions.
 ALL_PROTECTIONS = ("namespaces", "root", "seccomp")
@@ -26,11 +27,9 @@ def limit_protections(
 ) -> Protections:
     """Let the isolation use only some of its protections, as on a system that lacks the others.
 
-    `names` are some of ALL_PROTECTIONS. Landlock, a protection of Linux that has versions, is given
-    by the version to use, 0 for none. Returns these protections. The test is skipped if this system
-    lacks one of them.
+    `names` are some of ALL_PROTECTIONS. `landlock_version` is the version of Landlock to use, 0 for
+    none. Returns these protections. The test is skipped if this system lacks one of them.
     """
-    # LANDLOCK is the version of this system.
     if landlock_version > LANDLOCK:
         pytest.skip(f"this kernel has version {LANDLOCK}")
     if "namespaces" in names and _fails(_TRY_NAMESPACES):

@@ -409,8 +409,8 @@ def damage_xml(content: bytes) -> Cases:
     `related_challenges/test_contract.py` tests well-formed XML that is no valid question.
     """
     body = re.sub(r"<\?xml.*?\?>", "", content.decode())
-    # No parser must trust a declared encoding that does not exist, that is not the encoding of the
-    # file, or that Python knows but XML does not.
+    # A parser must not trust a declared encoding that does not exist, that is not the encoding of
+    # the file, or that Python knows but XML does not.
     for encoding in ("nothing", "shift_jis", "utf-7", "rot13", "utf-32", "\x00"):
         declaration = f'<?xml version="1.0" encoding="{encoding}"?>'
         yield f"encoding {encoding!r}", (declaration + body).encode()

@@ -80,7 +80,10 @@ def expert_judgements(*names: str) -> tuple[InputColumn, ...]:
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file that a script reads, and how to run the script."""
+    """A file that a script reads, how to run the script, and the columns that it reads there.
+
+    Tests damage the file, for example in these columns.
+    """
 
     # The words of the command up to its flags: a script's path, or `-m` and a module's name. If the
     # script is a checker, the path of the checked file follows.
@@ -177,9 +180,8 @@ def checked_submission(
 def files_of_task_1_or_2(task: int) -> list[InputFile]:
     """Return the files that scripts of task 1, or of task 2, read.
 
-    Each `InputFile` names a script, a file that the script reads, and the columns that it reads
-    there, which tests then damage. `ID_PAIR` are the columns QuestionId and UserId, and `required`
-    makes columns that must not be missing.
+    `ID_PAIR` are the columns QuestionId and UserId, and `required` makes columns that must not be
+    missing.
     """
     folder = f"task_{task}"
     majority = f"{folder}/sample_model_majority.py"
@@ -212,7 +214,6 @@ def files_of_task_1_or_2(task: int) -> list[InputFile]:
             ID_PAIR,
             flags="--phase public",
         ),
-        # The checker takes the path of the submission as its argument.
         checked_submission("-m tools.check_submission", submission, prediction),
     ]
 
@@ -391,8 +392,7 @@ def files_of_science_exam() -> list[InputFile]:
 def files_of_student_response() -> list[InputFile]:
     """Return the files that scripts of student response analysis read.
 
-    Each `InputFile` names a script, a file that the script reads, and the columns that it reads
-    there, which tests then damage. Columns of `ids_or_labels` allow only certain texts.
+    Columns of `ids_or_labels` allow only certain texts.
     """
     folder = "related_challenges/student_response"
     submission = f"{folder}/data/test_output/submission.csv"
@@ -411,7 +411,6 @@ def files_of_student_response() -> list[InputFile]:
             f"{folder}/sample_model_majority.py", f"{folder}/data/test_input/folds.csv", FOLD_OF_ID
         ),
         InputFile(f"{folder}/local_evaluation.py", submission, labels),
-        # The checker takes the path of the submission as its argument.
         checked_submission(f"{folder}/check_submission.py", submission, labels),
         InputFile(
             f"{folder}/prepare.py",

@@ -305,16 +305,21 @@ def test_a_package_is_ready_to_be_played_after_the_quickstart(
 
 
 def test_the_quickstart_keeps_weights_that_were_trained_on_all_students(
-    with_package: WithPackage, tiny_kit: Path
+    with_package: WithPackage, tmp_path: Path
 ) -> None:
-    """The score is that of a copy, which the quickstart trains on the local split."""
-    keep_only(tiny_kit, "numpy")
-    package = tiny_kit / "task_4/numpy"
-    succeeds([package / "train_model.py"], kit=tiny_kit)
+    """The score is that of a copy, which the quickstart trains on the local split.
+
+    The quickstart has already run in the kit and left weights of the local split in the package.
+    Then the user trains the package on all students, and deletes the outputs of the quickstart.
+    """
+    kit = Path(shutil.copytree(with_package.kit, tmp_path / "kit"))
+    package = kit / "task_4/numpy"
+    succeeds([package / "train_model.py"], kit=kit)
     weights = {path: path.read_bytes() for path in package.glob("model_task_4*")}
     assert weights
+    shutil.rmtree(kit / "data/test_output")
 
-    assert run_with_package(tiny_kit) == with_package.score
+    assert run_with_package(kit) == with_package.score
 
     assert {path: path.read_bytes() for path in package.glob("model_task_4*")} == weights
 

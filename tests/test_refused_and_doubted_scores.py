@@ -319,8 +319,7 @@ def test_a_score_is_marked_if_a_helper_outside_the_kit_has_changed(
     After the entry has made its submission, the helper is edited or deleted. So the score may not
     be that of the present code, and gets a note.
     """
-    # Ruff would remove an unused import, so the entry uses the helper in an assertion.
-    script = add_to_model(kit, "idea", "    import helper\n\n    assert helper\n")
+    script = add_to_model(kit, "idea", "    import helper\n")
     folder = tmp_path / "task_1"
     folder.mkdir()
     entry = Path(shutil.move(kit / script, folder))

@@ -59,10 +59,11 @@ def measure_statistics(answers: pd.DataFrame, metadata_dir: Path) -> None:
 
 
 def measure_mastery(answers: pd.DataFrame, metadata_dir: Path) -> None:
-    """Measure the mastery of all students: their expected share of right answers by subject.
+    """Measure time and memory of computing the mastery of all students.
 
-    The model has the subjects of questions as contexts, so a student may be better in some
-    subjects. Then the same is measured for mastery that follows from abilities alone.
+    Mastery is a student's expected share of right answers by subject. The model has the subjects of
+    questions as contexts, so a student may be better in some subjects. Then the same is measured
+    for mastery that follows from abilities alone.
     """
     question_ids = np.unique(answers["QuestionId"])
     subjects = read_subjects(metadata_dir, _TASKS, question_ids)

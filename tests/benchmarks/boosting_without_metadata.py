@@ -86,10 +86,7 @@ def write_no_metadata(_folder: Path) -> None:
 
 
 def score_models(answers: pd.DataFrame, task: int, seed: int) -> list[list[float]]:
-    """Return accuracy and log loss of each of `MODELS` on one split.
-
-    The result has a list [accuracy, log loss] for each model.
-    """
+    """Return [accuracy, log loss] for each of `MODELS`, on one split."""
     # Task 1 is measured without options, as most tests outside the challenge are.
     columns = COLUMNS[:3] if task == 1 else COLUMNS
     is_held_out = hold_out_answers(len(answers), HELD_OUT_SHARE, seed)

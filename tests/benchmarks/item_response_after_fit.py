@@ -148,9 +148,10 @@ def print_log_loss_by_contexts(
 ) -> None:
     """Print the log loss of held-out answers if the student's share is the probability.
 
-    The shares come from three models of answers: with subjects as contexts, whose mastery is
-    `by_subjects`, without contexts, and with clusters of questions as contexts. The other two learn
-    the subjects only afterwards, by `with_subjects`. `question_path` has a row for each question.
+    The shares come from three models of answers: one with subjects as contexts (its mastery is
+    `by_subjects`), one without contexts, and one with clusters of questions as contexts. The last
+    two learn the subjects only afterwards, by `with_subjects`. `question_path` has a row for each
+    question.
     """
     train = data.train
     clustered_ids, cluster = cluster_questions(
@@ -177,10 +178,10 @@ def match_shares(
 ) -> pd.DataFrame:
     """Return the answers with a column `share`: the expected share of right answers.
 
-    It is the share that the student is expected to answer correctly in the subject of the answer's
-    question, on a level of the tree of subjects. `mastery` is the table of `ItemResponse.mastery`.
-    `subjects` has a row for each answer and a column for each level. Answers of students without a
-    share are left out.
+    The share is that of the questions of a subject that the student is expected to answer
+    correctly; the subject is that of the answer's question on the given level. `mastery` is the
+    table of `ItemResponse.mastery`. `subjects` has a row for each answer and a column for each
+    level. Answers of students without a share are left out.
     """
     rows = answers.assign(subject=subjects[:, level])
     at_level = mastery[mastery["level"] == level]

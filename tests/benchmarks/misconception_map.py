@@ -1,9 +1,10 @@
 """Measure the map of misconceptions on real and on simulated answers; `misconceptions.md` shows it.
 
-Some students find groups, and others choose how alike options must be. Half the answers of the
-remaining students are held out. The option of a wrong answer is predicted by the item response
-model of options, with and without the student's other choices in the same group: for held-out
-answers from the answers that are known, and for known answers from the other known ones.
+The choices of some students find groups, and those of others choose how strong the evidence must
+be. Half the answers of the remaining students are held out. The option of a wrong answer is
+predicted by the item response model of options, with and without the student's other choices in
+the same group: for held-out answers from the answers that are known, and for known answers from the
+other known ones.
 
 Run:     KIT_REAL_DATA=FOLDER python tests/benchmarks/misconception_map.py real
          python tests/benchmarks/misconception_map.py simulated
@@ -89,7 +90,7 @@ class Measured:
     gain: Any
     gain_known: Any
     # How often students who chose an option of a group choose the group's option in another answer,
-    # divided by how often this is expected by chance: in held-out and in known answers.
+    # divided by how often the model of answers expects it: in held-out and in known answers.
     lift: Any
     lift_known: Any
 
@@ -277,7 +278,7 @@ def show_ratio(ratio: Any, digits: int) -> str:
 
 
 def print_real() -> None:
-    """Print how well groups of wrong options predict real answers; they come from the pool.
+    """Print how well groups of wrong options predict the real answers of the pool.
 
     For each split of the students, and for real and for permuted options, there are two rows. The
     groups of the first row are those that the choosing students support, if any. The "forced"

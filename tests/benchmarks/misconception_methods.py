@@ -4,9 +4,9 @@ An item is an option of a question: item N_OPTIONS · q + o is option o of quest
 array with the group of each item, -1 for none.
 
 Each method finds groups with half of the students, for each of a few settings. A fifth of the
-students choose the setting by the rule of the product: the largest gain, if its interval lies above
-0. All are measured as in `misconception_map.py`, on the other students; `misconceptions.md` shows
-the table.
+students choose the setting by the rule of `task_2/misconceptions.py`: the largest gain, if its
+interval lies above 0. All are measured as in `misconception_map.py`, on the other students;
+`misconceptions.md` shows the table.
 
 Run:     python tests/benchmarks/misconception_methods.py
 """
@@ -217,7 +217,7 @@ def choose(candidates: Iterator[IntArray], choosing: Any) -> IntArray:
 
 
 METHODS: dict[str, Method] = {
-    "merging by evidence (the product)": merge_by_evidence,
+    "merging by evidence (`task_2/misconceptions.py`)": merge_by_evidence,
     "the same without the extra variance": merge_without_extra_variance,
     "average linkage of shrunk covariances": link_shrunk_covariances,
     "low-rank factorisation, factors clustered": link_factors,

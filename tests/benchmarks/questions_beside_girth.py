@@ -74,9 +74,9 @@ def fit_girth(python: Path, answers: IntArray) -> Parameters:
 def fit_kit(answers: IntArray) -> dict[str, Parameters]:
     """Return the parameters of questions by the kit, of two kinds.
 
-    "attributes" are the posterior means, the attributes of a fitted `ItemResponse`. "`parameters`"
-    are the estimates without a prior, from `QuestionStatistics.parameters`. `answers` has a row for
-    each student.
+    "the kit, attributes" are the posterior means, the attributes of a fitted `ItemResponse`.
+    "the kit, `parameters`" are the estimates without a prior, from `QuestionStatistics.parameters`.
+    `answers` has a row for each student.
     """
     student, question = np.indices(answers.shape).reshape(2, -1)
     begin = time.process_time()

@@ -36,9 +36,10 @@ def real_data_dir() -> Path:
 
 
 def read_pool() -> pd.DataFrame:
-    """Read the pool: all published answers of tasks 3 and 4 together.
+    """Read the pool: the real answers of tasks 3 and 4 together.
 
-    The pool holds the training answers and the answers of the public test students of task 4.
+    The pool holds the answers of train_task_3_4.csv and of the public test of task 4, which are
+    those of a part of the students.
 
     Returns
     -------

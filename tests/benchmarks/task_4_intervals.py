@@ -26,7 +26,7 @@ COVERAGES = (0.5, 0.8, 0.9)
 
 
 def main() -> None:
-    """Print how often the predicted range of a student's number of right answers is true.
+    """Print how often the predicted range holds a student's number of right answers.
 
     The number is that of the right ones among the answers that are hidden from the model. The table
     says for which share of the students it lies in the range: about half for a 50 % range.

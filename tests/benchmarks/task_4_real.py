@@ -191,11 +191,11 @@ def score(
 ) -> tuple[npt.NDArray[np.float64], float]:
     """Play all games, and return their accuracies and the time of a game.
 
-    A mask marks which answers of the students are targets, which are hidden and predicted at the
-    end. `models` has a model for each fold, and `games` the fold's training answers and its games:
-    with each mask, the model's entry asks all students of the fold. If `choice` is "adaptive", the
-    entry chooses its questions; otherwise they are drawn at random. `submission` is the module of
-    the entry.
+    A mask marks the targets: answers that are predicted at the end. They are hidden, unless `rules`
+    lets the entry ask for them. `models` has a model for each fold, and `games` the fold's training
+    answers and its games: with each mask, the model's entry asks all students of the fold. If
+    `choice` is "adaptive", the entry chooses its questions; otherwise they are drawn at random.
+    `submission` is the module of the entry.
 
     Returns the accuracy with each mask, over the targets of all folds, and the median of the
     seconds for one mask and one fold.

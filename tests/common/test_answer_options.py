@@ -139,7 +139,7 @@ def test_answers_in_memory_state_the_number_only_if_it_is_not_four(write: Write)
 
 
 def test_probabilities_are_divided_among_the_options_that_each_question_has() -> None:
-    """A model gives four options each, but the questions of the template have two, three and five.
+    """A model gives probabilities of four options for each question, but questions have 2, 3 and 5.
 
     Options that a question lacks get 0, an option that the model lacks gets 1 / (number of options)
     at first, and then the probabilities of each question are divided by their sum.

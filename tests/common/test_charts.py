@@ -157,7 +157,7 @@ def test_no_text_covers_another_on_any_scale(
 
 @dataclass(frozen=True)
 class BarChart:
-    """Panels of bars, each of which shows a share."""
+    """Panels of bars; each bar shows a share."""
 
     # The share of the highest bar, from 0 to 1.
     highest_share: float

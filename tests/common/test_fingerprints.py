@@ -18,8 +18,8 @@ def test_a_marker_cannot_name_a_file_outside_its_folder(write: Write, marker: st
     """The marker SIMULATED.json lists the files of its folder that a generator has written.
 
     These are its present files ("files") and, if a run was interrupted, the older files that they
-    replace ("replaced"). The next run removes all of them. If a forged marker could name any file
-    of the user, the generator would remove it.
+    replace ("replaced"). The next run replaces or removes all of them. If a forged marker could
+    name any file of the user, the generator would replace or remove it.
     """
     outside = write("outside.csv", "mine\n")
     known = fingerprints.fingerprint(outside)

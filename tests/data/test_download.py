@@ -537,11 +537,11 @@ def kill_at_disk_access(folder: Path, number: int) -> None:
 
 @on_unix("fork, which makes the process that is killed")
 def test_files_are_complete_or_missing_whenever_the_script_is_killed(case: Case) -> None:
-    """The script is killed and started again, until a run finishes; each continues the last.
+    """The script is killed and started again; each run continues where the previous was killed.
 
-    `run_and_kill` kills a run before one of its disk accesses, and checks that all files are
-    complete or missing. In addition, the server breaks the transfer off 20 times, so that all runs
-    together need 21 replies.
+    This ends when a run finishes. `run_and_kill` kills a run before one of its disk accesses, and
+    checks that all files are complete or missing. In addition, the server breaks the transfer off
+    20 times, so that all runs together need 21 replies.
     """
     n_breaks = 20
     # Each reply brings a 21st of the file.

@@ -59,7 +59,7 @@ def test_a_page_about_simulated_data_says_so_and_explains_every_chart(
 # There are 40 students and 30 questions. Students 0 to 19, the weak ones, answer questions 0 to 19
 # in March. Students 20 to 39, the strong ones, answer all questions in December.
 
-# The options that a tenth of the students choose each, in three lists: for questions 0 to 9, whose
+# Three lists of options, an option for each tenth of the students: for questions 0 to 9, whose
 # right option is 1; for questions 10 to 19, with right option 1; and for questions 20 to 29, with
 # right option 3. See `planted_answers`.
 CHOSEN = [[1] * 10, [1, 1, 1, 1, 1, 4, 4, 4, 2, 3], [3, 3, 3, 3, 3, 3, 3, 3, 1, 2]]
@@ -192,7 +192,7 @@ def planted_answers() -> pd.DataFrame:
         pairs += [(student_id, question_id) for question_id in range(n_answered)]
     student, question = np.array(pairs).T
     # At each question, another tenth of the students gets the first option of the list, and so on.
-    # So all students are equally able.
+    # So all students who answer the same questions have the same share of right answers.
     element = (student + question) % 10
     chosen = np.array(CHOSEN)[question // 10, element]
     right_option = np.where(question < 20, 1, 3)

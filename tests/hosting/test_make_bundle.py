@@ -66,7 +66,7 @@ def read_scores(output: Path) -> dict[tuple[str, int], float]:
 
 # ---- Scores of tasks 1 to 3 --------------------------------------------------------------------
 
-# The phases and tasks in which these tests score submissions.
+# Pairs of a phase and a task for which these tests score submissions.
 SCORED_TASKS = [("public", 1), ("public", 3), ("private", 2), ("private", 3)]
 
 

@@ -424,8 +424,8 @@ def write_spreadsheet() -> str:
 
     Every student answers each of these questions four times: on days 3, 5 and 4, and at an unknown
     time. The answer of day 5, the latest, counts. On that day, students with even numbers choose
-    option 3, and the others option 2. On day 3 they choose option 1 and option 2, on day 4 all
-    choose option 4, and at the unknown time all choose option 1.
+    option 3, and the others option 2. On day 3 the even ones choose option 1 and the others
+    option 2. On day 4 all choose option 4, and at the unknown time all choose option 1.
     """
     # Pairs of a student and a question.
     pairs = list(product(range(21), range(20)))

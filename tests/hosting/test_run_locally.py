@@ -361,8 +361,7 @@ def scored(zipped_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Sco
     gus and hal fail, and so does the first one of bob.
 
     The competition is the toy bundle of tests/toy_bundle.py. Its scoring program runs a submission
-    as Python code, which calls a function `score`. `values` is the text between the brackets of
-    this call: the score, then further figures by name.
+    as Python code, which calls a function `score`.
     """
     school = SchoolClass(tmp_path_factory.mktemp("class"), zipped_bundle)
     toy_bundle.write_zip(school.handed_in / "bob/first.zip", {FIRST: FAILING}, START + 60)

@@ -86,16 +86,11 @@ def submit(season: Path, team: str, time: int, content: str) -> Path:
 
 
 def test_a_season_by_hand(season: Path) -> None:
-    """Three teams submit in phase 0 and in the final stage, and both leaderboards are printed.
+    """Two teams submit in phase 0 and three in the final stage; both leaderboards are printed.
 
     A submission has two scores: "full" over all test users, by which teams are ranked, and "half"
-    over the users of rare items, by which the winner is found. In a phase, they are for
-
-    - RARE_FIRST: 2/3 and 1
-    - BOTH: 5/6 and 1
-    - POPULAR_FIRST: 1/3 and 0
-    - POPULAR_BEFORE_RARE: 2/3 and 1/2
-    - BOTH_LOW: 4/9 and 1/2
+    over the users of rare items, by which the winner is found. The comments where RARE_FIRST and
+    the other submissions are defined derive both scores in a phase.
 
     In the final stage, the score is 7 plus the scores of the phases 7, 8 and 9. So red has
     7 + 3 · 2/3 = 9 and 7 + 3 · 1 = 10, green 7 + 3 · 2/3 = 9 and 7 + 3 · 1/2 = 8.5, blue

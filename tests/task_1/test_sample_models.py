@@ -451,7 +451,10 @@ def find_known_questions(name: str, kit: Path, answers: pd.DataFrame) -> set[int
 
 
 def write_training_answers(path: Path, kit: Path) -> pd.DataFrame:
-    """Write answers to task 3 of a few students, some questions without answers; return them."""
+    """Write the answers of a few students, and return them.
+
+    The answers leave some questions of task 3 without answers.
+    """
     answers = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
     answers = answers[answers.UserId.isin(answers.UserId.unique()[:60])]
     # A question whose answers are all the same still ranks before the questions without answers.

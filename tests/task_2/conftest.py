@@ -5,7 +5,7 @@ import sys
 from run_scripts import ROOT
 
 # Add the folder task_2 to the search path only for this import. Its sample models have the same
-# names as those of other folders, and tests must not import one in place of the other.
+# names as those of other folders, so a test could otherwise import the model of the wrong folder.
 sys.path.append(str(ROOT / "task_2"))
 import misconceptions  # noqa: F401
 

@@ -340,7 +340,8 @@ def test_choices_in_other_answers_are_counted_for_each_group() -> None:
         )
 
     # The student chose the group's option in the known answer, to question 0, and in one of the two
-    # asked answers: one pair. Two asked answers with probability 0.5 let expect 0.5 + 0.5 pairs.
+    # asked answers: one pair. With two asked answers of probability 0.5, 0.5 + 0.5 pairs are
+    # expected.
     known = answers(question=[0], option=[1])
     asked = answers(question=[1, 2], option=[1, 2])
     choices = groups.pair_choices(known, asked, group)

@@ -215,7 +215,7 @@ class Session:
 
     page: Path
     pairs: np.ndarray
-    # The side of the better question of each pair, as the expert finds: 1 for left, 2 for right.
+    # The side of the question that the expert finds better, for each pair: 1 for left, 2 for right.
     better_sides: list[int]
     # The page after each step: at the start, after the first judgement, after undo,
     # after a new start of the browser, and at the end.

@@ -152,7 +152,7 @@ def test_the_questions_that_depend_on_ability_rank_first(
     table = answers_frame(student, question, right.astype(int), option, right_option)
     table.to_csv(tmp_path / "train.csv", index=False)
     ranking = rank(model, "--input_dir", tmp_path, "--train_data", "train.csv")
-    # Ranks count from 1; the ranking is in the order of QuestionId.
+    # Ranks count from 1; the index is the QuestionId.
     assert sorted(ranking.loc[range(6)]) == [1, 2, 3, 4, 5, 6]
 
 
@@ -785,9 +785,9 @@ def test_a_ranking_without_a_record_is_refused_and_old_scores_are_removed(
 def write_real_answers(real_data: Path, folder: Path) -> None:
     """Write the real answers from which the tables of tests/benchmarks/task_3.md are computed.
 
-    They are all published answers to tasks 3 and 4, and become train.csv. Beside them,
-    submission_task_3.csv lists all questions with an empty column "ranking", which a sample model
-    fills in.
+    They are the answers of train_task_3_4.csv and of the public test, which are those of a part of
+    the students, and become train.csv. Beside them, submission_task_3.csv lists all questions with
+    an empty column "ranking", which a sample model fills in.
     """
     tasks_3_4 = real_data / "eedi_tasks_3_4"
     train = pd.read_csv(tasks_3_4 / "train_data/train_task_3_4.csv")
@@ -803,9 +803,9 @@ def write_real_answers(real_data: Path, folder: Path) -> None:
 def write_rankings_of_all_students(real_data: Path, folder: Path) -> list[Path]:
     """Write rankings by two features of the answers of all students; return their paths.
 
-    For all students, only the numbers of answers and right answers to each question are published.
-    The files are named like the rows of the features in tests/benchmarks/task_3.md, such as
-    "correct_rate, high": high values rank first.
+    For all students, the real data hold only the numbers of answers and right answers to each
+    question. The files are named like the rows of the features in tests/benchmarks/task_3.md, such
+    as "correct_rate, high": high values rank first.
     """
     file = real_data / "eedi_tasks_3_4/train_task_3_4_question_stats.csv"
     stats = pd.read_csv(file, index_col="QuestionId")
@@ -838,9 +838,9 @@ def real_comparison(
 ) -> RealComparison:
     """Compare features on real answers, as in the table of tests/benchmarks/task_3.md.
 
-    The table has a line for each feature, computed from the published answers. Two features,
-    correct_rate and correct_entropy, can be computed from the answers of all students. The table
-    has these instead: they are passed to the script as rankings.
+    The table has a line for each feature, computed from the answers of a part of the students. Two
+    features, correct_rate and correct_entropy, can be computed from the answers of all students.
+    The table has these instead: they are passed to the script as rankings.
     """
     folder = tmp_path_factory.mktemp("real")
     write_real_answers(real_data, folder)

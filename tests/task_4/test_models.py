@@ -234,9 +234,10 @@ def begin(name: str, targets_may_be_asked: bool) -> Beginning:
     """Return six students before any answer, with their posterior by the model of a package.
 
     The model is not told whether the targets, the answers to be predicted, may be asked. It
-    concludes this from which questions may be asked; `targets_may_be_asked` is the conclusion that
-    the students shall lead to. The function checks this conclusion, the mean logits and how likely
-    each question is a target: `infer_from_mask` computes all three in another way.
+    concludes this from which questions may be asked; `targets_may_be_asked` is the conclusion to
+    which these students must lead. The function checks this conclusion, how likely each question is
+    a target, and the mean logits: `infer_from_mask` computes in another way the conclusion, the
+    weights and the mean abilities, from which the logits follow.
     """
     package = PACKAGES[name]
     # With completion 1.4, the model expects many hidden answers outside the askable questions.

@@ -598,7 +598,7 @@ def test_the_quickstart_leaves_a_record_of_the_packages_own_script(
 ) -> None:
     """The record of training names the package's own script, although a copy was trained.
 
-    The quickstart trains in a copy of the package, moves the weights with their record to the
+    The quickstart trains in a copy of the package, copies the weights with their record to the
     package, and may delete the copy. The record must then not name files of the copy.
     """
     package = kit / "task_4/numpy"

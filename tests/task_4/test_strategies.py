@@ -530,7 +530,10 @@ def test_tables_show_means_over_the_masks_and_the_deviation_at_the_end(
 def test_paired_difference_by_hand(
     probability_of_other: list[float], n_masks: int, expected: tuple[float, float]
 ) -> None:
-    """The gain on an answer is 1 if only the first strategy predicts it, -1 if only the other does.
+    """`compare` returns the mean gain of one strategy over another one, and its standard error.
+
+    The gain on an answer is 1 if only the first strategy predicts it correctly, -1 if only the
+    other one does, and 0 otherwise.
 
     There are two students with two hidden answers each: right, wrong; right, right. Both strategies
     predict the four answers before any question is asked (n=0). The first strategy gives each the

@@ -389,7 +389,7 @@ def test_the_page_shows_every_question_asked(kit: Path, report: Report) -> None:
     for number, step in enumerate(report.asked.itertuples(), 1):
         outcome = "right" if step.is_right else "wrong"
         titles.append(with_minus_signs(f"{number}, {outcome}: {step.ability:z.2f}"))
-        # The 90 % range of the ability after the answer reaches so far to both sides of its mean.
+        # The 90 % range of the ability after the answer reaches this far to each side of the mean.
         half_range = 1.645 * step.error
         row = [
             f"{number}",

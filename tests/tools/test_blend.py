@@ -378,9 +378,6 @@ def test_planted_weights_are_recovered(weights: list[float], n_categories: int) 
     """Answers are drawn from a blend with known weights, which are learned from the answers.
 
     The known weight -0.8 cannot be recovered, because learned weights are at least 0.
-
-    A weight is estimated with an error that depends on how much a file's log probabilities differ
-    between the categories of an answer. A comment derives it.
     """
     rng = np.random.default_rng(0)
     logs = logarithms(rng.dirichlet(np.full(n_categories, 2.0), (len(weights), 100_000)))

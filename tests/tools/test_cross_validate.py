@@ -491,8 +491,6 @@ def test_notes_name_the_entry_in_the_kit(doubtful_kit: Path) -> None:
     entry = write_entry(kit, kit / "task_1", "plain.py", *edits)
     output = succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
     assert output.count("note: task_1/plain.py has no function build_parser(), which") == 1
-    # The output does not show the folder of the temporary copy of the entry, whose name begins with
-    # "frozen_".
     assert "frozen_" not in output
 
 

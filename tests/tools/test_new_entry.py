@@ -95,14 +95,14 @@ def test_names_that_would_hide_a_module_or_cannot_be_imported_are_refused(name: 
 def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
     """The copy names its source only in the docstring. The tool prints commands for the copy.
 
-    The folder of a related challenge has a script that splits the data, and the commands begin with
-    it. In tasks 1 to 3 they do not.
+    Only in a related challenge do the commands begin with the split of the data, although the
+    folders of tasks have such a script too.
     """
     task = script.parent.relative_to(layout.ROOT).as_posix()
     folder = tmp_path / script.parent.name
     folder.mkdir()
     shutil.copy(script, folder)
-    # Every folder here has a split, so that the commands can be compared.
+    # `commands` lists a split only if the folder has the script.
     (folder / "local_data_split.py").touch()
     model = script.stem.removeprefix("sample_model_")
     name = f"my_{model}"

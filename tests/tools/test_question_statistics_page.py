@@ -27,7 +27,8 @@ def read(kit: Path, name: str) -> pd.DataFrame:
 def test_tables_describe_the_questions_of_the_answers(tiny_kit: Path) -> None:
     page = run_statistics(tiny_kit)
     assert "From simulated answers." in page
-    assert read_page(page) is not None
+    # This raises an error if the page is not well formed.
+    read_page(page)
     answers = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")
     by_question = answers.groupby("QuestionId")["IsCorrect"].agg(["size", "mean"])
     questions = read(tiny_kit, "questions.csv").set_index("question")
@@ -81,6 +82,7 @@ def test_without_groups_the_table_of_groups_of_an_earlier_run_is_removed(tiny_ki
     printed = succeeds([*STATISTICS, "--group", "none"], kit=tiny_kit)
     path = "data/test_output/question_groups.csv"
     assert f"removed: {path}, of an earlier run; there are no groups now\n" in printed
+    assert "written: " in printed
     assert "question_groups.csv" not in printed.partition("written: ")[2]
     assert not table.exists()
 

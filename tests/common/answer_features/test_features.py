@@ -646,8 +646,9 @@ def nearest(request: pytest.FixtureRequest) -> Nearest:
     """Draw pairs of students and questions, and find similar questions and nearest answers.
 
     The functions under test limit their memory and work: `_BLOCK` questions are compared at a time,
-    `_MAX_CELLS` numbers are held at a time, and at most `_MAX_PRODUCTS` products are added. These
-    limits are random here, and mostly small, so that even little data needs many blocks.
+    `_MAX_CELLS` numbers are held at a time, and at most `_MAX_PRODUCTS` products are added.
+    `_BLOCK` is 4 here and the other two limits are random, often so small that even little data
+    needs many blocks.
     """
     rng = np.random.default_rng(request.param)
     # 1 to 10 questions, 1 to 6 nearest answers and 1 to 9 neighbours.

@@ -50,7 +50,7 @@ def draw(guessing: float, effect: float = 0.0, seed: int = 1) -> Drawn:
     slope = rng.lognormal(0.3, 0.3, N_QUESTIONS)[question]
     effects = effect * rng.normal(size=(N_STUDENTS, 5))[student, context]
     # Hard questions, because guessing shows only where students do not know the answer: an average
-    # student knows sigmoid(-0.5) = 38 % of the answers.
+    # student knows the answer to an average question with probability sigmoid(-0.5) = 38 %.
     intercept = rng.normal(-0.5, 1, N_QUESTIONS)[question]
     logit: FloatArray = slope * ability + intercept + effects
     knows = rng.logistic(size=len(student)) < logit

@@ -42,7 +42,9 @@ def make_students(rng: np.random.Generator) -> Gaussians:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_slope_of_the_likelihood_is_the_effect_of_a_quiz_over_its_variance(seed: int) -> None:
+def test_the_slope_of_the_log_likelihood_is_the_effect_of_a_quiz_over_its_variance(
+    seed: int,
+) -> None:
     """`restore` finds the effect u of each student in each quiz, and the slope d log L / du there.
 
     L is the likelihood of the student's answers in the quiz, and the prior of u is N(0, v). The log

@@ -221,10 +221,10 @@ def test_reliability_is_the_squared_correlation_with_the_true_ability(
 
 
 def test_observed_shares_are_those_of_the_answers(simulations: Simulations) -> None:
-    """`fit_groups` sorts the students of each question by ability and cuts them into groups.
+    """`fit_groups` sorts the students of each question by the expected P(right) and groups them.
 
     For each group it returns the number of answers, the observed share of right answers, and the
-    share that the model expects. Group 0 is the least able one.
+    share that the model expects. Group 0 has the lowest expected P(right).
     """
     planted, statistics = simulations[0]
     groups = statistics.fit_groups()
@@ -235,7 +235,7 @@ def test_observed_shares_are_those_of_the_answers(simulations: Simulations) -> N
     assert_allclose(sums / n, table["share_right"], atol=1e-5)
     expected_right = np.bincount(planted.question, planted.is_correct)
     assert_allclose(table["share_right"] * table["n_answers"], expected_right)
-    # Abler students are expected to answer better.
+    # The expected share rises from group to group.
     rises = groups["expected"].diff()[groups["group"] > 0]
     assert (rises > 0).all()
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from planted_contexts import TEST, TRAIN, UNKNOWN, fit, fit_options, groups, options, predict
 
-# Contexts for the answers in TEST that no fit has met. The first column is the group of quizzes,
+# Contexts that no fit has met, for the answers in TEST. The first column is the group of quizzes,
 # the second the quiz.
 _UNKNOWN = np.full((len(TEST), 2), UNKNOWN)
 

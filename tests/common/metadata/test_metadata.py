@@ -308,6 +308,7 @@ def test_official_questions_have_the_parents_of_their_subjects_too(
 
     # Every listed subject is found. `found` has a row for each subject of a question; "row" is the
     # position of the question in the file, in increasing order.
+    assert found["row"].is_monotonic_increasing
     n_subjects_found = found.groupby("row").size().tolist()
     n_subjects_listed = [len(text.split(",")) for text in frame.SubjectId]
     assert n_subjects_found == n_subjects_listed

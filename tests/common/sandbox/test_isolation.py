@@ -119,15 +119,13 @@ def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ..
         (target / "folder").mkdir(parents=True, exist_ok=True)
         (target / "file").write_text("whole")
         os.utime(target / "file", (1, 1))
+    # The values of `escape_attempts.OUTSIDE`, which explains them.
     names = {
-        # A process that has opened the answers, and where its environment lies in its memory.
         "process": outside.process.pid,
         "environment": find_environment(outside.process.pid),
-        # Three sockets at which the test listens: a port, an abstract name and a path.
         "port": outside.port,
         "abstract": f"\0{outside.base}",
         "path": f"{outside.base}/listening",
-        # A name and a number under which one entry may leave a message for the next.
         "note": f"note-{os.getpid()}",
         "number": os.getpid(),
     }
