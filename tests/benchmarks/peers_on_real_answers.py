@@ -64,7 +64,8 @@ class Model:
 
     library: str
     setting: str
-    # The values to choose from. The first one is the default.
+    # The values to choose from. The first one is the default. EduCDM's item response models have no
+    # default number of epochs; 1 is that of its examples.
     values: tuple[float | str, ...]
 
 
@@ -83,10 +84,10 @@ MODELS = {
     "LightFM": Model("LightFM", "epochs", (1, 10, 30, 100)),
     "girth": Model("girth", "model", ("twopl_mml", "onepl_mml")),
     "py-irt": Model("py-irt", "priors", ("vague", "hierarchical")),
-    "EduCDM_IRT": Model("EduCDM", "epochs", (1, 10, 30, 100, 300)),
-    "EduCDM_MIRT": Model("EduCDM", "epochs", (1, 10, 30, 100, 300)),
+    "EduCDM_IRT": Model("EduCDM", "epochs", (1, 10, 30, 100)),
+    "EduCDM_MIRT": Model("EduCDM", "epochs", (1, 10, 30, 100)),
     "EduCDM_NCDM": Model("EduCDM", "epochs", (10, 1, 3)),
-    "EduCDM_KaNCD": Model("EduCDM", "epochs", (15, 3, 6)),
+    "EduCDM_KaNCD": Model("EduCDM", "epochs", (15, 3)),
 }
 
 
