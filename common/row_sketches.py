@@ -32,9 +32,10 @@ Hashes = npt.NDArray[np.uint64]
 # The base64 text of the kept hashes by outcome, for each file.
 Sketch = Mapping[str, str]
 
-# A sketch keeps this many hashes, 5 bytes each, or this share of all hashes if that is more. A copy
-# with 400 of the 400,000 training answers that the simulator makes by default then has eight rows
-# to compare, on average. With 16 million answers, a copy needs 1,024 rows for eight.
+# A sketch of a file keeps the hashes of this many of its rows, 5 bytes each, or of this share of
+# its rows if that is more. Only these rows can be found again in another file, such as a copy of a
+# part of the file. The simulator makes 400,000 training answers by default: of any 400 of them, the
+# sketch has 400 · 8192 / 400,000 = 8 on average. Of 16 million answers, it has 8 of any 1,024.
 _N_KEPT = 8192
 _KEPT_SHARE = 1 / 128
 # A file is recognised if at least `_MIN_ROWS` of its rows can be compared, and if the sketch holds

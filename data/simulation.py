@@ -338,7 +338,8 @@ def _draw_lists(
     _, first_positions = np.unique(pair, return_index=True)
     is_first = np.zeros(len(pair), bool)
     is_first[first_positions] = True
-    # The block of a listed quiz holds those of its questions that are kept.
+    # `questions[is_first]` below has a block for each quiz of each list: the questions of the quiz
+    # that no earlier quiz of the list has.
     block_size = is_first.reshape(-1, QUIZ_LENGTH).sum(axis=1)
     return CohortLists(
         n_listed=n_listed,
@@ -437,8 +438,10 @@ def _draw_class_starts(
 ) -> Array:
     """Draw when each sitting in class starts, in minutes since midnight of the first day.
 
-    A cohort gets its quizzes in pairs, at equal distances over the school days. A student sits both
-    quizzes of a pair on one day, some time after the cohort got them, but before the next pair.
+    A cohort, a group of students, has a list of quizzes (in `lists`). It gets them in pairs, at
+    equal distances over the school days. A student sits both quizzes of a pair on one day, some
+    time after the cohort got them, but before the next pair. `cohort` is the cohort of each
+    student.
     """
     student = sittings.student
     pair_of_quizzes = sittings.index_in_list // 2
@@ -447,7 +450,8 @@ def _draw_class_starts(
     # On average, a cohort gets a quiz in each period of `days_per_quiz` school days. This is the
     # unit of the times below.
     days_per_quiz = setting.n_days / np.maximum(lists.n_listed, 1)
-    # The cohort gets a pair of quizzes at this time, since two quizzes come with each earlier pair.
+    # One quiz takes one unit of time, and a pair takes two. So the cohort gets pair 0 at the time
+    # 0, pair 1 at the time 2, pair 2 at the time 4.
     time_of_pair = pair_of_quizzes * 2
     # Draw a delay from 0 to 1 for each sitting, then take that of the student's first quiz of the
     # pair for both. One number stands for each student and pair of quizzes.
@@ -607,8 +611,8 @@ def _offer_quizzes(
     gets a question only once.
     """
     unfinished = np.flatnonzero(missing)
-    # A quiz has ten questions. Assume that a student has answered half of them before, so that a
-    # quiz yields five of the missing answers.
+    # A quiz has ten questions. Assume that a student has answered half of them before. Then each
+    # quiz adds five answers, so a student gets one quiz for every five missing answers.
     n_offered = np.ceil(missing[unfinished] / 5).astype(np.int64)
     student = np.repeat(unfinished, n_offered)
     uniform = rng.random(len(student))

@@ -203,13 +203,14 @@ def weigh_trees(
     seed: int,
     **more_settings: object,
 ) -> float:
-    """Return the weight of the trees in the mean of trees and simpler models (`mix`).
+    """Return the weight of the trees where `mix` averages them with simpler models.
 
     To choose the weight, trees learn from a random half of the rows and predict the other half.
 
-    `start` holds the logits that the simpler models predict for the rows (`start_logits`),
-    `outcome` is true where the answer goes on to a higher rank. `more_settings` are those of the
-    final trees (`fit_trees`).
+    All rows belong to one stage r: answers whose option has the rank r or a higher one. Rank 0 is
+    the right option, rank 1 the most popular wrong one. `outcome` is true where the rank is higher
+    than r. `start` holds the logits of this that the simpler models predict (`start_logits`), and
+    `more_settings` are those of the final trees (`fit_trees`).
     """
     random_state = np.random.RandomState(seed)
     learned, held_out = train_test_split(

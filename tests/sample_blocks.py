@@ -21,6 +21,8 @@ from tools.kit_files import ROOT, glob_kit
 import pytest
 
 RECORD = Path(__file__).with_suffix(".json")
+# These lines enclose the marked block of a sample model: the code of the model itself, which a user
+# of the kit may replace.
 BEGIN = "---- The model: replace this block by your own. -"
 END = "---- End of the model. -"
 PATTERNS = (
@@ -31,7 +33,7 @@ PATTERNS = (
 
 
 def main() -> None:
-    """Record the fingerprints of this kit's marked blocks."""
+    """Record a hash of each sample model's code, so that `find_edited` can tell later changes."""
     RECORD.write_text(format_record(), encoding="utf-8")
 
 

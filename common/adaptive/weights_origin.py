@@ -24,7 +24,7 @@ from common.tasks import TASK_4
 
 import numpy as np
 
-# Largest number of files that a doubt names.
+# A warning about files of an entry names at most this many of them.
 _N_NAMED = 3
 
 

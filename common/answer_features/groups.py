@@ -379,11 +379,12 @@ def _sort_known_by_moment(asked: Asked) -> tuple[IntArray, IntArray, IntArray]:
     Returns
     -------
     asked_moment : array of int64, shape (rows,)
-        The moment of each row asked: an integer that sorts in this way, see `Pairs.moments`.
+        The moment of each pair to predict: an integer that grows with student and quiz, then with
+        the minute (see `Pairs.moments`).
     known_moment : array of int64, shape (known answers of known time,)
-        The moments of the known answers, sorted.
+        The moments of the known answers, in increasing order.
     by_time : array of int32, the same shape
-        The position in `asked.known` of each of these answers.
+        Where each element of `known_moment` comes from: the index of the answer in `asked.known`.
     """
     # A moment for each pair. `asked.rows` and `asked.known.rows` hold positions among the pairs.
     moment = asked.pairs.moments("student", "quiz")

@@ -47,9 +47,10 @@ class Pairs:
     similarity: FloatArray
     # The metadata of each student; None without student metadata.
     students: pd.DataFrame | None = None
-    # The answer metadata of each pair; None without answer metadata.
+    # The answer metadata of each pair, such as the date of the answer; None without answer
+    # metadata.
     circumstances: pd.DataFrame | None = None
-    # Cached results of `combined_number`, by the two names.
+    # Cached results of `combined_number`, by its arguments, such as ("student", "quiz").
     _combined_numbers: dict[tuple[str, ...], IntArray] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:

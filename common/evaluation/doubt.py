@@ -12,9 +12,12 @@ INTERRUPTED = "fit interrupted"
 
 @dataclass(frozen=True)
 class Doubt:
-    """A reason why a score may not mean what it seems to mean."""
+    """A reason why a score may not mean what it seems to mean.
 
-    # A few words for tables: "may have seen these answers".
+    For instance, the model may have been trained on the answers that it had to predict.
+    """
+
+    # The reason in a few words, for a cell of a table: "may have seen these answers".
     mark: str
     # A sentence for the terminal and the page.
     sentence: str

@@ -85,9 +85,10 @@ def find_foreign(reference: Path, metadata: Sequence[Path]) -> list[Path]:
 def _is_foreign(
     path: Path, simulations: Sequence[_Simulation], answers_are_simulated: bool
 ) -> bool:
-    """Return whether a metadata file belongs to other data than the answers.
+    """Return whether a metadata file describes other answers than those that are evaluated.
 
-    `simulations` are those whose markers were found, see `_find_simulations`.
+    A simulation leaves a marker, a file that lists what it wrote. `simulations` are those whose
+    markers lie in the folders of the answers and of the metadata (see `_find_simulations`).
     """
     fingerprint = provenance.fingerprint_of_source(path)
     writers = [simulation for simulation in simulations if simulation.wrote(path, fingerprint)]

@@ -166,7 +166,12 @@ def _choose_students(answers: AnswersOfStudents) -> BoolArray:
 
 
 def _variances(answers: AnswersOfStudents) -> FloatArray:
-    """Return v of each student: the variance of logits, relative to a student without answers."""
+    """Return for each student the variance of the logits, as a share of the prior variance.
+
+    A question with the slopes a has the logit variance aᵀ V a, where V is the covariance of the
+    student's abilities. Before any answer, V is the identity. The result is the sum of aᵀ V a over
+    all questions, divided by the sum of aᵀ a.
+    """
     slopes = answers.items.mean[:, :-1]
     # With S = Σ a aᵀ, the sum of aᵀ V a over the questions is the sum of the products of the
     # elements of V and S.

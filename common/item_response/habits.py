@@ -271,9 +271,10 @@ def add_habits(
 ) -> FloatArray:
     """Return the probabilities of options with habits, shape (pairs, options).
 
-    A pair is a student and a question in a context, such as a quiz. A student has an overall habit
-    of each option, and a habit in each context with answers of the student, which is used in its
-    place there. An unknown student has no habits.
+    A pair is a student and a question in a context, such as a quiz. A habit is what a student adds
+    to the log probability of an option. In a context where the student has answers, the student's
+    habit in this context counts; elsewhere, the student's overall habit. An unknown student has no
+    habits.
 
     Parameters
     ----------
@@ -286,8 +287,8 @@ def add_habits(
     """
     student_position = find_ids(habits.student_ids, student)
     context_position = find_ids(habits.context_ids, context)
-    # `habits.levels` has two levels: the students as a whole, then their contexts. The first level
-    # is looked up with the label 0 for every pair.
+    # `habits.levels` has two levels: the students as a whole, then their contexts. At the first
+    # level, a student has only one node, whose label is 0.
     labels = [np.zeros_like(context_position), context_position]
     rows_by_level = find_nodes(habits.levels, student_position, labels)
     habit = np.zeros_like(probability)

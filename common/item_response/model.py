@@ -249,9 +249,11 @@ def unpack_sums(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
 def update_students(sums: FloatArray, prior: Gaussians | None = None) -> Gaussians:
     """Return the posteriors of abilities, given the items.
 
-    `sums` has a row for each student: the `weighted_sums` over the student's answers, whose log
-    likelihoods are linear · logit − weight · logit² / 2. `prior` has one Gaussian for each student;
-    by default, it is N(0, I). With logit = slopes · ability + intercept, the posterior has
+    The logit of an answer is slopes · ability + intercept, where slopes and intercept belong to the
+    item. Its log likelihood is replaced by the parabola linear · logit − weight · logit² / 2, with
+    two numbers of each answer, `linear` and `weight`. `sums` has a row for each student: the
+    `weighted_sums` over the student's answers. `prior` has one Gaussian for each student; by
+    default, it is N(0, I). The posterior of a student has
 
         precision = prior precision + Σ weight · E[slopes slopesᵀ],
         precision · mean = prior precision · prior mean

@@ -35,7 +35,9 @@ class Observations:
     start: IntArray
     # Shape (answers,): the item of each answer, from 0.
     item: npt.NDArray[np.int32]
-    # Shape (answers,): whether the answer passes the item. In the first stage, a right answer does.
+    # Shape (answers,): whether the answer passes the item. The first stage of each question asks
+    # whether the answer is right; each further stage asks, of a wrong answer, whether it chose one
+    # certain wrong option. An answer passes the item if that is so.
     is_right: BoolArray
     # Shape (answers,): False for answers that are held out.
     is_used: BoolArray

@@ -23,8 +23,8 @@ def without_contexts(posterior: Posterior) -> Posterior:
     Contexts, such as quizzes, have effects on the logits of their answers. The result predicts as
     `posterior` does if the context is unknown: the effects then are noise with the prior variances.
 
-    `posterior` may be that of options, where a question has a stage for right or wrong, then
-    further stages, which tell the wrong options apart. The result has the first stage alone.
+    `posterior` may come from a model of options. Such a model predicts in stages: first whether the
+    answer is right, then which wrong option is chosen. The result keeps only the first stage.
     """
     # Items are questions in a stage, those of the first stage first. The last item of a stage
     # stands for unknown questions.

@@ -34,11 +34,11 @@ N_POPULAR = 200
 # Poisson distribution with the mean `MEAN_FURTHER_STEPS`.
 MIN_STEPS = 9
 MEAN_FURTHER_STEPS = 14
-# Length of a phase. All ten phases together span the times 0 to 1.
+# Times are between 0 and 1. Each of the ten phases lasts 3/12 (`WINDOW`), and starts 1/12 (`STEP`)
+# after the phase before. So the last phase lasts from 9/12 to 1.
 WINDOW = 3 / 12
-# Time from the start of a phase to the start of the next phase.
 STEP = 1 / 12
-# Time for which a user is active.
+# Time for which a user is active, in the same unit.
 SPAN = 0.3
 
 

@@ -34,8 +34,8 @@ N_STEPS = 30
 # Prior mean of the first loading of a question. All first loadings are near it, so that the first
 # ability raises the probabilities of all questions.
 FIRST_LOADING = 0.2
-# Penalty of the questions' ridge regressions: the prior mean of an intercept counts like this many
-# answers.
+# Penalty of the ridge regressions that estimate the intercept and the loadings of each question. It
+# draws an intercept to its prior mean as strongly as this many answers would.
 PENALTY = 5.0
 
 

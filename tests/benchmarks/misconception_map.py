@@ -98,8 +98,10 @@ class Measured:
 def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
     """Split students into three parts and return their wrong answers; see `Prepared`.
 
-    Groups are found with the first part, chosen by the second, and measured on the third. Half of
-    the answers of the third part are held out of the models that give the options' probabilities.
+    A group is a set of wrong options, of different questions, that the same students tend to
+    choose. Groups are found with the first part of the students and chosen by the second. The third
+    part measures how well they predict wrong answers. Two item response models give the probability
+    of each option without groups; half of the answers of the third part are held out of both.
     """
     rng = np.random.default_rng(seed)
     student_id, student = number_ids(answers["UserId"])
@@ -116,8 +118,8 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
         context=number_contexts(student, question, 0, None),
         is_held_out=is_measuring[student] & (rng.random(len(answers)) < 0.5),
     )
-    # Groups are found as task_2/misconceptions.py finds them: with the number of dimensions of its
-    # model. A model of more dimensions measures them.
+    # For the first two parts, the probabilities come from a model with as many abilities as in
+    # task_2/misconceptions.py. For the third part, they come from a model with more abilities.
     wrong, _ = split_wrong_answers(numbered, misconceptions.N_DIMENSIONS)
     wrong_known, wrong_held_out = split_wrong_answers(numbered, DEFAULT_DIMENSIONS)
     return Prepared(
@@ -220,7 +222,11 @@ def permute_options(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def simulate_planted(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Simulate the answers of tasks 3/4 at official size; return them and what is planted."""
+    """Simulate answers with misconceptions, as many answers as the official tasks 3 and 4 have.
+
+    A misconception is a set of wrong options that draws some of the students. The second result
+    lists the options: QuestionId, AnswerValue and the number of the Misconception.
+    """
     setting = generate_sample.settings("full").tasks_3_4
     rng = np.random.default_rng(seed)
     school = generate_sample.simulate(rng, setting, generate_sample.make_subjects(), N_PLANTED)
@@ -280,9 +286,12 @@ def show_ratio(ratio: Any, digits: int) -> str:
 def print_real() -> None:
     """Print how well groups of wrong options predict the real answers of the pool.
 
-    For each split of the students, and for real and for permuted options, there are two rows. The
-    groups of the first row are those that the choosing students support, if any. The "forced"
-    groups of the second row are found at a low threshold, whether or not students support them.
+    The students are split at random into three parts: groups are found with the first, confirmed by
+    the second and measured on the third. This is done for several splits, each time for the real
+    options and for options permuted among the students, where no group is real.
+
+    Each time, two rows are printed. The first is that of the groups that the second part confirms,
+    if any. The second row, "forced", is that of groups found at a low threshold, confirmed or not.
     """
     pool = real_answers.read_pool()
     print(f"{len(pool):,} answers")

@@ -83,7 +83,8 @@ def test_test_answers_are_appended_to_training_answers(
     assert answers["question"].tolist() == numbers
     # The test answer has no label.
     assert answers["label"].cat.codes.tolist() == [0, -1]
-    # The only label that occurs, `correct`, is in all sets. The set of 5 is then taken.
+    # The challenge has sets of 2, 3 and 5 labels. Only the label `correct` occurs here, which all
+    # sets have in common; then the kit takes the set of 5.
     assert responses.labels_of(answers) == [*responses.LABEL_SETS[5]]
     if scenario.startswith("test"):
         with pytest.raises(InputError, match=r"a.xml: belongs to a test set, expected training"):

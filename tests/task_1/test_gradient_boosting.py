@@ -262,7 +262,8 @@ def test_the_sample_of_task_1_is_not_worse_than_item_response_where_trees_can_ad
         planted.predict(script, tmp_path, *flags, train=train, pairs=test)
         p = read_probabilities(tmp_path)[:, 0]
         log_loss[name] = -np.log(np.where(truth, p, 1 - p))
-    # The first two recorded calls are those of the two fits that predict `test`.
+    # `calls` has recorded all predictions of trees. The first two are those of the two fits whose
+    # mean predicts `test`.
     p_trees = (calls.probabilities[0] + calls.probabilities[1]) / 2
     log_loss["trees"] = -np.log(np.where(truth, p_trees, 1 - p_trees))
 

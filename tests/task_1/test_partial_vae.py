@@ -89,7 +89,8 @@ def test_a_process_without_students_takes_part_in_torchrun(
     # Otherwise the script would register that the connection is closed when Python ends; there is
     # none.
     monkeypatch.setattr(atexit, "register", lambda function: function)
-    # The script ends every process but the first by this function.
+    # The script ends all of its processes but the first by `os._exit`, which would end this test
+    # run too.
     monkeypatch.setattr(os, "_exit", sys.exit)
     third_of_three = {"RANK": "2", "WORLD_SIZE": "3"}
 

@@ -313,7 +313,7 @@ def test_the_score_is_the_agreement_with_the_best_expert(
 def test_the_page_shows_disputed_pairs_and_the_most_contested_first(
     judged: list[object], tmp_path: Path
 ) -> None:
-    """Pairs with equally many dissenting experts are in the order of the file."""
+    """The more experts contradict the ranking on a pair (✗), the more contested it is."""
     succeeds(judged)
     page = read_page((tmp_path / "out/scores_task_3_own.html").read_text())
     disputed = page.table("Pairs on which ranking and experts disagree")

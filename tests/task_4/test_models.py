@@ -153,9 +153,9 @@ class ModelPackage(NamedTuple):
     """A package in task_4/ and how it is tested."""
 
     module: Any
-    # Makes a model, given its number of questions and a number `completion`. The larger
-    # `completion`, the more hidden answers the model expects a student to have, besides the answers
-    # to the questions that may be asked. With 0 it expects none.
+    # Makes a model, given its number of questions and a number `completion`. A student may have
+    # hidden answers to questions that may not be asked. With `completion` 0 the model expects no
+    # such answers; the larger the number, the more it expects.
     make_model: Callable[[int, float], Any]
     # Turns a NumPy array into an array of the model's library, NumPy or PyTorch.
     convert: Callable[[Any], Any]

@@ -154,7 +154,8 @@ def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
     # Without an answer, E[step] is 0: P(right) · E[step | right] = −P(wrong) · E[step | wrong]. So
     # both answers contribute the same distance.
     expected_steps = 2 * moved_by_right
-    # A step is `deviation` on the logit, and covariance / variance · deviation on the abilities.
+    # If the mean of the logit moves by one standard deviation, `deviation`, the mean of the
+    # abilities moves by covariance / variance · deviation = covariance / deviation.
     distance_of_step = float(np.linalg.norm(posterior.cross_covariance[row, question])) / deviation
     return expected_steps * distance_of_step
 

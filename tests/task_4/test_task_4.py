@@ -984,10 +984,10 @@ def test_both_values_of_unobserved_answers_lead_to_the_same_games(
 ) -> None:
     """An entry plays the same games whether unrevealed answers are marked by -1 or by 0.
 
-    The entry gets arrays of the students' answers: the options chosen, and 1 for right or 0 for
-    wrong. Answers that are not revealed are -1, or 0 if the rules say so. A file may lack options.
-    With 0 and without options, an unrevealed answer looks like a wrong one. The entry must then see
-    from `can_query`, the questions that may still be asked, which answers are revealed.
+    The entry gets an array of 1 for right and 0 for wrong answers, and an array of the options
+    chosen, if the file has options. If 0 marks unrevealed answers too and there are no options, an
+    unrevealed answer looks like a wrong one. The entry must then tell them apart by `can_query`:
+    the questions that may still be asked.
     """
     model, submission = load_package(name, "submission_model_task_4")
     weights = model.Model.load(kit / "task_4" / name)

@@ -25,7 +25,8 @@ class Planted:
     is_correct: np.ndarray
     # Probability that a student answers a question correctly, shape (students, questions).
     p_right: np.ndarray
-    # Area and topic of each question, shape (questions, 2). No topic has the number of an area.
+    # Area and topic of each question, shape (questions, 2). A number stands either for an area or
+    # for a topic, never for both.
     subject: np.ndarray
 
     def fit(self) -> ItemResponse:

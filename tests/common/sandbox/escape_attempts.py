@@ -94,7 +94,7 @@ def prepare(folder):
         base.execute("create table answers as select ? as answer", (SECRET,))
 
 
-# --- Functions that expressions use ---
+# --- Functions that the attempts call (each attempt is a Python expression) ---
 
 
 def libc():
