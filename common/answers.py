@@ -197,7 +197,8 @@ def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.ND
         # -1) and the last one (for all ids above the highest) hold -1: no row.
         row_of_id = np.full(highest + 3, -1, np.int32)
         row_of_id[1:][ids] = np.arange(len(ids), dtype=np.int32)
-        # If `ids` contains -1, the index -1 has put its row into the last element: set that to -1.
+        # If `ids` contains -1, NumPy takes it as the index of the last element, and so has written
+        # a row there. Set the last element to -1 again.
         row_of_id[-1] = -1
         # "clip" looks up larger ids in the last element.
         return row_of_id.take(wanted + 1, mode="clip")

@@ -158,6 +158,7 @@ def weigh_trees(
     learned, held_out = train_test_split(
         np.arange(len(outcome)), test_size=0.5, stratify=outcome, random_state=random_state
     )
+    # A single fit (1) is enough for this; the final trees are the mean of several.
     models = fit_trees(features[learned], outcome[learned], random_state, 1, **more_settings)
     p_trees = models[0].predict_proba(features[held_out])[:, 1]
     return choose_weight(start[held_out], p_trees, outcome[held_out])

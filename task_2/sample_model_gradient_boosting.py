@@ -124,14 +124,18 @@ def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]
 def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]:
     """Return logits that simpler models than trees predict, shape (rows, n_options - 1).
 
-    Column r holds the logit of "the rank of the chosen option is above r, given that it is at least
-    r". Rank 0 is the right option, rank 1 the most popular wrong one, and so on.
+    Options have ranks: 0 is the right one, 1 the most popular wrong one, and so on. Column 0 holds
+    the logit of P(rank > 0), column 1 that of P(rank > 1 | rank ≥ 1), and column r in general that
+    of P(rank > r | rank ≥ r).
 
-    `table` holds the features of the rows. Its columns `model_0`, `model_1`, ... are the
-    log-probabilities of the ranks, as an item response model of the options predicts them. If they
-    are missing, column 0 comes from `model`, the logit of a right answer; column 1 from
-    `distractor`, the logit of rank 1 given that the answer is wrong; and later columns from
-    `share_0`, `share_1`, ..., the shares of the answers that chose each option of the question.
+    `table` holds the features of the rows. The logits follow from its columns `model_0`, `model_1`,
+    ..., if it has them: the log-probabilities of the ranks by an item response model of options.
+    Otherwise they come from other columns:
+
+    - column 0 from `model`, the logit of a right answer;
+    - column 1 from `distractor`, the logit of rank 1 given that the answer is wrong;
+    - later columns from `share_0`, `share_1`, ..., the shares of the answers that chose each option
+      of the question.
     """
     if "model_0" in table:
         log_p_rank = table[[f"model_{rank}" for rank in range(n_options)]].to_numpy()
@@ -216,6 +220,7 @@ def weigh_trees(
     learned, held_out = train_test_split(
         np.arange(len(outcome)), test_size=0.5, stratify=outcome, random_state=random_state
     )
+    # A single fit (1) is enough for this; the final trees are the mean of several.
     models = fit_trees(features[learned], outcome[learned], random_state, 1, **more_settings)
     p_trees = models[0].predict_proba(features[held_out])[:, 1]
     return choose_weight(start[held_out], p_trees, outcome[held_out])

@@ -92,9 +92,10 @@ class PartialVAE(nn.Module):
         # Loadings, scores and precisions are sums of a part that all questions share and a part of
         # the single question, `own_…`, so that questions with few answers are near the shared part.
 
-        # The decoder: the loading of a question is loading + popularity · loading_slope +
-        # own_loading. At the start only z[0] acts, on category 0, the correct option: z[0] is the
-        # student's ability.
+        # The decoder: the loading of a question, shape (K, k), says how much each element of z
+        # raises the logit of each category. It is loading + popularity · loading_slope +
+        # own_loading. In the shared part at the start, only z[0] raises a logit, that of category
+        # 0, the correct option. So z[0] is the student's ability.
         loading = torch.zeros(n, k)
         loading[0, 0] = 1
         self.loading = nn.Parameter(loading)

@@ -346,9 +346,11 @@ def _write_range(first: int, last: int) -> str:
 
 
 def _information_chart(information: pd.DataFrame, n_questions: int) -> pages.Html:
-    """Draw the information of a test of average questions.
+    """Draw how precisely a test of average questions measures each ability.
 
-    `information` holds the sum over all `n_questions` questions at each ability.
+    The measure is the Fisher information: 1 / information is about the squared standard error of
+    the ability. The table `information` holds its sum over all `n_questions` questions; a test of
+    average questions has a share of it in proportion to its length.
     """
     curve = charts.Curve(
         f"a test of {_TEST_LENGTH} average questions",

@@ -538,8 +538,9 @@ def _chi_square(groups: pd.DataFrame, n_questions: int) -> FloatArray:
         return matrix
 
     standardised = as_matrix("residual")
-    # For each question two vectors with an element for each group: how another intercept and
-    # another slope change the standardised residuals.
+    # For each question two vectors, with an element for each group: by how much the standardised
+    # residuals change if the intercept (first vector) or the slope (second vector) changes by 1,
+    # apart from the sign.
     changes = np.stack([as_matrix("by_intercept"), as_matrix("by_slope")], axis=2)
     # The columns of `basis` are orthonormal and span the same plane as the two vectors.
     basis, _ = np.linalg.qr(changes)

@@ -513,7 +513,8 @@ def _match_moments(
     right = guessing + (1 - guessing) * _sigmoid(mean[:, None] + deviation[:, None] * _NODES)
     weight = _NODE_WEIGHTS * np.where(is_right[:, None] == 1, right, 1 - right)
     probability = weight.sum(axis=1)
-    # Moments of the standardised logit, (x − mean) / deviation.
+    # The first two moments of x = (logit − mean) / deviation, given the answer. So the logit then
+    # has the mean `mean + deviation * first` and the variance `variance * (second - first**2)`.
     first = weight @ _NODES / probability
     second = weight @ _NODES**2 / probability
     curvature = np.maximum(1 - (second - first**2), 0) / variance

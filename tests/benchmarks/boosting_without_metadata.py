@@ -39,7 +39,10 @@ COLUMNS = ["QuestionId", "UserId", "IsCorrect", "CorrectAnswer", "AnswerValue"]
 
 
 def simulate(n_students: int, n_questions: int, seed: int) -> pd.DataFrame:
-    """Simulate a test that every student answers whole; `seed` decides the number of abilities."""
+    """Simulate a test in which all students answer all questions.
+
+    Students have one, two or three abilities: 1 + `seed` modulo 3.
+    """
     rng = np.random.default_rng(seed)
     n_abilities = 1 + seed % 3
     ability = rng.standard_normal((n_students, n_abilities))

@@ -146,12 +146,15 @@ def print_calibration(mastery: pd.DataFrame, data: MasteryAnswers) -> None:
 def print_log_loss_by_contexts(
     by_subjects: pd.DataFrame, data: MasteryAnswers, question_path: IntArray
 ) -> None:
-    """Print the log loss of held-out answers if the student's share is the probability.
+    """Print the log loss of held-out answers, predicted by the student's mastery of a subject.
 
-    The shares come from three models of answers: one with subjects as contexts (its mastery is
-    `by_subjects`), one without contexts, and one with clusters of questions as contexts. The last
-    two learn the subjects only afterwards, by `with_subjects`. `question_path` has a row for each
-    question.
+    Mastery is the share of the subject's questions that the student is expected to answer
+    correctly. It serves as P(right) of each held-out answer in the subject.
+
+    Three models are compared: one with subjects as contexts (its mastery is `by_subjects`), one
+    without contexts, and one with clusters of questions as contexts. To the last two, subjects are
+    added after the fit, by `with_subjects`. `question_path` has a row for each question: its
+    subject at each level.
     """
     train = data.train
     clustered_ids, cluster = cluster_questions(

@@ -114,7 +114,8 @@ def test_the_standard_error_of_accuracy_treats_a_student_s_answers_as_one_cluste
     # The mean is 2/3. Student 0 is predicted right once; student 1 is predicted right and wrong.
     deviation_of_0 = 1 - 2 / 3
     deviation_of_1 = (1 - 2 / 3) + (0 - 2 / 3)
-    # With n = 3 answers of G = 2 students, the factor G / (G − 1) is 2.
+    # The variance is the sum of squares over students, divided by n² for n = 3 answers. For G = 2
+    # students it is corrected by the factor G / (G − 1) = 2.
     squares = deviation_of_0**2 + deviation_of_1**2
     assert score.error == pytest.approx(np.sqrt(2 * squares) / 3)
 

@@ -74,8 +74,8 @@ def test_probabilities_and_predictions_respect_each_questions_number_of_options(
     assert (p[exists] > 0).all()
     predicted = pd.read_csv(output)["AnswerValue"].to_numpy()
     assert (predicted <= number).all()
-    # About half of the answers are right. Guessing would hit 0.25 of these 672 answers (the mean of
-    # 1 / 2 to 1 / 8); the standard error is 0.02.
+    # About half of the answers are right. Guessing hits 1 / m of the answers to questions with m
+    # options; for m from 2 to 8, the mean is 0.25. With 672 answers, the standard error is 0.02.
     assert (predicted == valid["AnswerValue"]).mean() > 0.4
 
     flags = ["--input_dir", split, "--submission_dir", split, "--output_dir", split]

@@ -319,7 +319,8 @@ def test_bars_of_a_quarter_with_fewer_than_20_answers_are_grey(
 ) -> None:
     """A bar is grey if its quarter of the students has fewer than 20 answers.
 
-    A bar stands for an option and a quarter of the students, whom ability divides into quarters.
+    The students are sorted by ability and divided into quarters. For each option of the question
+    and each quarter, the chart has a bar.
     """
     page = few_answers[f"question_{question}"]
     styles = [style for chart in page.charts for style in chart.styles]

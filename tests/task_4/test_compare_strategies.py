@@ -149,7 +149,8 @@ def test_the_page_and_the_output_tell_what_was_compared(comparison: Comparison) 
     assert [name for name, _ in page.tables[-2].rows] == NAMES
 
 
-# Flags that play two strategies with one mask; the number of questions follows.
+# Flags that compare two strategies of choosing questions. A mask decides which answers are hidden
+# from the strategies; one is drawn. The caller appends the number of questions to ask.
 TWO = ["--strategies", "most_popular", OWN, "--masks", 1, "--questions"]
 
 

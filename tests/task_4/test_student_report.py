@@ -164,9 +164,9 @@ def test_a_test_that_ends_at_a_standard_error_is_the_beginning_of_a_longer_one()
 def test_the_ability_is_the_mean_over_the_whole_bank(n_columns: int, targets: list[int]) -> None:
     """A student's figures are means over the 20 questions of the bank, whatever the file holds.
 
-    The bank is the set of questions that the model knows. The file of students has `n_columns`
-    questions, more (26) or fewer (10). Students may be asked questions that the bank lacks. The
-    answers to the questions `targets` are hidden, also to some that the bank lacks.
+    The bank is the set of questions that the model knows. The file of students has more questions
+    (`n_columns` = 26) or fewer (10). Answers to the questions `targets` are hidden and never asked.
+    With 26 columns, the questions 20 to 25 are not in the bank; some are asked, some are hidden.
     """
     rng = np.random.default_rng(0)
     slopes = rng.normal(size=(20, 2))
@@ -182,7 +182,7 @@ def test_the_ability_is_the_mean_over_the_whole_bank(n_columns: int, targets: li
     askable = set(range(n_columns)) - set(targets)
     # `ask` returns a session for each of the students in `rows`.
     session = ability.ask(bank, reference, "mask", rows=[0], n_questions=len(askable))[0]
-    # The first row of `steps` is before any question.
+    # `steps` has a row for the time before the test, then one for each question asked.
     assert set(session.steps.QuestionId[1:]) == askable
 
     # Before any answer, a student has the mean and the deviation of the training students.
@@ -192,8 +192,8 @@ def test_the_ability_is_the_mean_over_the_whole_bank(n_columns: int, targets: li
     # The probabilities and their draws are those of the questions of the bank.
     assert session.probability.shape == (20,)
     assert session.draws.shape[1:] == (20,)
-    # All hidden answers count, even answers to questions that the bank lacks. In some draws, all
-    # hidden answers are right.
+    # All hidden answers count, even answers to questions that the bank lacks. `hidden_counts` has
+    # the number of right ones in each random draw of the hidden answers; all are right in some.
     assert len(session.hidden_truth) == len(targets)
     assert session.hidden_counts.max() == len(targets)
 

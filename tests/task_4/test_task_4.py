@@ -545,7 +545,8 @@ def packed(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Packed:
     folder = tmp_path_factory.mktemp("packed")
     package = Path(shutil.copytree(kit / "task_4/numpy", folder / "package"))
     add_files(package)
-    # The entry can only start where notes/table.csv lies beside it, as in the folder and both zips.
+    # Let the baseline's script read notes/table.csv when it starts. It can then start only from a
+    # folder or zip that holds this file too.
     entry = package / ENTRY_FILE
     entry.write_text(f"open('notes/table.csv').close()\n{entry.read_text()}")
     by_hand = Path(shutil.make_archive(f"{folder}/by_hand_task_4", "zip", package))

@@ -62,7 +62,7 @@ def describe(protections: Protections) -> str:
     if closed:
         in_force = ", ".join(name for name, stands in names.items() if stands)
         parts.append(f"enforced by the operating system ({in_force}): {', '.join(closed)}")
-    # The first part has said already that files are open.
+    # Open files need no further mention: the text begins with "Python's own file functions only".
     left_open = [way for way, closes in is_closed.items() if not closes and way != "files"]
     if left_open:
         parts.append(f"open: {', '.join(left_open)}")

@@ -523,10 +523,10 @@ def test_habits_in_a_quiz_are_the_mean_excess_over_the_shares_of_options(
 
     The sum goes over the student's n answers in the quiz. For each answer, c is 1 if the student
     chose the option and 0 if not; `share` is the share of all answers to the same question that
-    chose the option.
+    chose the option. The 5 keeps the habit near 0 if n is small.
 
-    At each question the kit ranks the options: the right option has rank 0. The feature
-    quiz_habit_k belongs to the option that has rank k at the question to predict.
+    The options of the question to predict have ranks: 0 for the right one, higher ranks for the
+    wrong ones. The feature quiz_habit_k is the habit of choosing the option with the rank k.
     """
     found = joined.features("quiz")
     known = joined.known
