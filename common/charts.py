@@ -496,7 +496,8 @@ class _DotRow(NamedTuple):
     dot: Dot
     # The label, broken into lines.
     name: list[str]
-    # `dot.value` as text. If that is NaN, the value with which it is compared, `dot.mark`.
+    # The value of the dot, `dot.value`, as text. A dot without a value (NaN) shows `dot.mark`
+    # instead: the value to compare with.
     number: str
     # The share of the answers, as a percentage.
     share: str

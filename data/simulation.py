@@ -704,8 +704,8 @@ def _draw_replacements(rng: Rng, answers: pd.DataFrame, counts: Array, least: in
     # Take more candidates than needed: below, some answers turn out not to be exchangeable.
     n_candidates = 4 * int(n_missing.sum()) + 1000
     candidates = answers.iloc[rng.permutation(len(answers))[:n_candidates]]
-    # A question with n answers can spare n - `least` of them, a rare question none. Exchange only
-    # that many of its candidates: those whose number, from 0 in the order of the rows, is smaller.
+    # A question with n answers can spare n - `least` of them, a rare question none. So exchange, of
+    # the candidates that are answers to the same question, only the first n - `least`.
     n_to_spare = counts[candidates["question"]] - least
     number_in_question = candidates.groupby("question").cumcount()
     spared = candidates[number_in_question < n_to_spare]

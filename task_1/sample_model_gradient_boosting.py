@@ -147,7 +147,7 @@ def weigh_trees(
     seed: int,
     **more_settings: object,
 ) -> float:
-    """Return the weight of the trees in the mean of trees and item response model (`mix`).
+    """Return the weight of the trees where `mix` averages them with the item response model.
 
     To choose the weight, trees learn from a random half of the rows and predict the other half.
 

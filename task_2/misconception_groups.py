@@ -226,13 +226,14 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
     """
     columns = is_wrong.tocsc()
     n_students, n_questions = is_wrong.shape
-    # Element m is the number of ordered pairs (question, other question) of which exactly m
-    # students got both questions wrong. Any two questions make two ordered pairs.
+    # Element m is the number of pairs of which exactly m students got both questions wrong. Here
+    # (A, B) and (B, A) count as two pairs, because the loop below meets both.
     n_ordered_pairs = np.zeros(n_students + 2, np.int64)
     # For each question, the largest number of students who got it and another question wrong.
     most_common = np.zeros(n_questions, np.int64)
     for start in range(0, n_questions, BLOCK):
-        # How many students got both a question of the block (row) and a question (column) wrong.
+        # Entry (i, j) is the number of students who got both question `start` + i and question j
+        # wrong.
         product = (columns[:, start : start + BLOCK].T @ is_wrong).tocoo()
         is_pair = product.row + start != product.col
         n_common = product.data[is_pair].astype(np.int64)

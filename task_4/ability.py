@@ -288,7 +288,7 @@ def _describe_session(
     Parameters
     ----------
     bank
-        The model. Its questions, the bank, are the first columns of all arrays.
+        The model. The questions that it knows are the first columns of all arrays.
     state
         The game, which knows all answers. Its targets are the hidden answers.
     posterior
@@ -296,8 +296,8 @@ def _describe_session(
     probability
         P(right) of each question for this student, by the posterior, shape (columns,).
     steps
-        For each number of questions, from 0 on: the values of all students by name, as in
-        `Session.steps`.
+        Element i belongs to the time after i questions. It is a dict with the columns of
+        `Session.steps` as keys, and an array with a value for each student under each key.
     row
         The row of the student.
     """

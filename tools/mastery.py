@@ -51,7 +51,8 @@ _N_SHOWN = 30
 _N_TOPICS = 10
 # A topic is listed if at least this many of the shown students have answers in it.
 _MIN_STUDENTS = 3
-# A student is counted as in need of help with a topic if the interval lies below this share.
+# Mastery of a topic is the share of its questions that a student is expected to answer correctly. A
+# student needs help with the topic if even the upper end of the share's interval is below this.
 _HALF = 0.5
 _CONCEPT = schema.Column("Concept", schema.TEXT)
 

@@ -192,8 +192,8 @@ def table(pairs: Pairs, known: Known, rows: IntArray, groups: Sequence[str]) -> 
 
     one_by_one = [name for name in groups if GROUPS[name].uses_nearest]
     in_parallel = [name for name in groups if not GROUPS[name].uses_nearest]
-    # Start with the groups that take most memory, while few columns are stored: the first group,
-    # which is `model`, then the others from last to first.
+    # The computed columns are kept, so memory fills up over time. Therefore start with the groups
+    # whose computation takes most memory: the first group (`model`), then the last ones.
     in_parallel = [*in_parallel[:1], *reversed(in_parallel[1:])]
     by_group = dict(zip(in_parallel, in_threads(compute, in_parallel), strict=True))
     # `asked.nearest` uses all threads by itself.

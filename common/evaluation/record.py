@@ -54,11 +54,12 @@ class Evaluation:
     facts: Sequence[tuple[str, str]] = ()
     # Reasons to doubt the score.
     doubts: Sequence[Doubt] = ()
-    # The files that the true answers were made from. If no record beside `reference` tells where
-    # the true answers come from, these files tell it.
+    # The files that the true answers were made from. They decide whether the answers are official
+    # or simulated, if no record beside `reference` says it.
     made_from: Sequence[Path] = ()
-    # How the model was trained: the record of an entry's weights (task 4), or of the submissions of
-    # a cross-validation. If it is None, the record beside the submission is used.
+    # How the model was trained. In task 4, this is the record of the entry's weights; in a
+    # cross-validation, that of all submissions. If it is None, the record beside the submission is
+    # used.
     training: Provenance | None = None
     # Fingerprint of the code of the entry, or of the cross-validated model.
     code: str = ""

@@ -509,15 +509,16 @@ class SharedEffects(NamedTuple):
 def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     """Return the posteriors and the prior variances of the effects that all students share.
 
-    Each context, such as a quiz, has one such effect on the logits of its answers; with several
-    stages (see `make_label`), it has one in each stage. The prior of an effect is Gaussian with the
-    mean 0 and a variance that all effects of the stage have in common.
+    Each context, such as a quiz, has one such effect on the logits of its answers. If options are
+    predicted in stages (first right or wrong, then which wrong option), a context has one effect
+    in each stage. The prior of an effect is Gaussian with the mean 0 and a variance that all
+    effects of the stage have in common.
 
     Parameters
     ----------
     sums
-        Shape (effects, 2). The answers add the first column to the precision of an effect, which is
-        1 / variance, and the second column to precision · mean.
+        Shape (effects, 2). The first column is what the answers add to the precision of an effect,
+        which is 1 / variance; the second is what they add to precision · mean.
     old
         The effects before the step.
     """

@@ -35,9 +35,11 @@ import numpy as np
 _N_STEPS = 12
 # Prior variance of the terms of students, and of the terms of their contexts, at the start.
 _START_VARIANCE = 0.05
-# Upper bound on the number of steps of EM that `context.accelerate` takes at once for a variance.
+# The prior variances are estimated by EM (expectation maximisation). To save time,
+# `context.accelerate` takes several of its steps at once, but at most this many.
 _MAX_ACCELERATION = 10.0
-# Lower bound on the probability of an option without habits, whose logarithm is then −14.
+# Lower bound on the probability of an option before habits are taken into account. Its logarithm is
+# −14. A habit is what a student adds to the log probability of an option at all questions.
 _MIN_PROBABILITY = np.float32(1e-6)
 # Upper bound on the size of a habit, so that no exponential overflows. A habit of 20 can make an
 # option with the log probability −14 the most probable one. Only nearly impossible choices that

@@ -577,10 +577,12 @@ def test_successive_phases_of_the_sample_share_two_thirds_of_their_clicks(
 def test_a_model_that_reads_the_answers_gets_no_score(
     is_one_file: bool, challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """Without --local, a model reads the original clicks, which hold the clicks to predict.
+    """A model that has read the clicks to predict gets no score.
 
-    The evaluation notices this both with the single file debias_track_answer.csv of all answers
-    (`is_one_file`) and with a file of answers for each phase.
+    The kit takes the clicks to predict from the original clicks. With --local, a model reads what
+    is left; without it, as here, it reads all original clicks. The evaluation notices this both
+    with one file of all answers, debias_track_answer.csv (`is_one_file`), and with one file of
+    answers for each of the challenge's phases.
     """
     kit = challenge_kit("debiasing")
     model = [f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"]

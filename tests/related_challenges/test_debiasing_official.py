@@ -234,11 +234,11 @@ ANSWERS = make_answers()
 
 
 def make_case(number: int) -> Case:
-    """Return a submission that is valid but for one change, which `number` chooses, and its time.
+    """Return a valid submission to which one change has been made, and the time of submission.
 
-    A change replaces a cell (CELLS), changes the rows (CHANGES_OF_ROWS) or the text
-    (CHANGES_OF_TEXT); some changes leave the submission valid. The time, one of TIMES, decides
-    which phases count.
+    `number` chooses both. A change replaces a cell (CELLS), changes the rows (CHANGES_OF_ROWS) or
+    the text (CHANGES_OF_TEXT). Some changes make the submission invalid, others do not. The time is
+    one of TIMES: the phases of the challenge that count depend on it.
     """
     changes_of_rows = [*map(change_cell, CELLS), *CHANGES_OF_ROWS]
     rng = random.Random(number)

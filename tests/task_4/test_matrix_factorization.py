@@ -135,10 +135,11 @@ def test_training_recovers_the_parameters_of_the_questions() -> None:
     # expectation p: the mean of p (1 - p).
     assert float(fitted.noise) == pytest.approx(np.mean(expected * (1 - expected)), abs=0.01)
     # The loadings are determined only up to a rotation of the abilities. A rotation does not change
-    # the covariances of the answers to two questions, so these are compared. The limit is what one
-    # would reach without a model, by the covariance of the 2,000 pairs of answers. Its standard
-    # error is 0.25 / √2,000 = 0.006, and the true covariances of different pairs of questions have
-    # a standard deviation of 0.008. Truth plus such an error correlates with the truth by
+    # the covariances of the answers to two questions, so these are compared.
+    #
+    # Without a model, one would estimate them by the covariances of 2,000 pairs of answers. Such an
+    # estimate has a standard error of 0.25 / √2,000 = 0.006. The true covariances have a standard
+    # deviation of 0.008 over pairs of questions. So estimates and truth have the correlation
     # 0.008 / √(0.008² + 0.006²) = 0.8. The model has fewer parameters than there are covariances,
     # so it must do better.
     pairs = np.triu_indices(40, 1)

@@ -44,8 +44,9 @@ _ONLY_OWN_PROCESSES = "hidepid=ptraceable"
 class NewRoot:
     """The root file system that `enter_root` has made."""
 
-    # Whether /proc holds only the entry's own processes and the readable facts about the machine.
-    # Otherwise it is the /proc of the system, with other processes.
+    # Whether the new root has a /proc of its own. It shows no processes but those of the entry, the
+    # program that runs in the new root, and only the facts about the machine that the entry may
+    # read. Otherwise it is the /proc of the system, with other processes.
     has_own_proc: bool
 
 

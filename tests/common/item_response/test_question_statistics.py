@@ -169,8 +169,9 @@ def test_nothing_is_called_significant_where_nothing_is_planted(simulations: Sim
     for _, statistics in simulations:
         n_false_alarms += (statistics.item_fit()["p_adjusted"] < 0.05).sum()
         n_false_alarms += (statistics.local_dependence()["p_adjusted"] < 0.05).sum()
-    # There are twelve tables of adjusted tests, two for each of six data sets. Each has a false
-    # alarm with a probability of 5 %, and more than three have one in 0.2 % of cases.
+    # There are twelve tables of adjusted tests, two for each of six data sets. With a probability
+    # of 5 %, a table has a false alarm. By the binomial distribution, more than three of the twelve
+    # tables have one with a probability of 0.2 %. (More than one in a table is neglected.)
     assert n_false_alarms <= 3
 
 

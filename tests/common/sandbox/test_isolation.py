@@ -303,7 +303,9 @@ def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
 def assert_no_damage_by_refused(outcomes: Outcomes, targets: Path, *, has_own_root: bool) -> None:
     """Assert that refused attempts to do damage have changed nothing.
 
-    `targets` holds a folder to damage for each attempt, named by the number of the attempt.
+    `ATTEMPTS.DAMAGE` lists the attempts, and `outcomes` has "succeeded" or an error for each one
+    that was made. Attempts that succeeded or were not made are not looked at. `targets` holds a
+    folder to damage for each attempt, named by the number of the attempt.
     """
     for number, attempt in enumerate(ATTEMPTS.DAMAGE):
         outcome = outcomes.get(attempt.expression, "succeeded")
