@@ -27,7 +27,7 @@ MISSING = {"ignored": "which do not count", "disagrees": "which count as disagre
 # Judgements are 1 (left is better) and 2 (right is better). This value stands for an empty
 # judgement that counts as disagreement: it agrees with no ranking.
 _NEITHER = 3
-# The page warns that random rankings reach a certain score by luck. This is the warning's title.
+# The title of a note on the page, which tells which scores random rankings reach.
 LUCK = "Read it with care"
 
 

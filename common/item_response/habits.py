@@ -152,17 +152,19 @@ def _update_habits(
     choices
         The options that the students chose.
     habits
-        Changed in place. The first array has the habits of the students as a whole, shape
-        (students, options). The second has those of students in contexts, which include the term
-        of the student, with a row for each context of each student.
+        Changed in place. The first array has the overall habits of the students, shape (students,
+        options). The second has a row for each context of each student: the student's habits in
+        this context, the sum of both terms.
     variance
         Prior variance of the terms of students, then of students in contexts, shape (2, 1).
 
     Returns
     -------
     array of float64, shape (2, 1, 4)
-        Sums over the terms of students, then of students in contexts, from which
-        `_estimate_variance` computes the variances of the next step.
+        Four numbers about the terms of students, then four about those of students in contexts: how
+        many terms there are, and the sums over them of (posterior mean)², of the posterior variance
+        and of (1 − posterior variance / prior variance)². `_estimate_variance` computes the prior
+        variances of the next step from them.
     """
     sums: FloatArray = np.zeros((2, 1, 4))
     # Different chunks of students write into different rows of `habits`.
