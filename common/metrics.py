@@ -64,8 +64,8 @@ def accuracy(truth: Array, prediction: Array, student: IntArray | None = None) -
     value = float(share_right(np.count_nonzero(is_right), is_right.size))
     if student is None:
         return Score(value, n=is_right.size)
-    error = clustered_standard_error(is_right, student)
-    students, _ = number_ids(student)
+    students, student_number = number_ids(student)
+    error = _standard_error_of_clusters(is_right, student_number, len(students))
     return Score(value, None if np.isnan(error) else error, is_right.size, len(students))
 
 
@@ -243,12 +243,19 @@ def clustered_standard_error(right: Array, cluster: IntArray) -> float:
     float
         NaN for a single cluster.
     """
-    # Ids may be large, and `bincount` has an element for each number up to the largest.
     clusters, number = number_ids(cluster)
-    n_clusters = len(clusters)
-    deviation = np.bincount(number, right - np.mean(right))
+    return _standard_error_of_clusters(right, number, len(clusters))
+
+
+def _standard_error_of_clusters(right: Array, number: IntArray, n_clusters: int) -> float:
+    """Return the standard error of a share, as `clustered_standard_error` does.
+
+    `number` holds the cluster of each answer, from 0 to `n_clusters` - 1. It takes the place of the
+    ids, which may be large: `bincount` has an element for each number up to the largest.
+    """
     if n_clusters < 2:
         return float("nan")
+    deviation = np.bincount(number, right - np.mean(right))
     variance = (deviation**2).sum() * n_clusters / (n_clusters - 1)
     return float(np.sqrt(variance) / len(right))
 

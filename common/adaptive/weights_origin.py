@@ -153,11 +153,8 @@ def _find_record_of_all(
 ) -> Provenance | None:
     """Return the first record that names the contents of all files; None if no record does.
 
-    Returns None if there are no files. One equal file is not enough: some files of weights do not
-    depend on the answers.
+    One equal file is not enough: some files of weights do not depend on the answers.
     """
-    if not contents:
-        return None
     for record in records:
         recorded = record.files.values()
         if all(content in recorded for content in contents):

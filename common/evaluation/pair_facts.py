@@ -216,8 +216,8 @@ def _predict_majority(
     counts = _count_values(answers, column, question, n_questions)
     overall_counts = np.bincount(answers[column.name] - column.low, minlength=counts.shape[1])
     if task.needs_options:
-        has_no_answers = counts.sum(axis=1) == 0
-        uses_overall = has_no_answers
+        # Questions without answers.
+        uses_overall = counts.sum(axis=1) == 0
     else:
         # In task 1, there are two columns: the numbers of wrong and of right answers. They are also
         # equal, 0 and 0, for a question without answers.
