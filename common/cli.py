@@ -187,7 +187,8 @@ class _Parser(argparse.ArgumentParser):
         By default, the flags are those of the script that runs.
         """
         if args is None:
-            self._check_script()
+            _begin_run_in_notebook()
+            _check_script()
             args = running_script.arguments()
         options, others = super().parse_known_args(args, namespace)
         values = vars(options)
@@ -199,22 +200,27 @@ class _Parser(argparse.ArgumentParser):
         require_outputs([file, values.get("output"), values.get("log")])
         return options, others
 
-    def _check_script(self) -> None:
-        """Raise `InputError` if the script that runs has imported code of another script or kit.
-
-        In a notebook, this also begins a new run: the record of what the script writes will name
-        only the files that have been read since.
-        """
-        # If `cli.run` has begun the run, it also ends it.
-        if running_script.in_kernel() and not provenance.RUN.has_end:
-            provenance.start_run(has_end=False)
-        script = running_script.find_script()
-        if script is not None:
-            running_script.require_own_code(script)
-
     def error(self, message: str) -> NoReturn:
         """Exit with a message on one line that any terminal can print."""
         super().error(one_line(message))
+
+
+def _begin_run_in_notebook() -> None:
+    """Begin a new run if this process is the kernel of a notebook.
+
+    A kernel runs several scripts, one after the other. The record of what a script writes should
+    name only the files that have been read since the script parsed its flags.
+    """
+    # If `cli.run` has begun the run, it also ends it.
+    if running_script.in_kernel() and not provenance.RUN.has_end:
+        provenance.start_run(has_end=False)
+
+
+def _check_script() -> None:
+    """Raise `InputError` if the script that runs has imported code of another script or kit."""
+    script = running_script.find_script()
+    if script is not None:
+        running_script.require_own_code(script)
 
 
 def parser(doc: str | None) -> argparse.ArgumentParser:
