@@ -19,6 +19,6 @@ COLUMNS = (
 )
 
 
-def to_write(mastery: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of mastery as its file holds it: these columns, rounded to four decimals."""
+def columns_of_file(mastery: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of the file, rounded to four decimals."""
     return mastery[list(COLUMNS)].round(4)

@@ -20,6 +20,9 @@ from common.item_response import (
 from common.item_response.base import BaseItemResponse
 from common.origin import Origin, combine
 
+# Seed of a fit without the flag --seed.
+_DEFAULT_SEED = 0
+
 
 @dataclass(frozen=True)
 class FoundModel:
@@ -49,10 +52,11 @@ def add_fit_flags(parser: argparse.ArgumentParser) -> None:
     help_text = "abilities of a student, without --model"
     default = str(DEFAULT_DIMENSIONS)
     cli.add_optional_number(parser, "--dimensions", default, help_text, parse=cli.count)
-    cli.add_optional_number(parser, "--seed", "0", "without --model", parse=cli.seed)
+    default = str(_DEFAULT_SEED)
+    cli.add_optional_number(parser, "--seed", default, "without --model", parse=cli.seed)
 
 
-def require_model_or_settings(options: argparse.Namespace) -> None:
+def refuse_model_with_settings(options: argparse.Namespace) -> None:
     """Raise `InputError` if the flags name both a fitted model and settings of a fit."""
     if options.model is None:
         return
@@ -67,7 +71,8 @@ def require_model_or_settings(options: argparse.Namespace) -> None:
 def new_model(options: argparse.Namespace) -> ItemResponse:
     """Return an estimator, to be fitted, with the settings that the flags name."""
     n_dimensions = DEFAULT_DIMENSIONS if options.dimensions is None else options.dimensions
-    return ItemResponse(n_dimensions, seed=options.seed or 0)
+    seed = _DEFAULT_SEED if options.seed is None else options.seed
+    return ItemResponse(n_dimensions, seed=seed)
 
 
 def write_model(model: BaseItemResponse, path: Path | None) -> None:

@@ -57,7 +57,7 @@ def run(
     options: argparse.Namespace,
     split: Callable[[pd.DataFrame, int], dict[str, pd.DataFrame]],
     *,
-    needs_options: bool = True,
+    leaves_out_faulty_options: bool = False,
 ) -> None:
     """Split the answers that the flags name, write the parts, and record how they were made.
 
@@ -67,9 +67,9 @@ def run(
         The flags, parsed by the parser that `parser` in this module returns.
     split
         Called with the answers and the seed; returns a table for each file to write, by file name.
-    needs_options
-        Whether `InputError` is raised if the options in the file are faulty. Otherwise faulty
-        options are left out of the answers.
+    leaves_out_faulty_options
+        Whether the answers are read without their options if these are faulty, see
+        `read_right_or_wrong`. By default, faulty options raise `InputError`.
 
     Raises
     ------
@@ -77,7 +77,10 @@ def run(
         If the file is faulty, a part is empty, or a part would overwrite the file.
     """
     train = options.input_dir / options.train_data
-    answers = read_answers(train, ids=True) if needs_options else read_right_or_wrong(train)
+    if leaves_out_faulty_options:
+        answers = read_right_or_wrong(train)
+    else:
+        answers = read_answers(train, ids=True)
     parts = split(answers, options.seed)
     if any(part.empty for part in parts.values()):
         raise InputError(

@@ -23,7 +23,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Split the answers."""
     options = build_parser().parse_args()
-    splits.run(options, split=splits.split_answers, needs_options=False)
+    splits.run(options, split=splits.split_answers, leaves_out_faulty_options=True)
 
 
 if __name__ == "__main__":

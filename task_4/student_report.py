@@ -127,7 +127,7 @@ def main() -> None:
         tables.append(shares.assign(UserId=student))
     mastery = options.output_dir / mastery_table.FILE_NAME
     if subjects:
-        contents[mastery] = mastery_table.to_write(pd.concat(tables))
+        contents[mastery] = mastery_table.columns_of_file(pd.concat(tables))
     writing.write_files(contents)
     # Without metadata there are no subjects. A table that is there belongs to an earlier run, and
     # must not be taken for that of these students.

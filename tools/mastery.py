@@ -85,7 +85,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Fit the model, write the table and the page."""
     options = build_parser().parse_args()
-    model_files.require_model_or_settings(options)
+    model_files.refuse_model_with_settings(options)
     train = cli.answers_path(options)
     outputs = [options.output_dir / name for name in (mastery_table.FILE_NAME, "mastery.html")]
     cli.require_outputs(outputs, [train, options.concepts, options.model])
@@ -114,7 +114,7 @@ def main() -> None:
     page = class_page(mastery, students, origin, source, by_abilities=by_abilities)
 
     table, html = outputs
-    writing.write_files({table: mastery_table.to_write(mastery), html: page})
+    writing.write_files({table: mastery_table.columns_of_file(mastery), html: page})
     print(f"{len(mastery):,} pairs of a student and a subject, {len(students)} on the page")
     print(f"written: {cli.show(table)}, {cli.show(html)}")
 

@@ -98,7 +98,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Fit the model, write the tables and the page."""
     options = build_parser().parse_args()
-    model_files.require_model_or_settings(options)
+    model_files.refuse_model_with_settings(options)
     train = cli.answers_path(options)
     outputs = [options.output_dir / name for name in _NAMES]
     cli.require_outputs([*outputs, options.save_model], [train, options.groups, options.model])
