@@ -529,7 +529,7 @@ def _fit_limits(dots: Sequence[Dot], chance: float) -> Interval:
 
     The intervals of a dot count only if the dot's share of the answers is at least
     `_MIN_SHARE_FOR_SCALE`, or unknown: the wide intervals of few answers would squeeze the chart.
-    They may then reach beyond the axis.
+    Other intervals may reach beyond the axis.
     """
     values = [chance]
     for dot in dots:

@@ -94,7 +94,7 @@ def open_as_utf8(name: str, opener: Opener, expected: str = CSV) -> Opener:
     opener
         Opens the file from its beginning.
     expected
-        What the file should hold: `CSV` or `JSON_LINES`.
+        The format that the file should have: `CSV` or `JSON_LINES`.
 
     Returns
     -------

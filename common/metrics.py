@@ -350,7 +350,7 @@ def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:
     second = position[:, 1]
     # Rank the questions by random keys: a question with a smaller key is better.
     keys = np.random.default_rng(0).random((_N_DRAWS, len(questions)))
-    # Which question of each pair a ranking puts first, 1 or 2, shape (rankings, pairs).
+    # The question of each pair that a ranking puts first, 1 or 2, shape (rankings, pairs).
     preferred = np.where(keys[:, first] < keys[:, second], 1, 2)
     n_judged = (~np.isnan(judged)).sum(axis=0)
     # Shape (experts, rankings). A missing judgement is NaN, which equals neither 1 nor 2.

@@ -132,8 +132,8 @@ def write_files(
     Parameters
     ----------
     contents
-        What to write, by path: a text (written as UTF-8 with LF line ends) or a table (written as
-        CSV).
+        The content of each file, by path: a text (written as UTF-8 with LF line ends) or a table
+        (written as CSV).
     header
         Whether a table's first row holds its column names.
     record

@@ -58,7 +58,7 @@ def collect(package: Path) -> dict[str, Path]:
         _require_plain_file(path, package)
         name_in_zip = _name_in_zip(path.relative_to(package))
         if name_in_zip in files:
-            # The folder holds a file a/b.npy and, in the folder itself, a file named a\b.npy.
+            # For instance, a file a/b.npy and a file named a\b.npy.
             raise InputError(f"{path}: has the name of another file, with backslashes")
         # `common.py` finds the kit for the scripts of the package. An entry cannot use the kit.
         if name_in_zip != _KIT_FINDER:

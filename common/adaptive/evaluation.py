@@ -146,11 +146,7 @@ def build_parser(doc: str | None, package: Path | None = None) -> argparse.Argum
 
 
 def _add_submission(parser: argparse.ArgumentParser, package: Path | None) -> None:
-    """Add the argument or flag that names the entry to be scored.
-
-    If the script lies in the folder of an entry, `package`, this is the flag --submission, with
-    `package` as its default. If `package` is None, it is the script's first argument.
-    """
+    """Add the argument or flag that names the entry to be scored."""
     if package is None:
         parser.add_argument(
             "submission",

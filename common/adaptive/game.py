@@ -264,7 +264,7 @@ class GameState:
         Parameters
         ----------
         selection
-            What `select_questions` has returned: QuestionIds, shape (students,) or (students, 1).
+            The result of `select_questions`: QuestionIds, shape (students,) or (students, 1).
 
         Returns
         -------
@@ -363,9 +363,9 @@ class Entry(Protocol):
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
         """Call a method of the entry with int64 copies of arrays.
 
-        Returns what the method returns as an array; None if it returns nothing, or is
-        `update_model`, which an entry need not have. Raises `EntryError` if any other method is
-        missing or returns anything but numbers, or if a method fails.
+        Returns the method's result as an array, or None if the method returns nothing. For
+        `update_model`, which an entry need not have, the result is always None. Raises `EntryError`
+        if any other method is missing or returns anything but numbers, or if a method fails.
         """
 
 

@@ -58,10 +58,11 @@ class _FilesFromPackage:
 def find_weights_origin(submission: Path) -> WeightsOrigin:
     """Return how the weights of an entry were made.
 
-    The entry's own record of the training, a file beside the weights, says how. Without the list of
-    students beside it, the own record names no files, and a package's record takes its place if
-    there is one. Weights that the own record does not name are compared with the weights of the
-    kit's packages: if they are equal, the package's record says how they were made.
+    The entry's own record of the training, a file beside the weights, says how. Weights that the
+    own record does not name are compared with the weights of the kit's packages: if they are equal,
+    the package's record says how they were made. An own record without the list of students beside
+    it counts as a record that names no weights. The record of a package takes its place, if a
+    package has equal weights.
 
     Raises
     ------

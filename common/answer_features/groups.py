@@ -256,17 +256,17 @@ def habits(asked: Asked) -> Columns:
     """How much more often than usual the student chooses each position.
 
     Students who do not know an answer often click at one position, the first option for instance.
-    In the question asked, option 0 is the right one here, option 1 the most popular wrong one, and
-    so on. The columns are
+    In the question asked, each option has a rank: the right one has rank 0, the most popular wrong
+    one rank 1, and so on. The columns are
 
-    - place_0, place_1 and so on: the position of option 0, of option 1, and so on;
+    - place_0, place_1 and so on: the position of the option of rank 0, of rank 1, and so on;
     - habit_0, habit_1 and so on: how much more often than usual the student chooses that position,
       in all known answers of the student;
     - habit_2_0, habit_2_1 and so on: the same, in the student's answers to similar questions, each
       weighted by the power 2 of its similarity. The columns habit_6_0 and habit_15_0 belong to the
       powers 6 and 15;
     - near_option_0 to near_option_3: in each of the four nearest answers, the student chose a
-      position. The column tells which option the question asked has at this position: 0, 1, ….
+      position. The column holds the rank of the option at this position of the question asked.
     """
     columns = _numbered("place", _option_by_rank(asked))
     columns |= _columns_by_rank("habit", _habits_in(("student",), asked), asked)

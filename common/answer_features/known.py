@@ -76,8 +76,7 @@ class Known:
     ) -> None:
         """Select the known answers and compute all attributes except the models.
 
-        The models are fitted later, by `fit_model` and `fit_options`. `first` holds models that
-        have been fitted to fewer answers; the later fits use them.
+        The models are fitted later, by `fit_model` and `fit_options`.
         """
         if held_out is None:
             rows = np.arange(len(answers))
@@ -160,10 +159,8 @@ class Known:
 
         A student may do better or worse in one context than in another. A context is a quiz, for
         instance; `pairs` holds the contexts of each answer. The first call fits the model, later
-        calls return the same model.
-
-        If there is a `first` (see the class), the fit starts from the model of `first`, which was
-        fitted to fewer answers, and takes only a few steps.
+        calls return the same model. A fit that continues from the model of `first` takes only a few
+        steps.
         """
         if self.model is None:
             start = None if self._first is None else self._first.model
@@ -182,9 +179,8 @@ class Known:
     def fit_options(self, pairs: Pairs) -> ItemResponseOptions:
         """Return an item response model of the options chosen, fitted to the known answers.
 
-        The first call fits the model, later calls return the same model. If there is a `first` (see
-        the class), its model of the options was fitted to fewer answers. The new fit takes the
-        number of dimensions and the like from it, but does not start from its parameters.
+        The first call fits the model, later calls return the same model. From the model of `first`,
+        the fit takes settings such as the number of dimensions, but no parameters to start from.
         """
         if self.options_model is None:
             like = None if self._first is None else self._first.options_model

@@ -119,12 +119,10 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
 
     parts = in_threads(describe_part, range(split.n_held_out))
     yield from tqdm(parts, "features", split.n_held_out, disable=None)
-    # With contexts and without the group `options`, continue from the first model, since a new fit
-    # of the group `model` takes long. Otherwise fit as the item response samples do: choose the
-    # settings from all answers, and begin anew. Boosting starts from the predictions of these fits.
-    # So if the trees get no weight, it predicts what the samples predict. With `options`, boosting
-    # starts from the model of options. Then a new fit is quick even with contexts: the boosting
-    # sample of task 2 uses `options` for few answers only.
+    # With contexts, a new fit of the model takes long: continue from the first one. Otherwise begin
+    # anew and choose the settings from all answers, as the item response samples do. With the group
+    # `options`, begin anew too, since boosting then starts from the model of options. This group is
+    # used for few answers only, so that a new fit is quick even with contexts.
     first = first_known[0]
     has_contexts = first.model is not None and first.model.uses_context
     continues = has_contexts and first.options_model is None

@@ -310,10 +310,10 @@ def require_same_run(path: Path, record: Provenance | None, submission: Path) ->
 
 
 def _predictions_key(record: Provenance) -> tuple[object, ...]:
-    """Return a key that is equal for runs with equal predictions.
+    """Return what determines a run's predictions: script, code, options and contents of files.
 
-    The key holds what determines the predictions: script, code, options and contents of files.
-    The record of a notebook does not hold them, so all notebooks count as equal.
+    Runs of scripts with the same key make the same predictions. The record of a notebook does not
+    hold these facts, so all notebooks have the same key.
     """
     if record.script == NOTEBOOK:
         return (NOTEBOOK,)

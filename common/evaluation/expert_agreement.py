@@ -93,7 +93,7 @@ def compare_two(first: str, second: str, by_first: pd.Series, by_second: pd.Seri
 
 @dataclass(frozen=True)
 class Contest:
-    """What the experts say of two rankings, on the pairs on which the two disagree."""
+    """The experts' judgements of two rankings, on the pairs on which the two disagree."""
 
     # Number of judged pairs of questions on which the rankings disagree.
     n_pairs: int

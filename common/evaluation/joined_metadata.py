@@ -36,7 +36,7 @@ def find_doubts(answers: Iterable[Path], metadata: Iterable[Path], consequence: 
     metadata
         Metadata files. Other files are ignored.
     consequence
-        What the doubt means for the score, as the end of a sentence.
+        The meaning of the doubt for the score, as the end of a sentence.
     """
     paths = [path for path in metadata if path.name in NAMES and path.is_file()]
     if not paths:

@@ -78,8 +78,8 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
     DataFrame
         A row for each pair, with left and right QuestionId as its index, and a column for each
         expert. 1 means that the left question is better, 2 that the right one is better, NaN that
-        there is no judgement. If `missing` is "disagrees", empty judgements are 3 instead of NaN;
-        only experts without any judgement keep NaN.
+        there is no judgement. If `missing` is "disagrees", empty judgements are `_NEITHER` instead
+        of NaN; only experts without any judgement keep NaN.
 
     Raises
     ------
@@ -102,8 +102,7 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
             "with 1, 2 or nothing"
         )
     if missing == "disagrees":
-        # An empty judgement becomes 3, which stands for neither question and equals no prediction.
-        # The columns of experts without any judgement keep NaN.
+        # Keep the NaN of experts without any judgement: these experts do not count.
         has_no_judgement = judgements.isna().all()
         judgements = judgements.where(judgements.notna() | has_no_judgement, _NEITHER)
     judgements.attrs["path"] = path
@@ -113,9 +112,8 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
 def agreement(judgements: pd.DataFrame, rank: pd.Series) -> pd.DataFrame:
     """Return whether a ranking agrees with each judgement: 1, 0, or NaN without a judgement.
 
-    `judgements` come from `read_judgements`: 1 if the left question is better, 2 if the right one
-    is, NaN without a judgement, or 3 for an empty judgement that counts as disagreement. A 3 gets
-    0. `rank` holds the rank of each question, by QuestionId; the best question has rank 1.
+    `judgements` come from `read_judgements`; `_NEITHER` gets 0. `rank` holds the rank of each
+    question, by QuestionId; the best question has rank 1.
     """
     left_ids = judgements.index.get_level_values(0)
     right_ids = judgements.index.get_level_values(1)
@@ -322,8 +320,7 @@ def list_contested(matched: Matched) -> list[ContestedPair]:
 
     The pairs on which most experts contradict it come first.
     """
-    # An empty judgement may count as disagreement in the score: it is then `_NEITHER` in
-    # `judgements`, and 0 in `matched.agrees`. But no expert contradicts the ranking there: use NaN.
+    # `_NEITHER` is 0 in `matched.agrees`, but no expert contradicts the ranking there: use NaN.
     agrees = matched.agrees.where(matched.judgements != _NEITHER)
     n_against = (agrees == 0).sum(axis=1).to_numpy()
     n_contested = np.count_nonzero(n_against)

@@ -28,8 +28,7 @@ ALL = Protections(namespaces=True, root=True, seccomp=True, landlock=10)
 
 def describe(protections: Protections) -> str:
     """Describe in one line which ways to do harm are closed by protections, and which stay open."""
-    # Each version of Landlock refuses more than the one before: version 1 refuses files, version 3
-    # cutting files short, version 4 TCP, version 6 signals, and version 9 sockets by path.
+    # The version of Landlock; 0: none. Each version also refuses all that the earlier ones refuse.
     version = protections.landlock
     # Each key is a way to do harm; the value says whether a protection prevents it. ../README.md
     # explains why.

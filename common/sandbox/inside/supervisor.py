@@ -129,8 +129,8 @@ def _release_pipes() -> None:
 def _end_children(children: list[int]) -> None:
     """Kill the given children of this process, then all its other children.
 
-    When a child ends, the kernel makes the child's own children children of this process, since
-    `supervise` has made this process a subreaper. So these are killed too.
+    When a child ends, this process becomes the parent of the child's children, since this process
+    is a subreaper (see `supervise`). So these are killed too.
     """
     for child in children:
         with contextlib.suppress(ProcessLookupError):
