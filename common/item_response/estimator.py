@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 from common.answers import find_ids
-from common.arrays import FloatArray, IntArray
+from common.arrays import FloatArray
 from common.errors import InputError
 from common.item_response import checks, model, prediction
 from common.item_response.base import BaseItemResponse, as_answers
@@ -147,7 +147,7 @@ class ItemResponse(BaseItemResponse):
         student, question = as_answers(student, question)
         is_right = checks.as_category("is_correct", is_correct, len(student), 0, 1)
         context = checks.as_context(context, len(student))
-        answers = Answers(student, question, 1 - is_right, context, n_stages=1)
+        answers = Answers.of_right_or_wrong(student, question, is_right, context)
         if start is None:
             return self._fit_and_set_attributes(answers)
         start_posterior = self._check_start(start)
@@ -500,15 +500,12 @@ class ItemResponse(BaseItemResponse):
         """
         student, question = as_answers(student, question)
         is_right = checks.as_category("is_correct", is_correct, len(student), 0, 1)
-        context_ids: IntArray = np.zeros((len(student), 0), np.int32)
-        if self.uses_context:
-            context_ids = checks.as_context(context, len(student), self.n_levels_)
-        elif context is not None:
-            # Only raises errors; the contexts are left out.
-            checks.as_context(context, len(student), self.n_levels_)
-        # The outcome of a right answer is 0, that of a wrong one 1.
-        outcome = 1 - is_right
-        return Answers(student, question, outcome, context_ids, n_stages=1)
+        is_left_out = not self.uses_context
+        n_levels = 0 if is_left_out and context is None else self.n_levels_
+        context_ids = checks.as_context(context, len(student), n_levels)
+        if is_left_out:
+            context_ids = context_ids[:, :0]
+        return Answers.of_right_or_wrong(student, question, is_right, context_ids)
 
     def _check_start(self, start: "ItemResponse") -> Posterior:
         """Return the posterior of `start`, the fitted estimator from which this fit continues.

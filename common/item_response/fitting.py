@@ -84,6 +84,13 @@ class Answers:
     # has n − 1 stages. None if all questions have `n_stages` + 1 outcomes.
     n_outcomes: IntArray | None = None
 
+    @classmethod
+    def of_right_or_wrong(
+        cls, student: IntArray, question: IntArray, is_right: IntArray, context: IntArray
+    ) -> "Answers":
+        """Return right and wrong answers; `is_right` is 1 for a right one and 0 for a wrong one."""
+        return cls(student, question, outcome=1 - is_right, context=context, n_stages=1)
+
     def take(self, rows: BoolArray) -> "Answers":
         """Return some of the answers."""
         return Answers(
@@ -124,8 +131,9 @@ def fit_posterior(
     complete, or if the fit is a trial, Control-C stops the program.
     """
     rng = np.random.default_rng(settings.seed)
-    numbered = in_threads(number_ids, [answers.student, answers.question])
-    (student_ids, student), (question_ids, question) = numbered
+    (student_ids, student), (question_ids, question) = in_threads(
+        number_ids, [answers.student, answers.question]
+    )
     student_order = rng.permutation(len(student_ids))
     shows_progress = start is None and not is_trial
     # How many steps at most, when to end them, and which share of the answers to hold out for that.
@@ -133,7 +141,7 @@ def fit_posterior(
     is_held_out = rng.random(len(student), np.float32) < plan.held_out_share
     held_out = answers.take(is_held_out)
     data = _sort(answers, student, question, ~is_held_out, student_ids, question_ids)
-    # Free the memory of these large arrays, which are not needed any more.
+    # Free the memory of large arrays.
     del student, question, is_held_out
     if start is None:
         state = _begin(data, settings, student_order)
@@ -340,7 +348,7 @@ def _continue(
         )
         shared = start.shared_effects_in(data.context_ids[-1])
     else:
-        leaf_effects = np.zeros((0, 2 + settings.n_dimensions), np.float32)
+        leaf_effects = _leaf_effects_at_start(levels, settings.n_dimensions)
         shared = start.shared
     return Posterior(
         students=start.students.take(student_position),

@@ -151,10 +151,9 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
     items = Gaussians(answers.items.mean, np.zeros_like(answers.items.covariance))
     # A student's k abilities are summed up in one number, the overall ability: direction · ability,
     # where `direction` is a unit vector.
-    overall = _OverallAbilities(
-        mean=answers.students.mean @ answers.direction,
-        covariance=answers.students.covariance @ answers.direction,
-    )
+    overall_mean = answers.students.mean @ answers.direction
+    # The covariance of the overall ability with each of the k abilities, shape (students, k).
+    overall_covariance = answers.students.covariance @ answers.direction
     # A row for each field of `Predictions`, a column for each answer.
     fields = np.empty((6, len(answers.student)), np.float32)
 
@@ -165,7 +164,9 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
         guessing = answers.guessing[answers.question[rows]]
         # The joint distribution of the logit and of the overall ability: first given all answers of
         # the student, then given the other answers.
-        with_answer = _join_logit_and_ability(answers, rows, items, overall)
+        with_answer = _join_logit_and_ability(
+            answers, rows, items, overall_mean, overall_covariance
+        )
         without_answer, curvature = _leave_out(with_answer, is_right, guessing)
         p_right, by_intercept, by_slope = _predict(without_answer, guessing)
         fields[:, rows] = [
@@ -183,16 +184,6 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
 
 
 @dataclass(frozen=True)
-class _OverallAbilities:
-    """The overall ability of each student, which is direction · ability, given all answers."""
-
-    # Shape (students,).
-    mean: FloatArray
-    # Covariance with each of the k abilities, shape (students, k).
-    covariance: FloatArray
-
-
-@dataclass(frozen=True)
 class _LogitAndAbility:
     """For each answer, the joint Gaussian of its logit and of the student's overall ability.
 
@@ -207,11 +198,17 @@ class _LogitAndAbility:
 
 
 def _join_logit_and_ability(
-    answers: AnswersOfStudents, rows: slice, items: Gaussians, overall: _OverallAbilities
+    answers: AnswersOfStudents,
+    rows: slice,
+    items: Gaussians,
+    overall_mean: FloatArray,
+    overall_covariance: FloatArray,
 ) -> _LogitAndAbility:
     """Return the joint distribution of logit and overall ability for a range of answers.
 
     The distribution is that given all answers of the student, the answer itself included.
+    `overall_mean` and `overall_covariance` belong to the overall ability of each student: its mean,
+    and its covariance with each of the k abilities, shape (students, k).
     """
     student = answers.student[rows]
     question = answers.question[rows]
@@ -221,8 +218,8 @@ def _join_logit_and_ability(
     logit_mean, logit_variance = logit_moments(students, items, student - first, question)
     # The logit is slopes · ability + intercept.
     slopes = items.mean[:, :-1]
-    covariance = np.einsum("ij,ij->i", overall.covariance[student], slopes[question])
-    return _LogitAndAbility(logit_mean, logit_variance, overall.mean[student], covariance)
+    covariance = np.einsum("ij,ij->i", overall_covariance[student], slopes[question])
+    return _LogitAndAbility(logit_mean, logit_variance, overall_mean[student], covariance)
 
 
 def _leave_out(

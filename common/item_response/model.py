@@ -263,9 +263,9 @@ def update_students(sums: FloatArray, prior: Gaussians | None = None) -> Gaussia
     # slopes, then the intercept at the position k.
     linear, squares = unpack_sums(sums)
     k = linear.shape[1] - 1
-    sum_slopes_slopes = squares[:, :k, :k]
+    # Σ weight · E[slopes slopesᵀ], to which the prior precision is added below.
+    precision = squares[:, :k, :k]
     sum_slopes_intercept = squares[:, :k, k]
-    precision = sum_slopes_slopes
     precision_times_mean = linear[:, :k] - sum_slopes_intercept
     if prior is None:
         precision = precision + np.eye(k, dtype=np.float32)

@@ -78,10 +78,8 @@ class QuestionStatistics:
             )
         student_ids, question_ids = as_answers(student, question)
         is_right = checks.as_category("is_correct", is_correct, len(student_ids), 0, 1)
-        # The outcome of a right answer is 0, that of a wrong one 1.
-        outcome = 1 - is_right
         no_contexts = np.zeros((len(student_ids), 0), np.int32)
-        answers = Answers(student_ids, question_ids, outcome, no_contexts, n_stages=1)
+        answers = Answers.of_right_or_wrong(student_ids, question_ids, is_right, no_contexts)
         self._answers = find_abilities(posterior, answers)
         self._predictions = predict_left_out(self._answers)
 

@@ -235,9 +235,17 @@ def pass_over_answers(
         # For each level of contexts, such as quizzes, `context_rows` has the range of the rows of
         # `effects` that belong to these students. A row is a student in a context.
         part, context_rows = observations.of_students(chunk)
-        update = _update_students(
-            part, chunk, context_rows, state, item_moments, sums_items=sums_items
-        )
+        old_students = state.students.take(chunk)
+        if part.levels:
+            # Answers belong to contexts of the last level, the leaves.
+            old_leaf_effects = state.effects[-1][context_rows[-1]]
+            update = _update_with_contexts(
+                part, old_students, state, item_moments, old_leaf_effects, sums_items=sums_items
+            )
+        else:
+            update = _update_without_contexts(
+                part, old_students, state, item_moments, sums_items=sums_items
+            )
         students.mean[chunk] = update.students.mean
         students.covariance[chunk] = update.students.covariance
         for level_effects, rows, values in zip(effects, context_rows, update.effects, strict=True):
@@ -260,32 +268,6 @@ def pass_over_answers(
         shared = context.update_shared(shared_sums, state.shared)
         state = replace(state, variance=variance, shared=shared)
     return state, item_sums
-
-
-def _update_students(
-    part: Observations,
-    chunk: slice,
-    context_rows: list[slice],
-    state: State,
-    item_moments: FloatArray,
-    *,
-    sums_items: bool,
-) -> _ChunkUpdate:
-    """Return the new posteriors of some students and of their effects in contexts.
-
-    `part` are the students' answers. `chunk` is the range of their rows in `state.students`, and
-    `context_rows` the range of their rows in `state.effects`, for each level of contexts.
-    """
-    old_students = state.students.take(chunk)
-    if not part.levels:
-        return _update_without_contexts(
-            part, old_students, state, item_moments, sums_items=sums_items
-        )
-    # Answers belong to contexts of the last level, the leaves.
-    old_leaf_effects = state.effects[-1][context_rows[-1]]
-    return _update_with_contexts(
-        part, old_students, state, item_moments, old_leaf_effects, sums_items=sums_items
-    )
 
 
 def _update_without_contexts(
