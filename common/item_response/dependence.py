@@ -87,12 +87,11 @@ def _make_matrices(answers: AnswersOfStudents, predictions: Predictions) -> _Mat
         return scipy.sparse.csr_matrix((values[is_chosen], cells), shape)
 
     curvature = predictions.curvature
-    loading = np.sqrt(
-        curvature * (1 + curvature * predictions.variance) * _variances(answers)[answers.student]
-    )
+    squared_c = curvature * (1 + curvature * predictions.logit_variance)
+    loading = np.sqrt(squared_c * _variances(answers)[answers.student])
     return _Matrices(
         is_answered=as_matrix(np.ones(len(answers.student), np.float32)),
-        residual=as_matrix(predictions.residual / np.sqrt(predictions.spread)),
+        residual=as_matrix(predictions.residual / np.sqrt(predictions.residual_variance)),
         loading=as_matrix(loading),
     )
 

@@ -109,17 +109,17 @@ def _sum_by_question(
     """
     rows = np.flatnonzero(is_chosen)
     question = answers.question[rows]
-    spread = predictions.spread[rows]
+    residual_variance = predictions.residual_variance[rows]
     residual = predictions.residual[rows]
     by_intercept = predictions.by_intercept[rows]
     by_slope = predictions.by_slope[rows]
     columns = {
         "n": None,
-        "ir": by_intercept * residual / spread,
-        "sr": by_slope * residual / spread,
-        "ii": by_intercept**2 / spread,
-        "is": by_intercept * by_slope / spread,
-        "ss": by_slope**2 / spread,
+        "ir": by_intercept * residual / residual_variance,
+        "sr": by_slope * residual / residual_variance,
+        "ii": by_intercept**2 / residual_variance,
+        "is": by_intercept * by_slope / residual_variance,
+        "ss": by_slope**2 / residual_variance,
     }
     n_questions = len(answers.question_ids)
     return pd.DataFrame(

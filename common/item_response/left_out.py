@@ -58,13 +58,13 @@ class Predictions:
     by_slope: FloatArray
     # Curvature w of the answer's log likelihood, and variance u₋ of the logit.
     curvature: FloatArray
-    variance: FloatArray
+    logit_variance: FloatArray
 
     @property
-    def spread(self) -> FloatArray:
-        """The variance of each residual, which is the answer (1 or 0) minus `p_right`."""
-        spread: FloatArray = self.p_right * (1 - self.p_right)
-        return spread
+    def residual_variance(self) -> FloatArray:
+        """The variance of each residual, if the model is true."""
+        variance: FloatArray = self.p_right * (1 - self.p_right)
+        return variance
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
     # A row for each field of `Predictions`, a column for each answer.
     fields = np.empty((6, len(answers.student)), np.float32)
 
-    def predict(begin: int) -> None:
+    def predict_block(begin: int) -> None:
         """Write the predictions of the answers begin to begin + `_BLOCK` into `fields`."""
         rows = slice(begin, begin + _BLOCK)
         is_right = answers.is_right[rows]
@@ -168,7 +168,7 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
             answers, rows, items, overall_mean, overall_covariance
         )
         without_answer, curvature = _leave_out(with_answer, is_right, guessing)
-        p_right, by_intercept, by_slope = _predict(without_answer, guessing)
+        p_right, by_intercept, by_slope = _p_right_and_derivatives(without_answer, guessing)
         fields[:, rows] = [
             p_right,
             is_right - p_right,
@@ -178,7 +178,7 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
             without_answer.logit_variance,
         ]
 
-    for _ in in_threads(predict, range(0, len(answers.student), _BLOCK)):
+    for _ in in_threads(predict_block, range(0, len(answers.student), _BLOCK)):
         pass
     return Predictions(*fields)
 
@@ -254,7 +254,7 @@ def _leave_out(
     return without_answer, curvature
 
 
-def _predict(
+def _p_right_and_derivatives(
     distribution: _LogitAndAbility, guessing: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return P(right) of each answer, and its derivatives by intercept and slope of the question.

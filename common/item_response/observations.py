@@ -217,8 +217,8 @@ def _find_level(label: IntArray, parent_start: IntArray) -> Level:
     # A node begins where the label changes, and where a parent begins. If the last parents have no
     # answers, their starts equal the number of answers, which is no position of an answer.
     is_first = np.diff(label, prepend=-1) != 0
-    starts_of_answers = parent_start[parent_start < n_answers]
-    is_first[starts_of_answers] = True
+    first_answer_of_parent = parent_start[parent_start < n_answers]
+    is_first[first_answer_of_parent] = True
     first = np.flatnonzero(is_first)
     # The parent of a node is the last parent that begins at or before the node's first answer. If
     # several parents begin at the same answer, all but the last have no answers: with the starts

@@ -117,14 +117,14 @@ class QuestionStatistics:
         """
         predictions = self._predictions
         derivatives = np.stack([predictions.by_intercept, predictions.by_slope])
-        spread = predictions.spread
+        residual_variance = predictions.residual_variance
         n_questions = len(self._answers.question_ids)
         information = np.empty((n_questions, 2, 2))
         score = np.empty((n_questions, 2))
         for i in range(2):
-            score[:, i] = self._sum(derivatives[i] * predictions.residual / spread)
+            score[:, i] = self._sum(derivatives[i] * predictions.residual / residual_variance)
             for j in range(i + 1):
-                sums = self._sum(derivatives[i] * derivatives[j] / spread)
+                sums = self._sum(derivatives[i] * derivatives[j] / residual_variance)
                 information[:, i, j] = information[:, j, i] = sums
         n_answers = self._sum(None)
         is_enough = n_answers >= _MIN_ANSWERS
@@ -169,7 +169,7 @@ class QuestionStatistics:
                 "n": n,
                 "observed": (groups["expected"] + groups["residual"]) / n,
                 "expected": groups["expected"] / n,
-                "error": np.sqrt(groups["variance"]) / n,
+                "error": np.sqrt(groups["residual_variance"]) / n,
             }
         )
 
@@ -233,7 +233,7 @@ class QuestionStatistics:
             - question: position in `question_ids`; group: from 0, the least P(right) first;
             - n: the number of answers;
             - expected, residual: sums of P(right), and of right (1) or wrong (0) minus P(right);
-            - variance: the variance of the sum of residuals, if the model is true;
+            - residual_variance: the variance of the sum of residuals, if the model is true;
             - by_intercept, by_slope: derivatives of `expected` by the question's intercept, and by
               its slope along the overall ability.
         """
@@ -249,7 +249,7 @@ class QuestionStatistics:
             "n": None,
             "expected": predictions.p_right,
             "residual": predictions.residual,
-            "variance": predictions.spread,
+            "residual_variance": predictions.residual_variance,
             "by_intercept": predictions.by_intercept,
             "by_slope": predictions.by_slope,
         }
@@ -522,11 +522,11 @@ def _chi_square(groups: pd.DataFrame, n_questions: int) -> FloatArray:
 
     `groups` has a row for each question and group of its answers. The columns are question and
     group (both from 0), residual (number of right answers minus the sum of their P(right)),
-    variance (of the residual), and by_intercept and by_slope: the derivatives of the sum of
-    P(right) by the question's intercept (easiness) and by its slope (discrimination).
+    residual_variance, and by_intercept and by_slope: the derivatives of the sum of P(right) by the
+    question's intercept (easiness) and by its slope (discrimination).
     """
     cells = groups["question"].to_numpy(), groups["group"].to_numpy()
-    deviation = np.sqrt(groups["variance"].to_numpy())
+    deviation = np.sqrt(groups["residual_variance"].to_numpy())
 
     def as_matrix(name: str) -> FloatArray:
         """Return a column, divided by the deviations, in the shape (questions, groups)."""
@@ -552,9 +552,9 @@ def _misfit(groups: pd.DataFrame, n_questions: int) -> FloatArray:
     """Return the root mean square distance of observed and expected shares, less chance."""
     question = groups["question"].to_numpy()
     n = groups["n"].to_numpy()
-    # The squared distance of a group is (residual / n)², to which chance adds variance / n². Groups
-    # are weighted by their numbers of answers.
-    square = (groups["residual"] ** 2 - groups["variance"]).to_numpy() / n
+    # The squared distance of a group is (residual / n)², to which chance adds
+    # residual_variance / n². Groups are weighted by their numbers of answers.
+    square = (groups["residual"] ** 2 - groups["residual_variance"]).to_numpy() / n
     n_answers = np.bincount(question, n, n_questions)
     mean_square = np.bincount(question, square, n_questions) / np.maximum(n_answers, 1)
     return np.asarray(np.sqrt(np.maximum(mean_square, 0)))
