@@ -81,7 +81,7 @@ class BaseItemResponse:
         return Settings(self.n_dimensions_, self.guessing_, self.seed, self.n_steps, self.log_event)
 
     def _choice_of(self, other: "BaseItemResponse", n_given_levels: int, name: str) -> Choice:
-        """Return the settings of this fit, with those of the fitted estimator `other` for None.
+        """Return the settings of this fit; a setting that is None is taken from `other`.
 
         Answers may come with contexts, such as quizzes, on one level or more. A fit uses all levels
         that it is given, or leaves all of them out. This fit does as the fit of `other` did.
@@ -89,11 +89,11 @@ class BaseItemResponse:
         Parameters
         ----------
         other
-            An estimator that was given as many levels of contexts as this fit.
+            A fitted estimator that was given as many levels of contexts as this fit.
         n_given_levels
             The number of levels that this fit is given.
         name
-            What an error calls `other`.
+            The name of `other` in errors.
 
         Raises
         ------
@@ -130,8 +130,7 @@ class BaseItemResponse:
         items = posterior.items.mean.reshape(posterior.n_stages, n_questions + 1, d)
         self.discrimination_ = items[:, :-1, :-1]
         self.difficulty_ = -items[:, :-1, -1]
-        # Prior variances of effects: of each student in contexts, and of those that all students
-        # share in a context.
+        # Prior variances: of students' own effects in contexts, then of shared effects.
         self.context_variance_ = posterior.variance
         self.shared_variance_ = posterior.shared.prior
 

@@ -74,7 +74,7 @@ def as_context(
     n_levels
         The number of levels that the ids must have; with None, any number.
     name
-        What an error calls the argument.
+        The name of the argument in errors.
     """
     if values is None:
         fit_had_contexts = n_levels is not None and n_levels > 0

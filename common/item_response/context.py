@@ -229,29 +229,10 @@ def eliminate(
 def _totals_given_above(node_sums: FloatArray, precision: FloatArray) -> ConditionalTotals:
     """Return the Gaussian of the total effect at each node, given the total effect above the node.
 
-    A node is a context in which a student has answers, such as a quiz. Its own effect has the prior
-    N(0, 1 / precision). Its total effect is the own effect plus the total effect of the node above.
-    The logits of its answers contain the total effect, so their log likelihood is a function of it:
-
-        (linear_sum − item_sum · (ability, 1)) · total − weight_sum · total² / 2,
-
-    where (ability, 1) are the student's k abilities and a 1. Let
-
-        noise = 1 / (precision + weight_sum),    gain = precision · noise.
-
-    By Bayes' rule, if the abilities and the total above are known, the total at the node is
-    Gaussian with
-
-        mean = gain · (total above) + noise · (linear_sum − item_sum · (ability, 1)),
-        variance = noise.
-
-    Parameters
-    ----------
-    node_sums
-        For each node weight_sum, linear_sum and the k + 1 numbers of item_sum, in this order, shape
-        (nodes, 2 + k + 1).
-    precision
-        Prior precision of each node's own effect, shape (nodes,).
+    The total is the total above plus the node's own effect. The module's docstring has the formulas
+    and the words. The columns of `node_sums` are weight_sum, linear_sum and the k + 1 numbers of
+    item_sum, which describe the likelihood of the answers as a function of the total. `precision`
+    is the prior precision of each node's own effect, shape (nodes,).
     """
     weight_sum = node_sums[:, 0]
     linear_sum = node_sums[:, 1]

@@ -9,7 +9,9 @@ the slopes a of the answers, the student's covariance V and the variances u₋ o
 
 These are the partial correlations of a factor model, whose inverse covariance matrix is
 I − √w a V aᵀ √w. With several abilities, V is replaced by v I, where v is the mean of the variance
-of the logits of all questions, relative to that of a student without answers.
+of the logits of all questions, relative to that of a student without answers. Then
+
+    E[z_j z_k] = −(a_j · a_k) l_j l_k, where l = c √v is the loading of an answer.
 """
 
 from collections.abc import Iterator
@@ -71,8 +73,7 @@ class _Matrices:
     is_answered: Any
     # Right (1) or wrong (0) minus P(right), divided by its standard deviation.
     residual: Any
-    # c √v, where the module's docstring defines c and v. If the model is true, the expected product
-    # of two residuals of a student is −(slopes · slopes of both questions) times both loadings.
+    # The loading c √v (see the module's docstring).
     loading: Any
 
 
@@ -87,6 +88,7 @@ def _make_matrices(answers: AnswersOfStudents, predictions: Predictions) -> _Mat
         return scipy.sparse.csr_matrix((values[is_chosen], cells), shape)
 
     curvature = predictions.curvature
+    # c² of the module's docstring.
     squared_c = curvature * (1 + curvature * predictions.logit_variance)
     loading = np.sqrt(squared_c * _variances(answers)[answers.student])
     return _Matrices(
@@ -102,13 +104,9 @@ def _correlate(
     """Correlate the residuals of pairs of questions, beyond what the abilities explain.
 
     The residuals are standardised, so their correlation is the mean of their products over the
-    students who answered both questions. Even if the model is true, its expectation is not 0, since
-    both residuals rest on estimates of the same ability. To first order, a product has the
-    expectation
-
-        −(slopes of the first question · slopes of the second) · loading · loading,
-
-    where each answer has a loading (the module's docstring derives it). This is subtracted.
+    students who answered both questions. Even if the model is true, the expectation of a product is
+    not 0, since both residuals rest on estimates of the same ability. This expectation, which
+    follows from slopes and loadings (see the module's docstring), is subtracted.
 
     Parameters
     ----------

@@ -102,9 +102,9 @@ def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) 
     """Return the posterior of the ability of one student, given all the student's answers.
 
     The student begins as an average one. In each pass, the log likelihood of every answer is
-    replaced by the parabola linear · logit − weight · logit² / 2 that fits best at the ability
-    found so far, and the ability is computed anew from these parabolas. The answers have no
-    contexts.
+    replaced by a parabola, linear · logit − weight · logit² / 2 (see `model`), computed from the
+    posterior found so far. Then the ability is computed anew from these parabolas. The answers have
+    no contexts.
 
     The result is that of `find_students`, which is made for many students and takes several times
     as long for one.
@@ -133,7 +133,7 @@ def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) 
         slope, weight = model.expected_slope_and_curvature(
             logit, np.maximum(variance, 0), is_right, guessing
         )
-        # The parabola whose derivative at `logit` is `slope`.
+        # So the parabola has the slope `slope` at `logit`.
         linear = slope + weight * logit
         sums = np.concatenate([linear @ item_mean, weight @ item_square])
         updated = model.update_students(sums[None])
@@ -230,10 +230,10 @@ def _update_in_turn(
 ) -> tuple[Gaussians, Gaussians]:
     """Return the posteriors of students and questions after further answers.
 
-    In each pass, the log likelihood of every answer is replaced by the parabola
-    linear · logit − weight · logit² / 2 that fits best at the present posteriors. Given these
-    parabolas, first the students are updated, then the questions, each by weighted least squares.
-    The passes end when the posteriors hardly change.
+    In each pass, the log likelihood of every answer is replaced by a parabola,
+    linear · logit − weight · logit² / 2 (see `model`), computed from the posteriors found so far.
+    Given these parabolas, first the students are updated, then the questions, each by weighted
+    least squares. The passes end when the posteriors hardly change.
 
     Parameters
     ----------

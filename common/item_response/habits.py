@@ -39,7 +39,7 @@ _START_VARIANCE = 0.05
 # `context.accelerate` takes several of its steps at once, but at most this many.
 _MAX_ACCELERATION = 10.0
 # Lower bound on the probability of an option before habits are taken into account. Its logarithm is
-# −14. A habit is what a student adds to the log probability of an option at all questions.
+# −14.
 _MIN_PROBABILITY = np.float32(1e-6)
 # Upper bound on the size of a habit, so that no exponential overflows. A habit of 20 can make an
 # option with the log probability −14 the most probable one. Only nearly impossible choices that
@@ -51,7 +51,7 @@ _MAX_HABIT = np.float32(20)
 class Habits:
     """The habits of students: which options each of them prefers, whatever the question is.
 
-    A student has a habit in all answers, and in each context, such as a quiz, a habit around it.
+    Each student has an overall habit, and one for each context with answers of the student.
     """
 
     # Students with answers, increasing.
@@ -60,9 +60,9 @@ class Habits:
     context_ids: IntArray
     # The first level has one node for each student, the second one for each context of a student.
     levels: tuple[Level, ...]
-    # For each level, what is added to the logit of every option at each node, shape (nodes,
-    # options). At a node of the first level this is the student's term. At a node of the second
-    # level it is the student's term plus a term of the student in this context.
+    # For each level, what is added to the log probability of every option, shape (nodes, options).
+    # At a node of the first level this is the student's term. At a node of the second level it is
+    # the student's term plus a term of the student in this context.
     total: tuple[FloatArray, ...]
     # Prior variance of the students' terms, then of the contexts' terms, shape (2,).
     variance: FloatArray
@@ -77,8 +77,8 @@ class _Choices:
     observations: Observations
     # Option chosen, from 0, shape (choices,).
     choice: IntArray
-    # Logarithm of the probability of every option before habits are added to its logits, shape
-    # (choices, options).
+    # Logarithm of the probability of every option before habits are added to it, shape (choices,
+    # options).
     log_probability: FloatArray
 
 
@@ -143,9 +143,8 @@ def _update_habits(
 ) -> FloatArray:
     """Bring the habits of all students closer to their most probable values, by a Newton step.
 
-    A habit is what a student adds to the log probability of an option. It is the sum of a term of
-    the student and, in a context such as a quiz, a term of the student in this context. The terms
-    have the prior N(0, variance).
+    A habit is the sum of a term of the student and, in a context, a term of the student in this
+    context (see the module's docstring). The terms have the prior N(0, variance).
 
     Parameters
     ----------
@@ -154,7 +153,7 @@ def _update_habits(
     habits
         Changed in place. The first array has the overall habits of the students, shape (students,
         options). The second has a row for each context of each student: the student's habits in
-        this context, the sum of both terms.
+        this context.
     variance
         Prior variance of the terms of students, then of students in contexts, shape (2, 1).
 
@@ -273,12 +272,11 @@ def _estimate_variance(sums: FloatArray, old: FloatArray, n_options: int) -> Flo
 def add_habits(
     habits: Habits, student: IntArray, context: IntArray, probability: FloatArray
 ) -> FloatArray:
-    """Return the probabilities of options with habits, shape (pairs, options).
+    """Add habits to the log probabilities of options; return probabilities, shape (pairs, options).
 
-    A pair is a student and a question in a context, such as a quiz. A habit is what a student adds
-    to the log probability of an option. In a context where the student has answers, the student's
-    habit in this context counts; elsewhere, the student's overall habit. An unknown student has no
-    habits.
+    A pair is a student and a question in a context. In a context where the student has answers, the
+    student's habit in this context counts; elsewhere, the student's overall habit. An unknown
+    student has no habits.
 
     Parameters
     ----------

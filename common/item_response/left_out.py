@@ -145,9 +145,8 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
 
 def predict_left_out(answers: AnswersOfStudents) -> Predictions:
     """Predict each answer from the student's other answers, in the order of `answers`."""
-    # Treat the parameters of the questions as known: their covariances are 0. The significance
-    # tests and standard errors of `question_statistics`, which are made from these predictions,
-    # allow for the uncertainty of the parameters.
+    # Treat the parameters of the questions as known: their covariances are 0. `_chi_square` and
+    # `parameters` in `question_statistics`, and `differential`, allow for their uncertainty.
     items = Gaussians(answers.items.mean, np.zeros_like(answers.items.covariance))
     # A student's k abilities are summed up in one number, the overall ability: direction · ability,
     # where `direction` is a unit vector.

@@ -320,7 +320,7 @@ def estimate_prior(
     """
     mean = old.mean.copy()
     covariance = old.covariance.copy()
-    # What the further items add to the sum of squared deviations.
+    # The guessed covariance, as a sum of squares over `_ITEMS_OF_GUESS` items.
     guessed_sum = _ITEMS_OF_GUESS * _GUESSED_VARIANCE * np.eye(mean.shape[1])
     for g in np.unique(group[is_answered]):
         rows = is_answered & (group == g)

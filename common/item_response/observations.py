@@ -236,10 +236,6 @@ def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int
     """
 
     def sort_range(bounds: tuple[np.int32, np.int32]) -> npt.NDArray[np.int32]:
-        """Return the values whose keys are at least bounds[0] and below bounds[1], by their keys.
-
-        Values with equal keys keep their order.
-        """
         low, high = bounds
         positions = np.flatnonzero((key >= low) & (key < high))
         # SciPy has a counting sort: it converts a sparse matrix from a list of cells (COO) to a
@@ -249,7 +245,6 @@ def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int
         matrix_column = np.arange(len(positions), dtype=np.int32)
         shape = max(high - low, 1), max(len(positions), 1)
         cells = scipy.sparse.coo_matrix((values[positions], (matrix_row, matrix_column)), shape)
-        # The values row by row, which is by their keys.
         sorted_values: npt.NDArray[np.int32] = cells.tocsr().data
         return sorted_values
 

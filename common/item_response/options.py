@@ -240,13 +240,13 @@ class ItemResponseOptions(BaseItemResponse):
         wrong one, and so on. A choice has a series of stages: is it outcome 0? Else, is it
         outcome 1? Else, the next one?
 
-        Students' habits, such as clicking the first option, are not taken into account. Parameters
-        are ids of pairs. The result has the shape (pairs, options).
+        Students' habits, such as clicking the first option, are not taken into account. The
+        arguments are ids, one for each pair. The result has the shape (pairs, options).
         """
         # The probability that each stage says yes if the stages before have said no.
         passing = predict_stages(self.posterior_, student, question, context)
         # An unknown question has the position after the last question. With mode="clip", it is
-        # treated as the last question, until the end replaces its probabilities.
+        # treated as the last question. Its probabilities are replaced at the end.
         position = find_ids(self.posterior_.question_ids, question)
         most_options = len(self.option_share_)
         if (self.n_options_ == most_options).all():

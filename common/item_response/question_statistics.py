@@ -220,10 +220,7 @@ class QuestionStatistics:
 
     @cached_property
     def _groups(self) -> pd.DataFrame:
-        """Return sums over the answers in each group of answers to a question, for the item fit.
-
-        The answers to a question are sorted by the expected P(right) and cut into up to ten groups
-        of equally many answers (see `_group_answers`).
+        """Return sums over the answers in each group of `_group_answers`, for the item fit.
 
         Returns
         -------

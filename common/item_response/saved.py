@@ -20,7 +20,7 @@ _FORMAT = "item response estimator"
 # A file of another version is refused. Increase this number with every change of a file's arrays.
 _VERSION = 2
 
-# In a file, the names of the arrays that only estimators of one class have begin with this.
+# Prefix, in a file, of the names of arrays that belong to one class of estimator.
 _CLASS_PREFIX = "further_"
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -184,9 +184,9 @@ def _find_residual_directions(
     parts = [matrix[rows] for rows in observations.chunks()]
     directions = _leading_singular_vectors(parts, n_items, n_directions, seed)
 
-    # Because of `item_scale`, an item with n answers has entries that are about √n times smaller,
-    # but there are n of them. So the item's element of a direction is about √n times larger. A
-    # slope must not depend on n: multiply the elements by 1 / √n.
+    # An item with n answers has n entries in the matrix, each multiplied by `item_scale`, about
+    # 1 / √n. So the item's element of a direction grows with √n. A slope must not depend on n:
+    # multiply the element by 1 / √n as well.
     directions = directions * item_scale[:, None]
     mean_square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()
     directions /= np.sqrt(np.maximum(mean_square, 1e-30))
