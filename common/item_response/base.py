@@ -83,8 +83,8 @@ class BaseItemResponse:
     def _choice_of(self, other: "BaseItemResponse", n_given_levels: int, name: str) -> Choice:
         """Return the settings of this fit; a setting that is None is taken from `other`.
 
-        Answers may come with contexts, such as quizzes, on one level or more. A fit uses all levels
-        that it is given, or leaves all of them out. This fit does as the fit of `other` did.
+        A fit uses all levels of contexts that it is given (MODEL.md explains levels), or leaves all
+        of them out. This fit does as the fit of `other` did.
 
         Parameters
         ----------

@@ -62,8 +62,8 @@ def as_context(
 ) -> IntArray:
     """Return ids of contexts as an array of int32 or int64, or raise `InputError`.
 
-    Each answer, pair or question has a context on each level, such as a group of quizzes and a
-    quiz. The result has a row for each of them and a column for each level.
+    The result has a row for each answer, pair or question, and a column for each level of contexts
+    (MODEL.md explains levels).
 
     Parameters
     ----------

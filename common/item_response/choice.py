@@ -45,7 +45,7 @@ def choose_settings(answers: Answers, n_dimensions: int | None, guessing: float 
 
     The settings are chosen one after the other:
 
-    1. Contexts, such as quizzes, are used or left out.
+    1. Contexts are used or left out.
     2. The guessing is chosen. If contexts are used, it is the default, unless another one is
        clearly better: the defaults were chosen on answers with contexts.
     3. The number of abilities is chosen. If contexts are used, it is the default.

@@ -293,16 +293,14 @@ def restore(
 ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
     """Find the effects of contexts, given the posteriors of the students' abilities.
 
-    Contexts are, for example, quizzes in groups of quizzes. Those in which a student has answers
-    are the nodes of a tree whose root is the student; see the module's docstring. The effects are
-    found level by level, from the root to the leaves: a node's total effect depends on that of its
-    parent.
+    The contexts in which a student has answers are the nodes of a tree whose root is the student
+    (see the module's docstring). The effects are found level by level, from the root to the leaves:
+    a node's total effect depends on that of its parent.
 
     Parameters
     ----------
     levels
-        The levels of the trees, at least one, the coarsest first: for example groups of quizzes,
-        then quizzes.
+        The levels of the trees, at least one, the coarsest first.
     conditional_totals
         For each level, how the total effect at a node depends on that above: the first result of
         `eliminate`, which integrates the effects out.
@@ -490,10 +488,9 @@ class SharedEffects(NamedTuple):
 def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     """Return the posteriors and the prior variances of the effects that all students share.
 
-    Each context, such as a quiz, has one such effect on the logits of its answers. If options are
-    predicted in stages (first right or wrong, then which wrong option), a context has one effect
-    in each stage. The prior of an effect is Gaussian with the mean 0 and a variance that all
-    effects of the stage have in common.
+    Each context of the last level has one such effect on the logits of its answers in each stage of
+    the questions (see MODEL.md). The prior of an effect is Gaussian with the mean 0 and a variance
+    that all effects of the stage have in common.
 
     Parameters
     ----------

@@ -283,9 +283,8 @@ def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) ->
 def _leaf_effects_at_start(levels: tuple[Level, ...], n_dimensions: int) -> FloatArray:
     """Return the effects of students in contexts before the first step.
 
-    Contexts come in levels, such as groups of quizzes, then quizzes. A leaf is a student in a
-    context of the last level. The logits of the student's answers there change by the total of one
-    effect for each level.
+    A leaf is a student in a context of the last level (MODEL.md explains levels). The logits of the
+    student's answers there change by the total of one effect for each level.
 
     The result has a row for each leaf: mean of the total effect, its variance, and its covariances
     with the abilities.

@@ -147,9 +147,9 @@ def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) 
 def _add_contexts(posterior: Posterior, context: IntArray) -> Posterior:
     """Return a posterior that also knows the contexts of further answers, as average ones.
 
-    Contexts, such as quizzes, come in levels, for example groups of quizzes, then quizzes. Each
-    context of the last level has an effect on the logits of its answers that all students share. In
-    a new context, this effect gets the distribution that it has in unknown contexts.
+    Each context of the last level (MODEL.md explains levels) has an effect on the logits of its
+    answers that all students share. In a new context, this effect gets the distribution that it has
+    in unknown contexts.
 
     Students also have effects of their own in the contexts in which they have answers. The result
     has none of these: they belong to the students of the fit, not to those of the further answers.

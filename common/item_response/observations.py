@@ -35,9 +35,8 @@ class Observations:
     start: IntArray
     # Shape (answers,): the item of each answer, from 0.
     item: npt.NDArray[np.int32]
-    # Shape (answers,): whether the answer passes the item. The first stage of each question asks
-    # whether the answer is right; each further stage asks, of a wrong answer, whether it chose one
-    # certain wrong option. An answer passes the item if that is so.
+    # Shape (answers,): whether the answer passes the item. In the first stage, this is whether the
+    # answer is right; in each further stage, whether it is a certain wrong option (see MODEL.md).
     is_right: BoolArray
     # Shape (answers,): False for answers that are held out.
     is_used: BoolArray
@@ -186,9 +185,8 @@ def observe(
     n_students, n_items
         Numbers of students and of items, with or without answers.
     labels
-        Contexts, such as quizzes, come in levels, for example groups of quizzes, then quizzes. For
-        each level, the coarsest first: the number of each answer's context, int32 from 0, shape
-        (answers,). By default, the answers have no contexts.
+        For each level of contexts (see MODEL.md), the coarsest first: the number of each answer's
+        context, int32 from 0, shape (answers,). By default, the answers have no contexts.
     """
     # The answers of student i are start[i] to start[i + 1] in the new order. `levels` has the
     # contexts in which each student has answers.

@@ -236,14 +236,13 @@ class ItemResponseOptions(BaseItemResponse):
     ) -> FloatArray:
         """Return the probabilities of the options by the item response model alone.
 
-        The model chooses among outcomes: outcome 0 is the right option, outcome 1 the most popular
-        wrong one, and so on. A choice has a series of stages: is it outcome 0? Else, is it
-        outcome 1? Else, the next one?
+        The model predicts outcomes, one stage after the other (see MODEL.md): outcome 0 is the
+        right option, outcome 1 the most popular wrong one, and so on.
 
         Students' habits, such as clicking the first option, are not taken into account. The
         arguments are ids, one for each pair. The result has the shape (pairs, options).
         """
-        # The probability that each stage says yes if the stages before have said no.
+        # The probability of passing each stage if the stages before are not passed.
         passing = predict_stages(self.posterior_, student, question, context)
         # An unknown question has the position after the last question. With mode="clip", it is
         # treated as the last question. Its probabilities are replaced at the end.

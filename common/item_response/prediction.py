@@ -189,9 +189,9 @@ def find_effects(
 ) -> tuple[FloatArray, FloatArray]:
     """Return how the contexts of pairs of a student and a question change the logits of the pairs.
 
-    Contexts come in levels, such as groups of quizzes, then quizzes. A student has an effect in the
-    context of each level; the student effect of a pair is their sum. An effect in a context in
-    which the student has no answers is N(0, prior variance of the level).
+    A student has an effect in the context of each level (MODEL.md explains levels); the student
+    effect of a pair is their sum. An effect in a context in which the student has no answers is
+    N(0, prior variance of the level).
 
     Parameters
     ----------

@@ -132,10 +132,8 @@ def _answers_of(observations: Observations, is_chosen: np.ndarray) -> Observatio
 def _fit_one_dimension(observations: Observations, n_stages: int) -> State:
     """Fit a single ability without guessing, in a few steps.
 
-    Right and wrong answers have one stage. If answers are options, a question has several: is the
-    answer right? Else, is it the most popular wrong option? Else, the next one? An item is a
-    question in one stage. All items of the first stage come first, then those of the second, and so
-    on.
+    An item is a question in one stage (see MODEL.md). All items of the first stage come first, then
+    those of the second, and so on. Right and wrong answers have one stage.
     """
     n_items = observations.n_items
     prior_variance = np.diag([_FIRST_SLOPE_VARIANCE, _FIRST_INTERCEPT_VARIANCE])

@@ -232,8 +232,8 @@ def pass_over_answers(
         contexts into `effects`. `state` is the state of the fit before the step, `item_moments` the
         moments of its items; both stay as they are.
         """
-        # For each level of contexts, such as quizzes, `context_rows` has the range of the rows of
-        # `effects` that belong to these students. A row is a student in a context.
+        # For each level of contexts, `context_rows` has the range of the rows of `effects` that
+        # belong to these students. A row is a student in a context.
         part, context_rows = observations.of_students(chunk)
         old_students = state.students.take(chunk)
         if part.levels:

@@ -20,23 +20,22 @@ import numpy as np
 def without_contexts(posterior: Posterior) -> Posterior:
     """Return a posterior of right and wrong answers that needs no contexts to predict.
 
-    Contexts, such as quizzes, have effects on the logits of their answers. The result predicts as
-    `posterior` does if the context is unknown: the effects then are noise with the prior variances.
+    The result predicts as `posterior` does if the context is unknown: the effects of contexts on
+    the logits of their answers then are noise with the prior variances.
 
-    `posterior` may come from a model of options. Such a model predicts in stages: first whether the
-    answer is right, then which wrong option is chosen. The result keeps only the first stage.
+    `posterior` may come from a model of options, which predicts in stages (see MODEL.md). The
+    result keeps only the first stage, right or wrong.
     """
     # Items are questions in a stage, those of the first stage first. The last item of a stage
     # stands for unknown questions.
     n_items = len(posterior.question_ids) + 1
     items = posterior.items.take(slice(n_items))
     covariance = items.covariance.copy()
-    # Contexts may be nested, for example quizzes in groups of quizzes: these are two levels. There
-    # are no levels if the fit used no contexts.
+    # There are no levels if the fit used no contexts.
     if posterior.levels:
         # The logit of an answer contains an effect of the student in the answer's context at each
         # level. It also contains an effect of the context that all students share. Add up the prior
-        # variances of all these effects in the first stage (index 0), right or wrong.
+        # variances of all these effects in the first stage (index 0).
         student_variance = posterior.variance[:, 0].sum()
         shared_variance = posterior.shared.prior[0]
         # The intercept, the last parameter of an item, is added to the logit as the effects are:
