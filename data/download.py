@@ -311,8 +311,8 @@ def may_leave_folder(member: zipfile.ZipInfo) -> bool:
     """Return whether unpacking a member could write outside the folder that it is unpacked into."""
     # The upper 16 bits are the mode of a file on Unix.
     is_link = stat.S_ISLNK(member.external_attr >> 16)
-    # On Windows, a colon separates the drive from the folders. `find_members` leaves out the first
-    # folder of a name, so the drive may come later in the name.
+    # `find_members` joins the parts of the name one by one: on Windows, any part with a drive would
+    # replace the folder. `leads_out` looks at the first part only.
     has_drive = ":" in member.filename
     return is_link or has_drive or zips.leads_out(member.filename)
 

@@ -349,8 +349,7 @@ def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, 
         node["below"] = []
     roots: list[Any] = []
     for node in nodes.values():
-        # Only subjects with questions are nodes. If the parent of a subject is none, or if the
-        # subject is at the top of the tree, show it as a root.
+        # A subject whose parent is no node, or that has no parent, is shown as a root.
         parent = nodes.get(node["parent"])
         if parent is None:
             roots.append(node)

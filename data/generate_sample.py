@@ -261,7 +261,7 @@ def simulate(
     cohort = np.zeros(len(counts), np.int64)
     cohort[incidence.sittings["student"]] = incidence.sittings["cohort"]
 
-    # Which options the students choose.
+    # The options that the students choose.
     n_answers = np.bincount(incidence.answers["question"], minlength=setting.n_questions)
     questions = simulation.draw_questions(rng, setting, topic, n_answers)
     ability = simulation.draw_abilities(rng, cohort, setting.n_cohorts, area_of_topic)

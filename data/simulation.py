@@ -338,8 +338,7 @@ def _draw_lists(
     _, first_positions = np.unique(pair, return_index=True)
     is_first = np.zeros(len(pair), bool)
     is_first[first_positions] = True
-    # `questions[is_first]` below has a block for each quiz of each list: the questions of the quiz
-    # that no earlier quiz of the list has.
+    # The blocks of `CohortLists`.
     block_size = is_first.reshape(-1, QUIZ_LENGTH).sum(axis=1)
     return CohortLists(
         n_listed=n_listed,

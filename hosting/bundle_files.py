@@ -287,8 +287,8 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
     ):
         kit = _prepare_kit(Path(temporary))
         marker = _public_marker(data_dir, plan)
-        # With --official, public_data.zip holds no data. Nor does it hold a marker then, even if
-        # the folder that the organiser has named holds simulated files, to try the script.
+        # With --official, public_data.zip holds no data, so it needs no marker, even if the folder
+        # holds simulated files.
         if marker is not None and plan.origin != "official":
             path = Path(temporary, layout.SIMULATED_MARKER_NAME)
             writing.write_files({path: json.dumps(marker, indent=1) + "\n"})
@@ -335,9 +335,9 @@ def _list_public_data(data_dir: Path, templates: Path, plan: Plan) -> dict[str, 
 def _public_marker(data_dir: Path, plan: Plan) -> dict[str, Any] | None:
     """Return the marker of the public files of simulated data; None if they are not simulated.
 
-    A marker is a small file beside simulated data that lists their files. With it, the kit of a
-    participant says "simulated answers". The marker for participants holds neither the
-    seed nor anything else that helps to simulate the data again.
+    A marker is a file that lists the simulated files of its folder. With it, the kit of a
+    participant says "simulated answers". The marker for participants holds neither the seed nor
+    anything else that helps to simulate the data again.
 
     A sketch holds hashes of some rows of a file, to recognise changed copies of the file. Only
     public files have a sketch here: with a sketch of hidden answers, participants could test
@@ -448,7 +448,7 @@ def describe_public(data_dir: Path, tasks: Sequence[int]) -> PublicFiles:
                 n_answers=len(answers),
                 n_students=answers["UserId"].nunique(),
                 n_questions=answers["QuestionId"].nunique(),
-                # The highest option that occurs in the column, or 4 if that is more.
+                # The number of options of the question that has most.
                 n_options=answer_options.column_in(source, schema.ANSWER_VALUE).high,
             )
     return described

@@ -49,8 +49,7 @@ _IF_RIGHT = "if the ids are right, write a letter before each"
 def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
     """Raise `InputError` if a spreadsheet seems to have changed some ids of a column.
 
-    A spreadsheet takes ids for numbers or dates, and saves 123456789012 as 1.23457E+11, 1-2 as
-    2-Jan, 3 as 3,0, 1000 as 1.000 and 007 as 7.
+    See the module for the forms.
 
     Parameters
     ----------

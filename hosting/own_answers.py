@@ -79,7 +79,7 @@ def make_data_folder(
     Returns
     -------
     list of str
-        What the organiser should know, such as how many answers were left out.
+        Notes for the organiser, such as how many answers were left out.
 
     Raises
     ------

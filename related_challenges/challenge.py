@@ -440,7 +440,7 @@ def read_predictions(
         Turns the text of a cell into a prediction. For a faulty cell it raises `InputError`, whose
         message is reported, or another `ValueError`, for which the cell's text is reported.
     expected : str
-        What a cell should hold, for messages.
+        The content that a cell should have, for messages.
     report : callable
         Called with the message about each fault; it may raise.
     may_be_empty : bool
@@ -504,7 +504,7 @@ def report_faults(
         The row of each faulty cell, where 0 is the first row below the header, and what is wrong
         with the cell, such as ``is 'F'``.
     expected : str
-        What a cell should hold.
+        The content that a cell should have, for the message.
     report : callable
         Called with the message; it may raise.
     """

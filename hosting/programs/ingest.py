@@ -70,8 +70,8 @@ def ingest(folders: Folders) -> int:
 
     Returns the exit code: 0, or 2 if the entry failed.
     """
-    # The record names the submission by its digest and is signed, so that nobody can bring the
-    # record of another run.
+    # The record names the submission by its digest and is signed, so that nobody can forge it, or
+    # bring the record of another submission.
     digest = played.digest_of(folders.submission)
     folders.output.mkdir(parents=True, exist_ok=True)
     try:
@@ -149,8 +149,7 @@ def _dry_run(setting: Setting, train: Path) -> None:
 def _play(setting: Setting) -> dict[str, Any]:
     """Play a game for each mask; return the scores and counts that may be published.
 
-    A mask says which answers are hidden from the entry, which predicts them. The curves are the
-    accuracy after each round.
+    A mask says which answers are hidden from the entry, which predicts them.
     """
     started = time.perf_counter()
     reference = read_students(setting, find_weights_origin(setting.submission))
@@ -163,8 +162,8 @@ def _play(setting: Setting) -> dict[str, Any]:
     training_record = read_entry_file(setting.submission, TRAINING) or b""
     training = provenance.parse(training_record)
     curves = _curves_or_reason(setting, reference, games, seconds)
-    # `changed` names the arguments that the entry has modified. It is emptied before the figures
-    # are computed, which are published: by these names an entry could send a message.
+    # Leave out `changed`, the names of the arguments that the entry has modified: through them an
+    # entry could send a message.
     published = replace(games_played, changed={})
     targets = list_targets(reference, games)
     figures = figures_of(

@@ -232,7 +232,7 @@ def _judge_ranking(
         return None
     matched = ranking.match(path, answers, template, phase)
     ranking_score = ranking.score(matched)
-    # The leaderboard sorts by score, then by standard error, then by time. Of two rankings with
+    # The leaderboard sorts by score, then by standard error, then by time. If two rankings have
     # equal scores, the earlier one shall win. So equal scores must have equal standard errors: the
     # binomial standard error depends on the score and the number of judgements only.
     error = metrics.binomial_standard_error(ranking_score.value, len(matched.judgements))

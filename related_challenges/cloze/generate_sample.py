@@ -74,7 +74,6 @@ def write_sample(folder: Path, seed: int) -> None:
         # store the country under both keys of `WORDINGS`.
         facts["university country"] = country_of[facts["university"]]
         facts["country of study"] = facts["university country"]
-        # The keys of `TOOLS` are the professions, its values their tools.
         facts["tool"] = TOOLS[facts["profession"]]
         fact = str(rng.choice(list(WORDINGS)))
         record: dict[str, Any] = {

@@ -55,7 +55,6 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
     if rows:
         lines = challenge.align_columns([HEADER, *rows], first_width=30, other_width=11) + lines
         caption = "Score by domain and by need for reasoning"
-        # On a narrow screen, the cells of a row stand below each other (`stacks`).
         body = pages.part("table", HEADER, rows, caption=caption, stacks=True)
     challenge.write_scores(
         options,

@@ -275,7 +275,6 @@ def read_guesses(
     with source.open() as file:
         if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")
-    # The challenge's description spells the name of the column of guesses in two ways.
     header = reading.read_header(source)
     has_only_other = OTHER_GUESS_COLUMN in header and GUESS_COLUMN not in header
     allowed = max(candidates, N_GUESSES)

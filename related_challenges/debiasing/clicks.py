@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 PHASES = layout.DEBIASING_PHASES
-# The challenge's final stage: from phase 7 on, only these phases count.
+# The phases of the challenge's final stage; see `phases_that_count`.
 FINAL_PHASES = range(7, 10)
 # Number of phases before the final ones. The organisers' sums over the final phases include a score
 # of 1 for each earlier phase.
@@ -92,8 +92,7 @@ def phase_at(time: int) -> int:
 def add_phase(p: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
     """Add the flags --phase and --time, which both give the phase; return the group of the two.
 
-    The final stage of the challenge began with phase 7: from then on, only the phases from 7 on
-    counted.
+    See `phases_that_count` for what the phase decides.
     """
 
     def phase_of_text(text: str) -> int:
@@ -150,8 +149,7 @@ def phases_that_count(phase: int | None, available: Sequence[int], path: Path) -
 def answers_that_count(phase: int | None, answers: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Return the answers that count for a submission that is scored at phase `phase`.
 
-    These are the answers of the phases 0 to `phase`, or from phase 7 on those of the phases 7 to
-    `phase`. None counts all answers. `path` is the file of the answers, for messages.
+    See `phases_that_count`. `path` is the file of the answers, for messages.
     """
     available = sorted(answers["phase_id"].unique().tolist())
     phases = phases_that_count(phase, available, path)

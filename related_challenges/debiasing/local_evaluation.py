@@ -44,9 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Compare the submission with the clicks to predict, and write its score.
 
-    The score is a sum over the phases of the challenge that count. In its final stage, from phase 7
-    on, only the phases from 7 on counted, and the challenge added 1 to every sum for each of the
-    seven earlier phases. With --official_sum, this script does so too.
+    The score is a sum over the phases that count; see `clicks.phases_that_count`.
     """
     options = challenge.start_evaluation(build_parser(), clicks.answer_files)
     if options.final_stage:

@@ -188,7 +188,7 @@ def write_predictions(
     questions : DataFrame
         Questions to predict.
     scores : ndarray of float, shape (questions, 5)
-        Score of every option. Of equal scores the earlier label comes first.
+        Score of every option. If scores are equal, the earlier label comes first.
 
     Raises
     ------

@@ -7,6 +7,9 @@ A file of annotations has a row for each thing that an annotator says about an a
     facet       a part of the reference answer, in any words; empty for a DeMAND label
     label       one of `FACETS` if the row names a facet, otherwise one of `DEMAND`
 
+An annotator describes an answer either by one row without a facet, whose label is about the whole
+answer, or by a row for each facet.
+
 BEETLE was annotated with a single DeMAND label for each answer (Campbell et al. 2009), SciEntsBank
 with a label for each facet of the reference answer (Nielsen et al. 2008, LREC). Dzikovska et al.
 (2012) made their five labels of both.
@@ -92,10 +95,6 @@ def label_of_facets(facet_labels: Collection[str]) -> str:
 def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
     """Read annotations of answers, and turn them into one of five labels for each annotator.
 
-    An annotator describes an answer either by one label for the whole answer (a label of the scheme
-    DeMAND), or by a label for each facet, a part of the reference answer. Both become one of the
-    five labels of the challenge, such as ``correct``.
-
     Parameters
     ----------
     path : Path
@@ -143,11 +142,6 @@ def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
 
 def _require_valid(source: reading.Source, rows: pd.DataFrame, answers: pd.DataFrame) -> None:
     """Raise `InputError` if the rows of a file of annotations contradict each other or the answers.
-
-    An annotator describes an answer either by one row without a facet, whose label (of the scheme
-    DeMAND) is about the whole answer, or by a row for each facet, a part of the reference answer.
-    The label "Assumed" says that the question itself states the facet; it tells nothing about the
-    answer.
 
     `answers` are the annotated answers.
     """

@@ -14,9 +14,9 @@ contradictory answer puts "not" before one. An irrelevant answer has the ideas o
 and an answer outside the domain is a stock phrase. Words are dropped and misspelt at random.
 
 The annotated answers are to questions of further domains. Two annotators have labelled the answers
-of two domains by DeMAND, and those of another domain by facets, which are the ideas; the second
-annotator has seen only some of the answers. Some answers are repeated. One question is so easy, and
-another so hard, that prepare.py removes it.
+of two domains by DeMAND, and those of another domain by facets, which are the ideas (annotations.py
+explains both). The second annotator has seen only some of the answers. Some answers are repeated.
+One question is so easy, and another so hard, that prepare.py removes it.
 """
 
 import argparse
@@ -217,9 +217,8 @@ def write_answer(rng: np.random.Generator, label: str, ideas: list[str], other: 
 def write_annotated_answers(rng: np.random.Generator, folder: Path) -> None:
     """Write the questions of the annotated domains, and a file of annotations, into a folder.
 
-    There are two schemes of annotation, as in the real corpora. In some domains (`DEMAND_DOMAINS`),
-    annotators give an answer one label. In the others (`FACET_DOMAINS`), they give each facet a
-    label; the facets are the ideas, the phrases that a right answer holds.
+    The answers of `DEMAND_DOMAINS` have DeMAND labels. Those of `FACET_DOMAINS` have a label for
+    each facet; the facets are the ideas of the question.
     """
     rows: list[Row] = []
     for domain in (*DEMAND_DOMAINS, *FACET_DOMAINS):
@@ -261,9 +260,8 @@ def draw_answers_with_repetitions(
 def annotate(rng: np.random.Generator, answer_id: str, label: str, facets: list[str]) -> list[Row]:
     """Return what two annotators say about an answer that deserves `label`, one of five labels.
 
-    Each of them gives the answer a single label, of the scheme DeMAND, if `facets` is empty.
-    Otherwise the row of each facet, a part of the reference answer, has a label. The second
-    annotator has labelled only some answers, and sometimes disagrees.
+    If `facets` is empty, each annotator gives the answer a DeMAND label, otherwise a label for each
+    facet. The second annotator has labelled only some answers, and sometimes disagrees.
     """
     rows = annotate_once(rng, answer_id, "first", label, facets)
     if rng.random() < SECOND_ANNOTATOR_SHARE:
@@ -278,16 +276,14 @@ def annotate_once(
 ) -> list[Row]:
     """Return what one annotator says about an answer that deserves `label`, one of five labels.
 
-    Without facets, it is a single row for the whole answer, with a label of the scheme DeMAND. With
-    facets, the parts of the reference answer, it is a row for each of them, chosen so that together
-    they become `label`. Facets cannot tell that an answer is outside the domain, so such an answer
-    has a DeMAND label.
+    The labels of the facets are chosen so that together they become `label`. Facets cannot tell
+    that an answer is outside the domain, so such an answer has a DeMAND label.
     """
     if not facets or label == "non_domain":
         names = [name for name, other in annotations.DEMAND.items() if other == label]
         return [(answer_id, annotator, "", str(rng.choice(names)))]
-    # What the answer does with the first half of the facets, and with the others. Only a partly
-    # correct or a contradictory answer treats them differently.
+    # The finding about the first half of the facets, and that about the others. They differ only if
+    # the answer is partly correct or contradictory.
     first, others = {
         "correct": (annotations.UNDERSTOOD, annotations.UNDERSTOOD),
         "partially_correct_incomplete": (annotations.UNDERSTOOD, annotations.NOT_ADDRESSED),

@@ -103,7 +103,6 @@ def score_all_answers(n_answers: int, counts: pd.DataFrame, measures: pd.DataFra
     for name, values in zip(measures.index, measures.to_numpy(), strict=True):
         rows.append([name, *(f"{value:.4f}" for value in values)])
     caption = "Micro average: mean over the labels, weighted by their numbers of answers"
-    # On a narrow screen, the cells of a row stand below each other (`stacks`).
     table = pages.part("table", header, rows, caption=caption, stacks=True)
     return Result(
         score=float(measures["F1"][responses.MACRO]),

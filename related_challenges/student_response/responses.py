@@ -672,8 +672,7 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
             # the macro average of both (`macroav.exclude` in evaluation.R).
             if corpus == SCIENTSBANK and ways == 5 and scenario != UNSEEN_DOMAINS:
                 f1 = f1.drop("non_domain")
-            # The micro averages are weighted by the labels' numbers of answers. That of the recalls
-            # is the accuracy.
+            # The micro average of the recalls is the accuracy.
             accuracy = float(measures["recall"][MICRO])
             macro_f1 = float(f1.mean())
             weighted_f1 = float(measures["F1"][MICRO])
