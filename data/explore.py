@@ -539,10 +539,10 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
         return
     n_distractors = wrong_counts.shape[1]
     # Both figures say whether questions differ in their number of options.
-    number = {"n_distractors": n_distractors, "is_mixed": n_options.nunique() > 1}
+    is_mixed = n_options.nunique() > 1
     # With one distractor, all wrong answers fall on it.
     if n_distractors > 1:
-        yield attraction_figure(wrong_counts, number)
+        yield attraction_figure(wrong_counts, is_mixed=is_mixed)
     n_answers = usual_counts.sum(axis=1).to_numpy()
     share_of_answers = wrong_counts / n_answers[:, None]
     # A question with fewer options than others has a row that ends with a 0 for each option that
@@ -551,32 +551,37 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
     exists = np.arange(n_distractors) < n_of_question[:, None]
     shares = pd.Series(share_of_answers[exists])
     chart = shares_chart(shares, "distractors", "share of the answers to its question")
-    facts = {"weak_below": WEAK_SHARE, "share_weak": (shares < WEAK_SHARE).mean(), **number}
+    facts = {
+        "weak_below": WEAK_SHARE,
+        "share_weak": (shares < WEAK_SHARE).mean(),
+        "n_distractors": n_distractors,
+        "is_mixed": is_mixed,
+    }
     yield Figure("distractors", chart, facts)
 
 
-def attraction_figure(wrong_counts: np.ndarray, number: dict[str, Any]) -> Figure:
+def attraction_figure(wrong_counts: np.ndarray, *, is_mixed: bool) -> Figure:
     """Show how the wrong answers to a question are divided among its distractors, on average.
 
     `wrong_counts` has a row for each question: how often its distractors are chosen, in decreasing
-    order. `number` holds facts that the page mentions: `n_distractors`, the largest number of
-    distractors of a question, and `is_mixed`, whether questions differ in their number.
+    order. `is_mixed` says whether questions differ in their number of distractors.
     """
     has_wrong_answers = wrong_counts.any(axis=1)
     positive_counts = wrong_counts[has_wrong_answers]
     share_of_wrong = positive_counts / positive_counts.sum(axis=1, keepdims=True)
     mean_share = share_of_wrong.mean(axis=0).tolist()
-    n_distractors = number["n_distractors"]
+    n_distractors = wrong_counts.shape[1]
     dots = []
     for name, share in zip(names_of_distractors(n_distractors), mean_share, strict=True):
         dots.append(Dot(f"{name} attractive", share))
     # A dashed line shows the share by chance, if it is the same for all questions.
-    chance = np.nan if number["is_mixed"] else 1 / n_distractors
+    chance = np.nan if is_mixed else 1 / n_distractors
     axis = "share of the wrong answers"
     chart: Chart = partial(
         charts.dot_chart, dots, digits=2, limits=(0, 1), chance=chance, axis=axis
     )
-    return Figure("attraction", chart, {"n": len(positive_counts), **number})
+    facts = {"n": len(positive_counts), "n_distractors": n_distractors, "is_mixed": is_mixed}
+    return Figure("attraction", chart, facts)
 
 
 def sorted_wrong_counts(counts: pd.DataFrame) -> np.ndarray:

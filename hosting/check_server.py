@@ -92,10 +92,8 @@ def main() -> None:
         return
     title = printable(str(competition.get("title")), _MAX_NAME)
     print(f"the competition: anybody can read its description: {title}")
-    # How many files and pages the server sends although they should be secret. Each is printed.
-    n_open = 0
-    for phase in competition["phases"]:
-        n_open += _print_and_count_open(server, phase)
+    # How many files and pages the server sends although they should be secret.
+    n_open = sum(_check_phase(server, phase) for phase in competition["phases"])
     if n_open:
         print(
             f"open: {n_open} of the items above should be secret; keep private answers off this "
@@ -126,7 +124,7 @@ def _ask(address: str) -> Reply:
         return Reply(size=size)
 
 
-def _print_and_count_open(server: str, phase: dict[str, Any]) -> int:
+def _check_phase(server: str, phase: dict[str, Any]) -> int:
     """Print which files and pages of a phase the server sends without a login.
 
     Returns how many secret ones it sends.
@@ -182,10 +180,9 @@ def _check_submissions(server: str, phase_name: str, phase: dict[str, Any]) -> i
     first_id = submissions[0].get("id")
     for page_name, item in _SUBMISSION_PAGES.items():
         reply = _ask(f"{server}/api/submissions/{first_id}/{page_name}/")
-        is_open = not reply.refusal
-        if item.is_secret and is_open:
+        if item.is_secret and not reply.refusal:
             n_open += 1
-        result = "anybody gets a link to it" if is_open else reply.refusal
+        result = reply.refusal or "anybody gets a link to it"
         print(f"{phase_name}: {item.title}: {result}")
     return n_open
 

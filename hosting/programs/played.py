@@ -98,16 +98,12 @@ def read(folder: Path, program: Path) -> dict[str, Any]:
         raise InputError(record["fault"])
     if record["submission"] != digest_of(folder):
         raise InputError("the record is of another submission than this one")
-    _require_clean_run(folder, not_played)
+    _require_only_ingestion_ran(folder, not_played)
     return record
 
 
-def _require_clean_run(folder: Path, not_played: str) -> None:
+def _require_only_ingestion_ran(folder: Path, not_played: str) -> None:
     """Raise `InputError` if the submission ran a program, or if the ingestion program failed.
-
-    The organiser's ingestion program plays the game with the submitted entry. If the zip of a
-    submission names a program of its own, the platform runs it at the same time. It then could
-    write a false record of the game.
 
     The platform writes the exit codes of both programs into a YAML file in `folder`: `exitCode`
     that of the submission's program, `ingestionExitCode` that of the ingestion program. The exit

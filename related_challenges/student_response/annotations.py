@@ -149,14 +149,14 @@ def _require_valid(source: reading.Source, rows: pd.DataFrame, answers: pd.DataF
     _refuse_rows(source, rows, "id", ~is_known, expected="the id of an answer")
 
     is_facet = rows["facet"] != ""
-    is_wrong = ~is_facet & ~rows["label"].isin(DEMAND)
-    _refuse_rows(source, rows, "label", is_wrong, expected=_one_of(DEMAND))
-    is_wrong = is_facet & ~rows["label"].isin(FACETS)
-    _refuse_rows(source, rows, "label", is_wrong, expected=_one_of(FACETS))
+    is_wrong_demand = ~is_facet & ~rows["label"].isin(DEMAND)
+    _refuse_rows(source, rows, "label", is_wrong_demand, expected=_one_of(DEMAND))
+    is_wrong_facet = is_facet & ~rows["label"].isin(FACETS)
+    _refuse_rows(source, rows, "label", is_wrong_facet, expected=_one_of(FACETS))
 
-    # The rows of one annotator about one answer. A row without a facet must be the only one.
-    by_annotator = [rows["id"], rows["annotator"]]
-    n_rows = rows.groupby(by_annotator)["label"].transform("size")
+    # A row without a facet must be its annotator's only one about the answer.
+    answer_and_annotator = [rows["id"], rows["annotator"]]
+    n_rows = rows.groupby(answer_and_annotator)["label"].transform("size")
     is_mixed = ~is_facet & (n_rows > 1)
     is_repeated = rows.duplicated(["id", "annotator", "facet"])
     expected = "either one row without facet or one row for each facet, from each annotator"
@@ -164,7 +164,7 @@ def _require_valid(source: reading.Source, rows: pd.DataFrame, answers: pd.DataF
 
     # At least one facet of each answer must tell something.
     is_assumed = is_facet & (rows["label"].map(FACETS) == ASSUMED)
-    all_assumed = is_assumed.groupby(by_annotator).transform("all")
+    all_assumed = is_assumed.groupby(answer_and_annotator).transform("all")
     expected = "a facet that is not Assumed for each answer"
     _refuse_rows(source, rows, "id", all_assumed, expected)
 
