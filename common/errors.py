@@ -1,7 +1,9 @@
 """Invalid input: the exception for it, how checks report it, and how messages show it."""
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 # A message shows at most this many characters of a cell or of another text from a file.
 MAX_SHOWN = 80
@@ -50,6 +52,11 @@ def printable(text: str, max_length: int | None = None) -> str:
     if max_length is None or len(text) <= max_length:
         return text
     return f"{text[: max_length - 1]}…"
+
+
+def without_folder(message: str, folder: Path) -> str:
+    """Return a message that names the files in a folder without the path of the folder."""
+    return message.replace(f"{folder}{os.sep}", "")
 
 
 def one_line(message: str) -> str:

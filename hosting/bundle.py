@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common import zips
-from common.errors import InputError, one_line, printable, quote
+from common.errors import InputError, one_line, printable, quote, without_folder
 from tools import script_runs
 
 import yaml
@@ -278,7 +278,7 @@ def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Resu
             fault = str(error).removeprefix(f"{submission}: ")
             # The message is published: remove the folders of this machine from it.
             for private_folder in (submission.parent, unpacked):
-                fault = fault.replace(f"{private_folder}{os.sep}", "")
+                fault = without_folder(fault, private_folder)
             return Result({}, fault)
 
 

@@ -32,6 +32,7 @@ from common import (
     writing,
     zips,
 )
+from common.errors import without_folder
 from common.evaluation.pair_facts import PairFacts, read_facts
 from common.origin import Origin
 from common.stray_files import is_stray
@@ -256,13 +257,13 @@ def _write_pairs(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
             train = data_dir / _TRAIN / task.data.train
             metadata_dir = data_dir / _METADATA
             facts = read_facts(pairs, task, reference=path, train=train, folder=metadata_dir)
-            facts_file.write_facts(folder / "facts.npz", _without_folder(facts, data_dir))
+            facts_file.write_facts(folder / "facts.npz", _hide_folder(facts, data_dir))
         else:
             pairs_without_answers = pairs[["QuestionId", "UserId"]]
             writing.write_files({folder / _TEST / path.name: pairs_without_answers})
 
 
-def _without_folder(facts: PairFacts, data_dir: Path) -> PairFacts:
+def _hide_folder(facts: PairFacts, data_dir: Path) -> PairFacts:
     """Return facts about pairs whose texts do not name the folder `data_dir`.
 
     Facts may be left out, for example because a file is missing. Participants may see the reasons,
@@ -270,8 +271,7 @@ def _without_folder(facts: PairFacts, data_dir: Path) -> PairFacts:
     """
     left_out = []
     for part in facts.left_out:
-        why = part.why.replace(f"{data_dir}{os.sep}", "")
-        left_out.append(replace(part, why=why))
+        left_out.append(replace(part, why=without_folder(part.why, data_dir)))
     return replace(facts, left_out=left_out)
 
 

@@ -15,7 +15,6 @@ of the package is trained, not the package.
 """
 
 import argparse
-import os
 import shutil
 import statistics
 import sys
@@ -51,7 +50,7 @@ from common.adaptive.weights import TRAINER, WEIGHTS, copy_package
 from common.adaptive.weights_origin import find_weights_origin, judge_weights
 from common.answers import read_for_task
 from common.arrays import BoolArray
-from common.errors import InputError, quote
+from common.errors import InputError, quote, without_folder
 from common.evaluation import entry_origin, outcomes, pairs, record
 from common.evaluation.doubt import Doubt, keep_first_of_each_mark
 from common.evaluation.entry_origin import UNKNOWN_SOURCES, require_unseen
@@ -498,7 +497,7 @@ def name_fold(fault: str, entry: Path, fold: Fold) -> str:
     if fold.title in fault:
         return fault
     for path in (fold.folder / entry.resolve().name, fold.folder):
-        fault = fault.removeprefix(f"{path}: ").replace(f"{path}{os.sep}", "")
+        fault = without_folder(fault.removeprefix(f"{path}: "), path)
     return f"{cli.show(entry.resolve())}: {fold.title}: {fault}"
 
 

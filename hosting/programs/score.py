@@ -25,7 +25,7 @@ from typing import Any
 from common import layout, metrics, pages, reading, submission, writing
 from common.adaptive import games_page
 from common.adaptive.setting import Setting
-from common.errors import InputError
+from common.errors import InputError, without_folder
 from common.evaluation import pairs, ranking, score_files
 from common.evaluation.record import Evaluation
 from common.metrics import Score
@@ -105,7 +105,7 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         judged = judge(reference_dir, task, phase, answers)
     except InputError as fault:
         # Name the organiser's files without the folder that holds them.
-        text = str(fault).replace(f"{reference_dir}{os.sep}", "")
+        text = without_folder(str(fault), reference_dir)
         print(f"error: {text}", file=sys.stderr)
         _write_page(output_dir, task, "Not scored.", text)
         return 2
