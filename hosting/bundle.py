@@ -105,10 +105,15 @@ class Bundle:
     # Tasks by the index that competition.yaml gives them.
     tasks: dict[Any, Task]
     phases: list[Phase]
-    # Columns of the leaderboard. The first one is the main score.
+    # Columns of the leaderboard; the first one is `main_column`.
     columns: list[Column]
     # Markdown files by the title of the page.
     pages: dict[str, Path]
+
+    @property
+    def main_column(self) -> Column:
+        """The column that decides the rank; without its score, a submission has failed."""
+        return self.columns[0]
 
 
 def read_bundle(path: Path, folder: Path, private: Path | None = None) -> Bundle:
@@ -311,9 +316,7 @@ def _run_steps(
 
     output = (*ingestion.lines, *scoring_lines)
     scores = _read_scores(scoring_app / "output/scores.json", bundle)
-    # The first column of the leaderboard is the main score: without it, the submission has failed.
-    main_key = bundle.columns[0].key
-    if main_key in scores:
+    if bundle.main_column.key in scores:
         page = scoring_app / "output" / DETAILS_NAME
         details = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
         return Result(scores, details=details, output=output)

@@ -8,7 +8,7 @@ team, file
 submitted
     Time of the submission, in UTC.
 task
-    Index of the task in the bundle; -1 for a file that is no valid zip and has no task.
+    Index of the task in the bundle, or `NO_TASK`.
 fault
     Why the attempt failed; empty if it was scored.
 details
@@ -35,6 +35,8 @@ import pandas as pd
 from bundle import Bundle, Task
 from competition import PUBLIC_DATA, STARTING_KIT
 
+# Stands for the task of a file that is no valid zip, and so belongs to no task.
+NO_TASK = -1
 # Columns of a table of attempts, besides the scores.
 _ATTEMPT_COLUMNS = ("team", "file", "submitted", "task", "fault", "details")
 
@@ -91,7 +93,7 @@ def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
     texts = _score_texts(bundle, board)
     # A bundle that was edited by hand may have no column of standard errors: `DataFrame.filter`
     # ignores missing columns.
-    texts = texts.filter([bundle.columns[0].key, _STANDARD_ERROR])
+    texts = texts.filter([bundle.main_column.key, _STANDARD_ERROR])
     shows_errors = False
     rows = zip(board["rank"], board["team"], texts.to_numpy(), strict=True)
     for rank, team, score_and_error in rows:
@@ -177,7 +179,7 @@ def as_page(
         n_files=attempts["file"].nunique(),
         n_teams=attempts["team"].nunique(),
         written=time_stamp,
-        score=bundle.columns[0].title,
+        score=bundle.main_column.title,
         sections=sections,
         failed=_list_failed(bundle, attempts),
     )
@@ -191,8 +193,7 @@ def _list_failed(bundle: Bundle, attempts: pd.DataFrame) -> list[tuple[str, str,
     rows = []
     failed = attempts[attempts["fault"] != ""]
     for (file, fault), group in failed.groupby(["file", "fault"], sort=False):
-        # A file that is no valid zip has the task -1, which has no name.
-        names = [bundle.tasks[index].name for index in group["task"] if index >= 0]
+        names = [bundle.tasks[index].name for index in group["task"] if index != NO_TASK]
         time = f"{group['submitted'].iloc[0]:%Y-%m-%d %H:%M}"
         rows.append((str(file), "; ".join(names), time, str(fault)))
     return rows
@@ -210,10 +211,9 @@ def _describe_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str
             others.append(column)
     other_rows = texts[[column.key for column in others]]
     other_rows.insert(0, "team", board["team"])
-    main_key = bundle.columns[0].key
     # A bundle that was edited by hand may have no column of standard errors: show none.
     error_texts = texts.get(_STANDARD_ERROR, "")
-    rows = board.assign(value=texts[main_key], error=error_texts)
+    rows = board.assign(value=texts[bundle.main_column.key], error=error_texts)
     return {
         "name": task.name,
         "places": rows.to_dict("records"),
@@ -226,7 +226,7 @@ def _describe_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str
 
 def _draw_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> Html:
     """Draw the scores of the best teams as dots with 95 % intervals."""
-    main_column = bundle.columns[0]
+    main_column = bundle.main_column
     drawn = board.head(_MAX_DRAWN)
     # A bundle that was edited by hand may have no column of standard errors.
     no_errors = pd.Series(float("nan"), drawn.index)

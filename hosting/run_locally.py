@@ -432,8 +432,8 @@ def _score_all(
     leaderboard.write(bundle, phase_folder.phase_tasks.phase.name, rows, phase_folder.path)
     failed = [row for row in rows if row["fault"]]
     for row in failed:
-        # The task -1 stands for a file that is no zip.
-        name = f": {bundle.tasks[row['task']].name}" if row["task"] >= 0 else ""
+        has_task = row["task"] != leaderboard.NO_TASK
+        name = f": {bundle.tasks[row['task']].name}" if has_task else ""
         cli.print_fault(f"{row['file']}{name}: {row['fault']}")
     n_scored = len(rows) - len(failed)
     counts = f"{n_scored} scored, {len(failed)} failed; {n_reused} of them reused"
@@ -457,8 +457,8 @@ def _list_attempts(
             tasks_in_zip = _tasks_of(phase_tasks.phase.tasks, submission.path)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission.path}: ")
-            # The task -1 stands for a file that is no valid zip, and so belongs to no task.
-            rows.append(_about(submission) | {"task": -1, "fault": fault, "details": ""})
+            no_task = {"task": leaderboard.NO_TASK, "fault": fault, "details": ""}
+            rows.append(_about(submission) | no_task)
             continue
         # A zip that holds only files of tasks that are not to be scored has not failed: skip it.
         for task in phase_tasks.tasks:
