@@ -75,15 +75,8 @@ def main() -> None:
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     task = TASKS[options.task] if options.task else task_of(options.file)
-
-    def check(faults: list[str]) -> list[str]:
-        """Add every error to `faults`; return lines that summarise a valid submission."""
-        if task.form is Form.ENTRY:
-            return check_entry(options, task, faults)
-        return check_table(options, task, faults)
-
-    # This prints the summary, or the faults and how many there are.
-    cli.run_check(options.file, f"task {task.number}", check)
+    check = check_entry if task.form is Form.ENTRY else check_table
+    cli.run_check(options.file, f"task {task.number}", lambda faults: check(options, task, faults))
 
 
 def challenge_of(file: Path) -> str | None:

@@ -212,7 +212,7 @@ class StudentPosterior:
         has_hidden = p_hidden.any(axis=1, keepdims=True)
         self.target_weight = np.where(has_hidden, p_hidden, answered_mask).astype(np.float32)
 
-        # Which questions students have answered says something about their abilities.
+        # The choice of questions that students answered says something about their abilities.
         ability = self._expected_ability(answered_mask | (p_hidden > 0.5))
         # Mean logits before any answer, for the population of the training students.
         self._expected_logits = model.intercept + ability @ model.slopes.T

@@ -21,7 +21,7 @@ class Submission:
         # weights beside this file.
         self.model = model or Model.load(Path(__file__).parent)
         self.posterior: StudentPosterior | None = None
-        # Which questions could be asked before the first round, shape (students, questions). None
+        # Questions that could be asked before the first round, shape (students, questions). None
         # until the evaluator passes `can_query`, to `select_questions` or `update_model`.
         self.askable: BoolArray | None = None
         # Whether the posterior has learned from an answer, shape (students, questions).

@@ -201,10 +201,10 @@ def test_a_matrix_gives_the_papers_table() -> None:
     ]  # fmt: skip
     # Table 2 of the paper: precision, recall and F1.
     table = [
-        # Of the five labels.
+        # The five labels.
         (0.93, 0.53, 0.68), (0.43, 0.53, 0.47), (0.58, 0.23, 0.33), (0.23, 0.17, 0.20),
         (0.92, 0.46, 0.61),
-        # Of the macro average, the micro average and corrective feedback.
+        # The macro average, the micro average and corrective feedback.
         (0.62, 0.39, 0.46), (0.71, 0.44, 0.53), (0.73, 0.56, 0.63),
     ]  # fmt: skip
     result = responses.evaluate(pd.DataFrame(counts, columns=responses.LABEL_SETS[5]))

@@ -211,7 +211,7 @@ def test_without_images_the_page_shows_what_the_answers_say(
 
 @dataclass
 class Session:
-    """What a browser showed to an expert who judged, undid, closed the page, resumed and saved."""
+    """The pages that an expert saw who judged, undid, closed the page, resumed and saved."""
 
     page: Path
     pairs: np.ndarray

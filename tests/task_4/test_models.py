@@ -223,7 +223,7 @@ class Beginning(NamedTuple):
     """Six students before any answer."""
 
     posterior: Any
-    # Which of 30 questions each student may be asked, shape (6, 30).
+    # Whether each student may be asked each of 30 questions, shape (6, 30).
     askable: Any
     # How likely each question is a target of each student, one of the answers to be predicted;
     # shape (6, 30).

@@ -581,8 +581,8 @@ def test_protocols_split_students_and_answers(name: str, learned_share: float) -
         assert len(learned_students) == pytest.approx(learned_share * 53, abs=1)
         assert not learned_students & set(reference.student.tolist())
 
-        # Which answers are hidden, bool, shape (students, questions). A split hides answers in one
-        # way only, which has the name of the split.
+        # Whether each answer is hidden, bool, shape (students, questions). A split hides answers in
+        # one way only, which has the name of the split.
         targets = reference.targets[reference.name]
         # A number below 0 stands for a question without an answer.
         is_answered = reference.is_correct >= 0

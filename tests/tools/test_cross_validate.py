@@ -138,7 +138,7 @@ class Validated:
     """A kit in which the cross-validations in `CASES` were run, one after the other."""
 
     kit: Path
-    # What each cross-validation printed.
+    # The output of each cross-validation.
     outputs: list[str]
     # Each cross-validation adds a line with its score to the file results.jsonl. These are the
     # lines, in the order of `CASES`.

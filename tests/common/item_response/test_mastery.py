@@ -1,4 +1,4 @@
-"""What students are expected to know of each subject: planted subjects are recovered."""
+"""The mastery of each subject by each student: planted subjects are recovered."""
 
 from dataclasses import dataclass, replace
 
