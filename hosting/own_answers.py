@@ -176,9 +176,9 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     """
     source = reading.file_source(path)
     header = reading.read_header(source)
-    # The kit takes a file with AnswerIds and without NumberOfOptions for one of the challenge,
-    # whose questions have four options. An organiser's questions may have another number, so leave
-    # AnswerId out of the names of the columns that decide this.
+    # If a file has the column AnswerId and not NumberOfOptions, `columns_of_answers` assumes that
+    # the file is the challenge's own, and that every question has four options. This does not hold
+    # for an organiser's file, so hide AnswerId from `columns_of_answers`.
     header_for_options = [name for name in header if name != schema.ANSWER_ID.name]
     columns = [*_ID_COLUMNS, *answer_options.columns_of_answers(header_for_options)]
     has_dates = schema.DATE_ANSWERED.name in header

@@ -63,8 +63,9 @@ class WrongOption:
     n_answers: int
     # Names of the question's deepest subjects.
     subjects: list[str]
-    # Links to the question's image and to its page of task 3; "" if there is none.
+    # Link to the question's image; "" if there is none.
     image: str
+    # Link to the page about the question that task 3 writes; "" if there is none.
     page: str
 
 

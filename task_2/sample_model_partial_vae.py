@@ -64,8 +64,9 @@ class PartialVAE(nn.Module):
 
             intercept[c] + popularity[question, c] + loading[question, c] · z.
 
-        The encoder turns a student's answers into a Gaussian over z. Each answer, a question and a
-        category, adds k scores and k precisions to the student's sums (`encode`).
+        The encoder turns a student's answers into a Gaussian over z. It has k scores and k
+        precisions for each pair of a question and a category, and adds up those of the student's
+        answers (`encode`).
 
         Parameters
         ----------

@@ -33,8 +33,8 @@ LIBRARIES = [
     for folder in dict.fromkeys(sys.path)
     if folder and (not Path(folder).is_relative_to(ROOT) or "site-packages" in folder)
 ]
-# Modules in these folders stay loaded: importing them anew for each script would be slow. Scripts
-# of a copy of the kit use them too.
+# Modules in these folders stay loaded, since importing them anew for each script would be slow. If
+# a script runs in a copy of the kit, it uses these modules too, and not their copies.
 SHARED_FOLDERS = tuple(f"{ROOT / name}{os.sep}" for name in ("common", "tools", "tests", ".venv"))
 
 Done = subprocess.CompletedProcess[str]

@@ -354,6 +354,7 @@ def files_of_cloze() -> list[InputFile]:
     folder = "related_challenges/cloze"
     model = f"{folder}/sample_model_frequent.py"
     submission = f"{folder}/data/test_output/submission.csv"
+    # A submission has a row for each query: its id, and a JSON list of the guessed words (`ret`).
     guesses = ids_or_labels("id", "ret")
     return [
         InputFile(

@@ -168,7 +168,10 @@ def test_true_answers_in_the_current_folder_are_found(
 
 
 def test_without_a_ranking_for_the_local_split_task_3_scores_the_upload(tiny_kit: Path) -> None:
-    """The guide runs sample models without --local, then the evaluation, without flags."""
+    """The guide's two commands have no flags: a sample model writes a ranking to upload.
+
+    The evaluation then looks for a ranking of the local split, and finds only the upload.
+    """
     succeeds(["task_3/sample_model_random.py"], kit=tiny_kit)
     evaluate = ["task_3/local_evaluation.py"]
     printed = succeeds(evaluate, kit=tiny_kit)

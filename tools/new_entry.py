@@ -275,7 +275,10 @@ def package_commands(package: str) -> list[tuple[list[str], str]]:
 
 
 def other_commands(task: str, entry: Path) -> list[tuple[list[str], str]]:
-    """Return the commands of a script of task 3 or of a related challenge."""
+    """Return the commands that split, predict and score with a new script.
+
+    The script is the copy of a sample model of task 3 or of a related challenge.
+    """
     flags = script_flags.flags_of(Path(task))
     steps = [
         ([f"{task}/{entry.name}", *flags.predict], "predict"),

@@ -220,8 +220,10 @@ def with_best_known_origin(results: Sequence[Result]) -> list[Result]:
 def make_table(results: Sequence[Result]) -> Table:
     """Make a table of results on one task, phase and version of the rules, in the order of time.
 
-    The rows of the table are scores on the current answers: those of the latest result. Apart from
-    these rows, the table keeps scores of former code of the models, and scores on earlier answers.
+    `results` may have been scored on different answers, for instance before and after the data were
+    simulated again. The rows of the table are scores on the answers of the latest result, by the
+    present code of the models. Scores by former code and scores on earlier answers are kept in
+    lists of their own.
     """
     results_by_answers: dict[str, list[Result]] = {}
     for result in results:

@@ -85,10 +85,12 @@ def find_foreign(reference: Path, metadata: Sequence[Path]) -> list[Path]:
 def _is_foreign(
     path: Path, simulations: Sequence[_Simulation], answers_are_simulated: bool
 ) -> bool:
-    """Return whether a metadata file describes other answers than those that are evaluated.
+    """Return whether a metadata file does not belong to the answers that are evaluated.
 
-    A simulation leaves a marker, a file that lists what it wrote. `simulations` are those whose
-    markers lie in the folders of the answers and of the metadata (see `_find_simulations`).
+    Real metadata belong to real answers, simulated metadata to answers of the same simulation.
+
+    A simulation leaves a marker, a file that lists the files it wrote. `simulations` are those
+    whose markers lie in the folders of the answers and of the metadata (see `_find_simulations`).
     """
     fingerprint = provenance.fingerprint_of_source(path)
     writers = [simulation for simulation in simulations if simulation.wrote(path, fingerprint)]

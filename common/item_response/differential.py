@@ -104,8 +104,10 @@ def _sum_by_question(
 ) -> pd.DataFrame:
     """Return sums over the chosen answers of each question.
 
-    The columns are n, and the products of the residual (r) and of the derivatives by the intercept
-    (i) and by the slope (s), divided by P(right) P(wrong).
+    The columns are n, the number of answers, and sums of products, each divided by the variance of
+    the residual, P(right) P(wrong). A name of two letters says what is multiplied: r is the
+    residual, i and s are the derivatives of the expected answer by the question's intercept and by
+    its slope. For example, "ir" sums i · r / variance.
     """
     rows = np.flatnonzero(is_chosen)
     question = answers.question[rows]

@@ -259,7 +259,8 @@ def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) ->
     The start of abilities and questions is found from the answers. The effects of contexts, such as
     quizzes, begin with the mean 0 and the variance `START_VARIANCE`.
 
-    `student_order` is a random order of the students: the start is found with the first of them.
+    `student_order` is a random order of the students. To save time, `find_start` looks only at the
+    first students of this order.
     """
     start = find_start(
         data.observations, data.n_stages, settings.n_dimensions, student_order, settings.seed

@@ -26,7 +26,8 @@ def predict_stages(
 ) -> FloatArray:
     """Return the probability of passing each stage if it is reached, shape (pairs, stages).
 
-    Right and wrong answers have one stage, which a right answer passes (see `fitting`).
+    The answer to a question goes through stages, one after the other, and ends at the first that is
+    not passed (see `fitting`). Right and wrong answers have one stage, which a right answer passes.
 
     `student`, `question` and `context` hold ids; `context` has the shape (pairs, levels). An
     unknown student or question counts as average, with the variance of all students or questions.

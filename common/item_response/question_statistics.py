@@ -89,11 +89,12 @@ class QuestionStatistics:
         """Return difficulty and discrimination of each question, with standard errors.
 
         The discrimination is the slope along the overall ability, which is the direction of the
-        mean slopes; slopes in other directions stay as in the fit. The likelihood is that of each
-        answer given the student's other answers. The estimates come from one step of Newton's
-        method, from the fit towards the greatest likelihood. The standard errors come from the
-        Fisher information of this likelihood. Unlike the attributes of the estimator, the estimates
-        are not shrunk towards the average question.
+        mean slopes. Slopes in other directions stay as in the fit.
+
+        The likelihood multiplies the probability of every answer, given the student's other
+        answers. One step of Newton's method goes from the fitted parameters towards the greatest
+        likelihood. The standard errors come from the Fisher information of this likelihood. Unlike
+        the attributes of the estimator, the estimates are not shrunk towards the average question.
 
         Returns
         -------

@@ -150,8 +150,8 @@ def standardise(state: AnyState) -> AnyState:
     matrix[:k, :k] = root.T
     matrix[k, :k] = centre
     for level_effects in state.effects:
-        # The covariance with the old ability becomes the covariance with the new one. In place,
-        # since these may be the largest arrays of all.
+        # The effects keep their covariance with the ability, expressed in the new coordinates.
+        # Change the array in place: it may be the largest of all.
         with_ability = level_effects[:, EFFECT_COVARIANCES]
         level_effects[:, EFFECT_COVARIANCES] = with_ability @ inverse.T.astype(np.float32)
     students = state.students.transform(inverse, -inverse @ centre)

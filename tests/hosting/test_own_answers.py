@@ -37,8 +37,8 @@ class Row(NamedTuple):
 
 
 COLUMNS = list(Row._fields)
-# The sets of tasks for which tests split answers. With task 4, some students are set aside first,
-# and tasks 1 and 2 get none of their answers.
+# The tests split answers for each of these sets of tasks. If task 4 is among them, some students
+# are set aside first, and tasks 1 and 2 get none of their answers.
 WITHOUT_TASK_4 = [(1,), (2,), (1, 2)]
 WITH_TASK_4 = [(4,), (2, 4), (1, 2, 4)]
 

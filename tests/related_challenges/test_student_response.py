@@ -74,7 +74,9 @@ def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
 def test_test_answers_are_appended_to_training_answers(
     write: Write, scenario: str, question: str, module: str, numbers: list[int]
 ) -> None:
-    """The test answer gets the training question's number only if it answers the same question.
+    """A test answer gets the number of a training question only if it answers the same question.
+
+    Questions are the same if their text and their module are equal.
 
     `question_file` returns the XML text of a question with one answer: its id ("t.1" in training,
     "a.1" in the test) and its label. Questions are of module "M" unless another one is named.

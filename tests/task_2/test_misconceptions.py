@@ -383,7 +383,7 @@ def number_students(school: generate_sample.School, user_id: pd.Series) -> IntAr
 
 
 def test_planting_changes_only_answers_of_students_with_the_misconception() -> None:
-    """With the same seed, answers with and without misconceptions differ only where they act."""
+    """With the same seed, misconceptions change answers only of students who have them."""
     plain = simulate(0)
     planted = simulate(5)
     assert plain.misconceptions is None and planted.misconceptions is not None
@@ -401,8 +401,9 @@ def test_planting_changes_only_answers_of_students_with_the_misconception() -> N
     has_misconception = planted.misconceptions.has[student, misconception] & (misconception >= 0)
     is_changed = plain.answers["AnswerValue"] != planted.answers["AnswerValue"]
     assert is_changed.any() and has_misconception[is_changed].all()
-    # Planting leaves the probability of the right option, so the shares differ by chance alone.
-    # Each is a share of about 1,200 answers: the standard error of their difference is at most
+    # A misconception decides which wrong option a student chooses. It does not change the
+    # probability of the right option, so the shares of right answers differ by chance alone. Each
+    # is a share of about 1,200 answers: the standard error of their difference is at most
     # √(2 · 0.25 / 1200) = 0.02, and four of these are 0.08.
     right_before = plain.answers["IsCorrect"][has_misconception].mean()
     right_after = planted.answers["IsCorrect"][has_misconception].mean()

@@ -405,7 +405,7 @@ def test_nothing_is_saved_without_a_judgement_and_the_name_of_an_expert(
 
 
 @needs_browser
-def test_only_keys_that_are_meant_for_the_page_judge(simulated_kit: Path, tmp_path: Path) -> None:
+def test_a_key_not_meant_for_the_page_judges_no_pair(simulated_kit: Path, tmp_path: Path) -> None:
     succeeds([JUDGE, "--output_dir", tmp_path], kit=simulated_kit)
     with open_browser(tmp_path / "profile", tmp_path) as tab:
         tab.open(tmp_path / "judge.html")

@@ -398,8 +398,8 @@ def test_a_test_ends_at_its_standard_error() -> None:
     assert (lengths[0.0] == 12).all()
     mean_lengths = [length.mean() for length in lengths.values()]
     assert (np.diff(mean_lengths) > 0).all()
-    # Students reach the same error after different numbers of questions: with two required errors,
-    # there are more than two different lengths.
+    # Tests that end at the same error have different lengths: the two errors 0.8 and 0.6 together
+    # give more than two lengths.
     different_lengths = set(lengths[0.8]) | set(lengths[0.6])
     assert len(different_lengths) > 2
 

@@ -323,12 +323,12 @@ def odd_evaluation(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OddEv
     The toy entry gets these three faults. None of them changes what it predicts.
     """
     # In `select_questions`, print a line by a child process, so that Python's sys.stdout does not
-    # see the text, and store its exit code 0.
+    # see the text. `asked` becomes the exit code of the child process, 0.
     select = "self.asked = __import__('os').system('echo choosing')"
     # In `update_model`, overwrite two of the arrays that the entry is given.
     update = "can_query[:] = seen[:] = 7"
     source = toy_bundle.entry(select, update)[ENTRY_FILE]
-    # In `predict`, add the stored 0: without a call of `select_questions` before, `predict` fails.
+    # In `predict`, add `asked`, which is 0: `predict` fails if `select_questions` was not called.
     source = source.replace("return right", "return self.asked + right")
     folder = tmp_path_factory.mktemp("odd_entry")
     entry = folder / "entry"
