@@ -23,6 +23,7 @@ def run(main: Callable[[], None]) -> None:
     exit code is 2. Without an error, `run` returns, as a notebook that runs the script expects.
     """
     provenance.start_run(has_end=True)
+    # Fingerprint the code before `main` runs: somebody may edit it meanwhile.
     provenance.note_code()
     # The earlier handlers, which are put back at the end.
     handlers_before = _exit_on_signals()
@@ -48,10 +49,12 @@ def run(main: Callable[[], None]) -> None:
         print("stopped", file=sys.stderr)
         sys.exit(130)
     finally:
-        # A notebook's kernel, or the quickstart, may run another script in this process.
+        # A notebook's kernel, or the quickstart, may run another script in this process. So put the
+        # earlier handlers back.
         for number, handler in handlers_before.items():
             signal.signal(number, handler)
-        # That script may have modules of the same names beside it: let it import its own.
+        # The folder of the other script may hold modules of the same names as the folder of this
+        # script. Forget those of this script, so that the other script imports its own.
         running_script.forget_modules_beside(main)
 
 
@@ -211,7 +214,8 @@ def _begin_run_in_notebook() -> None:
     A kernel runs several scripts, one after the other. The record of what a script writes should
     name only the files that have been read since the script parsed its flags.
     """
-    # If `cli.run` has begun the run, it also ends it.
+    # A script that was started by `cli.run` has a run already, which `cli.run` also ends. Only code
+    # of a cell that calls a script's functions itself needs a new run here.
     if running_script.in_kernel() and not provenance.RUN.has_end:
         provenance.start_run(has_end=False)
 

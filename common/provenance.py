@@ -480,11 +480,11 @@ def parse(content: bytes | str) -> Provenance | None:
 
 
 def with_origin(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record, with the origin as an `Origin`.
+    """Return the fields of a record, with the value of the field `origin` as an `Origin`.
 
-    Earlier versions of the kit wrote a field `simulated` instead: true or false. Files that are not
-    simulated may be official or not, so that their origin is unknown. Raises `ValueError` if one of
-    the two fields is not valid.
+    Earlier versions of the kit wrote a field `simulated` instead of `origin`: true or false. False
+    does not say whether a file is official, so the origin is then `Origin.UNKNOWN`. Raises
+    `ValueError` if one of the two fields is not valid.
     """
     kept = dict(fields)
     if "simulated" in kept and "origin" not in kept:

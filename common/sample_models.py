@@ -88,7 +88,9 @@ def add_metadata_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def paths(options: argparse.Namespace, task: int) -> Paths:
-    """Return the paths that the flags of `parser` name, or the defaults, and check these paths.
+    """Return the paths of a model's files, as its flags (see `parser`) name them, and check them.
+
+    A flag that is not given has a default.
 
     Raises
     ------

@@ -288,7 +288,7 @@ def students(asked: Asked) -> Columns:
         "age": (_YEAR - student_rows["DateOfBirth"]).dt.days / _DAYS_PER_YEAR,
         "premium": student_rows["PremiumPupil"],
     }
-    # -1 stands for unknown. An age below 0 must be wrong.
+    # -1 stands for unknown. A student's age below 0 is a mistake in the data: it is unknown, too.
     return {name: column.where(column >= 0).to_numpy() for name, column in columns.items()}
 
 
@@ -480,8 +480,8 @@ def confidence(asked: Asked) -> Columns:
     - confidence_count: the number of confidences that the student stated.
     """
     assert asked.pairs.circumstances is not None
-    # A value for each of `asked.pairs`. `asked.rows` are the positions among them of the rows whose
-    # features are computed.
+    # A value for each of `asked.pairs`. The features are computed for some of these pairs only: the
+    # pairs at the positions `asked.rows`.
     stated = asked.pairs.circumstances["Confidence"].to_numpy()
     student = asked.pairs.numbers["student"]
     is_stated = ~np.isnan(stated)

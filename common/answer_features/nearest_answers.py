@@ -116,13 +116,30 @@ def _habits(
     weight_by_power: Mapping[int, FloatArray],
     rank_of_position: IntArray,
 ) -> dict[int, FloatArray]:
-    """Return how much more often than usual the student chose each position, by power.
+    """Return how much more often than usual the student chose each position among the options.
 
-    This is a weighted mean over the nearest answers, shrunk towards 0. `nearest` holds their
-    positions in `known`, shape (rows, nearest). `weight_by_power` has their weights, of the same
-    shape. `rank_of_position` has the rank of each option of the question asked, shape (rows,
-    options). The results have this shape too: first the position of the right option of the
-    question asked, then that of its most popular wrong option, and so on.
+    Position 0 is the first option that a question shows. The result is a weighted mean over the
+    nearest answers, shrunk towards 0.
+
+    Parameters
+    ----------
+    known
+        The known answers.
+    nearest
+        Indices of the nearest answers in `known`, shape (rows, nearest).
+    weight_by_power
+        For each power in `PRIOR_WEIGHT_BY_POWER`, the weights of the nearest answers, which are
+        this power of their similarities; shape (rows, nearest).
+    rank_of_position
+        The rank of the first option of the question asked, of the second, and so on: 0 for the
+        right option, 1 for the most popular wrong one; shape (rows, options).
+
+    Returns
+    -------
+    dict
+        For each power, an array of shape (rows, options). Its first column is about the position
+        that the right option of the question asked has, the next about the position of the most
+        popular wrong option, and so on.
     """
     # 1 for the position chosen and 0 for the others, minus the share of all students who chose the
     # position in the same question; shape (rows, nearest, options).

@@ -295,17 +295,18 @@ def has_code_changed(script: str, code: str) -> bool:
 
 
 def require_same_run(path: Path, record: Provenance | None, submission: Path) -> None:
-    """Raise `InputError` if a file was made in another way than the submission that it belongs to.
+    """Raise `InputError` if a file, such as probabilities, is of another run than the submission.
 
-    If one of the two has no record, they are not compared. `record` is that of the file `path`.
+    Two runs count as the same if their predictions must be equal (`_predictions_key`). `record` is
+    that of the file `path`. If the file or the submission has no record, they are not compared.
     """
-    of_submission = provenance.read(submission)
-    if record is None or of_submission is None:
+    submission_record = provenance.read(submission)
+    if record is None or submission_record is None:
         return
-    if _predictions_key(record) != _predictions_key(of_submission):
+    if _predictions_key(record) != _predictions_key(submission_record):
         raise InputError(
             f"{path}: was made by `{printable(record.command)}`, but {cli.show(submission)} by "
-            f"`{printable(of_submission.command)}`; expected both of the same run"
+            f"`{printable(submission_record.command)}`; expected both of the same run"
         )
 
 

@@ -112,7 +112,7 @@ class Contest:
 
     @property
     def verdict(self) -> str:
-        """Say whether the judgements tell the rankings apart, and how many more it takes."""
+        """Say whether the judgements tell the rankings apart, and how many more pairs it takes."""
         if self.n_pairs == 0:
             return "not told apart: they agree on every pair that is judged"
         if self.n_further is None:

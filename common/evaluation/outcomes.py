@@ -93,7 +93,8 @@ def of_judgements(judgements: pd.DataFrame, agrees: pd.DataFrame) -> Outcomes:
     agrees with the judgement, 0 if not, and NaN if there is no judgement.
     """
     left, right = np.array([*judgements.index], np.int64).T
-    # Transposed: experts are the parts (rows), pairs are the units (columns).
+    # In `Outcomes`, arrays have a row for each part, here an expert, and a column for each unit,
+    # here a pair. The tables are the other way round, so transpose them.
     is_judged = agrees.notna().to_numpy().T
     is_agreed = agrees.to_numpy().T == 1
     fingerprint = _fingerprint_arrays(left, right, judgements.fillna(0).to_numpy(np.int8).T)

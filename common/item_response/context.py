@@ -66,10 +66,10 @@ from common.item_response.model import Gaussians, store_outer_products
 import numpy as np
 import scipy.sparse
 
-# The variance of the effects at the start of a fit. The same number is the guess that keeps the
-# estimated variance of few effects from being extreme.
+# The variance of the effects at the start of a fit. It is also a guess that enters every estimate
+# of the variance: it keeps the variance of few effects from being extreme.
 START_VARIANCE = 0.2
-# The guess counts as much as this number of effects.
+# In an estimate from n effects, the guess has the weight of this number of further effects.
 _EFFECTS_OF_GUESS = 3.0
 # Upper bound on the number of steps of EM that `accelerate` takes at once.
 _MAX_ACCELERATION = 25.0

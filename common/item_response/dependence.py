@@ -152,11 +152,17 @@ def _correlate(
 
 
 def _choose_students(answers: AnswersOfStudents) -> BoolArray:
-    """Return which students count: all, or a sample if they have more than `_MAX_PAIRS` pairs."""
+    """Return which students count: all, or a random sample if they are too many.
+
+    A student with n answers has n² pairs of answers. The students are too many if all of them
+    together have more than `_MAX_PAIRS` pairs.
+    """
     n_pairs = np.diff(answers.start).astype(np.float64) ** 2
     order = np.random.default_rng(0).permutation(len(n_pairs))
     is_chosen = np.zeros(len(n_pairs), bool)
-    # The number of pairs of the students before, so that at least one student counts.
+    # Go through the students in random order, and stop once those chosen have more pairs than
+    # allowed. `n_before` is the number of pairs of the students before each student in this order.
+    # It is 0 for the first student, who is chosen in any case.
     n_before = np.cumsum(n_pairs[order]) - n_pairs[order]
     is_chosen[order] = n_before <= _MAX_PAIRS
     return is_chosen

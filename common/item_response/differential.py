@@ -130,10 +130,14 @@ def _sum_by_question(
 
 
 def _effects(reference: pd.DataFrame, focal: pd.DataFrame, min_answers: int) -> pd.DataFrame:
-    """Return the effect of the focal group on each question, given sums of both groups."""
+    """Return the effect of the focal group on each question.
+
+    `reference` and `focal` are the sums that `_sum_by_question` returns for the two groups.
+    """
     total = reference + focal
-    # Least squares with the unknowns effect, intercept and slope. Only answers of the focal group
-    # have the effect, which changes the logit as the intercept does.
+    # Least squares with the unknowns effect, intercept and slope. The effect is added to the
+    # intercept for the answers of the focal group. So the sums of products with the effect are the
+    # focal group's sums of products with the intercept: "ii", "is" and "ir".
     nuisance = np.stack([total[["ii", "is"]].to_numpy(), total[["is", "ss"]].to_numpy()], axis=1)
     shared = focal[["ii", "is"]].to_numpy()
     is_enough = (focal["n"] >= min_answers) & (reference["n"] >= min_answers)

@@ -82,7 +82,7 @@ class Gaussians:
 
 
 def join(parts: Iterable[Gaussians]) -> Gaussians:
-    """Return the distributions of several parts as one."""
+    """Return the distributions of all parts in one `Gaussians`, one part after the other."""
     parts = list(parts)
     mean = np.concatenate([part.mean for part in parts])
     covariance = np.concatenate([part.covariance for part in parts])

@@ -42,7 +42,8 @@ class Observations:
     is_used: BoolArray
     # Number of items, with or without answers.
     n_items: int
-    # The contexts of the answers, the coarsest level first.
+    # The contexts of the answers, such as topics and quizzes. Each level divides the contexts of
+    # the level before; the coarsest level comes first.
     levels: tuple[Level, ...] = ()
 
     def of_students(self, students: slice) -> tuple["Observations", list[slice]]:
@@ -156,7 +157,8 @@ def sort_answers(
         order = _sort_by(key[order], order)
     start = np.append(0, np.cumsum(np.bincount(student, minlength=n_students)))
     levels = []
-    # The parents of the first level's nodes are the students.
+    # A node is a context in which a student has answers. Its parent is a node of the level before,
+    # or in the first level the student.
     parent_start = start
     for label in labels:
         level = _find_level(label[order], parent_start)

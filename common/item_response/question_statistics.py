@@ -177,10 +177,13 @@ class QuestionStatistics:
     def item_fit(self) -> pd.DataFrame:
         """Test whether the answers to each question rise with ability as the model says.
 
-        The groups are those of `fit_groups`. In each, the sum of the residuals, divided by its
-        standard deviation, is a standard normal number. Misfit that another difficulty or
-        discrimination would explain is projected out, so that it does not matter how these were
-        estimated. The sum of squares then is χ² with (groups − 2) degrees of freedom.
+        The students of a question are divided into groups by expected P(right), as in `fit_groups`.
+        In each group, a residual is right (1) or wrong (0) minus P(right). If the model is true,
+        the sum of the residuals, divided by its standard deviation, is a standard normal number.
+
+        The part of these sums that another difficulty or discrimination would explain is
+        subtracted, by a projection. So it does not matter how these two were estimated. The sum of
+        squares of the rest is χ² with (groups − 2) degrees of freedom.
 
         Returns
         -------

@@ -18,8 +18,10 @@ from common.arrays import FloatArray, IntArray
 import numpy as np
 import scipy.sparse
 
-# For each of these numbers, one clustering becomes a level of contexts: the clustering whose mean
-# number of answers in a context is closest.
+# Questions are clustered several times, from many small clusters to few large ones (`_CUTS`). Some
+# of these clusterings are returned and called levels. In a level, a student's answers to the
+# questions of one cluster are a context. For each number below, the clustering becomes a level
+# whose contexts have about this many answers on average.
 _ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
 # A clustering becomes a level only if its contexts have at least this many answers on average.
 _MIN_ANSWERS = 1.5
@@ -29,8 +31,9 @@ _MIN_CONTEXTS = 1.2
 # gives one clustering.
 _CUTS = (0.998, 0.995, 0.99, 0.98, 0.97, *(0.95 - 0.05 * np.arange(19)).tolist())
 # If all students take one test and leave few questions out, all questions are at least this
-# similar. Clusters of a higher threshold then only show which questions happen to be left out. So
-# there are no levels if the clustering at this threshold has too few contexts for each student.
+# similar, and form one cluster at this threshold. Clusters of a higher threshold then only show
+# which questions happen to be left out. So there are no levels if, at this threshold, students have
+# fewer than `_MIN_CONTEXTS` contexts on average.
 _NEARLY_SAME = 0.97
 # Smaller similarities count as 0.
 _MIN_SIMILARITY = 0.03

@@ -183,7 +183,10 @@ class EntryProcess:
         return f"its process was ended by {names.get(-code, f'signal {-code}')}"
 
     def _read_output(self) -> None:
-        """Keep the end of what the process writes to stderr, until it ends or writes too much."""
+        """Read what the process writes to stderr, until it closes stderr or writes too much.
+
+        Only the last `_KEPT_OUTPUT` bytes are kept.
+        """
         assert self._process.stderr is not None
         with self._process.stderr as pipe:
             while block := os.read(pipe.fileno(), 1 << 16):

@@ -132,7 +132,7 @@ def _allow(rules: int, path: str, rights: int) -> None:
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     if not os.path.isdir(path):
         rights &= _FOR_FILES
-    # struct landlock_path_beneath_attr
+    # The rule is a struct landlock_path_beneath_attr: 64 bits of rights, then the descriptor.
     rule = struct.pack("=Qi", rights, descriptor)
     try_call("syscall", _ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
     # Leave files of /proc open: the kernel drops a file of /proc that nobody has open, and the rule

@@ -30,7 +30,8 @@ _CERTIFICATES = (
     "/etc/ssl/openssl.cnf", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
 )  # fmt: skip
 # Files about the process itself, and constant facts about the machine. No counter, such as one of
-# disk usage, is among them: an entry could change a counter in one game and read it in the next.
+# disk usage, is among them. An entry is a model that plays several games, with other answers hidden
+# in each game. It could change a counter in one game, and read it in the next.
 _MACHINE = (
     "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/filesystems", "/proc/version",
     "/proc/sys/kernel/osrelease", "/proc/sys/kernel/pid_max", "/proc/sys/vm",
@@ -52,8 +53,8 @@ _GPU_DEVICES = ("nvidia", "dri", "kfd")
 def readable_paths(hidden: Iterable[str]) -> list[str]:
     """List the files and folders of Python and of the system that an entry may read.
 
-    No path in the list contains one of the `hidden` folders. Raises `ValueError` if a path without
-    which no entry can run contains one.
+    No path in the list contains one of the `hidden` folders. Raises `ValueError` if a hidden folder
+    lies in a path that every entry needs, such as the folder of Python's library.
     """
     needed = _needed_paths()
     hidden_folders = [os.path.realpath(path) for path in hidden]

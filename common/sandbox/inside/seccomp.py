@@ -35,8 +35,9 @@ _SIZE_OF_ARGUMENT = 8
 # An argument of prctl(PR_SET_SECCOMP, …): a program in the kernel's language BPF decides on each
 # system call.
 _SECCOMP_MODE_FILTER = 2
-# Return values of a program (linux/seccomp.h). The lower 16 bits of SECCOMP_RET_ERRNO are the error
-# number.
+# What such a BPF program returns about a system call (linux/seccomp.h). With SECCOMP_RET_ALLOW, the
+# kernel executes the call. With SECCOMP_RET_ERRNO, it only returns an error number to the caller,
+# which is in the lower 16 bits.
 _SECCOMP_RET_ALLOW = 0x7FFF0000
 _SECCOMP_RET_ERRNO = 0x00050000
 _RESULTS = {
