@@ -32,7 +32,7 @@ def make_setting(folder: Path) -> Setting:
 
 
 def with_entry(setting: Setting, **methods: str) -> Setting:
-    """Write an entry in which some methods differ from those of the well-behaved one.
+    """Write the entry `WELL_BEHAVED`, with some of its methods replaced.
 
     `methods` holds the body of each of these methods, by name. A body may use the arguments
     `masked_data`, `masked_binary_data` and, except in `predict`, `can_query`.

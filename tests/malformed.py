@@ -38,8 +38,8 @@ TIME_LIMIT_SECONDS = 60
 def malform(input_file: InputFile, content: bytes) -> dict[str, PutFile]:
     """Return ways to damage an input file whose valid content is `content`.
 
-    The key names the damage. The value is a function that puts the malformed file at a path where
-    no file lies.
+    The key names the damage. The value is a function with one argument, a path where no file lies.
+    It writes the damaged file to this path.
     """
     contents = dict(damage_bytes(input_file.kind, content))
     # Zips and Parquet files have tests of their own, `test_zips.py` and `test_probabilities.py`.

@@ -403,8 +403,8 @@ def files_of_student_response() -> list[InputFile]:
     return [
         InputFile(
             f"{folder}/local_data_split.py",
-            # The script reads a file for each question. One of them is enough for the tests. If it
-            # is missing, the script reads one question less.
+            # The script reads a file for each question. The tests damage only the file of this
+            # question. If that is missing, the script reads one question less.
             f"{folder}/data/train_data/D0-3.xml",
             may_be_missing=True,
         ),

@@ -88,7 +88,7 @@ def test_a_package_elsewhere_finds_the_modules_beside_it(python: Path, tmp_path:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_entry_is_played_without_the_search_of_its_folder(
+def test_an_entry_is_played_if_python_does_not_search_the_current_folder(
     split_kit: Path, tmp_path: Path
 ) -> None:
     """PYTHONSAFEPATH keeps Python from searching the current folder for modules.

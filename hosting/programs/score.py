@@ -233,8 +233,9 @@ def _judge_ranking(
     matched = ranking.match(path, answers, template, phase)
     ranking_score = ranking.score(matched)
     # The leaderboard sorts by score, then by standard error, then by time. If two rankings have
-    # equal scores, the earlier one shall win. So equal scores must have equal standard errors: the
-    # binomial standard error depends on the score and the number of judgements only.
+    # equal scores, the earlier one shall win, so both must have the same standard error. The
+    # standard error of `ranking.score` may differ between them. Replace it by the binomial standard
+    # error, which depends only on the score and the number of judgements.
     error = metrics.binomial_standard_error(ranking_score.value, len(matched.judgements))
     ranking_score = replace(ranking_score, error=error)
     # The page must not show the experts' judgements.

@@ -28,8 +28,8 @@ COVERAGES = (0.5, 0.8, 0.9)
 def main() -> None:
     """Print how often the predicted range holds a student's number of right answers.
 
-    The number is that of the right ones among the answers that are hidden from the model. The table
-    says for which share of the students it lies in the range: about half for a 50 % range.
+    Only the answers that are hidden from the model are counted. The table says for which share of
+    the students this number lies in the range: about half of them for a 50 % range.
     """
     cli.parser(__doc__).parse_args()
     courses = ask_held_out_students()

@@ -124,8 +124,9 @@ def test_quizzes_are_used_if_they_are_known_for_most_pairs_to_predict(
 ) -> None:
     """Whether quizzes are used depends on the pairs to predict, not on the training answers.
 
-    Here, the quizzes of all training answers are known where quizzes must not be used, and none are
-    known where quizzes must be used.
+    The training answers would mislead here. If few pairs to predict have known quizzes, all
+    training answers have known quizzes. If most pairs to predict have known quizzes, no training
+    answer has one.
     """
     knows_quiz = np.full(N_PAIRS, not uses_quizzes)
     knows_quiz[N_TRAIN:] = np.arange(N_TO_PREDICT) < share_known * N_TO_PREDICT

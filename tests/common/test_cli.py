@@ -85,7 +85,7 @@ def test_metadata_belong_to_the_training_answers_and_flags_name_the_output(
     assert kit / printed_output == kit / output
 
 
-# Flags, and a part of the message that refuses them.
+# Flags that are refused, and a part of the error message.
 FAULTS = [
     ("--metadata_dir no\x1bne", r"no\x1bne: not found, expected a folder of metadata"),
     ("--output_file mine.zip", "mine.zip: is the name of the CSV, expected one that ends"),
@@ -195,8 +195,8 @@ def test_an_input_file_is_sought_in_its_folder_then_in_the_current_one(
     folder = tmp_path / "folder"
     folder.mkdir()
     monkeypatch.chdir(tmp_path)
-    # If the file exists in neither folder, the path leads into the given one. The message about
-    # the missing file then names this folder.
+    # If the file is in neither folder, the function returns its path in the given folder. The
+    # message about the missing file then names this folder.
     assert cli.input_file(folder, "mine.csv") == folder / "mine.csv"
     Path("mine.csv").touch()
     assert cli.input_file(folder, "mine.csv") == Path("mine.csv")

@@ -56,7 +56,8 @@ def redirect(path: str) -> Reply:
 
 LOGIN_PAGE = Reply(body=b"<!doctype html>", content_type="text/html")
 FILE_ADDRESS = json_reply({"data_file": "http://127.0.0.1/a.zip"})
-# The replies of a server that sends strangers everything; the key is the path.
+# The replies of a server that sends everything to clients that are not logged in; the key is the
+# path.
 OPEN = {
     "/api/competitions/1/": json_reply(COMPETITION),
     "/datasets/download/scoring_program/": Reply(body=b"PK"),
@@ -67,8 +68,8 @@ OPEN = {
     "/api/submissions/5/get_details/": FILE_ADDRESS,
     "/api/submissions/5/get_detail_result/": FILE_ADDRESS,
 }
-# This server gives strangers neither files nor submissions. In place of the file of answers, it
-# sends an HTML page.
+# This server gives clients that are not logged in neither files nor submissions. In place of the
+# file of answers, it sends an HTML page.
 CLOSED = {
     **OPEN,
     "/datasets/download/scoring_program/": Reply(status=404),

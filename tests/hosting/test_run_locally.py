@@ -347,7 +347,7 @@ class ScoredClass:
     """A class that was scored twice, with further submissions between."""
 
     school: SchoolClass
-    # The second run.
+    # Exit code and output of the second scoring.
     done: Done
     # The names of the submissions that were scored, in both runs.
     names_scored: list[str]

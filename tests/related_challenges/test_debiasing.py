@@ -406,8 +406,8 @@ def test_the_times_of_clicks_to_predict_are_scaled_like_those_of_known_clicks(ph
 def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int) -> None:
     """Changing the item of a masked user's latest click must change no feature.
 
-    To learn, the model masks the latest clicks of some training users, the users of a part, and
-    predicts them from all other clicks. The model divides the training users into N_PARTS parts.
+    The model divides the training users into N_PARTS parts. To learn, it masks the latest click of
+    each user of one part, and predicts these clicks from all other clicks.
     """
     phase = make_phase(3, n_clicks=200)
     training_users = np.setdiff1d(np.arange(N_ACTIVE_USERS), TEST_USERS)

@@ -118,7 +118,10 @@ def test_an_evaluation_by_hand(write: Write) -> None:
 
 
 def predict(folder: Path, model: str, train: list[str], test: list[str], *flags: object) -> str:
-    """Let a model learn from lines of questions; return its submission for other lines."""
+    """Train a model on the questions `train`, and return the submission that it writes for `test`.
+
+    `train` and `test` are lines of CSV files, without the header.
+    """
     for name, lines in (("train", train), ("test", test)):
         (folder / f"{name}.csv").write_text("\n".join([HEADER.strip(), *lines]))
     folders = ["--input_dir", folder, "--output_dir", folder]

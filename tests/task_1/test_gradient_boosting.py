@@ -179,13 +179,13 @@ class Calls:
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """Let the trees of the script record how they predict, and return the record.
 
-    For this, scikit-learn's class of trees is replaced by one that records. It also predicts with a
-    larger first feature, to see whether a probability falls.
+    For this, scikit-learn's class of trees is replaced by one that records. For each call, it
+    predicts once more, with the first feature raised by 1, and compares the probabilities.
     """
     recorded = Calls()
 
     class Recorded(HistGradientBoostingClassifier):
-        """Trees that record their probabilities, and whether a larger first feature lowers them."""
+        """Trees that record probabilities, and whether a higher first feature lowers any."""
 
         def predict_proba(self, x: np.ndarray) -> np.ndarray:
             probability = super().predict_proba(x)[:, 1]

@@ -69,7 +69,7 @@ def test_quizzes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -
 
 @TASKS
 def test_classes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -> None:
-    """With 6,000 answers, a student has few answers in a quiz: classmates' answers in it help."""
+    """With 6,000 answers, a student has few in a quiz: classmates' answers in that quiz help."""
     answers = planted.plant_quizzes(8, by_class=True)
 
     with_quizzes = score_with_metadata(task, tmp_path, answers, 6_000, QUIZ)

@@ -245,12 +245,14 @@ N_PAIRS_BEFORE_BREAK = 12
 
 
 def judge_before_break(tab: Tab, better_sides: list[int]) -> dict[str, str]:
-    """Judge the first pairs as an expert who errs twice and undoes both errors; return page texts.
+    """Judge the first pairs, before the browser is closed; return texts of the page.
 
     `better_sides` holds the side of the better question of each pair, 1 for left and 2 for right.
-    The expert errs on the first pair, then judges N_PAIRS_BEFORE_BREAK pairs, and errs on the next
-    one. The texts are those at the start, after the first error ("one wrong") and after this was
-    undone.
+    The expert judges the first pair wrongly, and undoes this by the Backspace key. Then the expert
+    judges N_PAIRS_BEFORE_BREAK pairs, judges the next pair wrongly, and undoes this by the button.
+
+    The texts are those of the page at the start, after the first wrong judgement ("one wrong"), and
+    after it was undone.
     """
     texts = {"start": tab.text()}
     choose(tab, other_side(better_sides[0]), by_key=True)

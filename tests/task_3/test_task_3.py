@@ -458,7 +458,7 @@ class Evaluated:
 
     @property
     def shares(self) -> list[str]:
-        """The agreement with each expert, as the output and the page show it."""
+        """The agreement with each expert, as the output and the page of the evaluation show it."""
         return [f"{self.agrees[name].mean():.2f}" for name in EXPERTS]
 
 
@@ -811,8 +811,9 @@ def write_rankings_of_all_students(real_data: Path, folder: Path) -> list[Path]:
     stats = pd.read_csv(file, index_col="QuestionId")
     questions = pd.read_csv(folder / "submission_task_3.csv").QuestionId
     rate = (stats.NumCorrect / stats.NumAnswers).reindex(questions.sort_values())
-    # The entropy of a rate falls with the rate's distance from 1/2. So minus this distance orders
-    # the questions in the same way.
+    # The entropy of a rate is largest for the rate 1/2, and smaller the further the rate is from
+    # 1/2. So the distance from 1/2, with a minus sign, ranks questions in the same order as the
+    # entropy.
     value_by_feature = {"correct_rate": rate, "correct_entropy": -(rate - 0.5).abs()}
     paths = []
     for name, value in value_by_feature.items():

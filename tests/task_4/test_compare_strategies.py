@@ -119,12 +119,13 @@ def test_more_predictions_are_right_if_targets_may_be_asked(comparison: Comparis
 
 
 def test_every_other_strategy_is_compared_with_the_kits_own(comparison: Comparison) -> None:
+    """The page has a table, for each of the two rules, of how far the own strategy is ahead."""
     tables = comparison.page.tables
-    ahead = [table for table in tables if table.caption.startswith(f"{OWN} ahead")]
-    for accuracy, table in zip(comparison.accuracies(), ahead, strict=True):
+    tables_of_leads = [table for table in tables if table.caption.startswith(f"{OWN} ahead")]
+    for accuracy, table in zip(comparison.accuracies(), tables_of_leads, strict=True):
         others = accuracy.drop(OWN)
         assert table.column("strategy") == others.index.tolist()
-        # A cell is a difference, ±, its margin and perhaps a star.
+        # A cell is the difference after ten questions, ±, its margin and perhaps a star.
         shown = pd.Series(table.column("after 10"), others.index)
         values = shown.str.rstrip("*").str.split(" ± ", expand=True).astype(float)
         difference, margin = values[0], values[1]

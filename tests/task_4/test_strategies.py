@@ -103,9 +103,10 @@ def fisher_information(logit: float) -> float:
 
 
 def logit_of_mean_probability(posterior: Posterior, row: int, question: int) -> float:
-    """Return the logit at which P(right) is the mean of P(right) over the posterior.
+    """Return one logit that stands for the posterior of the logit.
 
-    This is MacKay's approximation (1992).
+    P(right) at this logit is approximately the mean of P(right) over the posterior. This is
+    MacKay's approximation (1992).
     """
     mean, variance = posterior.mean[row, question], posterior.variance[row, question]
     return float(mean / np.sqrt(1 + np.pi / 8 * variance))
@@ -545,7 +546,8 @@ def test_paired_difference_by_hand(
     # `probability` has one row: the predictions after 0 questions.
     first = some_game(chosen=[[0], [0]], probability=[[0.9, 0.9, 0.9, 0.9]])
     other = some_game(chosen=[[0], [0]], probability=[probability_of_other])
-    # Each mask, which says which answers are hidden, has the same game.
+    # `compare` takes the game with each mask. A mask says which answers are hidden. Here the game
+    # is the same with all masks.
     masks = [f"mask {number}" for number in range(n_masks)]
     games_of_first = dict.fromkeys(masks, first)
     games_of_other = dict.fromkeys(masks, other)

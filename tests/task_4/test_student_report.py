@@ -276,7 +276,7 @@ class Report:
 
     @property
     def is_hit(self) -> Any:
-        """Whether each hidden answer came out as expected."""
+        """For each hidden answer, whether the more probable outcome, right or wrong, came true."""
         return (self.session.hidden_probability > 0.5) == self.session.hidden_truth
 
 

@@ -580,14 +580,15 @@ def test_only_files_that_are_needed_to_play_are_packed(packed: Packed) -> None:
 def test_a_package_and_zips_of_it_have_the_same_score(
     kit: Path, packed: Packed, tmp_path: Path
 ) -> None:
-    """The entry finds a file beside its module, in the folder and in both zips of it."""
+    """The entry reads a file beside its module, whether it is evaluated as a folder or as a zip."""
     evaluate = ["task_4/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
     for entry in (packed.folder, packed.zip_by_script, packed.zip_by_hand):
-        # Only tools.check_submission lists the files of an entry.
+        # A list of the entry's files is printed by tools.check_submission, not by the evaluation.
         assert "its files:" not in succeeds([*evaluate, entry], kit=kit)
     lines = (tmp_path / "results.jsonl").read_text().splitlines()
     results = [json.loads(line) for line in lines]
     assert len(results) == 3
+    # The code of the entry has the same fingerprint in the folder and in both zips.
     assert len({result["code"] for result in results}) == 1
     assert len({result["score"] for result in results}) == 1
 
@@ -600,8 +601,9 @@ def test_the_checker_names_the_code_and_the_weights_of_an_entry(
 ) -> None:
     """The checker lists the files of an entry that count: its two modules, then its weights.
 
-    Every file whose path begins with model_task_4 counts as weights: those that train_model.py has
-    written, its records of the training, and a further file in the folder model_task_4_b.
+    Every file whose path begins with model_task_4 counts as weights. Here these are the weights
+    that train_model.py has written (`PACKAGES`), its records of the training (`RECORDS`), and a
+    further file in the folder model_task_4_b.
     """
     if form == "zip by script":
         entry = packed.zip_by_script

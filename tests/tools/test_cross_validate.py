@@ -406,8 +406,8 @@ def test_a_score_is_doubted_if_the_code_of_a_package_differs_between_folds(
     """An entry of task 4 is a package with a trainer, train_model.py, and code of its model.
 
     Cross-validation trains it in each fold. The record of each fold has the fingerprint of all its
-    code, here one of `codes`. If they differ, the package was edited between the folds, so the
-    score gets a doubt. The trainer itself stays the same here.
+    code, here one of `codes`. If they differ, the package was edited between the folds. The score
+    is then marked with a reason to doubt it, `CHANGED`. The trainer itself stays the same here.
     """
     trainer = tmp_path / "train_model.py"
     trainer.touch()

@@ -51,6 +51,10 @@ def test_an_entry_finds_its_own_files_and_those_of_the_challenge_fresh_for_every
 
     A file of training answers in the entry's folder has the name of the challenge's file. The entry
     finds the challenge's file.
+
+    The entry is started once for each mask (a choice of the answers to hide). When it starts, it
+    runs `LOOK_AT_FILES`. This code fails unless it finds exactly the files expected. Then it adds
+    and changes files, which the entry must not find with the next mask.
     """
     package = setting.submission
     write("package/train_task_3_4.csv", "the entry's training file")

@@ -380,7 +380,8 @@ def test_models_know_where_students_know_the_right_option(read: Read, world: Wor
 
     # The feature "model" is the logit of the probability that the answer is right.
     assert (found["model"] > 1).all()
-    # The feature model_k is the log probability of the option of rank k; rank 0 is the right one.
+    # The options of a question are ranked: rank 0 is the right option, rank 1 the most popular
+    # wrong option, and so on. The feature model_1 is the log probability of the option of rank 1.
     probability = np.exp([found[f"model_{rank}"] for rank in range(4)])
     assert probability.sum(axis=0) == pytest.approx(1, abs=1e-4)
     assert (probability[0] > 0.6).all()

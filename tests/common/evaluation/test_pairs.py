@@ -273,7 +273,8 @@ def test_a_score_needs_nothing_but_the_answers(tmp_path: Path, task: int) -> Non
     assert (tmp_path / f"scores_task_{task}_own.txt").read_text() == "score:0.5\n"
     assert "Entry not known" in page.text
     assert "Standard error not known: all answers are of one student" in page.text
-    # The page says so about the training answers and three files of metadata.
+    # The page says of four files that they are missing: the training answers and three files of
+    # metadata.
     assert page.text.count("is not there.") == 4
     assert "By difficulty" not in page.text
 
@@ -302,10 +303,11 @@ def test_below_ten_students_neither_terminal_nor_page_shows_a_standard_error_bes
 def test_the_score_is_the_same_without_valid_metadata_and_training_answers(
     predicted: Path, tmp_path: Path
 ) -> None:
-    """The page explains a score by these files. Tables that need a faulty file are left out.
+    """Metadata and training answers only explain a score on the page.
 
-    The page and the terminal name each part that is left out: the majority's predictions need the
-    training answers, and the table of students needs their metadata.
+    If one of these files is faulty, the tables that need it are left out. The page and the terminal
+    name each part that is left out: the majority's predictions need the training answers, and the
+    table of students needs their metadata.
     """
     kit = Path(shutil.copytree(predicted, tmp_path / "kit"))
     # The submission would be refused if its record named other training answers than the present

@@ -24,7 +24,8 @@ VARIANCE = np.array([[0.8], [0.3]])
 def make_levels(rng: np.random.Generator) -> tuple[Level, ...]:
     """Return the contexts of 60 random answers, in three groups of two quizzes each.
 
-    The first level holds the groups in which each student has answers, the second one the quizzes.
+    A level lists the contexts in which each student has answers (see MODEL.md of
+    `common.item_response`). Those of the first level are groups, those of the second are quizzes.
     """
     student = rng.integers(0, N_STUDENTS, 60).astype(np.int32)
     group = rng.integers(0, 3, 60).astype(np.int32)

@@ -21,7 +21,7 @@ LATER_TEST = TEST[TEST.student.isin(LATER_STUDENTS)]
 
 
 def columns(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
-    """Return the first three arguments of `fit`."""
+    """Return students, questions and outcomes of some answers: the first arguments of `fit`."""
     return rows.student, rows.question, rows.is_right
 
 

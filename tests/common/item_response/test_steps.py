@@ -174,8 +174,9 @@ def expand(observations: Observations, state: State) -> Gaussians:
         # Row i of the diagonal matrix has a slope on the effect of node i alone.
         slopes_on_effects.append(np.diag(deviation)[node_of_answer])
 
-    # In each context of the last level, all students share one more effect. This effect is added to
-    # the intercepts of the answers in the context.
+    # Beside the effects that each student has, a context of the last level has the shared effect,
+    # which is the same for all students. It is added to the intercept of each answer in the
+    # context. The intercept's variance grows by the variance of the shared effect, see below.
     shared_mean = np.zeros(len(items.mean))
     shared_variance = np.zeros(len(items.mean))
     if observations.levels:

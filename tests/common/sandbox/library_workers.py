@@ -115,7 +115,7 @@ def by_bound_threads():
     environment = {**os.environ, "OMP_PROC_BIND": "true", "OMP_NUM_THREADS": "2"}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    # Every point has a label.
+    # The process prints the number of labels: one for each of the 1000 points.
     return done.stdout == "1000\n" or done.stderr
 
 
