@@ -81,7 +81,7 @@ AFTER_LAST_ANSWER = "2025-01-01"
 # A histogram of whole numbers has a bin for each number if the largest number exceeds the smallest
 # by at most this much.
 MOST_UNIT_BINS = 30
-# A histogram over a wider range has about this many bins, of increasing width.
+# A histogram over a range wider than MOST_UNIT_BINS has about this many bins, of increasing width.
 N_BINS = 24
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -527,11 +527,7 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
     `counts` has a row for each question and right option, and a column for each option chosen.
     `n_options` has the number of options of each row's question.
     """
-    # The right option of a few questions was changed. For each question, take the row of the right
-    # option that applied to most answers.
-    n_answers_of_row = counts.sum(axis=1)
-    usual_rows = n_answers_of_row.groupby("QuestionId").idxmax()
-    usual_counts = counts.loc[usual_rows]
+    usual_counts = choose_usual_right_options(counts)
     usual_counts = usual_counts[usual_counts.sum(axis=1) >= FEW_ANSWERS]
     # A row for each question: how often its distractors are chosen, the most frequent one first.
     wrong_counts = sorted_wrong_counts(usual_counts)
@@ -545,10 +541,10 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
         yield attraction_figure(wrong_counts, is_mixed=is_mixed)
     n_answers = usual_counts.sum(axis=1).to_numpy()
     share_of_answers = wrong_counts / n_answers[:, None]
-    # A question with fewer options than others has a row that ends with a 0 for each option that
-    # the question lacks: leave these out.
-    n_of_question = n_options[usual_counts.index].to_numpy() - 1
-    exists = np.arange(n_distractors) < n_of_question[:, None]
+    # All rows have `n_distractors` columns. If a question has fewer distractors, the last columns
+    # of its row stand for no option: leave them out.
+    n_distractors_of_question = n_options[usual_counts.index].to_numpy() - 1
+    exists = np.arange(n_distractors) < n_distractors_of_question[:, None]
     shares = pd.Series(share_of_answers[exists])
     chart = shares_chart(shares, "distractors", "share of the answers to its question")
     facts = {
@@ -558,6 +554,17 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
         "is_mixed": is_mixed,
     }
     yield Figure("distractors", chart, facts)
+
+
+def choose_usual_right_options(counts: pd.DataFrame) -> pd.DataFrame:
+    """Return one row of `counts` for each question.
+
+    `counts` has a row for each question and right option. The right option of a few questions was
+    changed, so that they have several rows. The row of the right option that applied to most
+    answers is kept.
+    """
+    n_answers = counts.sum(axis=1)
+    return counts.loc[n_answers.groupby("QuestionId").idxmax()]
 
 
 def attraction_figure(wrong_counts: np.ndarray, *, is_mixed: bool) -> Figure:

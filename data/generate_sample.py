@@ -575,8 +575,8 @@ def draw_metadata_rows(rng: Rng, n_answers: int, n_empty: int) -> tuple[Array, A
     Returns
     -------
     rows
-        The answer of each row. The rows without an AnswerId repeat the other columns of random
-        answers.
+        The number of the answer that each row describes, from 0. Each answer has a row with its
+        AnswerId. The rows without an AnswerId repeat the other columns of random answers.
     is_empty
         Whether each row has no AnswerId.
     """

@@ -187,7 +187,7 @@ class ClassSittings:
     student: Array
     # Index of the quiz in the list of the student's cohort, from 0.
     index_in_list: Array
-    # Row of the quiz in `CohortLists`.
+    # The row of `CohortLists` that stands for this quiz in the list of the student's cohort.
     list_row: Array
     # Number of questions that the student answers, at least one.
     n_answers: Array

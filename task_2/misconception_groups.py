@@ -390,10 +390,11 @@ def predict_with_groups(
     array of float64, shape (n, n_options)
         Probabilities given that the answer is wrong. Rows sum to 1.
     """
-    # A chance is a wrong answer together with an option of its question that is in a group. A cell
-    # is a student and a group, as one number.
+    # A chance is a wrong answer together with an option of its question that is in a group: the
+    # student may or may not have chosen this option.
     chances = _list_chances(known, group)
-    # All cells of the chances in `known`, in increasing order, and the index of each chance in it.
+    # A cell is a student and a group, as one number. `cells` holds the cells of all chances in
+    # `known`, in increasing order. `position` holds the index in `cells` of each chance's cell.
     cells, position = np.unique(chances.cell, return_inverse=True)
     residual = np.bincount(position, chances.is_chosen - chances.p, len(cells))
     variance = np.bincount(position, chances.p * (1 - chances.p), len(cells))

@@ -233,8 +233,8 @@ def fit(
     # element of the decision's vector. The large penalty 1e8 keeps the 1 from changing.
     student_prior = Prior(np.array([1.0] + [0.0] * k), np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
-    # The covariances of the decision vectors. They are 0 at first: the first step takes the start
-    # vectors as exact.
+    # The covariances of the rows of `decisions`. They are 0 at first: the first step takes the
+    # random rows above as exact.
     decision_covariances = np.zeros((n_decisions, 1 + k, 1 + k), np.float32)
     # The row (student) and the column (decision) of each element, in the order of `choices.data`.
     student, decision = choices.tocoo().coords

@@ -212,7 +212,8 @@ class Card:
     # Share of right answers, and its correlation with ability; NaN if they are unknown.
     rate: float
     discrimination: float
-    # A chart of the options that students chose; None if there is an image, or without answers.
+    # A chart of the options that students chose. None if the page shows an image instead, or if the
+    # question has no answers.
     chart: Html | None
     # Whether bars of the chart are grey, because they rest on few answers.
     has_grey_bars: bool

@@ -86,8 +86,9 @@ def main() -> None:
     options = build_parser().parse_args()
     options.phase = choose_phase(options, TASK_3)
     if options.phase == LOCAL and options.ref_data:
-        # Scoring the local split uses no experts. A panel was named, so score by experts, as in the
-        # first phase: the phase only says where the ranking and the panel lie by default.
+        # Scoring the local split uses no experts, but `--ref_data` names a file with the judgements
+        # of a panel of experts. Score against this panel. The first phase stands in for "local": it
+        # only says where files lie by default.
         options.phase = layout.PHASES[0]
     default = TASK_3.submission_path(options.phase)
     submission_dir = options.submission_dir or default.parent

@@ -350,8 +350,9 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
 def _variance_of_true_values(value: FloatArray, precision: FloatArray) -> float:
     """Estimate how much the true values of questions vary, without the variance due to chance.
 
-    Chance gives each value the variance 1 / precision. The method of moments (DerSimonian & Laird
-    1986, equations 8 to 10) starts from Cochran's Q, the sum of precision · (value − mean)². The
+    The true value of a question is the value that infinitely many answers would give. Chance gives
+    each value the variance 1 / precision. The method of moments (DerSimonian & Laird 1986,
+    equations 8 to 10) starts from Cochran's Q, the sum of precision · (value − mean)². The
     expectation of Q is
 
         number of values − 1 + scale · variance,

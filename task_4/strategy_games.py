@@ -104,16 +104,18 @@ def start_posterior(bank: Bank, askable: BoolArray) -> Any:
     """Return the `StudentPosterior` of `item_response/` before any answer, with the abilities.
 
     A `StudentPosterior` holds the distribution of the logits of questions, and not that of the k
-    abilities. So an artificial question is added for each ability: its logit is the ability, and
-    nobody may be asked. `askable` says which questions may be asked, shape (students, Q). The
-    posterior has Q + k columns; `strategies.Posterior` separates the questions from the abilities.
+    abilities. So an artificial question is added for each ability: its logit equals the ability,
+    and no student may be asked this question. `askable` says which questions may be asked, shape
+    (students, Q). The posterior has Q + k columns; `strategies.Posterior` separates the questions
+    from the abilities.
     """
     n_students, q = askable.shape
     k = bank.model.slopes.shape[1]
     # The bank may have more than Q questions: first cut it to Q, or add unknown questions up to Q.
     model = bank.model.pad_questions(q)
     model = model.pad_questions(q + k)
-    # Slope 1 on one ability, slope 0 on the others, intercept 0: the logit is the ability.
+    # The logit of a question is its slopes times the abilities, plus its intercept. With slope 1 on
+    # one ability, slope 0 on the others and intercept 0, it equals this ability.
     model.intercept[q:] = 0
     model.slopes[q:] = np.eye(k)
     nobody = np.zeros((n_students, k), bool)

@@ -359,9 +359,9 @@ def model_of(result: Result) -> Model:
 def tell_apart(models: Iterable[Model]) -> dict[Model, list[str]]:
     """Return for each model the details that tell it from other models of the same name.
 
-    The details are its script and its source files, each only if the namesakes differ in it, and
-    the time of the run, which every notebook without a name gets. The doubts about a model are left
-    out: its row shows them in any case.
+    The script and the source files are given only if the models of the same name differ in them.
+    The time of the run is given for each run of a notebook whose user has not named the model (see
+    `model_of`). The doubts about a model are left out: its row shows them in any case.
     """
     by_name: dict[str, list[Model]] = {}
     for model in models:

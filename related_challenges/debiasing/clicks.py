@@ -230,7 +230,8 @@ def read_answers(path: Path) -> pd.DataFrame:
     has_one_file = paths == [path]
     if has_one_file:
         return _read_answer_file(path, _ANSWER_COLUMNS)
-    # A local split has a folder of its own, without the training clicks.
+    # The folder with the answers of a local split holds no training clicks. These are in the folder
+    # train_data beside it.
     has_train_clicks = any(folder.glob(TRAIN_CLICKS.format("*")))
     train_dir = folder if has_train_clicks else folder.parent / challenge.TRAIN_FOLDER
     parts = []
@@ -366,6 +367,7 @@ def _read_answer_file(path: Path, columns: Sequence[Column], **constants: int) -
     for row, user, phase in zip(wrong.index, wrong["user_id"], wrong["phase_id"], strict=True):
         faults[row] = f"is {user}, who is no test user of phase {phase}"
     expected = f"the phase to be user_id mod {USER_MODULUS}"
-    # If there are faults, this calls `stop` with a message, which raises `InputError`.
+    # If there are faults, `report_faults` calls `stop` with a message, and `stop` raises
+    # `InputError`.
     challenge.report_faults(_source(path, columns), _USER.name, faults, expected, report=stop)
     return answers

@@ -143,9 +143,11 @@ def similarity_to_nearest(is_in_text: csr_array, spelling: csr_array) -> csr_arr
 class MatchedWords:
     """Words of texts, each with its similarity to the nearest word of another text."""
 
-    # The words that each text has, as stored values that are not 0, shape (texts, words).
+    # Shape (texts, words of the vocabulary): a value is stored, and is not 0, where the text has
+    # the word.
     words: csr_array
-    # Similarity of each stored word, from 0 to 1, in the order of ``words.data``.
+    # For each stored value, in the order of ``words.data``, the similarity of its word to the
+    # nearest word of the other text, from 0 to 1.
     similarity: FloatArray
 
 

@@ -50,7 +50,8 @@ class Result:
 
 def main() -> None:
     """Compare the submission with the true labels, and write its score."""
-    # The folder of test sets may hold training files too.
+    # The folder with the true answers may hold training files too. `find_question_files` finds only
+    # the files that are scored.
     options = challenge.start_evaluation(build_parser(), responses.find_question_files)
     folder = options.reference
     answers = responses.read_responses(folder)
@@ -119,9 +120,12 @@ def score_mean_of_test_sets(
 ) -> Result:
     """Return the mean of the test sets' macro F1.
 
-    The result shows the table of the test sets, then the tables of `all_answers`.
-    `test_sets` is the table that `responses.score_test_sets` returns. `n_ways` is the number of
-    labels (5, 3 or 2) whose score counts.
+    The result shows the table of the test sets, then the tables of `all_answers`, which is the
+    result of the answers of all test sets together.
+
+    `test_sets` is the table that `responses.score_test_sets` returns: it has a row for each test
+    set and each number of labels. `n_ways` (5, 3 or 2) is the number of labels whose rows are
+    averaged.
     """
     macro_f1 = test_sets["macro F1"][test_sets["labels"] == n_ways]
     header = responses.HEADER

@@ -192,8 +192,9 @@ class PartialVAE(nn.Module):
     def evidence(self) -> tuple[Tensor, Tensor]:
         """Return the scores and the precisions of all answers, each of shape (Q, 2, dimensions).
 
-        An answer adds its score and its precision to the sums of which `encode` makes the mean and
-        the variance of z. Index 0 of the second axis is a wrong answer, index 1 a right one.
+        The score of an answer moves the mean of z, and its precision lowers the variance of z:
+        `encode` adds up the scores and the precisions of a student's answers. Index 0 of the second
+        axis is a wrong answer, index 1 a right one.
         """
         knows = self.intercept.sigmoid()
         right = GUESSING + (1 - GUESSING) * knows
@@ -204,7 +205,7 @@ class PartialVAE(nn.Module):
         score = slopes[:, :, None] * self.loading[:, None]
         # Fisher information of an answer about each dimension.
         information = (slope**2 / (right * (1 - right)))[:, None] * self.loading**2
-        # 1e-4 keeps the precision above 0 where a loading is 0.
+        # Where a loading is 0, the information is 0. 1e-4 keeps the precision above 0 there.
         precision = (information[:, None] + 1e-4) * self.log_precision_multiplier.exp()
         return score * self.log_score_multiplier.exp(), precision
 

@@ -100,7 +100,7 @@ def failure(command: str, code: int, printed: str) -> CommandError:
 
 
 def succeeds(command: Sequence[str]) -> bool:
-    """Return whether a command exists and ends with exit code 0; it shows nothing."""
+    """Return whether a command exists and ends with exit code 0. Its output is not shown."""
     try:
         return subprocess.run(command, capture_output=True).returncode == 0
     except OSError:

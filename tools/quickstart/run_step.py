@@ -84,7 +84,8 @@ def bring_back_weights(copy: Path, package: Path) -> None:
             shutil.copytree(path, package / path.name)
         else:
             shutil.copyfile(path, package / path.name)
-    # The record came with the weights and names the copy: let it name the package.
+    # The record of the training was copied with the weights. It names the folder `copy`: rewrite it
+    # to name the package.
     move_record(folder=package, copy=copy, package=package)
 
 
