@@ -734,16 +734,24 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         steps = map(axes.x, curve.steps)
         values = map(axes.y, curve.values)
         points = [*zip(steps, values, strict=True)]
-        _draw_curve(drawing, curve, points, points, curve.name)
-    # The legend: a short piece of each curve beside its name, which may have several lines.
-    top = drawing.height - PAD - below + _ABOVE_LEGEND_NAME
+        _draw_curve(drawing, curve, points, marked=points, tooltip=curve.name)
+    _draw_legend(drawing, curves, names, top=drawing.height - PAD - below + _ABOVE_LEGEND_NAME)
+    return drawing.svg(label)
+
+
+def _draw_legend(
+    drawing: Drawing, curves: Sequence[Curve], names: Sequence[Sequence[str]], top: float
+) -> None:
+    """Draw a short piece of each curve beside the curve's name.
+
+    `names` has the lines of each name, and `top` is the height at which the first name begins.
+    """
     for curve, name in zip(curves, names, strict=True):
         middle = top + LINE_HEIGHT / 2
         ends = [(PAD, middle), (PAD + _LEGEND_LINE, middle)]
         _draw_curve(drawing, curve, ends, marked=[(PAD + _LEGEND_LINE / 2, middle)])
         drawing.text(PAD + _TO_LEGEND_NAME, top + LINE_HEIGHT * len(name) / 2, name)
         top += LINE_HEIGHT * len(name) + _ABOVE_LEGEND_NAME
-    return drawing.svg(label)
 
 
 def _draw_curve(

@@ -356,8 +356,9 @@ def _read_columns(
     except (ValueError, OverflowError, Warning):
         # Something in the file is unusual or faulty.
         pass
-    # Read only after the `except` block, which releases the exception: its traceback keeps the
-    # half-filled columns in memory, and it would become the context of the slow reader's errors.
+    # Call the slow reader after the `except` block, not in it. The end of the block releases the
+    # exception, whose traceback keeps the half-filled columns in memory. In the block, an error of
+    # the slow reader would also show the exception as its context.
     return _join(_read_slowly(source, header, wanted, report), wanted)
 
 

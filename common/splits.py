@@ -92,7 +92,8 @@ def run(
         # --output_dir would overwrite the official file.
         if path.resolve() == train.resolve():
             raise InputError(f"{path}: is the file to be split, expected another --output_dir")
-    # The files of a split share one record of how they were made, so any of them tells its name.
+    # The files of a split share one record of how they were made. The name of the record can be
+    # looked up by the name of any of these files.
     any_name = next(iter(parts))
     record = options.output_dir / layout.RECORD_OF_FILE[any_name]
     writing.write_files(tables, record=record, made_from=[train])

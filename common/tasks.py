@@ -118,7 +118,11 @@ class Task:
         return self.value_names
 
     def probability_columns(self, n_options: int) -> tuple[str, ...]:
-        """Return the columns of a file of probabilities; `n_options` matters in task 2 alone."""
+        """Return the columns of a file of probabilities.
+
+        In task 2, there is a column for each of the `n_options` options. Other tasks do not use
+        `n_options`.
+        """
         if self.needs_options:
             return tuple(f"{self.probability_column}{k}" for k in range(1, n_options + 1))
         return (self.probability_column,) if self.probability_column else ()

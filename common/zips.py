@@ -81,11 +81,11 @@ def _tidy(archive: zipfile.ZipFile, path: Path) -> None:
         # A zip may hold the folder "./", whose name is empty now.
         if member.filename and not is_stray_path(member.filename):
             members.append(member)
-    # A zip may hold the very same name twice: then the last member counts.
+    # A zip may hold the very same name twice. Then the last of these members counts.
     by_name = {member.filename: member for member in members}
     for member in members:
-        # Two names that the loop above has made equal, such as a\b and a/b, are refused.
-        # `orig_filename` is the name before the change.
+        # But two names that were different before the loop above, such as a\b and a/b, are refused.
+        # `orig_filename` is the name before the loop.
         other = by_name[member.filename]
         if other.orig_filename != member.orig_filename:
             raise InputError(

@@ -502,12 +502,15 @@ def confidence(asked: Asked) -> Columns:
 
 
 def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
-    """Return the mean residual of known answers that share a key with each row, as columns.
+    """Return two columns for each key: mean residual and number of answers that share the key.
 
-    A residual is 1 for a right answer or 0 for a wrong one, minus the rate that is expected of the
-    student on the question (`Known.residual`). A key is one or two names of `Pairs.numbers`. For
-    the key ("student", "quiz"), the known answers of the row's student in the row's quiz count. Its
-    columns are student_quiz_rate, the mean residual, and student_quiz_count, the number of answers.
+    A key is one or two names of `Pairs.numbers`. With the key ("student", "quiz"), the known
+    answers of the row's student in the row's quiz count. The columns are then
+
+    - student_quiz_rate: the mean residual of these answers. A residual is 1 for a right answer or 0
+      for a wrong one, minus the rate that is expected of the student on the question
+      (`Known.residual`);
+    - student_quiz_count: the number of these answers.
     """
     columns: Columns = {}
     for key in keys:

@@ -58,11 +58,12 @@ class Pairs:
         return len(self.numbers["student"])
 
     def combined_number(self, *names: str) -> IntArray:
-        """Return a number for each pair, equal for pairs that agree in one or two of `numbers`.
+        """Return a number for each pair, equal for two pairs if the named `numbers` are equal.
 
-        ``combined_number("student", "quiz")``, for instance, is equal for pairs of the same student
-        in the same quiz. Returns int32, shape (pairs,), from 0, with gaps; -1 where a value is
-        unknown. To save memory, not every result is cached if there are many pairs.
+        One or two of `numbers` are named. ``combined_number("student", "quiz")``, for instance, is
+        equal for two pairs of the same student in the same quiz. Returns int32, shape (pairs,),
+        from 0, with gaps; -1 where a value is unknown. To save memory, not every result is cached
+        if there are many pairs.
         """
         if len(names) == 1:
             return self.numbers[names[0]]

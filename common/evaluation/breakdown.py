@@ -163,20 +163,29 @@ def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, F
         share = n_right.sum(axis=1) / n
         deviation = n_right - share[:, None] * n_answers
         variance = (deviation**2).sum(axis=1) * n_students / (n_students - 1) / n**2
-        # The number of independent answers that would have the same variance.
+        # The effective number of answers: so many independent answers would have the same variance.
+        # It is usually smaller than n, since the answers of a student are alike.
         n_effective = np.minimum(share * (1 - share) / variance, n)
         # If all answers are right, or all wrong, the variance is 0. Then take the number of
         # students.
         n_effective = np.where((share > 0) & (share < 1), n_effective, n_students)
-        # Wilson's interval: middle ± half_width.
         t = student_quantile(np.maximum(n_students - 1, 1))
-        middle = (share + t**2 / (2 * n_effective)) / (1 + t**2 / n_effective)
-        error = np.sqrt(share * (1 - share) / n_effective + (t / (2 * n_effective)) ** 2)
-        half_width = t * error / (1 + t**2 / n_effective)
+        low, high = _wilson_intervals(share, n_effective, t)
     is_single = n_students == 1
-    low = np.where(is_single, 0.0, np.clip(middle - half_width, 0, 1))
-    high = np.where(is_single, 1.0, np.clip(middle + half_width, 0, 1))
-    return low, high
+    return np.where(is_single, 0.0, low), np.where(is_single, 1.0, high)
+
+
+def _wilson_intervals(
+    share: FloatArray, n: FloatArray, quantile: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return Wilson's intervals of shares of n independent answers, cut to 0 to 1.
+
+    `quantile` is the number of standard errors to either side of a share.
+    """
+    middle = (share + quantile**2 / (2 * n)) / (1 + quantile**2 / n)
+    error = np.sqrt(share * (1 - share) / n + (quantile / (2 * n)) ** 2)
+    half_width = quantile * error / (1 + quantile**2 / n)
+    return np.clip(middle - half_width, 0, 1), np.clip(middle + half_width, 0, 1)
 
 
 @dataclass(frozen=True)
@@ -198,9 +207,10 @@ class Losses:
 def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
     """Return the questions and the subjects with more wrong predictions than expected.
 
-    The share of wrong predictions among all answers gives the expected number. The column `about`
-    of a question names its most specific subjects, that of a subject the subject above it.
-    `subjects` has a row for each question and subject; None if the subjects are not known.
+    The share of wrong predictions among all answers gives the expected number. In the table of
+    questions, the column `about` names the most specific subjects of each question. In the table of
+    subjects, it names the parent of each subject. `subjects` has a row for each question and
+    subject; None if the subjects are not known.
     """
     is_wrong = ~pairs["right"]
     share_wrong = float(is_wrong.mean())

@@ -234,7 +234,7 @@ def find_doubts(record: Provenance) -> list[Doubt]:
 
 
 def doubts_of_run(record: Provenance) -> list[Doubt]:
-    """Return the doubts that come from the run itself: code that changed, an interrupted fit."""
+    """Return reasons to doubt a score that come from the run: changed code, an interrupted fit."""
     doubts = []
     if record.code_changed:
         doubts.append(code_changed_doubt(record.script))

@@ -150,5 +150,6 @@ def _lists_answers(marker: dict[str, Any], reference: Path) -> bool:
     simulated = marker["files"].values()
     if any(known in simulated for known in answers_and_sources):
         return True
-    # The rows of the file may be those of a simulated file, although its content is not.
+    # The file may hold rows of a simulated file and yet have another fingerprint, for instance if a
+    # spreadsheet has saved it again.
     return provenance.has_rows_of(reference, [marker])

@@ -118,14 +118,16 @@ def _sort_choices(
 ) -> tuple[IntArray, Observations]:
     """Return the order of choices by student and context, and the choices in this order.
 
-    Students and contexts are numbered from 0. The first level of contexts has one node for each
-    student, the second one has a node for each context of a student.
+    Students and contexts are numbered from 0. A habit has a term for the student and a term for the
+    student in a context, so the choices have two levels (see `Level`). A node of the first level
+    holds all choices of a student, a node of the second the student's choices in one context.
     """
     n_choices = len(student)
     # In the first level, all choices of a student have the same label.
     same_label = np.zeros(n_choices, np.int32)
     order, start, levels = sort_answers(student, [same_label, context], n_students)
-    # Habits use `start` and `levels` alone. The other arrays need the right length, but no values.
+    # Habits use only `start` and `levels` of `Observations`. The other arrays must have the right
+    # length, but their values mean nothing.
     unused = np.zeros(n_choices, bool)
     observations = Observations(
         start=start,

@@ -226,21 +226,24 @@ def _leave_out(
 ) -> tuple[_LogitAndAbility, FloatArray]:
     """Take each answer out of the distribution of its own logit and of the student's ability.
 
-    The module's docstring gives the formulas and defines the symbols. `with_answer` holds the
-    variance u and, for the direction of the overall ability, the covariance eᵀVa.
+    `with_answer` holds the distributions given all answers of the student. The fit has replaced the
+    log likelihood of each answer by a parabola in the logit. Without the parabola of an answer, the
+    variance and the covariance are larger, and the means differ. The module's docstring has the
+    formulas.
 
     Returns
     -------
     without_answer : _LogitAndAbility
-        The distributions given the student's other answers, with the variance u₋ and the covariance
-        q₋.
+        The distributions given the student's other answers. In the module's docstring, their
+        variance is u₋ and their covariance q₋.
     curvature : array of float32, shape (answers,)
-        w of each answer.
+        The curvature of each answer's parabola, w in the module's docstring.
     """
     slope, curvature = model.expected_slope_and_curvature(
         with_answer.logit_mean, with_answer.logit_variance, is_right, guessing
     )
-    # w u, the share of the information on the logit that comes from the answer itself.
+    # The share of the information on the logit that comes from the answer itself, w u in the
+    # module's docstring.
     share = np.minimum(curvature * with_answer.logit_variance, _MAX_SHARE)
     logit_variance = with_answer.logit_variance / (1 - share)
     covariance = with_answer.covariance / (1 - share)

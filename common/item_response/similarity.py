@@ -172,8 +172,9 @@ def _find_similarity(vectors: FloatArray) -> Any:
             smallest_kept = np.partition(product, index, axis=1)[:, index]
             product[product < smallest_kept[:, None]] = 0
         product[product < _MIN_SIMILARITY] = 0
-        # A vector is not its own neighbour. The product of vector `first_row` + i with itself is in
-        # row i and column `first_row` + i: on the diagonal of the columns from `first_row` on.
+        # A vector is not its own neighbour, so its product with itself becomes 0. Row i of
+        # `product` belongs to vector `first_row` + i, and so does column `first_row` + i. From
+        # column `first_row` on, these products are a diagonal.
         np.fill_diagonal(product[:, first_row:], 0)
         parts.append(scipy.sparse.csr_matrix(product.astype(np.float64)))
     matrix = scipy.sparse.vstack(parts).tocsr()
@@ -192,8 +193,9 @@ def _merge(similarity: Any) -> Iterator[IntArray]:
     n_items = similarity.shape[0]
     cluster = np.arange(n_items, dtype=np.int32)
     size = np.ones(n_items)
-    # For each two clusters, the sum of the similarities between the questions of the first and
-    # those of the second cluster. At first, each question is a cluster.
+    # A sparse matrix with a row and a column for each cluster. An element is the sum of the
+    # similarities of each question of one cluster to each question of the other cluster. At first,
+    # each question is a cluster.
     total = similarity
     for cut in _CUTS:
         while True:

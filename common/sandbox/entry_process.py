@@ -67,7 +67,7 @@ class EntryProcess:
         self._process = subprocess.Popen(
             # Unbuffered (-u), so that what the entry prints arrives before its process ends.
             [sys.executable, "-u", "-m", "inside", str(folder)],
-            # `-m` looks for the program in the working folder.
+            # `-m inside` runs the copy of `common.sandbox.inside` in the working folder.
             cwd=folder,
             env=environment,
             stdin=subprocess.PIPE,
@@ -78,7 +78,8 @@ class EntryProcess:
         )
         self._reader = threading.Thread(target=self._read_output, daemon=True)
         self._reader.start()
-        # The thread of the latest exchange of messages; None before the first exchange.
+        # The thread that sends the latest request to the process and reads the reply (see
+        # `exchange`); None before the first request.
         self._talker: threading.Thread | None = None
 
     @property

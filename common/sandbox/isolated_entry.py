@@ -94,6 +94,7 @@ class IsolatedEntry:
 
     def __enter__(self) -> "IsolatedEntry":
         """Start the process, and make an instance of the entry's class in it."""
+        # If a step fails, the end of the `with` block undoes the steps before it.
         with ExitStack() as stack:
             folder = Path(stack.enter_context(_temporary_folder())).resolve()
             # If the disk is full, the message names the folder, and how to choose another one.
@@ -104,7 +105,7 @@ class IsolatedEntry:
             self._isolate(process)
             # Make the first instance of the class.
             self.restart()
-            # All went well: keep the clean-up for `__exit__`.
+            # All went well: undo nothing now, and leave this to `__exit__`.
             self._cleanup = stack.pop_all()
         return self
 

@@ -63,8 +63,8 @@ def main() -> None:
 def isolate(folder: Path, readable: list[str], wanted: Protections) -> Protections:
     """Let this process use only its folder and readable paths; return the protections in force.
 
-    On Linux the function forks, and returns only in the child; the calling process stays behind as
-    the supervisor.
+    On Linux the function forks, and returns in the child process, which goes on to run the entry.
+    In the parent process it does not return: the parent supervises the child, and then exits.
     """
     if sys.platform == "linux":
         protections = _use_protections_of_linux(folder, readable, wanted)

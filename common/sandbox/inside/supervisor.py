@@ -88,9 +88,9 @@ def _wait_for_entry(entry: int) -> int | None:
     Returns None if the entry still runs and must be ended: the evaluator, which has started this
     process, has ended or has sent SIGTERM.
     """
-    # Stdin is a pipe from the evaluator, which hangs up when the evaluator ends. Watch a duplicate:
-    # `_release_pipes` makes stdin, stdout and stderr of this process lead nowhere. `poll` reports a
-    # pipe that hangs up even if it is asked for no events.
+    # Stdin is a pipe from the evaluator. When the evaluator ends, the pipe hangs up, and `poll`
+    # reports this even if it is asked for no other events. Watch a duplicate of stdin, because
+    # `_release_pipes` makes stdin, stdout and stderr of this process lead nowhere.
     stdin_poll = select.poll()
     no_events = 0
     stdin_poll.register(os.dup(0), no_events)
