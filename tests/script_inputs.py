@@ -96,7 +96,7 @@ class InputFile:
     flags: str = ""
     # Whether the script takes the flag `--output_dir`.
     has_output_dir: bool = True
-    # Whether the script works without the file.
+    # Whether the script works if the file at `path` is missing.
     may_be_missing: bool = False
     # Whether two rows of a CSV may be equal.
     may_repeat_rows: bool = False

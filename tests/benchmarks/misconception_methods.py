@@ -188,7 +188,8 @@ def tidy(label: IntArray, strength: FloatArray) -> IntArray:
     """
     items = np.flatnonzero(label >= 0)
     strongest_first = items[np.argsort(-strength[items], kind="stable")]
-    # A number for each pair of a group and a question. np.unique keeps the first of equal numbers.
+    # One number for group and question: options of the same question in the same group have the
+    # same number. np.unique finds the first of equal numbers, that of the strongest option.
     group_and_question = label[strongest_first] * len(label) + strongest_first // N_OPTIONS
     _, first = np.unique(group_and_question, return_index=True)
     items = strongest_first[first]

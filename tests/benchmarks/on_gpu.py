@@ -70,7 +70,11 @@ def print_partial_vae(data_dir: Path) -> None:
 
 
 def print_entry(data_dir: Path, entry: Path) -> None:
-    """Train an entry of task 4 on the GPU; print its scores on the GPU and on the processor."""
+    """Train an entry of task 4 on the GPU; print its scores on the GPU and on the processor.
+
+    The file model_task_4_device.txt tells the entry on which of the two it computes its predictions
+    from the trained weights.
+    """
     train = data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
     shutil.copytree(ENTRY, entry)
     save_counts(train, entry)

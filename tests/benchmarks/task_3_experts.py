@@ -191,7 +191,8 @@ def further_pairs_row(n: int, share: float) -> str:
         p_worse += p_count[count] * worse
         if n_further[count] == 0:
             p_at_once += p_count[count]
-    # The median of the advised numbers above 0, weighted by their probabilities.
+    # The median number of further pairs, over the cases in which further pairs are advised. Cases
+    # count by their probability.
     advised = sorted((number, p) for number, p in zip(n_further, p_count, strict=True) if number)
     cumulative = np.cumsum([p for _, p in advised])
     median, _ = advised[int(np.searchsorted(cumulative, cumulative[-1] / 2))]

@@ -56,14 +56,16 @@ class DotChart:
 def dots(request: pytest.FixtureRequest) -> DotChart:
     """Draw `DOTS`, with an axis whose limits fit the values, or with the limits 0 and 1.
 
-    A row of the chart may have a dot at its value and a mark, such as a diamond, at another value.
+    A row of the chart may show two values: `value` by a dot, and `mark` by a mark, such as a
+    diamond.
     """
     svg = charts.dot_chart(
         DOTS, label='"dots"', limits=request.param, digits=3, axis="share right", chance=0.5
     )
     chart = draw(svg)
-    # Find the scale from the positions of one shape in each row: the dot, or the mark in the last
-    # row, whose value is NaN. The first row also has a mark, whose position is used as well.
+    # Find out how the axis turns a value into a position. Both are known for one shape in each row:
+    # the dot or, in the last row, whose value is NaN, the mark. The mark of the first row is used
+    # as well. The tooltip of each shape, by which `places` finds the shape, shows label and value.
     labels = [row.label for row in DOTS]
     values = [row.mark if isnan(row.value) else row.value for row in DOTS]
     labels.append(DOTS[0].label)

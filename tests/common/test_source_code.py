@@ -19,7 +19,7 @@ USED = {
     "task_1/helper.py": "def f():\n    from common.deep import c\n",
 }
 # Files of the kit that the entry does not import. In task_1/entry.py, `import numpy` imports the
-# library, not the folder task_1/numpy, which is no package.
+# library and not the folder task_1/numpy, which lacks the file __init__.py of a package.
 UNUSED = {"common/unused.py": "y = 1\n", "task_1/other.py": "", "task_1/numpy/model.py": ""}
 
 

@@ -89,7 +89,7 @@ def littered(tmp_path: Path) -> Path:
 
 @UNIX_NAMES
 def test_a_folder_and_its_zip_list_the_same_files(littered: Path, tmp_path: Path) -> None:
-    """The folder holds wanted.csv, stray files, and the folder "inside" with stray files alone.
+    """The folder holds wanted.csv, stray files, and a folder "inside" with nothing but stray files.
 
     `list_paths` lists files and folders, so it lists "inside". A zip lists files only, so nothing
     remains of "inside".

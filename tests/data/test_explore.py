@@ -259,10 +259,10 @@ def planted_student_metadata() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the HTML of the page about the planted answers, which are files of tasks 3/4.
+    """Return the HTML of the page about `planted_answers`, which are written as files of tasks 3/4.
 
-    `SUBJECTS` has the subjects of questions 0 to 27. Question 28 is not listed, and question 29 has
-    only the lowest subject of its branch of the tree, subject 6.
+    `SUBJECTS` has the subjects of questions 0 to 27. Question 28 is not listed. For question 29,
+    only subject 6 is listed, and not the subjects 5 and 1 above it in the tree.
     """
     folder = tmp_path_factory.mktemp("planted")
     answers = planted_answers()

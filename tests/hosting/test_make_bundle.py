@@ -148,12 +148,14 @@ def test_a_bundle_is_for_trying_only_unless_its_files_are_the_official_ones(
 ) -> None:
     """make_bundle.py prints a note if the files given as official ones are others.
 
-    Files are official if a record in the data folder lists them with their fingerprints.
+    The bundle of the fixture `official` was made of simulated answers in the place of official
+    ones, so its note is expected. Then the same answers get the record that marks official files:
+    a list of files with their fingerprints. A bundle of these answers has no note.
     """
     note = "not the official ones that the pages describe: this bundle is for trying only"
     assert f"holds simulated answers, {note}" in (official.base / "said.txt").read_text()
 
-    # Write the record that data/download.py writes for official files, for the answers of task 3.
+    # Write the record as data/download.py does for official files, here for the answers of task 3.
     data_dir = Path(shutil.copytree(official.kit / "data", tmp_path / "data"))
     released = [data_dir / "test_data" / TASKS[3].answers_name(phase) for phase in layout.PHASES]
     record_by_path = official_files.record_of(data_dir, released)

@@ -117,8 +117,9 @@ class SplitClass:
 
     # The tasks for which the answers are split.
     tasks: tuple[int, ...]
-    # The answers that count, without later attempts.
+    # The answers that count: the first answer of each student to each question.
     rows: list[Row]
+    # Number of further answers of a student to the same question.
     n_later_attempts: int
     # The folder of the files made from the answers.
     data: Path

@@ -238,8 +238,11 @@ def test_as_many_candidates_are_written_as_asked(challenge_kit: Kits, tmp_path: 
 def test_models_do_not_see_the_answers_they_predict(write: Write) -> None:
     """A model scores 0 on held-out queries whose answers occur in no other query.
 
-    The files of the local split, which hold the queries to predict, and the submissions lie in the
-    same folder as the training answers.
+    A query is a sentence with a gap, which a model guesses. The local split holds some of the
+    training queries out, and a model predicts their answers.
+
+    Here, the files of the local split and the submissions lie in the folder of the training
+    answers.
     """
     # All answers differ, so that a good prediction shows that the model has seen the answer.
     text = "person {0} was born in [MASK]."

@@ -36,6 +36,13 @@ def predict(folder: Path, task: int, *flags: object, **files: pd.DataFrame) -> A
     return planted.read_prediction(script, folder, files["pairs"]), used
 
 
+def write_student_metadata(folder: Path) -> None:
+    """Write student metadata that are constant or almost all empty: they must not break a fit."""
+    students = pd.DataFrame({"UserId": range(300), "Gender": 1, "PremiumPupil": np.nan})
+    students.loc[3, "PremiumPupil"] = 1.0
+    students.to_csv(folder / "student_metadata_task_1_2.csv", index=False)
+
+
 @TASKS
 def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
     tmp_path: Path, task: int
@@ -46,10 +53,7 @@ def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
     "habits" says which options the student prefers. In the planted answers, a student is better in
     some quizzes than in others, and has a favourite among the wrong options of each quiz.
     """
-    # Student metadata that are constant or almost all empty must not break the fit.
-    of_students = pd.DataFrame({"UserId": range(300), "Gender": 1, "PremiumPupil": np.nan})
-    of_students.loc[3, "PremiumPupil"] = 1.0
-    of_students.to_csv(tmp_path / "student_metadata_task_1_2.csv", index=False)
+    write_student_metadata(tmp_path)
     # The accuracy with each list of groups of features; the key is the last group of the list.
     scores = {}
     for groups in (["rates", "students"], ["rates", "context"], ["rates", "context", "habits"]):

@@ -339,17 +339,19 @@ def test_choices_in_other_answers_are_counted_for_each_group() -> None:
             n_questions=3,
         )
 
-    # The student chose the group's option in the known answer, to question 0, and in one of the two
-    # asked answers: one pair. With two asked answers of probability 0.5, 0.5 + 0.5 pairs are
-    # expected.
+    # The student chose the group's option (option 1) in the known answer, to question 0. Of the
+    # asked answers, the one to question 1 has this option too, and the one to question 2 has not.
+    # So there is one pair. Each asked answer has the option with probability 0.5, so 0.5 + 0.5
+    # pairs are expected.
     known = answers(question=[0], option=[1])
     asked = answers(question=[1, 2], option=[1, 2])
     choices = groups.pair_choices(known, asked, group)
     assert choices.n_pairs[0, 0] == 1
     assert choices.n_expected[0, 0] == 0.5 + 0.5
 
-    # If known and asked answers are the same, the choices in questions 0 and 1 make two ordered
-    # pairs. From each of the two, 0.5 + 0.5 pairs are expected with the two other answers.
+    # Now known and asked answers are the same three answers. The student chose the group's option
+    # in questions 0 and 1, which are two ordered pairs: (0, 1) and (1, 0). Each of these two
+    # choices may pair with both other answers, so 0.5 + 0.5 pairs are expected for each.
     all_three = answers(question=[0, 1, 2], option=[1, 1, 2])
     choices = groups.pair_choices(all_three, all_three, group)
     assert choices.n_pairs[0, 0] == 2

@@ -122,7 +122,8 @@ def test_the_rank_average_puts_a_question_last_whose_feature_is_nan(
     table.to_csv(tmp_path / "train.csv", index=False)
     files = ["--input_dir", tmp_path, "--train_data", "train.csv"]
     ranking = rank("rank_average", *files, "--features", "point_biserial")
-    # Questions 0 to 5 have answers, so they take the ranks 1 to 6. Question 0 is the last of these.
+    # Questions 0 to 5 have answers, so they take the ranks 1 to 6. Question 0 is the last of these,
+    # because its correlation is NaN.
     assert ranking.loc[0] == 6
     assert sorted(ranking.loc[range(1, 6)]) == [1, 2, 3, 4, 5]
 
@@ -785,9 +786,9 @@ def test_a_ranking_without_a_record_is_refused_and_old_scores_are_removed(
 def write_real_answers(real_data: Path, folder: Path) -> None:
     """Write the real answers from which the tables of tests/benchmarks/task_3.md are computed.
 
-    They are the answers of train_task_3_4.csv and of the public test, which are those of a part of
-    the students, and become train.csv. Beside them, submission_task_3.csv lists all questions with
-    an empty column "ranking", which a sample model fills in.
+    The file train.csv gets the answers of train_task_3_4.csv and of the public test. Together they
+    are the answers of a part of the students. The file submission_task_3.csv lists all questions
+    with an empty column "ranking", which a sample model fills in.
     """
     tasks_3_4 = real_data / "eedi_tasks_3_4"
     train = pd.read_csv(tasks_3_4 / "train_data/train_task_3_4.csv")

@@ -275,7 +275,7 @@ class UnknownData:
 
 @pytest.fixture
 def unknown_data(split_kit: Path, tmp_path: Path) -> UnknownData:
-    """Return copies of simulated answers that are not recognised, because the UserIds differ."""
+    """Copy simulated answers with other UserIds, so that the kit cannot tell their origin."""
     paths = []
     for name in ("train_data/train_task_3_4.csv", "test_data/test_public_task_4_more_splits.csv"):
         path = tmp_path / name

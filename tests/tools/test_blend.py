@@ -236,7 +236,7 @@ def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> No
         str(outside),
         f"task_1/../{os.path.relpath(outside, kit)}",
         "task_1/link.py",
-        # A folder, a script that is no entry, an entry of another task, and a missing script.
+        # A folder, a script that is no model, a model of another task, and a missing script.
         "task_1",
         "task_1/local_evaluation.py",
         "task_2/sample_model_majority.py",

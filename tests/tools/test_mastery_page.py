@@ -40,7 +40,8 @@ def test_each_student_has_a_share_of_each_subject_with_answers(tiny_kit: Path) -
     tree = pd.read_csv(tiny_kit / "data/metadata/subject_metadata.csv", encoding="utf-8-sig")
     names = tree.set_index("SubjectId")["Name"]
     assert (table["Name"] == names.loc[table["SubjectId"]].to_numpy()).all()
-    # An answer counts in at most one area, and nearly all answers count in one.
+    # A subject of level 1 is an area. An answer counts in at most one area, and nearly all answers
+    # count in one.
     n_in_areas = table[table["Level"] == 1].groupby("UserId")["Answers"].sum()
     n_answers = answers["UserId"].value_counts().loc[n_in_areas.index]
     assert (n_in_areas <= n_answers).all()

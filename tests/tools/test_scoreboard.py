@@ -236,7 +236,7 @@ def test_a_replaced_score_is_counted() -> None:
     ],
 )
 def test_earlier_scores_are_set_apart(changed: dict[str, Any], summary: str) -> None:
-    """The score from before the change of code or data is set apart.
+    """A score from before a change of code or data is shown only in a folded part of the page.
 
     `EARLY` is the score 0.9 from before the change. `changed` is what differs in later scores: the
     fingerprint of the code or that of the answers. The two scores from after the change, of

@@ -203,7 +203,8 @@ def predicting_once(value: float) -> StubEntry:
 @pytest.mark.parametrize(
     ("entry", "fault"),
     [
-        # Column 15 is a target of every student; column 40 does not exist.
+        # Column 15 is a target of every student: an answer to predict, which must not be asked. The
+        # questions have the columns 0 to 39, so column 40 does not exist.
         pytest.param(
             object(),
             "select_questions: class Submission has no method select_questions or select_f",

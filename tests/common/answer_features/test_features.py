@@ -634,9 +634,11 @@ class Nearest:
     neighbours: np.ndarray
     # The similarity of each of `neighbours`, of the same shape.
     similarity: np.ndarray
-    # Columns of `asked`, in the order in which `visit_nearest` called its callback with them.
+    # `visit_nearest` gives its results to a function, for a block of pairs to predict at a time.
+    # The next three arrays are these results, with a row for each pair to predict.
+    # The column of each pair in `asked`.
     rows: np.ndarray
-    # For each of `rows`, the columns in `known` of the nearest answers, shape (rows, nearest).
+    # The columns in `known` of the pair's nearest answers, shape (pairs to predict, nearest).
     answers: np.ndarray
     # The similarity of the questions of `answers`, of the same shape.
     answer_similarity: np.ndarray

@@ -245,8 +245,8 @@ def test_accuracy_is_counted_by_subject_and_student(
 ) -> None:
     """The page of a score tells accuracies in groups of pairs; `title` names one grouping.
 
-    `break_down` makes the groups by facts about questions, `accuracy_by` those by metadata of
-    students.
+    `break_down` groups pairs by facts about questions, and `accuracy_by` groups them by metadata of
+    students. `ACCURACY` holds the groups that are expected.
     """
     facts, pairs = predicted
     groups_by_title = {}

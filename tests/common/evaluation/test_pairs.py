@@ -172,6 +172,7 @@ def test_probabilities_are_scored_as_by_scikit_learn(evaluated: Evaluated) -> No
     # The page shows the same scores in a table. Their names begin with a capital letter there.
     table = evaluated.page.table("Probabilities")
     for part in line.split(", "):
+        # A part is a name and a figure, such as "log loss 0.6123".
         name, figure = part.rsplit(" ", 1)
         title = name[0].upper() + name[1:]
         assert table.row(title)[1] == figure

@@ -35,8 +35,8 @@ from planted_contexts import (
     standard_error_of_variance,
 )
 
-# Variance of the effects of single students in quizzes, in the simulation where classes have
-# effects, too.
+# In one simulation, a quiz has an effect on each class as a whole, and a further effect on each
+# student. This is the variance of the effects on students.
 STUDENT_VARIANCE = 0.3
 
 

@@ -82,8 +82,9 @@ def test_intervals_hold_the_true_share_as_often_as_they_say(
     rows = table[table.level == level]
     truth = PLANTED.true_share(rows)
     is_inside = (truth >= rows.low) & (truth <= rows.high)
-    # 1,000 students have at least 4,000 rows. Rows of one student depend on each other; 1,000
-    # independent rows would have a standard error of √(0.9 · 0.1 / 1,000) = 0.01.
+    # 1,000 students have at least 4,000 rows. The rows of one student depend on each other, so they
+    # are worth between 1,000 and 4,000 independent rows. With 1,000, the standard error would be
+    # √(0.9 · 0.1 / 1,000) = 0.01.
     assert abs(is_inside.mean() - 0.9) < 0.03
     # Where few answers are known, the intervals hold as well.
     has_few = rows.n_answers <= rows.n_answers.quantile(0.2)

@@ -287,39 +287,54 @@ def test_abilities_are_the_same_if_effects_are_further_abilities(two_fits: TwoFi
     assert_allclose(students.covariance, expanded.covariance[:, :k, :k], atol=2e-4)
 
 
+def sums_of_answers(two_fits: TwoFits) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the expanded fit knows about each answer, as a function of the answer's item.
+
+    In a fit, the log likelihood of an answer is a quadratic function of the parameters x of its
+    item (slopes and intercept), up to a constant: gradient · x − xᵀ curvature x / 2.
+
+    The expanded fit has this function for the parameters x + c of an expanded item, where x is 0
+    for the slopes on effects, and c is what the effects add (`added_by_effects`). It is turned into
+    a function of x alone. Up to a constant,
+
+        gradient · (x + c) − (x + c)ᵀ curvature (x + c) / 2
+        = (gradient − curvature c) · x − xᵀ curvature x / 2,
+
+    so the gradient becomes gradient − curvature c.
+
+    Returns
+    -------
+    gradient : array, shape (answers, parameters of an item)
+    curvature : array, shape (answers, parameters of an item, parameters of an item)
+    """
+    gradient, curvature = model.unpack_sums(two_fits.answer_sums)
+    # curvature · c of each answer.
+    change = (curvature @ two_fits.added_by_effects[:, :, None])[:, :, 0]
+    # Keep only those parameters of an expanded item that the item itself has.
+    of_item = positions_of_item_parameters(two_fits.k)
+    return (gradient - change)[:, of_item], curvature[:, of_item][:, :, of_item]
+
+
 def test_sums_of_an_item_are_those_of_its_answers_without_what_effects_add(
     two_fits: TwoFits,
 ) -> None:
-    """A pass sums up, for each item, how its answers depend on the item's parameters.
+    """The sums that both fits return for an item are the same (`sums_of_answers` explains them).
 
-    The log likelihood of an answer is a quadratic function of the parameters z of its item (slopes
-    and intercept): b · z − zᵀAz/2. A pass returns the sums of b and A over the answers of each item
-    (`item_sums`). The expanded fit (see `TwoFits`) has one answer for each item, so it returns b
-    and A of each answer (`answer_sums`), from which the test computes the sums that are expected.
-
-    In the expanded fit, b and A belong to the parameters z + c, where c is what the effects add to
-    those of the item (`added_by_effects`). Up to a constant,
-
-        b · (z + c) − (z + c)ᵀA(z + c)/2 = (b − Ac) · z − zᵀAz/2.
-
-    So b − Ac takes the place of b.
+    The fit under test returns the sums over the answers of each item. In the expanded fit, each
+    answer has an item of its own, so the test adds up the sums of the answers to each item.
     """
-    of_item = positions_of_item_parameters(two_fits.k)
+    n_items = two_fits.observations.n_items
     item = two_fits.observations.item
-    b, a = model.unpack_sums(two_fits.answer_sums)
-    # A · c for each answer n.
-    a_times_c = np.einsum("nij,nj->ni", a, two_fits.added_by_effects)
-    b = b - a_times_c
-    # A matrix of zeros and ones, shape (items, answers). Its product with values of the answers is
-    # their sum for each item. Of the parameters of an expanded item, only those of the item count.
-    belongs_to_item = np.eye(two_fits.observations.n_items)[:, item]
-    expected_b = np.tensordot(belongs_to_item, b[:, of_item], axes=1)
-    expected_a = np.tensordot(belongs_to_item, a[:, of_item][:, :, of_item], axes=1)
+    gradient, curvature = sums_of_answers(two_fits)
+    expected_gradient = np.zeros((n_items, *gradient.shape[1:]))
+    np.add.at(expected_gradient, item, gradient)
+    expected_curvature = np.zeros((n_items, *curvature.shape[1:]))
+    np.add.at(expected_curvature, item, curvature)
 
-    item_b, item_a = model.unpack_sums(two_fits.item_sums)
+    gradient_of_item, curvature_of_item = model.unpack_sums(two_fits.item_sums)
 
-    assert_allclose(item_b, expected_b, atol=1e-3)
-    assert_allclose(item_a, expected_a, atol=1e-3)
+    assert_allclose(gradient_of_item, expected_gradient, atol=1e-3)
+    assert_allclose(curvature_of_item, expected_curvature, atol=1e-3)
 
 
 def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits) -> None:

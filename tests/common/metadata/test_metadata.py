@@ -315,5 +315,7 @@ def test_official_questions_have_the_parents_of_their_subjects_too(
     # If a question has a subject, it also has the subject's parent. The root has no parent (-1).
     parents = found.assign(subject=found["subject"].map(tree["parent"]))
     parents = parents[parents["subject"] >= 0]
-    subjects_by_question = {*found.itertuples(index=False, name=None)}
-    assert {*parents.itertuples(index=False, name=None)} <= subjects_by_question
+    # Sets of pairs (position of the question, subject).
+    all_subjects = {*found.itertuples(index=False, name=None)}
+    all_parents = {*parents.itertuples(index=False, name=None)}
+    assert all_parents <= all_subjects

@@ -93,7 +93,7 @@ def by_psutil():
 
 
 def by_data_loader():
-    """Load data of PyTorch in two processes, which send tensors in shared memory."""
+    """Load data by PyTorch's DataLoader in two processes, which send tensors in shared memory."""
     from torch.utils.data import DataLoader
 
     loader = DataLoader(range(8), batch_size=2, num_workers=2)
