@@ -98,7 +98,10 @@ class PartialVAE(nn.Module):
         return variance * score_sum, variance
 
     def decode(self, z: Tensor, student: Tensor, question: Tensor) -> Tensor:
-        """Return the logit of a correct answer for each pair; `student` holds rows of z."""
+        """Return the logit of a correct answer for each pair of a student and a question.
+
+        `z` has a row for each student of the batch, and `student` holds the row of each pair.
+        """
         loading = self.loading + self.easiness[:, None] * self.loading_slope + self.own_loading
         # index_select sums gradients in a fixed order, unlike z[student]: runs are reproducible.
         product = loading.index_select(0, question) * z.index_select(0, student)

@@ -136,7 +136,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Find wrong options that the same students choose; write a page and a table about them."""
+    """Find groups of wrong options that the same students choose; write a page and a table."""
     options = build_parser().parse_args()
     ending = layout.ending_of(options.tasks)
     train = options.input_dir / f"train_{ending}"

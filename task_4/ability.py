@@ -170,7 +170,8 @@ class Session:
     hidden_probability: FloatArray
     # 1 for a right and 0 for a wrong hidden answer, shape (h,).
     hidden_truth: IntArray
-    # Draws of how many hidden answers are right, shape (N_DRAWS,).
+    # The number of hidden answers that are right, drawn N_DRAWS times from the posterior, shape
+    # (N_DRAWS,).
     hidden_counts: IntArray
 
 

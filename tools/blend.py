@@ -139,8 +139,8 @@ def find_weights(
 ) -> FloatArray:
     """Return the weight of each file, and print a table of the weights.
 
-    The commands that made the files run again, without a part of the training answers. The weights
-    are those that predict this part best.
+    To learn the weights, this function runs each command that made one of the files once more, with
+    a part of the training answers held out. The weights are those that predict this part best.
     """
     commands = [command_to_repeat(file, paths.train) for file in files]
     held_out = predict_held_out(commands, paths, task)

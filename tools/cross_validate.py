@@ -419,25 +419,27 @@ def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) 
     return FoldRun(fold.title, predicted, training, doubts)
 
 
-def doubt_record(known: Provenance | None, script: Path, template: Path) -> list[Doubt]:
-    """Return the reasons not to trust a fold's score that the record of its submission gives.
+def doubt_record(record: Provenance | None, script: Path, template: Path) -> list[Doubt]:
+    """Return the reasons to doubt a fold's score that the record of its submission gives.
+
+    They concern the files that the submission was made from, and the run that made it.
 
     Parameters
     ----------
-    known
+    record
         The record: how the submission was made, and from which files. None if there is none.
     script
         The entry's script as the user knows it. The record names a temporary copy of it.
     template
         The file that lists the answers to predict. The submission may be made from it.
     """
-    if known is None:
+    if record is None:
         return [UNKNOWN_SOURCES]
-    doubts_about_sources = entry_origin.doubt_sources(known, [template.name])
-    # Sentences on the run, such as on an interrupted fit, name the user's script. Whether the code
-    # has changed since is not asked here. If the script is in the kit, every fold runs the same
-    # copy; otherwise `doubt_changes` looks for changes.
-    shown_record = replace(known, script=provenance.show_path(script))
+    doubts_about_sources = entry_origin.doubt_sources(record, [template.name])
+    # The sentences of the doubts name the script of the record, so put the user's script there.
+    shown_record = replace(record, script=provenance.show_path(script))
+    # Whether the code has changed since the run is not asked here. If the script is in the kit,
+    # every fold runs the same copy; otherwise `doubt_changes` looks for changes.
     return [*doubts_about_sources, *entry_origin.doubts_of_run(shown_record)]
 
 

@@ -244,7 +244,7 @@ def commands(task: str, entry: Path) -> list[tuple[str, str]]:
     elif task in ("task_1", "task_2"):
         steps = prediction_commands(task, f"{task}/{entry.name}")
     else:
-        steps = other_commands(task, entry)
+        steps = task_3_or_related_commands(task, entry)
     if task in MODELS:
         submission = f"{layout.SUBMISSION_DIR.name}/submission_{task}.zip"
     else:
@@ -274,18 +274,16 @@ def package_commands(package: str) -> list[tuple[list[str], str]]:
     ]
 
 
-def other_commands(task: str, entry: Path) -> list[tuple[list[str], str]]:
-    """Return the commands that split, predict and score with a new script.
-
-    The script is the copy of a sample model of task 3 or of a related challenge.
-    """
+def task_3_or_related_commands(task: str, entry: Path) -> list[tuple[list[str], str]]:
+    """Return the commands of a script of task 3 or of a related challenge."""
     flags = script_flags.flags_of(Path(task))
     steps = [
         ([f"{task}/{entry.name}", *flags.predict], "predict"),
         ([f"{task}/local_evaluation.py", *flags.score], "score that"),
     ]
-    # Task 3 is scored by experts, without a split.
-    if task not in MODELS and entry.with_name("local_data_split.py").exists():
+    # Task 3 is scored by experts, without a split. `MODELS` has only tasks of the challenge itself.
+    is_related_challenge = task not in MODELS
+    if is_related_challenge and entry.with_name("local_data_split.py").exists():
         steps.insert(0, ([f"{task}/local_data_split.py"], "split the data, once"))
     return steps
 

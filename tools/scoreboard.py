@@ -202,8 +202,9 @@ def make_tables(results: Iterable[Result]) -> list[Table]:
 def with_best_known_origin(results: Sequence[Result]) -> list[Result]:
     """Return the results, changed so that all results on the same answers name the same origin.
 
-    In older lines of the record, the origin of official answers is unknown. Of the origins that the
-    results on the same answers name, the best known one counts: the first one in `_BEST_KNOWN`.
+    In older lines of the record, the origin of official answers is unknown, although newer lines on
+    the same answers name it. If the results on the same answers name several origins, all of them
+    get the best known of these: the one that comes first in `_BEST_KNOWN`.
     """
     origins_by_answers: dict[str, set[Origin]] = {}
     for result in results:

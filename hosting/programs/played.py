@@ -77,7 +77,8 @@ def read(folder: Path, program: Path) -> dict[str, Any]:
     folder
         The folder with the submission's files, the record, and the platform's file of exit codes.
     program
-        The folder of the scoring program's data, which holds the same key as the ingestion program.
+        The folder of the scoring program's data. It holds the key with which the ingestion program
+        has signed the record.
 
     Raises
     ------

@@ -149,7 +149,8 @@ def phases_that_count(phase: int | None, available: Sequence[int], path: Path) -
 def answers_that_count(phase: int | None, answers: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Return the answers that count for a submission that is scored at phase `phase`.
 
-    See `phases_that_count`. `path` is the file of the answers, for messages.
+    They are the answers of the phases that `phases_that_count` returns. `path` is the file of the
+    answers, for messages.
     """
     available = sorted(answers["phase_id"].unique().tolist())
     phases = phases_that_count(phase, available, path)

@@ -112,7 +112,8 @@ def unpack(path: Path, shown_name: str, places: Places) -> None:
     path : Path
         The zip. A zip inside another one has been unpacked to this path.
     shown_name : str
-        The zip's name for messages, after the name of the zip around it.
+        The zip's name for messages. If the zip was inside another one, its name follows that of the
+        outer zip: "outer.zip/inner.zip".
     places : Places
         Passwords and folders.
     """

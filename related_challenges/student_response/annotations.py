@@ -143,7 +143,8 @@ def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
 def _require_valid(source: reading.Source, rows: pd.DataFrame, answers: pd.DataFrame) -> None:
     """Raise `InputError` if the rows of a file of annotations contradict each other or the answers.
 
-    `answers` are the annotated answers.
+    The label of a row is one of `FACETS` if the row names a facet, otherwise one of `DEMAND` (see
+    the module's docstring). `answers` are the annotated answers.
     """
     is_known = rows["id"].isin(answers["id"])
     _refuse_rows(source, rows, "id", ~is_known, expected="the id of an answer")
@@ -162,7 +163,8 @@ def _require_valid(source: reading.Source, rows: pd.DataFrame, answers: pd.DataF
     expected = "either one row without facet or one row for each facet, from each annotator"
     _refuse_rows(source, rows, "id", is_repeated | is_mixed, expected)
 
-    # At least one facet of each answer must tell something.
+    # A facet with the label Assumed tells nothing about the answer: the question itself states it.
+    # At least one facet of each answer must have another label.
     is_assumed = is_facet & (rows["label"].map(FACETS) == ASSUMED)
     all_assumed = is_assumed.groupby(answer_and_annotator).transform("all")
     expected = "a facet that is not Assumed for each answer"

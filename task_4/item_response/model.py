@@ -149,7 +149,8 @@ class Population(NamedTuple):
 
     # Logarithm of the variance of the abilities. The training students have the variance 1.
     log_variance: float = 0.0
-    # The mean logits are those of the training students, times exp(log_stretch), plus shift.
+    # The mean logits are those of the training students, multiplied by a factor, plus `shift`. This
+    # is the logarithm of the factor.
     log_stretch: float = 0.0
     shift: float = 0.0
 
@@ -331,8 +332,10 @@ class StudentPosterior:
     def _estimate_population(self) -> Population:
         """Estimate the population from all answers by one Newton step from the last estimate.
 
-        The step goes up the log posterior, whose derivatives are finite differences. Each field
-        takes a step of its own, at most twice as long as its entry of `_STEPS`.
+        Each field takes a step of its own, up the log posterior as a function of this field. The
+        step is gradient / curvature. Both are finite differences of the log posterior at the last
+        estimate and at the field's entry of `_STEPS` above and below it. The step is at most twice
+        this entry.
         """
         here = np.array(self.population)
         value_here = self._log_posterior(here)
@@ -341,9 +344,8 @@ class StudentPosterior:
         value_plus = np.array([self._log_posterior(here + step) for step in steps])
         value_minus = np.array([self._log_posterior(here - step) for step in steps])
         gradient = (value_plus - value_minus) / (2 * _STEPS)
-        # Minus the second derivative. It is positive near a maximum; only then does the Newton
-        # step, gradient / curvature, go uphill. The prior alone has the curvature 1 / deviation²,
-        # which serves as a lower bound.
+        # Minus the second derivative. Only if it is positive, as near a maximum, does the step go
+        # uphill. The prior alone has the curvature 1 / deviation²: no smaller curvature is used.
         curvature = (2 * value_here - value_plus - value_minus) / _STEPS**2
         prior_curvature = _DEVIATIONS**-2.0
         curvature = np.maximum(curvature, prior_curvature)

@@ -58,9 +58,10 @@ LEARNING_RATE = 0.02
 # In training, the encoder sees some of each student's answers, as in a test. The number is drawn at
 # random, at most about this many answers.
 MAX_SHOWN = 12
-# For this share of the students, drawn at random, the encoder sees nearly all answers instead.
+# For this share of the students, drawn at random, the encoder sees nearly all answers, and not only
+# MAX_SHOWN.
 SHARE_SHOWING_ALL = 0.2
-# Precision of the Gaussian prior of a question's loadings.
+# Precision (1 / variance) of the Gaussian prior of a question's loadings.
 LOADING_PRECISION = 20.0
 
 
