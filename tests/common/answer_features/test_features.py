@@ -364,9 +364,10 @@ def test_models_know_where_students_know_the_right_option(read: Read, world: Wor
     """A model that learned from right answers predicts the right option with high probability.
 
     All students but one always choose the right option here, and the remaining student never does.
-    The pairs to predict belong to students who always choose the right option.
+    The pairs to predict belong to students who always choose the right option. With fewer than
+    1,000 answers, the models do not choose their settings, which saves time.
     """
-    frame = world.answers
+    frame = world.answers[:900].copy()
     # The student of the first answer is the one who is always wrong.
     is_right = frame.UserId != frame.UserId[0]
     next_option = frame.CorrectAnswer % 4 + 1
@@ -766,6 +767,28 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
 # ---- No feature depends on the outcome of its own answer ----------------------------------------
 
 
+@dataclass(frozen=True)
+class Few:
+    """So few answers that models do not choose their settings, which would take most of the time.
+
+    Settings are chosen from 1,000 answers on.
+    """
+
+    pairs: Pairs
+    # The training answers.
+    train: pd.DataFrame
+
+
+@pytest.fixture(scope="module")
+def few(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Few:
+    """Return 900 simulated answers with all metadata; tests share them and must not change them."""
+    world = load_world(simulated_kit)
+    answers = world.answers[:900]
+    folder = tmp_path_factory.mktemp("few")
+    pairs, _ = read_world(folder, answers, N_TEMPLATE, **world.metadata)
+    return Few(pairs, answers[:-N_TEMPLATE])
+
+
 def change_options(answers: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
     """Return the answers with another option chosen in some rows, given as booleans."""
     option = answers["AnswerValue"].where(~rows, answers["AnswerValue"] % 4 + 1)
@@ -774,13 +797,13 @@ def change_options(answers: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_held_out_outcomes_change_no_feature_of_their_rows(joined: Joined, group: str) -> None:
-    answers = joined.train
+def test_held_out_outcomes_change_no_feature_of_their_rows(few: Few, group: str) -> None:
+    answers = few.train
     held_out = np.random.default_rng(1).random(len(answers)) < 0.2
     rows = np.flatnonzero(held_out)
 
     def find_features(outcomes: pd.DataFrame) -> pd.DataFrame:
-        return table(joined.pairs, Known(joined.pairs, outcomes, held_out), rows, [group])
+        return table(few.pairs, Known(few.pairs, outcomes, held_out), rows, [group])
 
     before = find_features(answers)
     after = find_features(change_options(answers, held_out))
@@ -795,15 +818,15 @@ def test_held_out_outcomes_change_no_feature_of_their_rows(joined: Joined, group
         # There are ten parts, and all are held out: tables 0 to 9, and table 10 of the template.
         (125_000, 10, 0, [0]),
         (125_000, 10, 3, [3]),
-        (1_000, 2, 0, [0]),
-        (300, 1, 0, [0]),
+        (400, 2, 0, [0]),
+        (100, 1, 0, [0]),
         # If few answers are held out, one fit without these answers serves the template (table 1),
         # too.
-        (30, 1, 0, [0, 1]),
+        (15, 1, 0, [0, 1]),
     ],
 )
 def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
-    joined: Joined,
+    few: Few,
     monkeypatch: pytest.MonkeyPatch,
     max_held_out: int,
     n_held_out: int,
@@ -821,20 +844,20 @@ def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
     `unchanged_tables` must stay as they were. The test fails, for instance, if the model for a part
     is warm-started from a model that was fitted to all answers.
     """
-    answers = joined.train
+    answers = few.train
     monkeypatch.setattr("common.answer_features.parts._MAX_HELD_OUT", max_held_out)
     groups = ["model", "rates", "distractors", "context", "quiz", "order"]
-    before = list(tables(joined.pairs, answers, groups, seed=0))
+    before = list(tables(few.pairs, answers, groups, seed=0))
     assert len(before) == n_held_out + 1
     rows = np.concatenate([part.rows for part in before])
     assert len({*rows}) == len(rows)
     # If all parts are held out, each pair is in one table.
     if n_held_out == 10:
-        assert len(rows) == len(joined.pairs)
+        assert len(rows) == len(few.pairs)
 
     is_of_part = np.isin(np.arange(len(answers)), before[changed_part].rows)
     changed_answers = change_options(answers, is_of_part)
-    after = tables(joined.pairs, changed_answers, groups, seed=0)
+    after = tables(few.pairs, changed_answers, groups, seed=0)
 
     is_same = [a.table.equals(b.table) for a, b in zip(before, after, strict=True)]
     assert np.flatnonzero(is_same).tolist() == unchanged_tables
@@ -871,7 +894,10 @@ def random_outcomes(joined: Joined) -> RandomOutcomes:
     right = np.random.default_rng(2).integers(0, 2, len(joined.train)).astype(np.int8)
     answers = joined.train[["UserId", "QuestionId"]].assign(IsCorrect=right)
     groups = ["model", "rates", "context", "quiz", "order"]
-    *parts, _ = tables(joined.pairs, answers, groups, seed=0)
+    with pytest.MonkeyPatch.context() as patch:
+        # Models do not choose their settings, which would take most of the time.
+        patch.setattr("common.item_response.choice._MAX_ANSWERS", 0)
+        *parts, _ = tables(joined.pairs, answers, groups, seed=0)
     rows = np.concatenate([part.rows for part in parts])
     honest = pd.concat([part.table for part in parts])
     return RandomOutcomes(joined.pairs, answers, rows, honest, right[rows])
