@@ -273,20 +273,25 @@ def test_one_seed_gives_the_same_bytes_and_another_seed_a_similar_model(
 ) -> None:
     if fit.name == "majority":
         return
+    # Fewer steps or iterations save time.
+    flags = SHORT.get(fit.name, [])
+    # The first run has the default seed, 0. For most models, `fit` is this run.
+    folder = fit.folder
+    if flags != ENOUGH.get(fit.name, []):
+        folder = tmp_path / "default_seed"
+        folder.mkdir()
+        predict(fit.script, folder, *flags, pairs=fit.asked)
     predicted = []
     written = []
-    # The default seed is 0.
-    for seed in ([], ["--seed", 0], ["--seed", 1]):
-        # Fewer steps or iterations save time.
-        flags = [*SHORT.get(fit.name, []), *seed]
-        predicted.append(predict(fit.script, tmp_path, *flags, pairs=fit.asked))
+    for seed in (0, 1):
+        predicted.append(predict(fit.script, tmp_path, *flags, "--seed", seed, pairs=fit.asked))
         written.append((tmp_path / f"submission_task_{fit.task}.csv").read_bytes())
-    assert written[0] == written[1]
+    assert (folder / f"submission_task_{fit.task}.csv").read_bytes() == written[0]
     # With two seeds, at least 0.96 of a model's 2,331 predictions are equal, and 0.87 of those of
     # boosting. These shares have standard errors of 0.004 and 0.007. The limits lie four standard
     # errors below the shares.
     least = 0.84 if fit.name == "gradient_boosting" else 0.94
-    agreement = np.mean(predicted[1] == predicted[2])
+    agreement = np.mean(predicted[0] == predicted[1])
     assert least < agreement < 1
 
 

@@ -20,6 +20,8 @@ SPLIT_FILES = {
     "valid": "valid_task_1_2.csv",
     "template": "test_submission_task_1_2.csv",
 }
+# A file with 900 of the training answers.
+FEW_TRAIN = "few_train.csv"
 # The sample models, with flags that make them quick.
 MODELS = {
     "majority": [],
@@ -27,7 +29,9 @@ MODELS = {
     "partial_vae": ["--steps", 60],
     "item_response": ["--dimensions", 2],
     "gradient_boosting": ["--features", "rates", "distractors"],
-    "blend": ["--models", "item_response"],
+    # From 1,000 training answers on, the item response model of the blend would choose its
+    # settings, which takes most of the time.
+    "blend": ["--models", "item_response", "--train_data", FEW_TRAIN],
 }
 
 
@@ -40,6 +44,8 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> Path:
     answers.to_csv(folder / "train_data" / "train_task_1_2.csv", index=False)
     flags = ["--input_dir", folder / "train_data", "--output_dir", folder]
     succeeds(["task_2/local_data_split.py", *flags])
+    train = pd.read_csv(folder / SPLIT_FILES["train"])
+    train.sample(900, random_state=0).to_csv(folder / FEW_TRAIN, index=False)
     return folder
 
 
@@ -123,10 +129,15 @@ def test_training_answers_and_template_may_differ_in_their_largest_number_of_opt
         table.to_csv(tmp_path / name, index=False)
     files = ["--input_dir", tmp_path, "--submission_template_dir", tmp_path]
     files += ["--submission_template_file", SPLIT_FILES["template"], "--output_dir", tmp_path]
-    for model in ("majority", "item_response"):
+    # The guessing is given to save time: otherwise, the model would choose it.
+    models: dict[str, list[object]] = {
+        "majority": [],
+        "item_response": ["--dimensions", 2, "--guessing", 0.2],
+    }
+    for model, flags in models.items():
         path = tmp_path / f"{model}.parquet"
         output = ["--output_file", f"{model}.csv", "--probabilities", path]
-        succeeds([f"task_2/sample_model_{model}.py", *files, *output, *MODELS[model]])
+        succeeds([f"task_2/sample_model_{model}.py", *files, *output, *flags])
         number = pd.read_csv(tmp_path / SPLIT_FILES["template"])["NumberOfOptions"].to_numpy()
         predicted = pd.read_csv(tmp_path / f"{model}.csv")["AnswerValue"].to_numpy()
         assert (predicted <= number).all()

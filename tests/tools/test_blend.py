@@ -15,7 +15,7 @@ from typing import Any
 from common.fingerprints import fingerprint
 from common.probabilities import read_probabilities
 from tools.blend import describe_weights, learn_weights, log_blend, logarithms
-from tools.results import read_results
+from tools.results import Result, read_results
 
 import numpy as np
 import pandas as pd
@@ -84,11 +84,17 @@ class Blended:
     submission: Path
     # Whether the log of the matrix factorisation is as before.
     is_log_unchanged: bool
+    # What the local evaluation of the submission prints, and its line in the record of scores.
+    evaluation: str
+    result: Result
 
 
 @pytest.fixture(scope="module", params=[1, 2])
 def blended(request: pytest.FixtureRequest, kit: Path) -> Blended:
-    """Blend the two files of task 1, and those of task 2; read the table that is printed."""
+    """Blend the two files of task 1, and those of task 2; score the blend.
+
+    The table that is printed gives the weights and the losses.
+    """
     task = request.param
     files = FILES if task == 1 else [f"2_{name}" for name in FILES]
     log = kit / f"fit_{task}.jsonl"
@@ -98,6 +104,7 @@ def blended(request: pytest.FixtureRequest, kit: Path) -> Blended:
     # weight (empty for the blend), log loss and accuracy.
     rows = [re.split(r"\s{2,}", line) for line in printed.splitlines()[2:5]]
     assert [row[0] for row in rows] == [*files, "the blend"]
+    evaluation = succeeds([f"task_{task}/local_evaluation.py"], kit=kit)
     return Blended(
         task=task,
         files=files,
@@ -105,6 +112,8 @@ def blended(request: pytest.FixtureRequest, kit: Path) -> Blended:
         losses=[float(row[-2]) for row in rows],
         submission=kit / f"data/test_output/test_submission_task_{task}",
         is_log_unchanged=log.read_text() == log_before,
+        evaluation=evaluation,
+        result=read_results(kit / "data/test_output/results.jsonl")[-1],
     )
 
 
@@ -149,13 +158,11 @@ def test_a_blend_predicts_the_most_probable_outcome_or_option(blended: Blended) 
         assert np.array_equal(submission["AnswerValue"], most_probable + 1)
 
 
-def test_the_evaluation_scores_a_blend_and_records_its_command(kit: Path) -> None:
-    succeeds([*BLEND, *FILES, "--local"], kit=kit, cwd=kit)
-    evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)
-    line = read_results(kit / "data/test_output/results.jsonl")[-1]
-    assert made_by(line) == f"python -m tools.blend {' '.join(FILES)} --local"
-    assert f"score {line.score:.4f}" in evaluation
-    assert "note: " not in evaluation
+def test_the_evaluation_scores_a_blend_and_records_its_command(blended: Blended) -> None:
+    expected = f"python -m tools.blend {' '.join(blended.files)} --local"
+    assert made_by(blended.result) == expected
+    assert f"score {blended.result.score:.4f}" in blended.evaluation
+    assert "note: " not in blended.evaluation
 
 
 def blend_with_weights(kit: Path, *weights: str) -> np.ndarray:
