@@ -45,6 +45,8 @@ PLACES = (
     "save_model",
     "log",
 )
+# The folder of Python's own modules, with a separator at the end.
+_STANDARD_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")  # noqa: PTH118, PTH120
 
 
 @dataclass
@@ -321,8 +323,11 @@ def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _is_of_library(path: str) -> bool:
-    """Return whether a file belongs to an installed library, which may lie in the kit's `.venv`."""
-    return "site-packages" in path
+    """Return whether a file belongs to Python or to an installed library.
+
+    Libraries may lie in the kit's `.venv`.
+    """
+    return "site-packages" in path or path.startswith(_STANDARD_LIBRARY)
 
 
 def fingerprint_of_source(path: Path) -> Fingerprint:
