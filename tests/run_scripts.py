@@ -41,8 +41,8 @@ LIBRARIES = [
 SHARED_FOLDERS = tuple(
     f"{folder}{os.sep}" for folder in (ROOT / "common", ROOT / "tools", ROOT / ".venv", *LIBRARIES)
 )
-# Names of modules that stay loaded, as far as they are known: looking at the path of each of several
-# thousand modules for each script would be slow.
+# Names of modules that are known to stay loaded. To look at the paths of several thousand modules
+# for each script would be slow.
 _STAYING_MODULES: set[str] = set()
 
 Done = subprocess.CompletedProcess[str]
