@@ -921,7 +921,7 @@ def test_features_predict_random_outcomes_at_chance_and_a_leak_predicts_them(
 def test_the_model_s_logit_ranks_random_outcomes_at_chance(
     random_outcomes: RandomOutcomes,
 ) -> None:
-    """The test fails if a held-out part's model starts from a model fitted to all answers."""
+    """The model is fitted without the outcomes it predicts, and random outcomes are independent."""
     # The AUC of a guess has a standard error of 1 / √(3 n) if half of n answers are right.
     tolerance = 4 / np.sqrt(3 * len(random_outcomes.rows))
     assert tolerance < 0.055
