@@ -136,6 +136,8 @@ class ProbabilityScores:
 
 
 _N_BINS = 10
+# The log loss takes probabilities below this one for this one.
+_SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
 def score_probabilities(
@@ -153,9 +155,6 @@ def score_probabilities(
         The category that was predicted, from 0. If it is given, predictions that are not the most
         probable category are counted.
     """
-    # scikit-learn takes a second to import, and only this function needs it.
-    from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
-
     n_not_most_probable = 0
     if predicted is not None:
         p_predicted = probability[np.arange(len(predicted)), predicted]
@@ -172,16 +171,36 @@ def score_probabilities(
         happened = truth == p.argmax(axis=1)
     auc = None
     if n_categories == 2 and 0 < happened.sum() < len(happened):
-        auc = float(roc_auc_score(happened, event_probability))
+        auc = area_under_roc_curve(happened, event_probability)
     bins = calibration_bins(event_probability, happened)
+    # A probability of 0 or 1 has a finite logarithm, as in scikit-learn.
+    p_true = p[np.arange(len(truth)), truth].clip(_SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY)
+    squared_distance = ((p - np.eye(n_categories)[truth]) ** 2).sum(axis=1)
+    if n_categories == 2:
+        squared_distance /= 2
     return ProbabilityScores(
-        log_loss=float(log_loss(truth, p, labels=range(n_categories))),
-        brier=float(brier_score_loss(truth, p, labels=range(n_categories))),
+        log_loss=float(-np.log(p_true).mean()),
+        brier=float(squared_distance.mean()),
         auc=auc,
         calibration_error=calibration_error(bins),
         bins=bins,
         n_not_most_probable=n_not_most_probable,
     )
+
+
+def area_under_roc_curve(happened: BoolArray, event_probability: FloatArray) -> float:
+    """Return the share of pairs in which the event that happened has the larger probability.
+
+    A pair is an event that happened and an event that did not. A pair with equal probabilities
+    counts half. scikit-learn has this score too, but takes two seconds to import.
+    """
+    distinct, index = np.unique(event_probability, return_inverse=True)
+    # How many events of each distinct probability, from the smallest one, happened and did not.
+    n_happened = np.bincount(index, happened, len(distinct))
+    n_not = np.bincount(index, ~happened, len(distinct))
+    n_not_below = np.cumsum(n_not) - n_not
+    n_pairs_won = (n_happened * (n_not_below + n_not / 2)).sum()
+    return float(n_pairs_won / (n_happened.sum() * n_not.sum()))
 
 
 def calibration_bins(event_probability: FloatArray, happened: BoolArray) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 # ---- Agreement with experts --------------------------------------------------------------------
 
@@ -146,3 +147,23 @@ def test_calibration_bins_that_are_wrong_in_opposite_ways_do_not_cancel() -> Non
     assert metrics.calibration_error(bins) == 0.25
     scores = metrics.score_probabilities(happened.astype(int), np.c_[1 - believed, believed])
     assert scores.calibration_error == 0.25
+
+
+@pytest.mark.parametrize("n_categories", [2, 4])
+def test_scores_of_probabilities_are_those_of_scikit_learn(n_categories: int) -> None:
+    """The weights have one decimal, so that many are equal or 0."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(n_categories, size=500)
+    weight = rng.gamma(0.5, size=(500, n_categories)).round(1)
+    weight[weight.sum(axis=1) == 0] = 1
+    p = weight / weight.sum(axis=1, keepdims=True)
+    labels = range(n_categories)
+
+    scores = metrics.score_probabilities(truth, weight)
+
+    assert scores.log_loss == pytest.approx(log_loss(truth, p, labels=labels), rel=1e-12)
+    assert scores.brier == pytest.approx(brier_score_loss(truth, p, labels=labels), rel=1e-12)
+    if n_categories == 2:
+        assert scores.auc == pytest.approx(roc_auc_score(truth, p[:, 1]), rel=1e-12)
+    else:
+        assert scores.auc is None
