@@ -27,21 +27,31 @@ MAJORITY = [("1", "majority"), ("2", "majority")]
 QUICK = [SPLITS[0], *MAJORITY]
 
 
-class LongFit(NamedTuple):
-    """A fit that takes long, and the change that makes the fit quick."""
+class LongPart(NamedTuple):
+    """A part of a fit or of an evaluation that takes long, and the change that makes it quick."""
 
     file: str
-    # The text in the file that makes the fit long, and its replacement.
+    # The text in the file that makes the part long, and its replacement.
     long: str
     quick: str
 
 
-LONG_FITS = (
-    LongFit("task_1/sample_model_partial_vae.py", "max(420, 16 *", "max(20, 0 *"),
-    LongFit("task_2/sample_model_partial_vae.py", "max(420, 16 *", "max(20, 0 *"),
-    LongFit("task_3/sample_model_partial_vae.py", "N_STEPS = 600", "N_STEPS = 20"),
-    LongFit("task_4/pytorch/train_model.py", "N_STEPS = 300", "N_STEPS = 60"),
-    LongFit("common/answer_features/parts.py", "_MAX_HELD_OUT = 125_000", "_MAX_HELD_OUT = 2_000"),
+LONG_PARTS = (
+    LongPart("task_1/sample_model_partial_vae.py", "max(420, 16 *", "max(20, 0 *"),
+    LongPart("task_2/sample_model_partial_vae.py", "max(420, 16 *", "max(20, 0 *"),
+    LongPart("task_3/sample_model_partial_vae.py", "N_STEPS = 600", "N_STEPS = 20"),
+    LongPart("task_4/pytorch/train_model.py", "N_STEPS = 300", "N_STEPS = 60"),
+    LongPart("task_1/sample_model_gradient_boosting.py", '"max_iter": 100', '"max_iter": 20'),
+    LongPart("task_2/sample_model_gradient_boosting.py", "N_TREES = (100, 50)", "N_TREES = (25,)"),
+    # With more training answers than the following limits, models hold fewer of them out, leave
+    # features out, and choose no settings.
+    LongPart("common/answer_features/parts.py", "_MAX_HELD_OUT = 125_000", "_MAX_HELD_OUT = 2_000"),
+    LongPart(
+        "task_2/sample_model_gradient_boosting.py", "WITH_CONTEXTS = 100_000", "WITH_CONTEXTS = 0"
+    ),
+    LongPart("common/item_response/choice.py", "_MAX_ANSWERS = 200_000", "_MAX_ANSWERS = 2_000"),
+    # Measure no accuracy after each question, for which an entry plays again in a new process.
+    LongPart("common/adaptive/evaluation.py", "if options.skip_curve:", "if True:"),
 )
 
 
@@ -69,6 +79,16 @@ def without_scoreboard(kit: Path) -> Path:
     return kit
 
 
+def without_pages(kit: Path) -> Path:
+    """Let all pages be empty, to save time in a test that does not read them."""
+    (kit / "common/pages.py").write_text(
+        "Html = str\n"
+        "def render(name, **variables): return ''\n"
+        "def part(name, *args, **options): return ''\n"
+    )
+    return kit
+
+
 def table(output: str) -> str:
     """Return the scoreboard in the output."""
     return output[output.index("\n\n") : output.index("written: ")]
@@ -82,19 +102,19 @@ def scores(kit: Path) -> dict[tuple[str, str], float]:
 
 
 @pytest.mark.slow
-@needs_blocks(*(fit.file for fit in LONG_FITS))
+@needs_blocks(*{part.file for part in LONG_PARTS})
 def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> None:
     """In a fresh clone, the quickstart makes the splits and scores all sample models.
 
     Only the blends are left out, because they take long. The scores are in the record and in the
     table. A second run only shows the table again.
     """
-    kit = copy_kit(tmp_path / "a kit")
+    kit = without_pages(copy_kit(tmp_path / "a kit"))
     # Let models that take long learn little.
-    for fit in LONG_FITS:
-        text = (kit / fit.file).read_text(encoding="utf-8")
-        assert text.count(fit.long) == 1, fit.file
-        (kit / fit.file).write_text(text.replace(fit.long, fit.quick), encoding="utf-8")
+    for part in LONG_PARTS:
+        text = (kit / part.file).read_text(encoding="utf-8")
+        assert text.count(part.long) == 1, part
+        (kit / part.file).write_text(text.replace(part.long, part.quick), encoding="utf-8")
 
     first = succeeds(["quickstart.py", "--size", "tiny"], kit=kit, timeout=2 * PATIENCE)
     score_by_model = scores(kit)
@@ -189,7 +209,7 @@ def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -
     quickstart_task_1.txt marks the split as finished. The record of scores, results.jsonl, shows
     which models are scored.
     """
-    without_scoreboard(quick_kit)
+    without_scoreboard(without_pages(quick_kit))
     split, model_1, model_2 = QUICK
     all_run = dict.fromkeys(QUICK, "run")
 
@@ -287,7 +307,7 @@ class WithPackage:
 def with_package(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> WithPackage:
     """Run the quickstart in a kit whose only model is the package numpy."""
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("package") / "kit"))
-    keep_only(kit, "numpy")
+    keep_only(without_scoreboard(kit), "numpy")
     return WithPackage(kit, run_with_package(kit))
 
 
@@ -374,7 +394,7 @@ def interrupted(quick_kit: Path) -> Interrupted:
 
     The data of tasks 3 and 4 are missing.
     """
-    without_scoreboard(quick_kit)
+    without_scoreboard(without_pages(quick_kit))
     add_broken_model(quick_kit)
     slow = quick_kit / "task_2/sample_model_slow.py"
     slow.write_text(SLOW_MODEL)
@@ -415,7 +435,7 @@ def test_control_c_ends_all_models_and_the_next_run_resumes(interrupted: Interru
 
 
 def test_a_model_that_fails_stops_no_other_and_its_last_lines_are_shown(quick_kit: Path) -> None:
-    add_broken_model(quick_kit)
+    add_broken_model(without_pages(quick_kit))
 
     done = run(["quickstart.py"], kit=quick_kit)
 
@@ -430,7 +450,7 @@ def test_a_model_that_fails_stops_no_other_and_its_last_lines_are_shown(quick_ki
 
 def test_an_evaluation_that_fails_is_named_with_only_its_own_output(quick_kit: Path) -> None:
     """The output of the model, which ran before, is not shown."""
-    without_scoreboard(quick_kit)
+    without_scoreboard(without_pages(quick_kit))
     model = quick_kit / "task_1/sample_model_majority.py"
     model.write_text("print('trained')\n")
     evaluation = quick_kit / "task_1/local_evaluation.py"
