@@ -204,15 +204,17 @@ def scripts(*patterns: str) -> list[Path]:
     return [path for path in paths if main_guard in path.read_text(encoding="utf-8")]
 
 
-def imported(path: Path) -> list[str]:
+# Cached, because several tests ask for all files of the kit.
+@functools.cache
+def imported(path: Path) -> tuple[str, ...]:
     """Return the names of the modules that a file imports, those at its top level first."""
-    modules = []
+    modules: list[str] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             modules += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
             modules.append(str(node.module))
-    return modules
+    return tuple(modules)
 
 
 def keep_only(kit: Path, *names: str) -> None:
