@@ -273,6 +273,7 @@ def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> 
     succeeds(command, kit=kit, cwd=kit)
     assert (related / "cloze/my_idea.py").exists()
 
+    without_scoreboard(kit)
     (related / "science_exam/data/train_data/test.csv").touch()
     second = succeeds(["quickstart.py", "--related"], kit=kit)
     assert "simulating" not in second
@@ -347,6 +348,7 @@ def test_the_quickstart_keeps_weights_that_were_trained_on_all_students(
 @on_unix("error of its own for a pipe that is closed")
 def test_output_may_be_cut_off(quick_kit: Path) -> None:
     """For instance, `python3 quickstart.py | head -1` cuts off the output."""
+    (without_pages(quick_kit) / "task_2/sample_model_majority.py").unlink()
     command = [sys.executable, "quickstart.py"]
     env = {**os.environ, "PYTHONPATH": str(quick_kit)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -450,7 +452,8 @@ def test_a_model_that_fails_stops_no_other_and_its_last_lines_are_shown(quick_ki
 
 def test_an_evaluation_that_fails_is_named_with_only_its_own_output(quick_kit: Path) -> None:
     """The output of the model, which ran before, is not shown."""
-    without_scoreboard(without_pages(quick_kit))
+    without_scoreboard(quick_kit)
+    (quick_kit / "task_2/sample_model_majority.py").unlink()
     model = quick_kit / "task_1/sample_model_majority.py"
     model.write_text("print('trained')\n")
     evaluation = quick_kit / "task_1/local_evaluation.py"
