@@ -21,8 +21,8 @@ if not _PACKAGES:
         file=sys.stderr,
     )
     sys.exit(2)
-# From here on, `import common.cli`, for example, loads the kit's module, because Python looks for
-# the modules of a package in its `__path__`.
+# Python looks for the modules of a package in the folders of its `__path__`. With this `__path__`,
+# the present file acts as the kit's package: `import common.cli`, for example, loads the kit's cli.
 __path__ = [str(_PACKAGES[0])]
 
 # Nothing here uses this module. Importing it limits the threads of libraries, and ends the script
