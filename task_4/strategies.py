@@ -268,11 +268,13 @@ def most_right_predictions(
 
         Σ weight(q) · covariance(j, q)² / (variance(j) + noise(j)).
 
-    Covariance and variance are those of the logits, and the answer to j is taken as a measurement
-    of its logit with Gaussian noise (`_noise`). The fraction is then the variance that the answer
+    Covariance and variance are those of the logits. The answer to j is taken as a measurement of
+    the logit of j with Gaussian noise (`_noise`). The fraction is then the variance that the answer
     removes from the logit of q. The weight says how much that should improve the prediction of q
-    (`_prediction_weight`). If targets may be asked, the probability that the prediction for j is
-    wrong is added, because an answer that has been asked is predicted right.
+    (`_prediction_weight`).
+
+    By some rules, j may be one of the answers to be predicted. Once it has been asked, its
+    prediction is right. So the probability that it would be wrong otherwise is added.
 
     This is the choice of `StudentPosterior.select` in item_response/model.py.
     """

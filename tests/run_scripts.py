@@ -258,7 +258,7 @@ def _redirect_paths(kit: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # Modules that were imported in the meantime are redirected, too.
+        # This also changes the paths of modules that the script has imported meanwhile.
         redirect(kit, ROOT)
 
 

@@ -429,8 +429,9 @@ def compare(words: Sequence[str], scores: Sequence[list[Candidate]]) -> str:
 def describe_others(letter: str, chosen: Candidate, candidates: Sequence[Candidate]) -> list[str]:
     """Say which other scores the user may have meant; return no line if there are none.
 
-    A and B are the two scores that are compared. `letter` is one of them, `chosen` its score. The
-    word on the command line that names it, such as a model's name, fits all `candidates`.
+    The user names each of the two scores, A and B, by a word such as a model's name. Several scores
+    of the record may fit such a word: these are the `candidates`, and `chosen` is the one that is
+    compared. `letter` says whether it is A or B.
     """
     n_others = len(candidates) - 1
     if n_others == 0:

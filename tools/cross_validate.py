@@ -436,10 +436,11 @@ def doubt_record(record: Provenance | None, script: Path, template: Path) -> lis
     if record is None:
         return [UNKNOWN_SOURCES]
     doubts_about_sources = entry_origin.doubt_sources(record, [template.name])
-    # The sentences of the doubts name the script of the record, so put the user's script there.
+    # A doubt is a sentence that names the script of the record. The record names the copy that the
+    # fold has run; the user knows the original.
     shown_record = replace(record, script=provenance.show_path(script))
-    # Whether the code has changed since the run is not asked here. If the script is in the kit,
-    # every fold runs the same copy; otherwise `doubt_changes` looks for changes.
+    # Do not ask here whether the code has changed. If the script is in the kit, all folds run one
+    # copy, which nobody edits. Otherwise `doubt_changes` looks for changes.
     return [*doubts_about_sources, *entry_origin.doubts_of_run(shown_record)]
 
 

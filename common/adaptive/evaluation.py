@@ -218,8 +218,8 @@ def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _E
         curves = "not asked for"
     else:
         curves = measure_curves(setting, reference, played.games)
-    # Use the fingerprint of the training code from the time of the training: the code may have
-    # changed since.
+    # The record of the weights has a fingerprint of the training code, from the time of the
+    # training. Use it, since the code may have changed since.
     training_code = "" if origin.record is None else origin.record.code
     code = entry_files.fingerprint_code(setting.submission, training_code)
     if played.output:

@@ -91,8 +91,9 @@ EFFECT_COVARIANCES = slice(2, None)
 def make_label(context_number: IntArray, stage: IntArray | np.int32, n_stages: int) -> IntArray:
     """Return one integer for each pair of a context and a stage: context · `n_stages` + stage.
 
-    Effects belong to a context in one stage of the questions (see `fitting`). If answers are right
-    or wrong, there is one stage, and the label is the number of the context.
+    An answer goes through one or more stages (MODEL.md explains them), and a context has different
+    effects in each. If answers are right or wrong, there is one stage, and the label is the number
+    of the context.
     """
     return context_number * np.int32(n_stages) + stage
 
@@ -119,7 +120,11 @@ class Level:
 
     @cached_property
     def _label_width(self) -> int:
-        """An integer that exceeds the largest label by 2."""
+        """The difference of the keys of two neighbouring parents (see `_keys`).
+
+        It exceeds the largest label by 2. So the label one above the largest is free: no node has
+        it, and `find` gives it to unknown labels.
+        """
         return 2 + int(self.label.max(initial=0))
 
     @cached_property

@@ -183,8 +183,10 @@ def _update_habits_of_students(
     """Make the Newton step of `_update_habits` for a range of students.
 
     For this step, the log likelihood of a student's choices is a parabola in the habits, without
-    products of the habits of two options. So each option is a problem of its own. `eliminate` and
-    `restore` solve it: they find the Gaussian posterior of nested terms.
+    products of the habits of two options. So each option is a problem of its own: find the Gaussian
+    posterior of the student's habit as a whole, and of the student's habit in each context. The
+    contexts lie within the student, as topics lie within areas, so the functions for nested effects
+    serve here too. `eliminate` goes from the contexts to the student, and `restore` back again.
     """
     # `part.levels` has two levels: the students as a whole, then their contexts. `rows` has the
     # range of their rows in each of the two arrays of `habits`.

@@ -242,8 +242,8 @@ def _leave_out(
     slope, curvature = model.expected_slope_and_curvature(
         with_answer.logit_mean, with_answer.logit_variance, is_right, guessing
     )
-    # The share of the information on the logit that comes from the answer itself, w u in the
-    # module's docstring.
+    # The share of the information on the logit that comes from the answer itself. The docstring of
+    # this module calls it w u.
     share = np.minimum(curvature * with_answer.logit_variance, _MAX_SHARE)
     logit_variance = with_answer.logit_variance / (1 - share)
     covariance = with_answer.covariance / (1 - share)

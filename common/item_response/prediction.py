@@ -37,10 +37,11 @@ def predict_stages(
     student_position = find_ids(posterior.student_ids, student)
     question_position = find_ids(posterior.question_ids, question)
     n_questions = len(posterior.question_ids) + 1
+    # P(passing the stage) of each pair and stage.
     passing = np.empty((len(student), posterior.n_stages), np.float32)
 
     def predict_pairs(pairs: IntArray) -> None:
-        """Write the predictions of some pairs into `passing`, given the rows of the pairs."""
+        """Write the probabilities of some pairs into `passing`, given the rows of the pairs."""
         student_of_pair = student_position[pairs]
         question_of_pair = question_position[pairs]
         # The pairs are sorted by student, so these need only a range of students.

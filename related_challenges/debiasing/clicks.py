@@ -23,9 +23,10 @@ import pandas as pd
 PHASES = layout.DEBIASING_PHASES
 # The phases of the challenge's final stage; see `phases_that_count`.
 FINAL_PHASES = range(7, 10)
-# Number of phases before the final ones. The organisers' sums over the final phases include a score
-# of 1 for each earlier phase.
+# Number of phases before the final ones. In the final stage, the organisers' script starts each sum
+# of scores with 1 for each of these phases.
 N_EARLIER_PHASES = FINAL_PHASES[0] - PHASES[0]
+# The phase of a test user is the UserId modulo this number.
 USER_MODULUS = 11
 # When each phase starts in the challenge's schedule of 2020, in Unix time.
 PHASE_STARTS = (

@@ -192,9 +192,12 @@ def score(
     """Play all games, and return their accuracies and the time of a game.
 
     A mask marks the targets: answers that are predicted at the end. They are hidden, unless `rules`
-    lets the entry ask for them. `models` has a model for each fold, and `games` the fold's training
-    answers and its games: with each mask, the model's entry asks all students of the fold. If
-    `choice` is "adaptive", the entry chooses its questions; otherwise they are drawn at random.
+    lets the entry ask for them.
+
+    `models` has a model for each fold of the students. `games` has for each fold the answers that
+    the model has learned from, and the fold's students with their masks. The entry of the model
+    plays a game with each mask, in which it asks all students of the fold. If `choice` is
+    "adaptive", the entry chooses its questions; otherwise they are drawn at random.
     `submission` is the module of the entry.
 
     Returns the accuracy with each mask, over the targets of all folds, and the median of the

@@ -163,7 +163,8 @@ def test_the_error_for_a_fault_does_not_keep_the_exception_of_the_quick_reader(
     path = write("a.csv", HEADER + "7,1\n8,x\n")
     with pytest.raises(InputError, match="row 3 is 'x'") as raised:
         read_table(path, COLUMNS)
-    # The traceback of such an exception would keep the half-read columns in memory.
+    # The quick reader fails first, with an exception whose traceback refers to the half-read
+    # columns. If the error had this exception as its context, the columns would stay in memory.
     assert raised.value.__context__ is None
 
 

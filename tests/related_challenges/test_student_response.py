@@ -605,8 +605,9 @@ def test_folds_by_module(write: Write, tmp_path: Path) -> None:
 def test_label_distribution(write: Write, tmp_path: Path) -> None:
     """The script prints a column for each folder, and a row for each label that is valid there.
 
-    A cell is a count and a share. Folder x has 2 answers with labels of the set of 5. Folder y has
-    4 answers with labels of the sets of 2 or 3. A cell is empty if the label is not in the set.
+    There are three sets of labels: of 5, 3 and 2 labels. The labels of the 2 answers in folder x
+    fit the set of 5 alone, those of the 4 answers in folder y the sets of 3 and 2. A cell of the
+    table is a count and a share. It is empty if the label is in no set that fits the folder.
     """
     # The name of each question, with its folder, and the label of the second of its two answers.
     # The first answer is correct.

@@ -401,7 +401,7 @@ def test_weights_of_earlier_code_are_marked(
 def test_training_again_with_the_changed_code_removes_the_doubt(
     kit: Path, evaluate: Evaluate, name: str
 ) -> None:
-    """Weights that the changed code has trained give no doubt."""
+    """After a training by the changed code, the score of the weights is not doubted any more."""
     package = kit / "task_4/numpy"
     before = evaluate(package)
     change_code(package / name)
@@ -552,9 +552,10 @@ def test_weights_from_elsewhere_may_share_a_file_with_the_weights_of_this_kit(
 ) -> None:
     """Weights from another kit are scored even if one file equals a file of this kit's weights.
 
-    The metadata of this kit change after its weights were trained, so this kit's own weights would
-    be refused. The weights in the zip come from another kit and must not be. One of their two files
-    is the same as in this kit, as two local splits can give a small file with the same content.
+    The zip holds weights from another kit. One of their two files is the same as in this kit: two
+    local splits can give a small file with the same content. The metadata of this kit change after
+    its own weights were trained, so its own weights would be refused. The weights in the zip must
+    be scored.
     """
     package = kit / "task_4/numpy"
     folder = tmp_path / "unpacked"
@@ -566,7 +567,7 @@ def test_weights_from_elsewhere_may_share_a_file_with_the_weights_of_this_kit(
     assert record is not None
     files = {**record.files, shared_name: provenance.fingerprint(package / shared_name)}
     (package / weights.TRAINING).write_bytes(replace(record, files=files).as_json())
-    # This kit's weights were made from these metadata.
+    # Change the metadata that this kit's own weights were made from.
     drop_last_line(kit / METADATA)
 
     assert has_no_doubt(evaluate(student_zip, "--phase", "public"))

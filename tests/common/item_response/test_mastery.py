@@ -35,7 +35,10 @@ class Planted:
         )
 
     def true_share(self, table: pd.DataFrame) -> np.ndarray:
-        """Return the planted share of right answers for each row of a table of mastery."""
+        """Return the true probability of a right answer for each row of a table of mastery.
+
+        A row is about a student and a subject: the mean is over the questions of the subject.
+        """
         shares = []
         for row in table.itertuples():
             has_subject = self.subject[:, row.level] == row.subject

@@ -106,9 +106,10 @@ def find_environment(pid: int) -> tuple[int, int]:
 def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ...]:
     """Return the arguments with which an entry calls `escape_attempts.try_all`.
 
-    `try_all` makes the attempts of the named `tables`, such as "DAMAGE". Its further arguments are
-    the folder of the answers, a folder of targets to damage, and what an attempt may need to know
-    of the system outside the entry.
+    The file escape_attempts.py has tables of attempts, such as DAMAGE. `try_all` makes the attempts
+    of the named `tables`. Its further arguments are the folder of the answers, a folder of targets
+    to damage, and facts about the system outside the entry that an attempt may need, such as the
+    number of a process.
 
     This function also makes the targets, in the new folder `run`: a folder for each attempt to do
     damage, which holds a file and an empty folder.
@@ -119,7 +120,7 @@ def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ..
         (target / "folder").mkdir(parents=True, exist_ok=True)
         (target / "file").write_text("whole")
         os.utime(target / "file", (1, 1))
-    # The values of `escape_attempts.OUTSIDE`, which explains them.
+    # The facts about the system outside, see the comment on OUTSIDE in escape_attempts.py.
     names = {
         "process": outside.process.pid,
         "environment": find_environment(outside.process.pid),
