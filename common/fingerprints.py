@@ -23,6 +23,8 @@ Fingerprint = dict[str, int | str]
 # Large files are fingerprinted by 64 samples, which takes 1 ms.
 _N_SAMPLES = 64
 _SAMPLE_SIZE = 1 << 16
+# Number of bytes up to which `digest` reads a file in one go.
+_SMALL_FILE = 1 << 16
 # A relative path with at least one folder, without `..`, drive letter or backslash.
 _PATH_IN_TREE = re.compile(r"([^./\\:][^/\\:]*/)+[^./\\:][^/\\:]*")
 
@@ -60,8 +62,8 @@ def digest(path: Path) -> str:
     """Return the SHA-256 of a file, or of the names and contents of the files in a folder."""
     if not path.is_dir():
         with open_unnoticed(path) as file:
-            # `file_digest` reads a large file in parts. A small file is read faster at once.
-            if os.fstat(file.fileno()).st_size <= _SAMPLE_SIZE:
+            # `file_digest` reads in parts. Reading a small file in one go is faster.
+            if os.fstat(file.fileno()).st_size <= _SMALL_FILE:
                 return sha256(file.read()).hexdigest()
             return file_digest(file, "sha256").hexdigest()
     total = sha256()

@@ -136,7 +136,7 @@ class ProbabilityScores:
 
 
 _N_BINS = 10
-# The log loss takes probabilities below this one for this one.
+# The log loss clips probabilities to the range from this number to 1 minus this number.
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
@@ -155,6 +155,8 @@ def score_probabilities(
         The category that was predicted, from 0. If it is given, predictions that are not the most
         probable category are counted.
     """
+    if truth.min() < 0:
+        raise ValueError(f"truth holds {truth.min()}, expected categories from 0")
     n_not_most_probable = 0
     if predicted is not None:
         p_predicted = probability[np.arange(len(predicted)), predicted]
@@ -173,7 +175,7 @@ def score_probabilities(
     if n_categories == 2 and 0 < happened.sum() < len(happened):
         auc = area_under_roc_curve(happened, event_probability)
     bins = calibration_bins(event_probability, happened)
-    # A probability of 0 or 1 has a finite logarithm, as in scikit-learn.
+    # Clip the probabilities, as scikit-learn does, so that the logarithm of 0 is finite.
     p_true = p[np.arange(len(truth)), truth].clip(_SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY)
     squared_distance = ((p - np.eye(n_categories)[truth]) ** 2).sum(axis=1)
     if n_categories == 2:

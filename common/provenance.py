@@ -46,7 +46,7 @@ PLACES = (
     "log",
 )
 # The folder of Python's own modules, with a separator at the end.
-_STANDARD_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")  # noqa: PTH118, PTH120
+_STANDARD_LIBRARY = f"{Path(os.__file__).parent}{os.sep}"
 
 
 @dataclass
@@ -304,7 +304,7 @@ def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
     """Note a file of data that is opened for reading; called for every event that Python audits.
 
     Files that this process has read while `watching_reads` runs are sources of what it writes. The
-    files of installed libraries, such as sample data of scikit-learn, are not.
+    files of Python and of installed libraries, such as sample data of scikit-learn, are not.
     """
     if event != "open" or not RUN.is_watching:
         return

@@ -69,7 +69,10 @@ def main() -> None:
     # In: `models`, `commands`, `paths`. Out, for each template row: `prediction`, `p_right`.
     # Every model predicts answers that are held out of the training answers, so that its weight
     # does not depend on answers that it has learned from. One fit of each is enough for that.
-    held_out = predict_held_out([fits[0] for fits in commands], paths, TASK)
+    # `held_out.logs` has the log probabilities of wrong and right, shape (models, answers, 2).
+    # `held_out.truth` is 1 for a right answer.
+    first_fits = [fits[0] for fits in commands]
+    held_out = predict_held_out(first_fits, paths, TASK)
     weights = learn_weights(held_out.logs, held_out.truth)
     print(describe_weights(models, weights, held_out.logs, held_out.truth))
 

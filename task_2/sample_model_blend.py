@@ -69,7 +69,8 @@ def main() -> None:
     # In: `models`, `commands`, `paths`. Out, for each template row: `prediction`, `p_option`.
     # Every model predicts answers that are held out of the training answers, so that its weight
     # does not depend on answers that it has learned from. One fit of each is enough for that.
-    # `held_out.logs` are the log probabilities of the options, `held_out.truth` those chosen.
+    # `held_out.logs` has the log probabilities of the options, shape (models, answers, options).
+    # `held_out.truth` is the option chosen, from 0.
     first_fits = [fits[0] for fits in commands]
     held_out = predict_held_out(first_fits, paths, TASK)
     weights = learn_weights(held_out.logs, held_out.truth)

@@ -26,6 +26,7 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 from run_scripts import ROOT, Done, run_process, run_script
+from sample_blocks import find_edited
 
 # Hypothesis tries the same examples in every run; `pytest --hypothesis-profile exploring` tries new
 # ones. An example has no time limit, because a busy machine would exceed any.
@@ -225,6 +226,17 @@ def keep_only(kit: Path, *names: str) -> None:
     for path in kit.glob("task_4/*/train_model.py"):
         if path.parent.name not in names:
             path.unlink()
+
+
+def shorten(kit: Path, script: str, long: str, quick: str) -> None:
+    """Replace the constant that makes a script of a copied kit take long.
+
+    `long` is a regular expression. It must be there, unless a user has replaced the block of the
+    sample model that holds the constant.
+    """
+    text, n_replaced = re.subn(long, quick, (kit / script).read_text(encoding="utf-8"))
+    assert n_replaced == 1 or script in find_edited(), (script, long)
+    (kit / script).write_text(text, encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

@@ -41,9 +41,10 @@ LIBRARIES = [
 SHARED_FOLDERS = tuple(
     f"{folder}{os.sep}" for folder in (ROOT / "common", ROOT / "tools", ROOT / ".venv", *LIBRARIES)
 )
-# Names of modules that are known to stay loaded. To look at the paths of several thousand modules
+assert not any(str(ROOT).startswith(folder) for folder in SHARED_FOLDERS), "kit in a shared folder"
+# Modules that are known to stay loaded, by name. To look at the paths of several thousand modules
 # for each script would be slow.
-_STAYING_MODULES: set[str] = set()
+_STAYING_MODULES: dict[str, ModuleType] = {}
 
 Done = subprocess.CompletedProcess[str]
 # A process that takes more seconds is taken to hang. This time is enough even on a busy machine,
@@ -267,21 +268,25 @@ def without_modules_of(*folders: Path) -> Iterator[None]:
     """Let a script import the modules beside it anew, although others have the same names.
 
     Loaded modules that lie beside scripts, in the kit or in one of the folders, are removed from
-    `sys.modules`. At the end, they replace those that were imported meanwhile. The modules of the
-    tests are removed too: each script notes a fingerprint of every loaded module of the kit, which
-    takes a third of the time with two hundred modules that no script has.
+    `sys.modules`. At the end, they replace those that were imported meanwhile.
+
+    Modules of the tests are removed too: `cli.run` fingerprints all loaded modules of the kit, and
+    two hundred modules of tests would make up a third of a script's time.
     """
     prefixes = tuple(f"{folder}{os.sep}" for folder in (ROOT, *folders))
 
     def remove() -> dict[str, ModuleType]:
-        """Remove the modules that lie beside scripts from `sys.modules` and return them."""
+        """Remove the modules of the tests and those beside scripts from `sys.modules`.
+
+        Returns them.
+        """
         removed = {}
         for name, module in list(sys.modules.items()):
-            if name in _STAYING_MODULES:
+            if _STAYING_MODULES.get(name) is module:
                 continue
             path = f"{_path_of(module)}{os.sep}"
             if path.startswith(SHARED_FOLDERS) or "site-packages" in path:
-                _STAYING_MODULES.add(name)
+                _STAYING_MODULES[name] = module
             elif path.startswith(prefixes):
                 removed[name] = module
         # Only now: `_path_of` needs the packages around a module to be loaded.

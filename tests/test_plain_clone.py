@@ -14,7 +14,7 @@ from common.adaptive import evaluation
 
 import pandas as pd
 import pytest
-from conftest import ROOT, run, succeeds
+from conftest import ROOT, run, shorten, succeeds
 from platforms import on_unix, with_links
 from run_scripts import LIBRARIES, Done
 
@@ -82,7 +82,8 @@ def test_commands_of_the_guide_of_the_challenge_work_word_for_word(
     this process, which is quicker. Training is short, and the evaluations in this process measure
     no accuracy after each question, for which an entry would play again in a new process.
     """
-    train_briefly(tiny_kit / "task_4/pytorch/train_model.py")
+    # Train with few steps, to save time: no command needs a good score.
+    shorten(tiny_kit, "task_4/pytorch/train_model.py", r"N_STEPS = \d+", "N_STEPS = 60")
     monkeypatch.setattr(evaluation, "measure_curves", lambda *_: "left out to save time")
     # Python adds the folders that a .pth file names to its path. They are those of the libraries,
     # and as a trap the folder ROOT of this kit, which the scripts of `tiny_kit` must not use.
@@ -101,12 +102,6 @@ def test_commands_of_the_guide_of_the_challenge_work_word_for_word(
         is_evaluation = command.words[0] == "local_evaluation.py"
         assert ("score 0." in done.stdout) == is_evaluation, done
     assert [name for name in WRITTEN_FILES if not (tiny_kit / name).is_file()] == []
-
-
-def train_briefly(script: Path) -> None:
-    """Let a script train with few steps, to save time: no test here reads its score."""
-    text = script.read_text(encoding="utf-8")
-    script.write_text(re.sub(r"N_STEPS = \d+", "N_STEPS = 60", text), encoding="utf-8")
 
 
 # There are two folders for predictions of the local split. The kit writes predictions to
@@ -179,9 +174,10 @@ def test_true_answers_in_the_current_folder_are_found(
 
 
 def test_without_a_ranking_for_the_local_split_task_3_scores_the_upload(tiny_kit: Path) -> None:
-    """The guide's two commands have no flags: a sample model writes a ranking to upload.
+    """The guide runs a sample model of task 3 and the evaluation without flags.
 
-    The evaluation then looks for a ranking of the local split, and finds only the upload.
+    The model writes a ranking to upload, and none of the local split, so the evaluation scores the
+    upload.
     """
     succeeds(["task_3/sample_model_random.py"], kit=tiny_kit)
     evaluate = ["task_3/local_evaluation.py"]

@@ -107,10 +107,10 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> 
     """In a fresh clone, the quickstart makes the splits and scores all sample models.
 
     Only the blends are left out, because they take long. The scores are in the record and in the
-    table. A second run only shows the table again.
+    table. A second run only shows the table again. To save time, fits are short, pages are empty,
+    and entries are played without curves.
     """
     kit = without_pages(copy_kit(tmp_path / "a kit"))
-    # Let models that take long learn little.
     for part in LONG_PARTS:
         text = (kit / part.file).read_text(encoding="utf-8")
         assert text.count(part.long) == 1, part

@@ -223,8 +223,8 @@ def make_table(results: Sequence[Result]) -> Table:
 
     `results` may have been scored on different answers, for instance before and after the data were
     simulated again. The rows of the table are scores on the answers of the latest result, by the
-    present code of the models. Scores by former code and scores on earlier answers are kept in
-    lists of their own.
+    present code of the models, and published scores to compare them with. Scores by former code and
+    scores on earlier answers are kept in lists of their own.
     """
     results_by_answers: dict[str, list[Result]] = {}
     for result in results:

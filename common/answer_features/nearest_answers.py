@@ -126,10 +126,10 @@ def _habits(
     known
         The known answers.
     nearest
-        Indices of the nearest answers in `known`, shape (rows, nearest).
+        Indices of the nearest answers in `known`, -1 where there is none, shape (rows, nearest).
     weight_by_power
         For each power in `PRIOR_WEIGHT_BY_POWER`, the weights of the nearest answers, which are
-        this power of their similarities; shape (rows, nearest).
+        this power of their similarities, 0 where there is no answer; shape (rows, nearest).
     rank_of_position
         The rank of the first option of the question asked, of the second, and so on: 0 for the
         right option, 1 for the most popular wrong one; shape (rows, options).

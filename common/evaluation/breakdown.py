@@ -178,7 +178,7 @@ def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, F
 def _wilson_intervals(
     share: FloatArray, n: FloatArray, quantile: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return Wilson's intervals of shares of n independent answers, cut to 0 to 1.
+    """Return Wilson's intervals of shares of n independent answers, clipped to the range 0 to 1.
 
     `quantile` is the number of standard errors to either side of a share.
     """

@@ -297,8 +297,9 @@ def has_code_changed(script: str, code: str) -> bool:
 def require_same_run(path: Path, record: Provenance | None, submission: Path) -> None:
     """Raise `InputError` if a file, such as probabilities, is of another run than the submission.
 
-    Two runs count as the same if their predictions must be equal (`_predictions_key`). `record` is
-    that of the file `path`. If the file or the submission has no record, they are not compared.
+    Two runs of scripts count as the same if their predictions must be equal (`_predictions_key`).
+    Notebooks are not told apart. `record` is that of the file `path`. If the file or the submission
+    has no record, they are not compared.
     """
     submission_record = provenance.read(submission)
     if record is None or submission_record is None:

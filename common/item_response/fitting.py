@@ -41,7 +41,7 @@ _MAX_STEPS = 60
 _PATIENCE = 2
 _MIN_GAIN = 1.25e-3
 # The steps do not learn from the answers that are held out. If these are at least this share of all
-# answers, one more step follows after the last one, with all answers.
+# answers, the fit ends with one more step, which learns from all answers.
 _SHARE_WORTH_A_STEP = 0.01
 # With more answers than this, a step takes long. The fit then uses momentum and ends earlier. A fit
 # with contexts never uses momentum, which can make its steps oscillate.

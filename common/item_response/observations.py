@@ -49,8 +49,7 @@ class Observations:
     def of_students(self, students: slice) -> tuple["Observations", list[slice]]:
         """Return the answers of a range of students, and where their contexts are.
 
-        Contexts have levels, such as quizzes and topics. A node of a level is a context together
-        with one student who has answers in it.
+        MODEL.md explains contexts, levels and nodes.
 
         Returns
         -------
@@ -262,9 +261,8 @@ def find_nodes(
 ) -> Iterator[IntArray]:
     """Yield for each level of contexts the node of each pair, shape (pairs,).
 
-    A pair is a student and a question in a context. A node of a level is a context of this level
-    together with one student who has answers in it. A pair without such a node gets −1, also at the
-    levels below.
+    A pair is a student and a question in a context. A node is a context in which a student has
+    answers. A pair without a node at a level gets −1 there, and at the levels below.
 
     Parameters
     ----------

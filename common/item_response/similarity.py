@@ -20,8 +20,8 @@ import scipy.sparse
 
 # Questions are clustered several times, from many small clusters to few large ones (`_CUTS`). Some
 # of these clusterings are returned and called levels. In a level, a student's answers to the
-# questions of one cluster are a context. For each number below, the clustering becomes a level
-# whose contexts have about this many answers on average.
+# questions of one cluster are a context. For each number below, one clustering becomes a level: the
+# one whose mean number of answers in a context is closest to it.
 _ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
 # A clustering becomes a level only if its contexts have at least this many answers on average.
 _MIN_ANSWERS = 1.5

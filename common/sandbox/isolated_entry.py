@@ -105,7 +105,7 @@ class IsolatedEntry:
             self._isolate(process)
             # Make the first instance of the class.
             self.restart()
-            # All went well: undo nothing now, and leave this to `__exit__`.
+            # All went well: undo nothing now, and leave the undoing to `__exit__`.
             self._cleanup = stack.pop_all()
         return self
 

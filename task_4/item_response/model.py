@@ -149,8 +149,8 @@ class Population(NamedTuple):
 
     # Logarithm of the variance of the abilities. The training students have the variance 1.
     log_variance: float = 0.0
-    # The mean logits are those of the training students, multiplied by a factor, plus `shift`. This
-    # is the logarithm of the factor.
+    # The mean logits are those of the training students, multiplied by a factor, plus `shift`.
+    # `log_stretch` is the logarithm of the factor.
     log_stretch: float = 0.0
     shift: float = 0.0
 

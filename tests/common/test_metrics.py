@@ -151,9 +151,9 @@ def test_calibration_bins_that_are_wrong_in_opposite_ways_do_not_cancel() -> Non
 
 @pytest.mark.parametrize("n_categories", [2, 4])
 def test_scores_of_probabilities_are_those_of_scikit_learn(n_categories: int) -> None:
-    """The weights have one decimal, so that many are equal or 0."""
     rng = np.random.default_rng(0)
     truth = rng.integers(n_categories, size=500)
+    # With one decimal, many weights are equal or 0.
     weight = rng.gamma(0.5, size=(500, n_categories)).round(1)
     weight[weight.sum(axis=1) == 0] = 1
     p = weight / weight.sum(axis=1, keepdims=True)
@@ -167,3 +167,9 @@ def test_scores_of_probabilities_are_those_of_scikit_learn(n_categories: int) ->
         assert scores.auc == pytest.approx(roc_auc_score(truth, p[:, 1]), rel=1e-12)
     else:
         assert scores.auc is None
+
+
+def test_a_true_category_below_0_has_no_score() -> None:
+    """Without a check, NumPy would take the category −1 for the last one."""
+    with pytest.raises(ValueError, match="truth holds -1"):
+        metrics.score_probabilities(np.array([0, -1]), np.full((2, 2), 0.5))

@@ -68,7 +68,8 @@ def read_scores(output: Path) -> dict[tuple[str, int], float]:
 
 # Pairs of a phase and a task for which these tests score submissions.
 SCORED_TASKS = [("public", 1), ("public", 3), ("private", 2), ("private", 3)]
-# The teams of each phase. Every zip is scored in a process of its own, which takes time.
+# The teams of each phase. Every zip is scored in a process of its own, which takes time, so the zip
+# of team "nested" is scored in one phase only.
 TEAMS = {"public": ["right", "cut"], "private": ["right", "cut", "nested"]}
 
 
@@ -77,13 +78,13 @@ class OfficialCompetition:
     """A competition with official data, in which three teams hand in a zip each.
 
     The zip of team "right" is valid. The zip of team "cut" holds only the first half of each file.
-    The zip of team "nested" holds the files in a folder. It comes in the private phase only.
+    The zip of team "nested" holds the files in a folder.
     """
 
     # The bundle, unpacked.
     bundle: Path
     # The folder of the submissions and leaderboards: a folder for each team, and one for each
-    # phase.
+    # phase. The zips are in handed_in/public and handed_in/private.
     base: Path
     # How the local runner has ended in each phase, and its output.
     done: dict[str, Done]
@@ -120,7 +121,7 @@ def files_of_teams(templates: Path) -> dict[str, dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OfficialCompetition:
-    """Make a bundle of official data, and score the zips of three teams in both phases.
+    """Make a bundle of official data, and score the zips of the teams in each phase (TEAMS).
 
     The script hosting/run_locally.py (PLAY) scores tasks 1 and 3 in the public phase, and tasks 2
     and 3 in the private one (SCORED_TASKS). Simulated data stand in for the official data. Tests
@@ -128,15 +129,17 @@ def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> O
     """
     base = tmp_path_factory.mktemp("official")
     bundle = make_bundles(base, "--official", simulated_kit / "data", "--tasks", 1, 2, 3)
-    files_by_team = files_of_teams(simulated_kit / "submission_templates")
+    for team, files in files_of_teams(simulated_kit / "submission_templates").items():
+        for phase in layout.PHASES:
+            if team in TEAMS[phase]:
+                path = write_zip(base / f"handed_in/{phase}/{team}.zip", files)
+        shutil.unpack_archive(path, base / team)
 
     done = {}
     for phase in layout.PHASES:
-        for team in TEAMS[phase]:
-            path = write_zip(base / f"handed_in/{team}.zip", files_by_team[team])
-            shutil.unpack_archive(path, base / team)
         tasks = [task for scored_phase, task in SCORED_TASKS if scored_phase == phase]
-        flags = ("--submissions", base / "handed_in", "--phase", phase, "--tasks", *tasks)
+        handed_in = base / "handed_in" / phase
+        flags = ("--submissions", handed_in, "--phase", phase, "--tasks", *tasks)
         done[phase] = run([PLAY, bundle, *flags, "--output_dir", base / phase])
     return OfficialCompetition(bundle, base, done, simulated_kit)
 
@@ -751,7 +754,7 @@ def test_programs_import_only_what_the_image_has(secret: Path, program: str) -> 
     beside_programs = {path.stem for path in folder.iterdir()}
     # jinja2 imports typing_extensions only for type checkers, so the image may lack it.
     needed = imported_packages - beside_programs - sys.stdlib_module_names - {"typing_extensions"}
-    assert needed <= {"numpy", "pandas", "pyarrow", "tqdm", "scipy", "sklearn"}
+    assert needed <= {"numpy", "pandas", "pyarrow", "tqdm", "scipy"}
 
 
 def test_the_same_secret_makes_the_same_competition(secret: Path, tmp_path: Path) -> None:

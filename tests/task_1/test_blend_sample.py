@@ -21,6 +21,7 @@ ITEM_RESPONSE = "item_response"
 SOME_STUDENTS = TRAIN.UserId.unique()[:30]
 FEW_TRAIN = TRAIN[TRAIN.UserId.isin(SOME_STUDENTS)]
 FEW_TEST = TEST[TEST.UserId.isin(SOME_STUDENTS)]
+assert len(FEW_TRAIN) < 1_000
 
 
 @TASKS

@@ -78,8 +78,8 @@ def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
         assert scores["habits"] > scores["context"] + 0.03
 
 
-# The training answers and the pairs to predict are those to questions 0 to 29 alone. So a question
-# has about 30 training answers.
+# The fixtures `train` and `pairs` keep questions 0 to 29 only, so that a question has about 30
+# training answers.
 N_QUESTIONS = 30
 
 
@@ -193,6 +193,8 @@ class Calls:
     # For each call, whether all probabilities stay or rise if the first feature rises by 1. The
     # first feature is the prediction of the item response model, if that is used.
     never_falls: list[bool] = field(default_factory=list)
+    # For each call, whether a probability rises then.
+    rises: list[bool] = field(default_factory=list)
 
 
 @pytest.fixture
@@ -213,6 +215,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
             with_first_raised = super().predict_proba(x + is_first_feature)[:, 1]
             recorded.probabilities.append(probability)
             recorded.never_falls.append(bool(np.all(with_first_raised >= probability)))
+            recorded.rises.append(bool(np.any(with_first_raised > probability)))
             return super().predict_proba(x)
 
     monkeypatch.setattr("sklearn.ensemble.HistGradientBoostingClassifier", Recorded)
@@ -247,13 +250,14 @@ def test_the_probability_of_the_trees_is_the_mean_of_two_fits(
 
 
 def test_the_trees_of_task_1_never_fall_if_the_item_response_model_rises(
-    tmp_path: Path, calls: Calls
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: Calls
 ) -> None:
-    # With fewer than 1,000 answers, the item response model does not choose its settings, which
-    # saves time.
-    predict(tmp_path, 1, "--features", "model", "rates", train=TRAIN[:900])
+    # Let the item response model take its default settings: to choose them would take long.
+    monkeypatch.setattr("common.item_response.choice._MAX_ANSWERS", 0)
+    predict(tmp_path, 1, "--features", "model", "rates")
     # Two fits predict the template, and one predicts the rows that are held out to weigh the trees.
     assert calls.never_falls == [True, True, True]
+    assert calls.rises == [True, True, True]
 
 
 def test_the_sample_of_task_1_is_not_worse_than_item_response_where_trees_can_add_nothing(

@@ -84,7 +84,7 @@ class Blended:
     submission: Path
     # Whether the log of the matrix factorisation is as before.
     is_log_unchanged: bool
-    # What the local evaluation of the submission prints, and its line in the record of scores.
+    # The output of the local evaluation of the submission, and its line in the record of scores.
     evaluation: str
     result: Result
 

@@ -35,9 +35,9 @@ _SIZE_OF_ARGUMENT = 8
 # An argument of prctl(PR_SET_SECCOMP, …): a program in the kernel's language BPF decides on each
 # system call.
 _SECCOMP_MODE_FILTER = 2
-# What such a BPF program returns about a system call (linux/seccomp.h). With SECCOMP_RET_ALLOW, the
-# kernel executes the call. With SECCOMP_RET_ERRNO, it only returns an error number to the caller,
-# which is in the lower 16 bits.
+# The results of such a BPF program for a system call (linux/seccomp.h). With SECCOMP_RET_ALLOW, the
+# kernel executes the call. With SECCOMP_RET_ERRNO, the kernel only returns an error number to the
+# caller: the lower 16 bits of the result.
 _SECCOMP_RET_ALLOW = 0x7FFF0000
 _SECCOMP_RET_ERRNO = 0x00050000
 _RESULTS = {

@@ -89,7 +89,7 @@ def _wait_for_entry(entry: int) -> int | None:
     process, has ended or has sent SIGTERM.
     """
     # Stdin is a pipe from the evaluator. When the evaluator ends, the pipe hangs up, and `poll`
-    # reports this even if it is asked for no other events. Watch a duplicate of stdin, because
+    # reports this even if it is asked for no events. Watch a duplicate of stdin, because
     # `_release_pipes` makes stdin, stdout and stderr of this process lead nowhere.
     stdin_poll = select.poll()
     no_events = 0

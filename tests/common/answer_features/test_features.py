@@ -767,26 +767,10 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
 # ---- No feature depends on the outcome of its own answer ----------------------------------------
 
 
-@dataclass(frozen=True)
-class Few:
-    """So few answers that models do not choose their settings, which would take most of the time.
-
-    Settings are chosen from 1,000 answers on.
-    """
-
-    pairs: Pairs
-    # The training answers.
-    train: pd.DataFrame
-
-
-@pytest.fixture(scope="module")
-def few(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Few:
-    """Return 900 simulated answers with all metadata; tests share them and must not change them."""
-    world = load_world(simulated_kit)
-    answers = world.answers[:900]
-    folder = tmp_path_factory.mktemp("few")
-    pairs, _ = read_world(folder, answers, N_TEMPLATE, **world.metadata)
-    return Few(pairs, answers[:-N_TEMPLATE])
+@pytest.fixture
+def given_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let models take their default settings: to choose settings would take most of the time."""
+    monkeypatch.setattr("common.item_response.choice._MAX_ANSWERS", 0)
 
 
 def change_options(answers: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
@@ -796,14 +780,15 @@ def change_options(answers: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
     return answers.assign(AnswerValue=option, IsCorrect=is_correct)
 
 
+@pytest.mark.usefixtures("given_settings")
 @pytest.mark.parametrize("group", GROUPS)
-def test_held_out_outcomes_change_no_feature_of_their_rows(few: Few, group: str) -> None:
-    answers = few.train
+def test_held_out_outcomes_change_no_feature_of_their_rows(joined: Joined, group: str) -> None:
+    answers = joined.train
     held_out = np.random.default_rng(1).random(len(answers)) < 0.2
     rows = np.flatnonzero(held_out)
 
     def find_features(outcomes: pd.DataFrame) -> pd.DataFrame:
-        return table(few.pairs, Known(few.pairs, outcomes, held_out), rows, [group])
+        return table(joined.pairs, Known(joined.pairs, outcomes, held_out), rows, [group])
 
     before = find_features(answers)
     after = find_features(change_options(answers, held_out))
@@ -812,21 +797,22 @@ def test_held_out_outcomes_change_no_feature_of_their_rows(few: Few, group: str)
     pd.testing.assert_frame_equal(before, after, check_exact=True)
 
 
+@pytest.mark.usefixtures("given_settings")
 @pytest.mark.parametrize(
     ("max_held_out", "n_held_out", "changed_part", "unchanged_tables"),
     [
         # There are ten parts, and all are held out: tables 0 to 9, and table 10 of the template.
         (125_000, 10, 0, [0]),
         (125_000, 10, 3, [3]),
-        (400, 2, 0, [0]),
-        (100, 1, 0, [0]),
+        (1_000, 2, 0, [0]),
+        (300, 1, 0, [0]),
         # If few answers are held out, one fit without these answers serves the template (table 1),
         # too.
-        (15, 1, 0, [0, 1]),
+        (30, 1, 0, [0, 1]),
     ],
 )
 def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
-    few: Few,
+    joined: Joined,
     monkeypatch: pytest.MonkeyPatch,
     max_held_out: int,
     n_held_out: int,
@@ -844,20 +830,20 @@ def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
     `unchanged_tables` must stay as they were. The test fails, for instance, if the model for a part
     is warm-started from a model that was fitted to all answers.
     """
-    answers = few.train
+    answers = joined.train
     monkeypatch.setattr("common.answer_features.parts._MAX_HELD_OUT", max_held_out)
     groups = ["model", "rates", "distractors", "context", "quiz", "order"]
-    before = list(tables(few.pairs, answers, groups, seed=0))
+    before = list(tables(joined.pairs, answers, groups, seed=0))
     assert len(before) == n_held_out + 1
     rows = np.concatenate([part.rows for part in before])
     assert len({*rows}) == len(rows)
     # If all parts are held out, each pair is in one table.
     if n_held_out == 10:
-        assert len(rows) == len(few.pairs)
+        assert len(rows) == len(joined.pairs)
 
     is_of_part = np.isin(np.arange(len(answers)), before[changed_part].rows)
     changed_answers = change_options(answers, is_of_part)
-    after = tables(few.pairs, changed_answers, groups, seed=0)
+    after = tables(joined.pairs, changed_answers, groups, seed=0)
 
     is_same = [a.table.equals(b.table) for a, b in zip(before, after, strict=True)]
     assert np.flatnonzero(is_same).tolist() == unchanged_tables
@@ -921,7 +907,10 @@ def test_features_predict_random_outcomes_at_chance_and_a_leak_predicts_them(
 def test_the_model_s_logit_ranks_random_outcomes_at_chance(
     random_outcomes: RandomOutcomes,
 ) -> None:
-    """The model is fitted without the outcomes it predicts, and random outcomes are independent."""
+    """A model that is fitted with the outcomes it predicts would rank them better than chance.
+
+    The settings of the model are the default ones (see `random_outcomes`).
+    """
     # The AUC of a guess has a standard error of 1 / √(3 n) if half of n answers are right.
     tolerance = 4 / np.sqrt(3 * len(random_outcomes.rows))
     assert tolerance < 0.055

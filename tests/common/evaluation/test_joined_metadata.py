@@ -82,7 +82,7 @@ def test_metadata_are_foreign_if_a_simulation_made_them_or_the_answers_but_not_b
 def test_a_model_that_read_metadata_of_other_data_is_marked(
     kit: Path, other_data: Path, tmp_path: Path
 ) -> None:
-    """A model is scored twice: with the metadata of the answers, and with metadata of others."""
+    """A model is scored twice: with the metadata of the answers, and with those of other data."""
     model = ["task_1/sample_model_item_response.py", "--local", "--dimensions", 1]
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]
     succeeds(model, kit=kit)

@@ -149,7 +149,7 @@ def test_the_score_is_shown_beside_those_of_the_majority_and_the_best_possible(
     ]
 
 
-def test_probabilities_are_scored_as_by_scikit_learn(evaluated: Evaluated) -> None:
+def test_the_page_and_the_output_show_the_scores_of_probabilities(evaluated: Evaluated) -> None:
     task = evaluated.task
     joined = evaluated.read_truth().merge(pd.read_parquet(evaluated.probabilities), on=KEYS)
     truth = joined[COLUMN[task]].to_numpy()

@@ -161,7 +161,7 @@ def test_a_choice_that_a_student_makes_thousands_of_times_does_not_overflow(
     p_without_habits = np.full((n, N_OPTIONS), p_other, np.float32)
     p_without_habits[:, 2] = p_chosen
     choice = np.full(n, 2)
-    # All choices are made by student 0 in context 0, such as a quiz.
+    # Student 0 makes all choices in one context (0), for instance one quiz.
     student = np.zeros(n, int)
     context = np.zeros(n, int)
     habits = fit_habits(student, context, choice, p_without_habits)

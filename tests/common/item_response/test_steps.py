@@ -318,10 +318,11 @@ def sums_of_answers(two_fits: TwoFits) -> tuple[np.ndarray, np.ndarray]:
 def test_sums_of_an_item_are_those_of_its_answers_without_what_effects_add(
     two_fits: TwoFits,
 ) -> None:
-    """The sums that both fits return for an item are the same (`sums_of_answers` explains them).
+    """The sums of an item equal those of its answers in the expanded fit, without effects.
 
     The fit under test returns the sums over the answers of each item. In the expanded fit, each
-    answer has an item of its own, so the test adds up the sums of the answers to each item.
+    answer has an item of its own. `sums_of_answers` returns its sums, from which it takes out what
+    effects add. The test adds them up over the answers to each item.
     """
     n_items = two_fits.observations.n_items
     item = two_fits.observations.item

@@ -199,8 +199,8 @@ def test_processes_that_an_entry_has_started_end_with_the_entry(
     wait until the processes close them.
     """
     monkeypatch.setattr(protections, "ALL", allowed_protections)
-    # The processes that the entry starts have this time to sleep in their command lines, by which
-    # `find_processes` finds them: no other process sleeps for exactly this time.
+    # This number of seconds stands in the command lines of the processes that the entry starts. No
+    # other process sleeps for exactly this time, so `find_processes` can look for the number.
     seconds = f"60.{time.time_ns()}"
     code = START_PROCESSES.replace("SECONDS", seconds) + last_line
     entry = with_entry(setting, predict=code)
