@@ -96,7 +96,7 @@ class Task:
     # Name of the file in the uploaded zip. In tasks 1 to 3 it is also the file's name on disk.
     submission: str
     # Name of the released answers in data/test_data, with {phase} in it. In task 3 these are
-    # experts' judgements, in task 4 answers with ten target masks.
+    # experts' judgements, in task 4 answers with ten masks, which say what is to be predicted.
     released_answers: str
     # Files of the local split, in data/test_input; only tasks 1 and 2 have a template there.
     local_train: str

@@ -463,9 +463,9 @@ def _draw_class_starts(
 def _list_class_answers(
     lists: CohortLists, sittings: ClassSittings, cohort: Array, start: Array
 ) -> Incidence:
-    """Return the tables of the sittings in class and of the answers in these sittings.
+    """Return the sittings in class and the answers in these sittings, a table of each.
 
-    `start` is the minute in which each sitting starts.
+    A sitting is one student who works on one quiz. `start` is the minute in which it starts.
     """
     student = sittings.student
     list_row = sittings.list_row

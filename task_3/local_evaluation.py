@@ -110,8 +110,9 @@ def main() -> None:
 def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: Path) -> None:
     """Score a ranking against a panel of experts, print and write the score.
 
-    `submitted` is the file with the ranking, `template` the file with the questions to rank. Files
-    given with --rankings, the rivals, are compared with the ranking by the same judgements.
+    `submitted` is the file with the ranking, `template` the file with the questions to rank. The
+    rivals are further rankings, the files given with --rankings. They are compared with the ranking
+    by the same judgements.
     """
     official = TASK_3.answers_path(options.phase)
     input_dir = options.input_dir or official.parent

@@ -365,7 +365,8 @@ def damage_record(content: bytes) -> Cases:
 def damage_object(record: dict[str, Any], allowed: dict[str, set[str]]) -> Cases:
     """Yield malformed lines in place of the line that holds a valid JSON object, `record`.
 
-    `allowed` has, for a key of the object, the names of the changes that leave the object valid.
+    `change_values` changes the value of each key in several ways, which have names. For some keys,
+    `allowed` has the names of the changes that leave the object valid.
     """
     for name, changed in change_values(record, allowed):
         yield name, json.dumps(changed).encode()

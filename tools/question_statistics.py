@@ -60,7 +60,8 @@ _N_SHOWN = 10
 _N_CURVES = 4
 # Adjusted p-values up to this are called significant.
 _SIGNIFICANT = 0.05
-# Misfit up to this, as a share of right answers, hardly matters.
+# The misfit of a question is the root mean square difference of observed and expected shares of
+# right answers. Up to this value, it hardly matters.
 _SMALL_MISFIT = 0.05
 # The page shows the information of a test of average questions, with this number of questions.
 _TEST_LENGTH = 20

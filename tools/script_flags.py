@@ -12,8 +12,9 @@ class ScriptFlags:
     score: tuple[str, ...] = ()
 
 
-# The flags in the folders of tasks 1, 2, 4 and of the related challenges: models predict the local
-# split with --local, and its answers score the predictions.
+# The flags in the folders of tasks 1, 2, 4 and of the related challenges. With --local, a model
+# predicts the answers that the local split has held out. The evaluation compares the predictions
+# with these answers, without flags.
 LOCAL_SPLIT = ScriptFlags(predict=("--local",))
 # The flags in all other folders. The key is the folder's name.
 EXCEPTIONS = {

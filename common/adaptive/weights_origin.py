@@ -58,11 +58,10 @@ class _FilesFromPackage:
 def find_weights_origin(submission: Path) -> WeightsOrigin:
     """Return how the weights of an entry were made.
 
-    The entry's own record of the training, a file beside the weights, says how. Weights that the
-    own record does not name are compared with the weights of the kit's packages: if they are equal,
-    the package's record says how they were made. An own record without the list of students beside
-    it counts as a record that names no weights. The record of a package takes its place, if a
-    package has equal weights.
+    An entry may have a record of the training, a file beside the weights, that says how. Weights
+    that this record does not name are compared with the weights of the kit's packages: if they are
+    equal, the package's record says how they were made. If the list of students is missing beside
+    the entry's record, this record counts as one that names no weights.
 
     Raises
     ------
@@ -141,10 +140,7 @@ def _read_records_of_kit() -> dict[Path, Provenance]:
 def _names_of_recorded(
     record: Provenance, fingerprint_by_name: Mapping[str, Fingerprint | None]
 ) -> set[str]:
-    """Return the names of the files that a record lists with the same content.
-
-    A file may have another name in the record.
-    """
+    """Return the names of those files whose content a record lists, under this or another name."""
     recorded = record.files.values()
     return {name for name, content in fingerprint_by_name.items() if content in recorded}
 

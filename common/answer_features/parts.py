@@ -15,8 +15,8 @@ import pandas as pd
 from tqdm import tqdm
 
 # Features are computed for about this many held-out training answers in all. Boosted trees hardly
-# learn more from more answers. At least one part is held out, even if it has more answers than this
-# (up to a fifth more).
+# learn more from more answers. Whole parts are held out, and at least one: a part may have up to a
+# fifth more answers than this.
 _MAX_HELD_OUT = 125_000
 # Number of parts if there are at most `_MAX_HELD_OUT` answers. Every part is held out in turn, so
 # the features are computed from nine tenths of the answers.

@@ -352,7 +352,8 @@ class ItemResponse(BaseItemResponse):
     def _with_posterior(self, posterior: Posterior, n_levels: int) -> "ItemResponse":
         """Return an estimator with the settings of this one and another posterior.
 
-        `n_levels` is the number of levels of contexts that its predictions take.
+        `n_levels` is the number of contexts that its predictions take for each pair, such as 2 for
+        a quiz and its group of quizzes.
         """
         estimator = copy(self)
         estimator.n_levels_ = n_levels

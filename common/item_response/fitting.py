@@ -342,8 +342,8 @@ def _continue(
     item_position = np.append(question_position, average_question)
     levels = data.observations.levels
     if levels:
-        # A leaf is a student in a context of the last level. The effects of the student there are
-        # looked up with one of the answers in the leaf.
+        # A leaf is a student in a context of the last level, such as a quiz. All answers in a leaf
+        # have the same effects, so look the effects up for one of them.
         leaf_effects, _ = find_effects(
             start, student_position[data.leaf_student], context[data.leaf_row]
         )

@@ -383,7 +383,7 @@ def scale_time(time: float) -> float:
 
 
 def test_clicks_of_earlier_phases_are_read_if_they_come_before_the_phase(phase_2: Any) -> None:
-    """The clicks of a phase are sorted by user and time."""
+    """Phase 2 has clicks of phases 0 and 1, too (CLICKS_READ). They are sorted by user and time."""
     expected = []
     for click in CLICKS_READ:
         expected.append((USERS_READ.index(click.user), scale_time(click.time), click.item))

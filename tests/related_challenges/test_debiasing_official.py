@@ -19,7 +19,8 @@ clicks = import_module("clicks")
 
 FOLDER = "related_challenges/debiasing"
 FINAL_STAGE = 1_591_315_201
-# Times that tell all phases apart. At the exact start of a phase, the phase before it still runs.
+# Times, in Unix time, of which at least one lies in each phase. The second and the third time lie
+# around a start: at the exact start of a phase, the phase before it still runs.
 TIMES = (
     0,
     1_586_534_399,

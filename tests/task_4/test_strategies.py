@@ -140,10 +140,10 @@ def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
 def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
     """Return the expected distance by which an answer moves the mean of the abilities.
 
-    An answer first moves the mean of the question's logit; by how much follows from Bayes' rule.
-    The abilities and the logit are jointly normal, so the mean of the abilities then moves by
-    covariance / variance of the logit times as much. (`hidden` is not used: all formulas take the
-    same arguments.)
+    An answer first moves the mean of the question's logit, by a distance that follows from Bayes'
+    rule. The abilities and the logit are jointly normal. So the mean of the abilities moves by this
+    distance, times the covariance of ability and logit, divided by the variance of the logit.
+    (`hidden` is not used: all formulas take the same arguments.)
     """
     # Integrate over the logit, by Gaussian quadrature. `step` is its distance from the mean in
     # standard deviations, and `weight` the normal density.

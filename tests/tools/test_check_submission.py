@@ -230,7 +230,7 @@ as_csv_and_as_zip = pytest.mark.parametrize("name", ["mine.csv", "mine.zip"])
 
 
 def good_content(task: int, name: str) -> Content:
-    """Return the content of a well-formed submission with one of these names."""
+    """Return the content of a well-formed submission called mine.csv or mine.zip."""
     if name == "mine.csv":
         return GOOD[task]
     return {f"submission_task_{task}.csv": GOOD[task]}

@@ -131,7 +131,7 @@ def test_a_marked_block_lists_the_names_that_later_code_needs(script: Path) -> N
     """A user replaces the marked block of a sample model by a model of their own.
 
     The comment at its beginning says what the user's block must define (`Out: …`) or return
-    (`Return: …`), because later code needs it. `listed_names` are the names in the sentence `Out`.
+    (`Return: …`), because later code needs it. `listed_names` are the names that follow `Out:`.
     """
     block = read_marked_block(script)
     if "Return: " in block.comment:

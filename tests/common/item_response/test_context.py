@@ -64,8 +64,8 @@ def test_the_slope_of_the_log_likelihood_is_the_effect_of_a_quiz_over_its_varian
 
     effects, _, slope = restore(levels, conditional_totals, make_students(rng), VARIANCE)
 
-    # Column 0 of the effects is the mean effect. `restore` returns total effects: that of a quiz
-    # includes the effect of its group.
+    # Column 0 of each array has the posterior means of effects. `restore` returns total effects: a
+    # quiz has its own effect plus that of its group.
     effects_of_groups, total_effects_of_quizzes = effects
     group_effect = effects_of_groups[quizzes.parent, 0]
     effect_of_quiz = total_effects_of_quizzes[:, 0] - group_effect
