@@ -23,6 +23,8 @@ _MAX_OUTPUT = 5_000_000
 _KEPT_OUTPUT = 100_000
 # Seconds to wait for the rest of a reply that has begun.
 _MAX_REPLYING = 10.0
+# Seconds to wait for the exit code of a process that no longer replies.
+_MAX_EXITING = 1.0
 # Seconds to wait for the end of a process that was told to end.
 _MAX_ENDING = 10.0
 # Seconds to wait for the end of a thread that reads from a pipe.
@@ -173,7 +175,7 @@ class EntryProcess:
         if self._n_output > _MAX_OUTPUT:
             return f"printed more than {_MAX_OUTPUT / 1e6:g} MB, expected at most that for one mask"
         try:
-            code = self._process.wait(timeout=1)
+            code = self._process.wait(_MAX_EXITING)
         except subprocess.TimeoutExpired:
             self._stop()
             return "closed or garbled the channel to the evaluator"

@@ -89,7 +89,9 @@ def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Forge:
         stand_in.parent.mkdir()
         stand_in.write_text(STAND_IN.replace("REPLIES", repr([READY, DONE, *replies])))
         monkeypatch.setattr(isolated_entry.program, "__file__", str(stand_in))
+        # Save time: the stand-in neither replies further nor ends.
         monkeypatch.setattr(entry_process, "_MAX_REPLYING", 0.5)
+        monkeypatch.setattr(entry_process, "_MAX_EXITING", 0.1)
         return make_setting(tmp_path)
 
     return replace_program
