@@ -38,10 +38,11 @@ LIBRARIES = [
 # Modules in these folders stay loaded, since importing them anew for each script would be slow. If
 # a script runs in a copy of the kit, it uses these modules too, and not their copies. A virtual
 # environment may lie in the kit's folder.
+STANDARD_LIBRARY = Path(os.__file__).parent
 SHARED_FOLDERS = tuple(
-    f"{folder}{os.sep}" for folder in (ROOT / "common", ROOT / "tools", ROOT / ".venv", *LIBRARIES)
+    f"{folder}{os.sep}"
+    for folder in (ROOT / "common", ROOT / "tools", ROOT / ".venv", STANDARD_LIBRARY)
 )
-assert not any(str(ROOT).startswith(folder) for folder in SHARED_FOLDERS), "kit in a shared folder"
 # Modules that are known to stay loaded, by name. To look at the paths of several thousand modules
 # for each script would be slow.
 _STAYING_MODULES: dict[str, ModuleType] = {}
@@ -141,7 +142,7 @@ def run_script(
         _captured(2, "stderr", errors="backslashreplace") as err,
         _redirect_paths(kit),
         without_modules_of(kit, module_folder),
-        mock.patch.object(SourceFileLoader, "source_to_code", _compile_once),
+        mock.patch.object(SourceFileLoader, "source_to_code", _source_to_code),
         mock.patch.dict(os.environ, {"PYTHONPATH": str(kit), **(environment or {})}),
         mock.patch.object(sys, "argv", [str(script), *flags]),
         mock.patch.object(sys, "path", [str(module_folder), str(kit), *LIBRARIES]),
@@ -175,17 +176,18 @@ def _run_to_exit(script: Path) -> int:
     return 0
 
 
-_compile = functools.cache(SourceFileLoader.source_to_code)
-# Any loader will do: compiling does not depend on it.
-_LOADER = SourceFileLoader("", "")
+@functools.cache
+def _compile(source: bytes, path: str) -> CodeType:
+    """Compile the source of a module, unless the same source at this path was compiled before."""
+    return compile(source, path, "exec", dont_inherit=True)
 
 
-def _compile_once(_loader: SourceFileLoader, source: bytes, path: str) -> CodeType:
-    """Compile the source of a module, unless the same source at this path was compiled before.
+def _source_to_code(_loader: SourceFileLoader, source: bytes, path: str) -> CodeType:
+    """Take the place of the method that compiles a module.
 
-    Scripts import the modules beside them anew, and write no compiled code.
+    Every script imports the modules beside it anew, and no compiled code is written.
     """
-    return _compile(_LOADER, source, path)
+    return _compile(source, path)
 
 
 @contextmanager
