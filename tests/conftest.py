@@ -229,10 +229,10 @@ def keep_only(kit: Path, *names: str) -> None:
 
 
 def shorten(kit: Path, script: str, long: str, quick: str) -> None:
-    """Replace the constant that makes a script of a copied kit take long.
+    """Replace the text that makes a script of a copied kit take long.
 
     `long` is a regular expression. It must be there, unless a user has replaced the block of the
-    sample model that holds the constant.
+    sample model that holds the text.
     """
     text, n_replaced = re.subn(long, quick, (kit / script).read_text(encoding="utf-8"))
     assert n_replaced == 1 or script in find_edited(), (script, long)

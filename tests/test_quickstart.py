@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tools.quickstart.steps import is_blend
 
 import pytest
-from conftest import ROOT, copy_kit, keep_only, run, succeeds
+from conftest import ROOT, copy_kit, keep_only, run, shorten, succeeds
 from platforms import on_unix
 from recorded import recorded_doubts
 from run_scripts import LIBRARIES, PATIENCE, Done, ends_within, run_process, wait_for
@@ -112,9 +112,7 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> 
     """
     kit = without_pages(copy_kit(tmp_path / "a kit"))
     for part in LONG_PARTS:
-        text = (kit / part.file).read_text(encoding="utf-8")
-        assert text.count(part.long) == 1, part
-        (kit / part.file).write_text(text.replace(part.long, part.quick), encoding="utf-8")
+        shorten(kit, part.file, re.escape(part.long), part.quick)
 
     first = succeeds(["quickstart.py", "--size", "tiny"], kit=kit, timeout=2 * PATIENCE)
     score_by_model = scores(kit)
