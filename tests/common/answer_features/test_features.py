@@ -360,14 +360,20 @@ def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
     assert two_quizzes.first[f"near_{power}"] == pytest.approx(mean, rel=1e-4)
 
 
+@pytest.fixture
+def default_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let models take their default settings: to choose settings would take most of the time."""
+    monkeypatch.setattr("common.item_response.choice._MAX_ANSWERS", 0)
+
+
+@pytest.mark.usefixtures("default_settings")
 def test_models_know_where_students_know_the_right_option(read: Read, world: World) -> None:
     """A model that learned from right answers predicts the right option with high probability.
 
     All students but one always choose the right option here, and the remaining student never does.
-    The pairs to predict belong to students who always choose the right option. With fewer than
-    1,000 answers, the models do not choose their settings, which saves time.
+    The pairs to predict belong to students who always choose the right option.
     """
-    frame = world.answers[:900].copy()
+    frame = world.answers
     # The student of the first answer is the one who is always wrong.
     is_right = frame.UserId != frame.UserId[0]
     next_option = frame.CorrectAnswer % 4 + 1
@@ -767,12 +773,6 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
 # ---- No feature depends on the outcome of its own answer ----------------------------------------
 
 
-@pytest.fixture
-def given_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let models take their default settings: to choose settings would take most of the time."""
-    monkeypatch.setattr("common.item_response.choice._MAX_ANSWERS", 0)
-
-
 def change_options(answers: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
     """Return the answers with another option chosen in some rows, given as booleans."""
     option = answers["AnswerValue"].where(~rows, answers["AnswerValue"] % 4 + 1)
@@ -780,7 +780,7 @@ def change_options(answers: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
     return answers.assign(AnswerValue=option, IsCorrect=is_correct)
 
 
-@pytest.mark.usefixtures("given_settings")
+@pytest.mark.usefixtures("default_settings")
 @pytest.mark.parametrize("group", GROUPS)
 def test_held_out_outcomes_change_no_feature_of_their_rows(joined: Joined, group: str) -> None:
     answers = joined.train
@@ -797,7 +797,7 @@ def test_held_out_outcomes_change_no_feature_of_their_rows(joined: Joined, group
     pd.testing.assert_frame_equal(before, after, check_exact=True)
 
 
-@pytest.mark.usefixtures("given_settings")
+@pytest.mark.usefixtures("default_settings")
 @pytest.mark.parametrize(
     ("max_held_out", "n_held_out", "changed_part", "unchanged_tables"),
     [
