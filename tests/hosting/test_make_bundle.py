@@ -129,14 +129,12 @@ def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> O
     """
     base = tmp_path_factory.mktemp("official")
     bundle = make_bundles(base, "--official", simulated_kit / "data", "--tasks", 1, 2, 3)
-    for team, files in files_of_teams(simulated_kit / "submission_templates").items():
-        for phase in layout.PHASES:
-            if team in TEAMS[phase]:
-                path = write_zip(base / f"handed_in/{phase}/{team}.zip", files)
-        shutil.unpack_archive(path, base / team)
-
+    files_by_team = files_of_teams(simulated_kit / "submission_templates")
     done = {}
     for phase in layout.PHASES:
+        for team in TEAMS[phase]:
+            path = write_zip(base / f"handed_in/{phase}/{team}.zip", files_by_team[team])
+            shutil.unpack_archive(path, base / team)
         tasks = [task for scored_phase, task in SCORED_TASKS if scored_phase == phase]
         handed_in = base / "handed_in" / phase
         flags = ("--submissions", handed_in, "--phase", phase, "--tasks", *tasks)
