@@ -43,9 +43,9 @@ SHARED_FOLDERS = tuple(
     f"{folder}{os.sep}"
     for folder in (ROOT / "common", ROOT / "tools", ROOT / ".venv", STANDARD_LIBRARY)
 )
-# Modules that are known to stay loaded, by name. To look at the paths of several thousand modules
-# for each script would be slow.
-_STAYING_MODULES: dict[str, ModuleType] = {}
+# The names of the modules that are known to stay loaded. To look at the paths of several thousand
+# modules for each script would be slow.
+_STAYING_MODULES: set[str] = set()
 
 Done = subprocess.CompletedProcess[str]
 # A process that takes more seconds is taken to hang. This time is enough even on a busy machine,
@@ -250,8 +250,9 @@ def _redirect_paths(kit: Path) -> Iterator[None]:
         for name, module in list(sys.modules.items()):
             if not name.startswith(("common.", "tools.")):
                 continue
-            for constant, value in list(vars(module).items()):
-                if isinstance(value, Path) and value.is_relative_to(old):
+            for constant in _names_of_paths(module):
+                value = getattr(module, constant)
+                if value.is_relative_to(old):
                     setattr(module, constant, new / value.relative_to(old))
 
     if kit == ROOT:
@@ -263,6 +264,13 @@ def _redirect_paths(kit: Path) -> Iterator[None]:
     finally:
         # This also changes the paths of modules that the script has imported meanwhile.
         redirect(kit, ROOT)
+
+
+# Cached, because a script's run would look at 8,000 attributes of modules twice.
+@functools.cache
+def _names_of_paths(module: ModuleType) -> list[str]:
+    """Return the names of a module's constants that hold paths."""
+    return [name for name, value in vars(module).items() if isinstance(value, Path)]
 
 
 @contextmanager
@@ -283,12 +291,11 @@ def without_modules_of(*folders: Path) -> Iterator[None]:
         Returns them.
         """
         removed = {}
-        for name, module in list(sys.modules.items()):
-            if _STAYING_MODULES.get(name) is module:
-                continue
+        for name in sys.modules.keys() - _STAYING_MODULES:
+            module = sys.modules[name]
             path = f"{_path_of(module)}{os.sep}"
             if path.startswith(SHARED_FOLDERS) or "site-packages" in path:
-                _STAYING_MODULES[name] = module
+                _STAYING_MODULES.add(name)
             elif path.startswith(prefixes):
                 removed[name] = module
         # Only now: `_path_of` needs the packages around a module to be loaded.

@@ -86,10 +86,20 @@ def recorded_arguments() -> list[tuple[Posterior, Any, Any]]:
 # than in strategies.py. All functions take the same arguments, although some do not use all of
 # them.
 
+# Gaussian quadrature: the mean of a function f of a normally distributed number is about
+# WEIGHTS @ f(mean + deviation * STEPS).
+STEPS, WEIGHTS = np.polynomial.hermite_e.hermegauss(99)
+WEIGHTS /= WEIGHTS.sum()
+
 
 def right(logit: Any) -> Any:
     """Return P(right) at these logits."""
     return GUESSING + (1 - GUESSING) / (1 + np.exp(-logit))
+
+
+def wrong(logit: Any) -> Any:
+    """Return P(wrong) at these logits; unlike 1 − P(right), it is never rounded to 0."""
+    return (1 - GUESSING) / (1 + np.exp(logit))
 
 
 def fisher_information(logit: float) -> float:
@@ -127,14 +137,17 @@ def gain_in_determinant(posterior: Any, row: int, question: int, hidden: Any) ->
 def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
     """Return the mean Kullback-Leibler divergence of the answer at the estimated abilities.
 
-    The mean is over abilities that are drawn from their posterior (Chang and Ying 1996).
+    The mean is over the posterior of the abilities (Chang and Ying 1996).
     """
-    rng = np.random.default_rng(0)
-    shift = rng.multivariate_normal([0, 0], posterior.ability_covariance[row], 20_000)
+    slopes = posterior.slopes[question]
+    # The abilities are normally distributed, and the logit is linear in them. So the mean is over a
+    # normally distributed logit, by Gaussian quadrature.
+    deviation = np.sqrt(slopes @ posterior.ability_covariance[row] @ slopes)
     logit = posterior.mean[row, question]
-    p = right(logit)
-    p_drawn = right(logit + shift @ posterior.slopes[question])
-    return float(np.mean(p * np.log(p / p_drawn) + (1 - p) * np.log((1 - p) / (1 - p_drawn))))
+    drawn = logit + deviation * STEPS
+    part_of_right = right(logit) * np.log(right(logit) / right(drawn))
+    part_of_wrong = wrong(logit) * np.log(wrong(logit) / wrong(drawn))
+    return float(WEIGHTS @ (part_of_right + part_of_wrong))
 
 
 def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
@@ -145,13 +158,11 @@ def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
     distance, times the covariance of ability and logit, divided by the variance of the logit.
     (`hidden` is not used: all formulas take the same arguments.)
     """
-    # Integrate over the logit, by Gaussian quadrature. `step` is its distance from the mean in
-    # standard deviations, and `weight` the normal density.
-    step, weight = np.polynomial.hermite_e.hermegauss(99)
+    # Integrate over the logit, by Gaussian quadrature.
     deviation = posterior.variance[row, question] ** 0.5
-    p = right(posterior.mean[row, question] + deviation * step)
+    p = right(posterior.mean[row, question] + deviation * STEPS)
     # P(right) · E[step | right].
-    moved_by_right = float((weight * p) @ step / weight.sum())
+    moved_by_right = float((WEIGHTS * p) @ STEPS)
     # Without an answer, E[step] is 0: P(right) · E[step | right] = −P(wrong) · E[step | wrong]. So
     # both answers contribute the same distance.
     expected_steps = 2 * moved_by_right
@@ -215,8 +226,7 @@ def test_the_question_chosen_has_the_largest_value(name: str) -> None:
             columns = np.flatnonzero(askable[row])
             values = [FORMULAS[name](posterior, row, int(column), hidden) for column in columns]
             value_of_chosen = values[columns.tolist().index(question)]
-            # The tolerance is 5 %: some strategies use an approximation, and some formulas here
-            # average over random draws.
+            # The tolerance is 5 %, because some strategies use an approximation.
             assert value_of_chosen >= 0.95 * max(values)
             # The worst question is clearly worse, so that this test can detect a wrong choice.
             assert min(values) < 0.9 * value_of_chosen
