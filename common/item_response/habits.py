@@ -33,17 +33,18 @@ from common.threads import in_threads
 import numpy as np
 
 _N_STEPS = 12
-# Prior variance of the terms of students, and of the terms of their contexts, at the start.
+# A habit is a term that the student has everywhere, plus a term that the student has in one
+# context. This is the prior variance of both kinds of terms at the start.
 _START_VARIANCE = 0.05
 # The prior variances are estimated by EM (expectation maximisation). To save time,
-# `context.accelerate` takes several of its steps at once, but at most this many.
+# `context.accelerate` takes several EM steps at once, but at most this many.
 _MAX_ACCELERATION = 10.0
-# Lower bound on the probability of an option before habits are taken into account. Its logarithm is
-# −14.
+# Lower bound on the probability of an option before habits are taken into account. The logarithm of
+# this bound is about −14.
 _MIN_PROBABILITY = np.float32(1e-6)
 # Upper bound on the size of a habit, so that no exponential overflows. A habit of 20 can make an
-# option with the log probability −14 the most probable one. Only nearly impossible choices that
-# are made again and again reach this bound.
+# option with the log probability −14 the most probable one. A habit reaches this bound only if the
+# student makes nearly impossible choices again and again.
 _MAX_HABIT = np.float32(20)
 
 
@@ -60,11 +61,13 @@ class Habits:
     context_ids: IntArray
     # The first level has one node for each student, the second one for each context of a student.
     levels: tuple[Level, ...]
-    # For each level, what is added to the log probability of every option, shape (nodes, options).
-    # At a node of the first level this is the student's term. At a node of the second level it is
-    # the student's term plus a term of the student in this context.
+    # For each level, the habits that are added to the log probability of every option, shape
+    # (nodes, options). A habit at a node of the first level is a term that the student has
+    # everywhere. A habit at a node of the second level is this term plus a term that the student
+    # has in one context alone.
     total: tuple[FloatArray, ...]
-    # Prior variance of the students' terms, then of the contexts' terms, shape (2,).
+    # Prior variance of the terms that students have everywhere, then of the terms that they have in
+    # one context, shape (2,).
     variance: FloatArray
 
 
@@ -75,7 +78,7 @@ class _Choices:
     # The student and the context of each choice. The arrays `item`, `is_right` and `is_used` mean
     # nothing here.
     observations: Observations
-    # Option chosen, from 0, shape (choices,).
+    # The option that the student chose, from 0, shape (choices,).
     choice: IntArray
     # Logarithm of the probability of every option before habits are added to it, shape (choices,
     # options).
@@ -101,7 +104,8 @@ def fit_habits(
     student_ids, student_number = number_ids(student)
     context_ids, context_number = number_ids(context)
     order, observations = _sort_choices(student_number, context_number, len(student_ids))
-    # Sorted once, since looking up rows in random order is slow in every step.
+    # Sort the probabilities once, since looking up rows in random order would be slow in every
+    # step.
     log_probability = np.log(np.maximum(probability[order], _MIN_PROBABILITY))
     choices = _Choices(observations, choice[order], log_probability)
     levels = observations.levels
@@ -118,9 +122,10 @@ def _sort_choices(
 ) -> tuple[IntArray, Observations]:
     """Return the order of choices by student and context, and the choices in this order.
 
-    Students and contexts are numbered from 0. A habit has a term for the student and a term for the
-    student in a context, so the choices have two levels (see `Level`). A node of the first level
-    holds all choices of a student, a node of the second the student's choices in one context.
+    Students and contexts are numbered from 0. A habit is a term that the student has everywhere,
+    plus a term that the student has in one context. So the choices have two levels (see `Level`): a
+    node of the first level holds all choices of a student, and a node of the second level holds the
+    student's choices in one context.
     """
     n_choices = len(student)
     # In the first level, all choices of a student have the same label.
@@ -145,8 +150,9 @@ def _update_habits(
 ) -> FloatArray:
     """Bring the habits of all students closer to their most probable values, by a Newton step.
 
-    A habit is the sum of a term of the student and, in a context, a term of the student in this
-    context (see the module's docstring). The terms have the prior N(0, variance).
+    The overall habit of a student is a term that the student has everywhere. The student's habit in
+    a context is this term plus a term for the context (see the module's docstring). The terms have
+    the prior N(0, variance).
 
     Parameters
     ----------
@@ -157,15 +163,16 @@ def _update_habits(
         options). The second has a row for each context of each student: the student's habits in
         this context.
     variance
-        Prior variance of the terms of students, then of students in contexts, shape (2, 1).
+        Prior variance of the terms that students have everywhere, then of the terms for contexts,
+        shape (2, 1).
 
     Returns
     -------
     array of float64, shape (2, 1, 4)
-        Four numbers about the terms of students, then four about those of students in contexts: how
-        many terms there are, and the sums over them of (posterior mean)², of the posterior variance
-        and of (1 − posterior variance / prior variance)². `_estimate_variance` computes the prior
-        variances of the next step from them.
+        Four numbers about the terms that students have everywhere, then four numbers about the
+        terms for contexts: the number of terms, and the sums over the terms of (posterior mean)²,
+        of the posterior variance and of (1 − posterior variance / prior variance)². From these
+        numbers, `_estimate_variance` computes the prior variances of the next step.
     """
     sums: FloatArray = np.zeros((2, 1, 4))
     # Different chunks of students write into different rows of `habits`.
@@ -183,19 +190,22 @@ def _update_habits_of_students(
     """Make the Newton step of `_update_habits` for a range of students.
 
     For this step, the log likelihood of a student's choices is a parabola in the habits, without
-    products of the habits of two options. So each option is a problem of its own: find the Gaussian
-    posterior of the student's habit as a whole, and of the student's habit in each context. The
-    contexts lie within the student, as topics lie within areas, so the functions for nested effects
-    serve here too. `eliminate` goes from the contexts to the student, and `restore` back again.
+    products of the habits of two options. So each option can be solved for by itself: the step
+    finds the Gaussian posterior of the student's overall habit, and of the student's habit in each
+    context. The contexts lie within the student, as topics lie within areas, so the functions for
+    nested effects serve here too. `eliminate` goes from the contexts up to the student, and
+    `restore` goes back down to the contexts.
     """
-    # `part.levels` has two levels: the students as a whole, then their contexts. `rows` has the
-    # range of their rows in each of the two arrays of `habits`.
+    # `part.levels` has two levels: the students as a whole, then their contexts. For each level,
+    # `rows` has the range of the rows in `habits` that belong to these students.
     part, rows = choices.observations.of_students(students)
     n_students = len(part.start) - 1
     habit_in_context = habits[1][rows[1]]
-    # For each option, the coefficients of the parabolas, summed for each student in each context.
+    # `sums_by_option` has the coefficients of the parabolas for each option, summed over the
+    # choices of each student in each context.
     sums_by_option = _sum_by_leaf(choices, part, students, habit_in_context)
-    # `restore` also takes abilities of students, which are not used here: they have 0 dimensions.
+    # `restore` requires abilities of the students. Habits do not depend on abilities, so pass
+    # abilities of 0 dimensions.
     no_abilities = standard_normal(n_students, 0)
     sums = np.zeros((2, 1, 4))
     for option, sums_of_option in enumerate(sums_by_option):
@@ -214,7 +224,7 @@ def _update_habits_of_students(
 def _sum_by_leaf(
     choices: _Choices, part: Observations, students: slice, leaf_habit: FloatArray
 ) -> FloatArray:
-    """Return the sums over the choices of each leaf that `context.eliminate` needs.
+    """Return sums over the choices of each leaf; `context.eliminate` needs these sums.
 
     A leaf is a student in a context. For each option, the log likelihood of a choice is replaced by
     linear · habit − weight · habit² / 2, its Taylor expansion of second order at the habit before
@@ -247,22 +257,25 @@ def _sum_by_leaf(
     # The factor n / (n − 1) makes up for the curvature between options, which is left out (see the
     # module's docstring).
     weight = p * (1 - p) * np.float32(n_options / (n_options - 1))
-    # linear = slope + weight · habit. The slope of the log likelihood is 1 − p for the option
-    # chosen and −p for the others.
+    # linear = slope + weight · habit. The slope of the log likelihood is 1 − p for the chosen
+    # option and −p for the other options.
     linear = weight * habit - p
     linear[np.arange(len(p)), choices.choice[rows]] += 1
-    first = leaf_start[:-1]
-    sums = np.zeros((n_options, len(first), 3), np.float32)
-    sums[:, :, :2] = np.add.reduceat([weight, linear], first, axis=1).T
+    first_choice_of_leaf = leaf_start[:-1]
+    sums = np.zeros((n_options, len(first_choice_of_leaf), 3), np.float32)
+    # `reduceat` sums over the choices of each leaf. Its result has the shape (2, leaves, options),
+    # and `T` reverses the order of the axes.
+    sums[:, :, :2] = np.add.reduceat([weight, linear], first_choice_of_leaf, axis=1).T
     return sums
 
 
 def _estimate_variance(sums: FloatArray, old: FloatArray, n_options: int) -> FloatArray:
-    """Return the prior variance of the terms of students and of contexts, shape (2, 1).
+    """Return new prior variances of the two kinds of terms (see `_update_habits`), shape (2, 1).
 
-    The last axis of `sums` has the number of terms, and sums over the terms: of their squared
-    posterior means, of their posterior variances, and of (1 − posterior variance / prior
-    variance)². `old` is the prior variance with which they were computed.
+    `sums` is the result of `_update_habits`. Its last axis has four numbers: the number of terms,
+    the sum of their squared posterior means, the sum of their posterior variances, and the sum of
+    (1 − posterior variance / prior variance)². `old` has the prior variances with which the sums
+    were computed.
     """
     n_terms, squares, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
     # A constant that is added to the terms of all n options does not change the probabilities, so
@@ -279,8 +292,8 @@ def add_habits(
     """Add habits to the log probabilities of options; return probabilities, shape (pairs, options).
 
     A pair is a student and a question in a context. In a context where the student has answers, the
-    student's habit in this context counts; elsewhere, the student's overall habit. An unknown
-    student has no habits.
+    student's habit in this context counts; elsewhere, the student's overall habit counts. An
+    unknown student has no habits.
 
     Parameters
     ----------
@@ -298,7 +311,8 @@ def add_habits(
     labels = [np.zeros_like(context_position), context_position]
     rows_by_level = find_nodes(habits.levels, student_position, labels)
     habit = np.zeros_like(probability)
-    # The second level overwrites the first where the student has answers in the context.
+    # Where the student has answers in the context, the habit at the second level replaces the habit
+    # at the first level.
     for row, habit_of_row in zip(rows_by_level, habits.total, strict=True):
         # The row of a pair whose habit is not known is −1.
         is_known = row >= 0

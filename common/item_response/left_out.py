@@ -35,8 +35,8 @@ import numpy as np
 # after this many passes.
 _MAX_CHANGE = 0.01
 _MAX_PASSES = 10
-# The largest w u, the share of the information on a logit that comes from the answer itself. This
-# bound keeps quotients by 1 − w u finite.
+# Upper bound on the share of the information on a logit that comes from the answer itself. The
+# docstring of this module calls the share w u. The bound keeps quotients by 1 − w u finite.
 _MAX_SHARE = np.float32(0.95)
 # Answers that one thread predicts at a time.
 _BLOCK = 1 << 16
@@ -50,13 +50,14 @@ _WEIGHTS = (_weights / _weights.sum()).astype(np.float32)
 class Predictions:
     """Predictions of each answer from the student's other answers; float32, shape (answers,)."""
 
-    # P(right), and whether the answer is right (1 or 0) minus P(right).
+    # P(right), and the residual: 1 for a right answer or 0 for a wrong one, minus P(right).
     p_right: FloatArray
     residual: FloatArray
     # Derivatives of P(right): by the intercept, and by the slope along the overall ability.
     by_intercept: FloatArray
     by_slope: FloatArray
-    # Curvature w of the answer's log likelihood, and variance u₋ of the logit.
+    # Curvature of the answer's log likelihood, and variance of the logit given the student's other
+    # answers. The docstring of this module calls them w and u₋.
     curvature: FloatArray
     logit_variance: FloatArray
 
@@ -69,7 +70,7 @@ class Predictions:
 
 @dataclass(frozen=True)
 class AnswersOfStudents:
-    """Answers sorted by student, and the abilities of these students, from these answers alone."""
+    """Answers sorted by student, and the students' abilities, found from these answers alone."""
 
     # The answers of student i are start[i] to start[i + 1].
     start: IntArray
@@ -77,10 +78,11 @@ class AnswersOfStudents:
     student: IntArray
     question: IntArray
     is_right: BoolArray
-    # Increasing. The questions are those of the answers.
+    # The ids of the students and of the questions that have answers here, in increasing order.
     student_ids: IntArray
     question_ids: IntArray
-    # Abilities, and (slopes, intercept); a row for each id.
+    # Posteriors of the students' abilities, and of the questions' (slopes, intercept), with a row
+    # for each id.
     students: Gaussians
     items: Gaussians
     # The guessing of each question, float32.
@@ -96,7 +98,9 @@ class AnswersOfStudents:
         slopes = self.items.mean[:, :-1].mean(axis=0, dtype=np.float64)
         length = float(np.linalg.norm(slopes))
         if length == 0:
-            slopes[0] = length = 1.0
+            # Without any slopes, the overall ability is the first ability.
+            slopes[0] = 1.0
+            length = 1.0
         direction: FloatArray = (slopes / length).astype(np.float32)
         return direction
 
@@ -117,7 +121,7 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
         n_students=len(student_ids),
         n_items=len(question_ids),
     )
-    # The abilities of the fit are only where the passes begin.
+    # The passes begin with the abilities of the fit, but use only the answers given here.
     state = replace(
         posterior,
         students=posterior.students.take(find_ids(posterior.student_ids, student_ids)),
@@ -145,8 +149,9 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
 
 def predict_left_out(answers: AnswersOfStudents) -> Predictions:
     """Predict each answer from the student's other answers, in the order of `answers`."""
-    # Treat the parameters of the questions as known: their covariances are 0. `_chi_square` and
-    # `parameters` in `question_statistics`, and `differential`, allow for their uncertainty.
+    # Treat the parameters of the questions as known: set their covariances to 0. The statistics
+    # take the uncertainty of the parameters into account later, in `differential` and in
+    # `_chi_square` and `parameters` of `question_statistics`.
     items = Gaussians(answers.items.mean, np.zeros_like(answers.items.covariance))
     # A student's k abilities are summed up in one number, the overall ability: direction · ability,
     # where `direction` is a unit vector.
@@ -161,8 +166,8 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
         rows = slice(begin, begin + _BLOCK)
         is_right = answers.is_right[rows]
         guessing = answers.guessing[answers.question[rows]]
-        # The joint distribution of the logit and of the overall ability: first given all answers of
-        # the student, then given the other answers.
+        # `with_answer` is the joint distribution of the logit and of the overall ability given all
+        # answers of the student. `without_answer` is their distribution given the other answers.
         with_answer = _join_logit_and_ability(
             answers, rows, items, overall_mean, overall_covariance
         )
@@ -205,13 +210,13 @@ def _join_logit_and_ability(
 ) -> _LogitAndAbility:
     """Return the joint distribution of logit and overall ability for a range of answers.
 
-    The distribution is that given all answers of the student, the answer itself included.
+    The distribution is conditional on all answers of the student, including the answer itself.
     `overall_mean` and `overall_covariance` belong to the overall ability of each student: its mean,
     and its covariance with each of the k abilities, shape (students, k).
     """
     student = answers.student[rows]
     question = answers.question[rows]
-    # Answers are sorted by student, so these need only a range of students.
+    # The answers are sorted by student, so these rows need only a range of the students.
     first = student[0]
     students = answers.students.take(slice(first, student[-1] + 1))
     logit_mean, logit_variance = logit_moments(students, items, student - first, question)
@@ -234,8 +239,8 @@ def _leave_out(
     Returns
     -------
     without_answer : _LogitAndAbility
-        The distributions given the student's other answers. In the module's docstring, their
-        variance is u₋ and their covariance q₋.
+        The distributions given the student's other answers. The module's docstring calls the
+        variance of the logit u₋ and the covariance q₋.
     curvature : array of float32, shape (answers,)
         The curvature of each answer's parabola, w in the module's docstring.
     """
@@ -261,30 +266,32 @@ def _p_right_and_derivatives(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return P(right) of each answer, and its derivatives by intercept and slope of the question.
 
-    P(right) is guessing + (1 − guessing) E[sigmoid(logit)]. The slope is that along the overall
-    ability.
+    P(right) is guessing + (1 − guessing) E[sigmoid(logit)]. The slope is the question's slope along
+    the overall ability.
     """
-    # E[sigmoid(logit)], and the expectations of the first and second derivative of sigmoid.
-    knows, first_derivative, second_derivative = np.zeros((3, len(guessing)), np.float32)
+    # These three arrays become E[sigmoid(logit)] and the expectations of the first and of the
+    # second derivative of sigmoid.
+    p_knows, first_derivative, second_derivative = np.zeros((3, len(guessing)), np.float32)
     deviation = np.sqrt(distribution.logit_variance)
     for point, weight in zip(_POINTS, _WEIGHTS, strict=True):
         logit = distribution.logit_mean + point * deviation
         # sigmoid(x) = (1 + tanh(x / 2)) / 2, which does not overflow.
         sigmoid = 0.5 + 0.5 * np.tanh(0.5 * logit)
         weighted = weight * sigmoid
-        knows += weighted
+        p_knows += weighted
         # The derivatives of sigmoid s are s (1 − s) and s (1 − s) (1 − 2 s).
         weighted = weighted * (1 - sigmoid)
         first_derivative += weighted
         second_derivative += weighted * (1 - 2 * sigmoid)
-    can_know = 1 - guessing
-    p_right = guessing + can_know * knows
-    by_intercept = can_know * first_derivative
-    # If the slope grows by 1, the mean of the logit grows by the mean ability, and half of its
-    # variance by the covariance. The derivative of E[sigmoid(logit)] by half of the variance is the
-    # mean second derivative of sigmoid.
+    without_guessing = 1 - guessing
+    p_right = guessing + without_guessing * p_knows
+    by_intercept = without_guessing * first_derivative
+    # If the slope grows by 1, two things change. The mean of the logit grows by the mean ability,
+    # and the derivative of E[sigmoid(logit)] by this mean is the mean first derivative of sigmoid.
+    # Half of the logit's variance grows by the covariance of ability and logit, and the derivative
+    # of E[sigmoid(logit)] by half of the variance is the mean second derivative of sigmoid.
     by_slope = (
         by_intercept * distribution.ability_mean
-        + can_know * second_derivative * distribution.covariance
+        + without_guessing * second_derivative * distribution.covariance
     )
     return p_right, by_intercept, by_slope

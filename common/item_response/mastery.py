@@ -27,9 +27,9 @@ import pandas as pd
 
 # At most this many questions stand for all questions of a subject.
 _MAX_QUESTIONS = 20
-# Ends of the interval that holds 90 % of a normal distribution, in standard deviations.
+# 90 % of a normal distribution lie within this many standard deviations of its mean.
 _QUANTILE = 1.645
-# Rows of one subject that are computed at a time.
+# Largest number of students whose shares of one subject are computed at a time.
 _ROWS_AT_ONCE = 1 << 16
 
 
@@ -42,7 +42,7 @@ class _Shares:
 
 
 def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
-    """Return what each student is expected to know of each subject with answers of the student.
+    """Return what students are expected to know of the subjects in which they have answers.
 
     `ItemResponse.mastery` explains the table. `posterior` is that of a fit whose contexts are
     subjects: a level of contexts is a level of subjects, the widest first. A node of a level is a
@@ -54,8 +54,8 @@ def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
     easiness = _easiness_of_questions(posterior, subject)
     students = _students_of_nodes(posterior.levels)
     tables = []
-    # From the narrowest subjects to the widest: the share of a wide subject depends on the shares
-    # of the subjects below it.
+    # Go from the narrowest subjects to the widest, since the share of a wide subject depends on the
+    # shares of the subjects below it.
     narrower: pd.DataFrame | None = None
     for number, level in reversed(list(enumerate(posterior.levels))):
         student = students[number]
@@ -92,16 +92,17 @@ def _easiness_of_questions(posterior: Posterior, subject: IntArray) -> FloatArra
     """
     # `find_ids` finds the position of each question's narrowest subject in `shared.mean`.
     shared_effect = posterior.shared.mean[find_ids(posterior.context_ids[-1], subject[:, -1])]
-    # The last item stands for unknown questions. An item has its slopes, then the intercept.
+    # Leave out the last item, which stands for unknown questions. The last column is the intercept.
     easiness: FloatArray = posterior.items.mean[:-1, -1] + shared_effect
     return easiness
 
 
 def _students_of_nodes(levels: tuple[Level, ...]) -> list[IntArray]:
-    """Return for each level the position of each node's student in `Posterior.student_ids`."""
+    """Return, for each level, the position of each node's student in `Posterior.student_ids`."""
     # The parents of the first level's nodes are the students.
     students = [levels[0].parent]
     for level in levels[1:]:
+        # The student of a node is the student of its parent.
         students.append(students[-1][level.parent])
     return students
 
@@ -111,9 +112,9 @@ def _shares_by_effect(
 ) -> _Shares:
     """Return the share of each subject that each student is expected to answer correctly.
 
-    The subjects are those of one level, in which the student has answers. The student's effect in
-    the subject is applied to all questions of the subject: effects in narrower subjects do not
-    count here. At most `_MAX_QUESTIONS` questions stand for all questions of a subject.
+    There is a share for each node of one level of subjects. The student's effect in the subject is
+    applied to all questions of the subject: effects in narrower subjects do not count here. At most
+    `_MAX_QUESTIONS` questions stand for all questions of a subject.
 
     Parameters
     ----------
@@ -135,7 +136,7 @@ def _shares_by_effect(
     effects = posterior.effects[level]
     mean = np.empty(len(subject_of_node), np.float32)
     variance = np.empty(len(subject_of_node), np.float32)
-    # Sort the nodes by subject: those of subject i are order[bounds[i] : bounds[i + 1]].
+    # Sort the nodes by subject. The nodes of subject i are order[bounds[i] : bounds[i + 1]].
     order = np.argsort(subject_of_node, kind="stable")
     bounds = np.searchsorted(subject_of_node[order], np.arange(len(subject_ids) + 1))
     for number, subject_id in enumerate(subject_ids):
@@ -152,10 +153,10 @@ def _shares_by_effect(
 
 
 def _representative_questions(questions: IntArray, easiness: FloatArray) -> IntArray:
-    """Return at most `_MAX_QUESTIONS` of the questions, evenly spaced by their easiness."""
+    """Return at most `_MAX_QUESTIONS` of the questions, evenly spaced in order of easiness."""
     by_easiness = questions[np.argsort(easiness[questions], kind="stable")]
     n_chosen = min(len(questions), _MAX_QUESTIONS)
-    # The middles of n equal parts of the order.
+    # Cut the order into equal parts and take the question in the middle of each part.
     position = (np.arange(n_chosen) + 0.5) * len(questions) / n_chosen
     representative: IntArray = by_easiness[position.astype(int)]
     return representative
@@ -196,8 +197,9 @@ def _expected_shares(
     ability_covariance = posterior.students.covariance[student]
     slopes = posterior.items.mean[questions, :-1]
     guessing = posterior.guessing[questions]
-    # The variance of a logit that comes from the question: for an average student, whose abilities
-    # are N(0, I), it is the sum of the variances of the slopes and of the intercept.
+    # The uncertainty of a question's parameters adds this variance to the logit. For an average
+    # student, whose abilities are N(0, I), it is the sum of the variances of the slopes and of the
+    # intercept.
     question_variance = np.trace(posterior.items.covariance[questions], axis1=1, axis2=2)
 
     logit = ability @ slopes.T + easiness + effects[:, [EFFECT_MEAN]]
@@ -228,7 +230,7 @@ def _variance_of_shares(
     """Return the variance of each student's share of right answers, by the delta method.
 
     Near its mean, the share is a linear function of the logits slopes · ability + effect +
-    easiness, one for each question. Its variance is that of the linear function.
+    easiness, one for each question. The result is the variance of this linear function.
 
     Parameters
     ----------
@@ -244,7 +246,8 @@ def _variance_of_shares(
     question_variance
         The variance that each question adds to its logit, shape (questions,).
     """
-    # The effect is added to every logit as it is, an ability multiplied by its slope.
+    # The effect is added to every logit, and so is each ability, multiplied by its slope. So the
+    # derivatives of the share by the effect and by the abilities are sums over the logits.
     by_effect = by_logit.sum(axis=1)
     by_ability = by_logit @ slopes
     variance: FloatArray = (
@@ -252,7 +255,7 @@ def _variance_of_shares(
         np.einsum("ni,nij,nj->n", by_ability, ability_covariance, by_ability, optimize=True)
         # The variance of the part that depends on the effect.
         + by_effect**2 * effects[:, EFFECT_VARIANCE]
-        # The variance of a sum contains twice the covariance of its parts: here of both above.
+        # The variance of a sum also contains twice the covariance of the two parts above.
         + 2 * by_effect * np.einsum("ni,ni->n", by_ability, effects[:, EFFECT_COVARIANCES])
         # The variances of the questions' own parts, which are independent of each other.
         + np.einsum("nq,q->n", by_logit**2, question_variance)
@@ -270,11 +273,11 @@ def _count_questions(subject: IntArray, wanted: IntArray) -> IntArray:
 def _include_subjects_below(
     mean: FloatArray, n_questions: IntArray, below: pd.DataFrame
 ) -> FloatArray:
-    """Return the share of each node, with the subjects below it counted by their own shares.
+    """Return the share of each node, in which each subject below counts with its own share.
 
-    `mean` is the share by the node's own effect, which stands for the questions of subjects in
-    which the student has no answers. `below` has the nodes of the next level: position of the
-    parent, number of questions, share.
+    `mean` is the share that follows from the node's own effect. It counts for the questions of
+    those subjects below in which the student has no answers. `below` has a row for each node of the
+    next level: the position of its parent, its number of questions, and its share.
     """
     n_below = np.bincount(below["parent"], below["n"], minlength=len(mean))
     sum_below = np.bincount(below["parent"], below["n"] * below["mean"], minlength=len(mean))
@@ -283,10 +286,15 @@ def _include_subjects_below(
 
 
 def _interval(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of the 90 % interval of shares; the interval is symmetric in the logit."""
-    spread = mean * (1 - mean)
+    """Return the low and high ends of the 90 % intervals of shares.
+
+    The interval is symmetric around the logit of the mean, and so it lies between 0 and 1.
+    """
     logit = np.log(mean) - np.log1p(-mean)
-    half_width = _QUANTILE * np.sqrt(variance) / spread
+    # The derivative of a share by its logit is share · (1 − share). Near the mean, the deviation of
+    # the logit is the deviation of the share, divided by this derivative (delta method).
+    share_by_logit = mean * (1 - mean)
+    half_width = _QUANTILE * np.sqrt(variance) / share_by_logit
     low = 1 / (1 + np.exp(half_width - logit))
     high = 1 / (1 + np.exp(-half_width - logit))
     return low, high

@@ -51,9 +51,10 @@ _MIN_CURVATURE = np.float32(0.01)
 # Logits are clipped to −40 and 40. The slope and the curvature of the log likelihood hardly change
 # beyond these bounds.
 _MAX_LOGIT = np.float32(40)
-# Guessed variance of slopes and of intercepts in a group of items.
+# The covariance of a group of items is computed as if the group had some more items. This is the
+# variance of the slopes and of the intercepts of these additional items.
 _GUESSED_VARIANCE = 0.1
-# The guess counts as much as this number of items.
+# The number of the additional items.
 _ITEMS_OF_GUESS = 3.0
 
 
@@ -108,7 +109,8 @@ def expected_slope_and_curvature(
     by Gauss-Hermite quadrature with two points, one standard deviation to either side of the mean.
 
     The curvature is the Fisher information: the negative second derivative of the log likelihood,
-    averaged over right and wrong. So it is the same for both and never negative. All arrays have
+    averaged over a right and a wrong answer with the weights P(right) and P(wrong). So the
+    curvature is the same for right and for wrong answers, and it is never negative. All arrays have
     the shape (answers,).
     """
     deviation = np.sqrt(variance)
@@ -125,8 +127,8 @@ def expected_slope_and_curvature(
         # d log P(wrong) / d logit = −P(knows).
         slope_if_wrong -= weight_of_point * knows
         # The Fisher information is P(right) (slope if right)² + P(wrong) (slope if wrong)². The
-        # mean slope, P(right) (slope if right) + P(wrong) (slope if wrong), is 0. From both follows
-        # that the information is −(slope if right) · (slope if wrong), where the slope if wrong is
+        # mean slope, P(right) (slope if right) + P(wrong) (slope if wrong), is 0. These two facts
+        # give the information as −(slope if right) · (slope if wrong), where the slope if wrong is
         # −`knows`. `weighted_slope` is the slope if right, times the weight of the point.
         curvature += weighted_slope * knows
     slope = np.where(is_right, slope_if_right, slope_if_wrong)
@@ -222,13 +224,13 @@ def store_outer_products(left: FloatArray, right: FloatArray) -> FloatArray:
 def _stored_triangle(d: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Return row, column and factor of each stored element of a symmetric d × d matrix.
 
-    The stored elements are the lower triangle, row by row. `steps.run_step` reads the last of them,
-    (d − 1, d − 1). An element off the diagonal occurs twice in the matrix. The factor √2 makes it
-    count twice in a scalar product of two stored triangles.
+    The stored elements are the lower triangle, row by row. `steps.run_step` reads the last stored
+    element, (d − 1, d − 1). An element off the diagonal occurs twice in the matrix. The factor √2
+    makes it count twice in a scalar product of two stored triangles.
     """
     row, column = np.tril_indices(d)
     factor = np.where(row == column, 1, math.sqrt(2)).astype(np.float32)
-    # All callers share these arrays.
+    # All callers share these arrays, since the function is cached. So make them read-only.
     for array in (row, column, factor):
         array.flags.writeable = False
     return row, column, factor
@@ -320,13 +322,13 @@ def estimate_prior(
     """
     mean = old.mean.copy()
     covariance = old.covariance.copy()
-    # The guessed covariance, as a sum of squares over `_ITEMS_OF_GUESS` items.
+    # The sum of squares to which `_ITEMS_OF_GUESS` items with the guessed variance would add up.
     guessed_sum = _ITEMS_OF_GUESS * _GUESSED_VARIANCE * np.eye(mean.shape[1])
     for g in np.unique(group[is_answered]):
         rows = is_answered & (group == g)
         mean[g] = items.mean[rows].mean(axis=0)
         deviation = items.mean[rows] - mean[g]
-        # Each item adds its squared deviation, and how uncertain its slopes and intercept are.
+        # Each item adds its squared deviation and its posterior covariance.
         sum_of_squares = items.covariance[rows].sum(axis=0) + deviation.T @ deviation
         covariance[g] = (sum_of_squares + guessed_sum) / (len(deviation) + _ITEMS_OF_GUESS)
     return Gaussians(mean, covariance)

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 # Item fit: at most this many groups, and at least this many answers in each.
 _MAX_GROUPS = 10
 _MIN_ANSWERS_IN_GROUP = 20
-# Two groups always fit, since two parameters of a question are estimated.
+# Two groups say nothing about the fit, since the two estimated parameters of a question can always
+# match them.
 _MIN_GROUPS = 3
 # Estimates from fewer answers are NaN.
 _MIN_ANSWERS = 30
@@ -67,9 +68,10 @@ class QuestionStatistics:
         question: npt.ArrayLike,
         is_correct: npt.ArrayLike,
     ) -> None:
-        """Find the abilities of the students, then predict each answer from the others.
+        """Find the abilities of the students, then predict each answer.
 
-        These predictions are made without the answer itself; all statistics rest on them.
+        Each answer is predicted from the student's other answers. All statistics are computed from
+        these predictions.
         """
         posterior = model._check_fitted()
         if posterior.levels:
@@ -89,12 +91,13 @@ class QuestionStatistics:
         """Return difficulty and discrimination of each question, with standard errors.
 
         The discrimination is the slope along the overall ability, which is the direction of the
-        mean slopes. Slopes in other directions stay as in the fit.
+        mean slopes. The slopes in other directions stay as the fit has estimated them.
 
-        The likelihood multiplies the probability of every answer, given the student's other
-        answers. One step of Newton's method goes from the fitted parameters towards the greatest
-        likelihood. The standard errors come from the Fisher information of this likelihood. Unlike
-        the attributes of the estimator, the estimates are not shrunk towards the average question.
+        The likelihood is the product of the probabilities of all answers, each given the student's
+        other answers. One step of Newton's method goes from the fitted parameters towards the
+        greatest likelihood. The standard errors come from the Fisher information of this
+        likelihood. Unlike the attributes of the estimator, the estimates are not shrunk towards the
+        average question.
 
         Returns
         -------
@@ -151,15 +154,15 @@ class QuestionStatistics:
     def fit_groups(self) -> pd.DataFrame:
         """Return observed and expected shares of right answers, by groups of students.
 
-        The students of a question are sorted by the expected P(right) and cut into up to ten
-        groups of equally many students, at least 20 in each.
+        The students who answered a question are sorted by their expected P(right) and cut into up
+        to ten groups of equal size, with at least 20 students in each.
 
         Returns
         -------
         DataFrame
-            A row for each question and group, least able first: question, group (from 0), n,
-            observed, expected, and error, the standard error of observed. Questions with fewer
-            than 60 answers have no rows.
+            A row for each question and group, the least able students first: question, group (from
+            0), n, observed, expected, and error, the standard error of observed. Questions with
+            fewer than 60 answers have no rows.
         """
         groups = self._groups
         n = groups["n"]
@@ -181,9 +184,10 @@ class QuestionStatistics:
         In each group, a residual is right (1) or wrong (0) minus P(right). If the model is true,
         the sum of the residuals, divided by its standard deviation, is a standard normal number.
 
-        The part of these sums that another difficulty or discrimination would explain is
-        subtracted, by a projection. So it does not matter how these two were estimated. The sum of
-        squares of the rest is χ² with (groups − 2) degrees of freedom.
+        If the question had another difficulty or discrimination, these sums would change. The part
+        of the sums that such a change explains is subtracted by a projection. So it does not matter
+        how difficulty and discrimination were estimated. The sum of squares of what remains is χ²
+        with (groups − 2) degrees of freedom.
 
         Returns
         -------
@@ -192,7 +196,8 @@ class QuestionStatistics:
 
             - question, n_groups;
             - misfit: root mean square distance of observed and expected shares over the groups,
-              less what chance adds: 0.05 means that shares are off by five percentage points;
+              after the part that chance adds is subtracted; 0.05 means that shares are off by five
+              percentage points;
             - chi_square, p;
             - p_adjusted: p for many questions at once (Benjamini and Hochberg 1995).
 
@@ -231,9 +236,11 @@ class QuestionStatistics:
         DataFrame
             A row for each question and group:
 
-            - question: position in `question_ids`; group: from 0, the least P(right) first;
+            - question: position in `question_ids`;
+            - group: number of the group, from 0; group 0 has the smallest P(right);
             - n: the number of answers;
-            - expected, residual: sums of P(right), and of right (1) or wrong (0) minus P(right);
+            - expected: the sum of P(right);
+            - residual: the sum of the residuals, which are right (1) or wrong (0) minus P(right);
             - residual_variance: the variance of the sum of residuals, if the model is true;
             - by_intercept, by_slope: derivatives of `expected` by the question's intercept, and by
               its slope along the overall ability.
@@ -241,12 +248,12 @@ class QuestionStatistics:
         predictions = self._predictions
         n_questions = len(self._answers.question_ids)
         group, n_groups = _group_answers(self._answers.question, predictions.p_right, n_questions)
-        # The sums are those of cells. A cell is a question and a group: the cells of question 0
-        # come first, `_MAX_GROUPS` for each question.
+        # Sum the answers of each cell. A cell is a question and a group. There are `_MAX_GROUPS`
+        # cells for each question, and the cells of question 0 come first.
         cell_of_answer = self._answers.question * _MAX_GROUPS + group
         n_cells = n_questions * _MAX_GROUPS
         columns = {
-            # The sum without a column is the number of answers.
+            # Without a column, `bincount` counts the answers.
             "n": None,
             "expected": predictions.p_right,
             "residual": predictions.residual,
@@ -267,7 +274,7 @@ class QuestionStatistics:
         return groups
 
     def _sum(self, values: Array | None) -> FloatArray:
-        """Return the sum of values over the answers of each question; their number if None."""
+        """Return the sum of `values` over the answers of each question; None counts the answers."""
         n_questions = len(self._answers.question_ids)
         sums = np.bincount(self._answers.question, values, n_questions)
         return np.asarray(sums, np.float64)
@@ -309,7 +316,7 @@ class QuestionStatistics:
         return dependence.find_pairs(self._answers, self._predictions, min_students)
 
     def differential_functioning(self, group: pd.Series, min_answers: int = 30) -> pd.DataFrame:
-        """Test whether questions are easier for one group of students than for others as able.
+        """Test whether questions are easier for one group than for equally able students of another.
 
         The group with most students is the reference. Each other group is compared with it, after
         a difference of the mean abilities of the groups is taken into account.
@@ -379,7 +386,8 @@ class QuestionStatistics:
         variance = np.einsum("i,nij,j->n", direction, students.covariance, direction)
         n_answers = np.diff(self._answers.start)
         bounds = [*_FIRST_NUMBERS, np.iinfo(np.int64).max]
-        # All students, then each range of numbers of answers, from first to end − 1.
+        # The first range holds all students. Each other range holds the students with `first` to
+        # `end` − 1 answers.
         ranges = [(1, bounds[-1]), *pairwise(bounds)]
         rows = []
         for first, end in ranges:
@@ -387,8 +395,8 @@ class QuestionStatistics:
             if not is_here.any():
                 continue
             error_variance = float(variance[is_here].mean(dtype=np.float64))
-            # The variance of true abilities: that of their posterior means, plus the mean posterior
-            # variance.
+            # The variance of the true abilities is the variance of the posterior means, plus the
+            # mean posterior variance.
             true_variance = float(mean[is_here].var(dtype=np.float64)) + error_variance
             rows.append(
                 {
@@ -441,8 +449,9 @@ class QuestionStatistics:
         for number, value in enumerate(abilities):
             knows = 0.5 + 0.5 * np.tanh(0.5 * (slope * value + items[:, -1]))
             p_right = guessing + (1 - guessing) * knows
-            # The Fisher information (dP/d ability)² / (P(right) P(wrong)), in which P(wrong) is
-            # (1 − guessing) (1 − P(knows)).
+            # The Fisher information is (dP(right) / d ability)² / (P(right) P(wrong)). Here,
+            # dP(right) / d ability = slope (1 − guessing) P(knows) (1 − P(knows)), and
+            # P(wrong) = (1 − guessing) (1 − P(knows)), which cancels some of these factors.
             of_question = slope**2 * (1 - guessing) * knows**2 * (1 - knows) / p_right
             information[number] = of_question.sum()
             share[number] = p_right.mean()
@@ -473,10 +482,10 @@ class QuestionStatistics:
 def _group_answers(
     question: IntArray, p_right: FloatArray, n_questions: int
 ) -> tuple[IntArray, IntArray]:
-    """Cut the answers to each question into groups of equally many, by the expected P(right).
+    """Cut the answers to each question into groups of equal size, by their expected P(right).
 
-    A question has up to `_MAX_GROUPS` groups of at least `_MIN_ANSWERS_IN_GROUP` answers. If that
-    makes fewer than `_MIN_GROUPS`, it has none.
+    A question has up to `_MAX_GROUPS` groups of at least `_MIN_ANSWERS_IN_GROUP` answers. A
+    question with too few answers for `_MIN_GROUPS` such groups has no groups.
 
     Parameters
     ----------
@@ -488,8 +497,8 @@ def _group_answers(
     Returns
     -------
     group : array of int32, shape (answers,)
-        The group of each answer among those of its question, the least P(right) first; 0 if the
-        question has no groups.
+        The number of each answer's group among the groups of its question. Group 0 has the smallest
+        P(right). The number is 0 if the question has no groups.
     n_groups : array of int, shape (questions,)
         The number of groups of each question.
     """
@@ -513,13 +522,13 @@ def _group_answers(
 
 
 def _chi_square(groups: pd.DataFrame, n_questions: int) -> FloatArray:
-    """Return χ² of the misfit of each question, shape (questions,); 0 for one without groups.
+    """Return χ² of the misfit of each question, shape (questions,), or 0 without groups.
 
     If the model is true, the sum of a group's residuals, divided by its standard deviation, is a
     standard normal number, and χ² would be the sum of the squares of these numbers. But the
-    difficulty and the discrimination of the question are only estimates. If a change of these
-    estimates could make the residuals smaller, that part of the residuals is no sign of misfit. It
-    is subtracted: the residuals are projected onto what no such change explains.
+    difficulty and the discrimination of the question are only estimates. The part of the residuals
+    that a change of these estimates could remove is no sign of misfit. This part is found by a
+    projection of the residuals, and is subtracted.
 
     `groups` has a row for each question and group of its answers. The columns are question and
     group (both from 0), residual (number of right answers minus the sum of their P(right)),
@@ -530,32 +539,38 @@ def _chi_square(groups: pd.DataFrame, n_questions: int) -> FloatArray:
     deviation = np.sqrt(groups["residual_variance"].to_numpy())
 
     def as_matrix(name: str) -> FloatArray:
-        """Return a column, divided by the deviations, in the shape (questions, groups)."""
-        # Groups that a question lacks have the residual 0, and so add nothing.
+        """Return a column of `groups`, divided by `deviation`, as a matrix (questions, groups)."""
+        # A question may have fewer than `_MAX_GROUPS` groups. The elements of the missing groups
+        # stay 0, and so they add nothing.
         matrix = np.zeros((n_questions, _MAX_GROUPS))
         matrix[cells] = groups[name].to_numpy() / deviation
         return matrix
 
     standardised = as_matrix("residual")
-    # For each question two vectors, with an element for each group: by how much the standardised
-    # residuals change if the intercept (first vector) or the slope (second vector) changes by 1,
-    # apart from the sign.
+    # `changes` has two vectors for each question, with an element for each group. They say by how
+    # much the standardised residuals change if the intercept (first vector) or the slope (second
+    # vector) changes by 1, apart from the sign.
     changes = np.stack([as_matrix("by_intercept"), as_matrix("by_slope")], axis=2)
     # The columns of `basis` are orthonormal and span the same plane as the two vectors.
     basis, _ = np.linalg.qr(changes)
-    # The coordinates of the projection of the residuals to the plane.
+    # `explained` has the coordinates of the projection of the residuals onto this plane.
     explained = np.einsum("ngd,ng->nd", basis, standardised)
     chi_square: FloatArray = (standardised**2).sum(axis=1) - (explained**2).sum(axis=1)
     return np.maximum(chi_square, 0)
 
 
 def _misfit(groups: pd.DataFrame, n_questions: int) -> FloatArray:
-    """Return the root mean square distance of observed and expected shares, less chance."""
+    """Return how far the observed shares of right answers are from the expected shares.
+
+    For each question, this is the root of the mean squared distance over its groups. The part of
+    the squared distance that chance adds is subtracted.
+    """
     question = groups["question"].to_numpy()
     n = groups["n"].to_numpy()
     # The squared distance of a group is (residual / n)², to which chance adds
-    # residual_variance / n². Groups are weighted by their numbers of answers.
-    square = (groups["residual"] ** 2 - groups["residual_variance"]).to_numpy() / n
+    # residual_variance / n². In the mean over the groups, a group has the weight n, so the
+    # difference is divided by n in place of n².
+    weighted_square = (groups["residual"] ** 2 - groups["residual_variance"]).to_numpy() / n
     n_answers = np.bincount(question, n, n_questions)
-    mean_square = np.bincount(question, square, n_questions) / np.maximum(n_answers, 1)
+    mean_square = np.bincount(question, weighted_square, n_questions) / np.maximum(n_answers, 1)
     return np.asarray(np.sqrt(np.maximum(mean_square, 0)))

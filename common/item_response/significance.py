@@ -4,7 +4,7 @@ from common.arrays import FloatArray
 
 import numpy as np
 
-# Ends of the interval that holds 90 % of a normal distribution, in standard deviations.
+# 90 % of a normal distribution lie within this many standard deviations of its mean.
 QUANTILE_90 = 1.645
 
 
@@ -19,7 +19,10 @@ def adjust_for_many(p: FloatArray) -> FloatArray:
     tests = np.flatnonzero(~np.isnan(p))
     order = tests[np.argsort(p[tests], kind="stable")]
     n = len(order)
-    ratio = p[order] * n / np.arange(1, n + 1)
-    # The adjusted value is the smallest ratio at this p or a larger one.
-    adjusted[order] = np.minimum(np.minimum.accumulate(ratio[::-1])[::-1], 1)
+    rank = np.arange(1, n + 1)
+    ratio = p[order] * n / rank
+    # The adjusted value of a test is the smallest ratio among this test and all tests with a larger
+    # p, but at most 1. A running minimum from the largest p to the smallest finds these ratios.
+    smallest_ratio = np.minimum.accumulate(ratio[::-1])[::-1]
+    adjusted[order] = np.minimum(smallest_ratio, 1)
     return adjusted
