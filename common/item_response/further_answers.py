@@ -28,7 +28,8 @@ class Abilities:
 
     # Increasing, shape (students,).
     student_ids: IntArray
-    # Shape (students, n_dimensions), float32. An average student of the fit has 0.
+    # Posterior means, shape (students, n_dimensions), float32. An average student of the fit has
+    # the abilities 0.
     mean: FloatArray
     # Shape (students, n_dimensions, n_dimensions), float32.
     covariance: FloatArray
@@ -47,12 +48,14 @@ def find_students(posterior: Posterior, answers: Answers) -> Posterior:
     """Return the posterior of the students of `answers`, given all their answers.
 
     Questions, variances of effects and effects that students share stay as they are in `posterior`.
-    The result knows the students of `answers` alone. What `posterior` knows about them is not used.
+    The result knows only the students of `answers`. What `posterior` knows about these students is
+    not used.
     """
     posterior = _add_contexts(posterior, answers.context)
     student_ids, student = number_ids(answers.student)
     n_students = len(student_ids)
-    # The passes need only the questions of these answers, with the average one for unknown ones.
+    # The passes need only the questions of these answers. The average question stands for the
+    # unknown questions.
     item_of_answer = find_ids(posterior.question_ids, answers.question)
     item_position, item = number_ids(item_of_answer)
     labels = [
@@ -106,8 +109,8 @@ def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) 
     posterior found so far. Then the ability is computed anew from these parabolas. The answers have
     no contexts.
 
-    The result is that of `find_students`, which is made for many students and takes several times
-    as long for one.
+    The result equals the result of `find_students`, which is made for many students and takes
+    several times as long for a single student.
 
     Parameters
     ----------
@@ -119,23 +122,24 @@ def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) 
     position = find_ids(posterior.question_ids, question)
     guessing = posterior.guessing[position]
     # A logit is the scalar product of the vectors (slopes, intercept) and (ability, 1), which have
-    # d numbers each. Of each vector v, the moments are E[v] in the first d columns, then E[v vᵀ].
+    # d numbers each. The moments of a vector v are E[v] in the first d columns, and E[v vᵀ] in the
+    # other columns.
     d = posterior.items.mean.shape[1]
     item_moments = model.moments(posterior.items.take(position))
     item_mean = item_moments[:, :d]
-    item_square = item_moments[:, d:]
+    item_second_moment = item_moments[:, d:]
     student = model.standard_normal(1, d - 1)
     for _ in range(_MAX_PASSES):
         student_moments = model.student_vector_moments(student)[0]
-        logit = item_mean @ student_moments[:d]
+        logit_mean = item_mean @ student_moments[:d]
         # Var[logit] = E[logit²] − E[logit]².
-        variance = item_square @ student_moments[d:] - logit * logit
+        variance = item_second_moment @ student_moments[d:] - logit_mean * logit_mean
         slope, weight = model.expected_slope_and_curvature(
-            logit, np.maximum(variance, 0), is_right, guessing
+            logit_mean, np.maximum(variance, 0), is_right, guessing
         )
-        # So the parabola has the slope `slope` at `logit`.
-        linear = slope + weight * logit
-        sums = np.concatenate([linear @ item_mean, weight @ item_square])
+        # The slope of the parabola, linear − weight · logit, must equal `slope` at the mean logit.
+        linear = slope + weight * logit_mean
+        sums = np.concatenate([linear @ item_mean, weight @ item_second_moment])
         updated = model.update_students(sums[None])
         change = np.abs(updated.mean - student.mean).max()
         student = updated
@@ -148,11 +152,12 @@ def _add_contexts(posterior: Posterior, context: IntArray) -> Posterior:
     """Return a posterior that also knows the contexts of further answers, as average ones.
 
     Each context of the last level (MODEL.md explains levels) has an effect on the logits of its
-    answers that all students share. In a new context, this effect gets the distribution that it has
-    in unknown contexts.
+    answers that all students share. A context that the posterior does not know gets the shared
+    effect of unknown contexts.
 
     Students also have effects of their own in the contexts in which they have answers. The result
-    has none of these: they belong to the students of the fit, not to those of the further answers.
+    has none of these effects, because they belong to the students of the fit and not to the
+    students of the further answers.
 
     Parameters
     ----------
@@ -178,8 +183,8 @@ def learn_answers(
 ) -> Posterior:
     """Return the posterior after further answers, which must have no contexts.
 
-    The posterior before the answers is the prior. Students and questions that it does not know
-    begin as average ones.
+    The posterior before the answers is the prior. Students and questions that the posterior does
+    not know begin as average students and questions.
 
     Parameters
     ----------
@@ -192,7 +197,7 @@ def learn_answers(
     """
     posterior = _add_students(posterior, np.unique(answers.student))
     posterior = _add_questions(posterior, np.unique(answers.question))
-    # From here on, students and items are those of the answers alone.
+    # From here on, consider only the students and the items (questions) of the further answers.
     student_ids, student = number_ids(answers.student)
     question_ids, question = number_ids(answers.question)
     student_position = find_ids(posterior.student_ids, student_ids)
@@ -249,7 +254,8 @@ def _update_in_turn(
     """
     students = old_students
     items = old_items
-    # `update_items` expects groups of items with the same prior. Here each item has its own.
+    # `update_items` expects groups of items with the same prior. Here, each item has a prior of its
+    # own, so each item is a group.
     group_of_item = np.arange(len(items.mean))
     for _ in range(_MAX_PASSES):
         item_moments = model.moments(items)
@@ -259,13 +265,13 @@ def _update_in_turn(
         weight_matrix = observations.matrix(weight, observations.start)
         change = 0.0
         if learns_students:
-            # The sums of the least squares of each student, over the student's answers.
+            # For each student, the sums over the student's answers that the least squares need.
             student_sums = model.weighted_sums(linear_matrix, weight_matrix, item_moments)
             updated = model.update_students(student_sums, prior=old_students)
             change = float(np.abs(updated.mean - students.mean).max())
             students = updated
         if learns_questions:
-            # The sums of the least squares of each item, over the answers to the item.
+            # For each item, the sums over the answers to the item that the least squares need.
             student_moments = model.student_vector_moments(students)
             item_sums = model.weighted_sums(linear_matrix.T, weight_matrix.T, student_moments)
             updated = model.update_items(item_sums.astype(float), old_items, group_of_item)
@@ -292,7 +298,8 @@ def _put(vectors: Gaussians, position: IntArray, values: Gaussians) -> Gaussians
 def _add_students(posterior: Posterior, student_ids: IntArray) -> Posterior:
     """Return a posterior that also knows these students, as average ones."""
     ids = np.union1d(posterior.student_ids, student_ids)
-    # The position of an unknown id is that of the average student, who stays the last.
+    # `find_ids` gives an unknown id the position of the average student. The unknown id −1 at the
+    # end keeps the average student in the last position.
     position = find_ids(posterior.student_ids, np.append(ids, -1))
     return replace(posterior, student_ids=ids, students=posterior.students.take(position))
 
@@ -300,7 +307,8 @@ def _add_students(posterior: Posterior, student_ids: IntArray) -> Posterior:
 def _add_questions(posterior: Posterior, question_ids: IntArray) -> Posterior:
     """Return a posterior that also knows these questions, as average ones."""
     ids = np.union1d(posterior.question_ids, question_ids)
-    # The position of an unknown id is that of the average question, which stays the last.
+    # `find_ids` gives an unknown id the position of the average question. The unknown id −1 at the
+    # end keeps the average question in the last position.
     position = find_ids(posterior.question_ids, np.append(ids, -1))
     return replace(
         posterior,

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-# A sort of many keys cuts the range of the keys into this many parts, which are sorted in parallel.
+# If there are at least `_MANY_KEYS` keys, `_sort_by` cuts the range of the keys into this many
+# parts and sorts the parts in parallel.
 _N_SORTED_PARTS = 4
 _MANY_KEYS = 1 << 14
 # Students are cut into this many chunks, unless the chunks would be too large or too small.
@@ -35,8 +36,8 @@ class Observations:
     start: IntArray
     # Shape (answers,): the item of each answer, from 0.
     item: npt.NDArray[np.int32]
-    # Shape (answers,): whether the answer passes the item. In the first stage, this is whether the
-    # answer is right; in each further stage, whether it is a certain wrong option (see MODEL.md).
+    # Shape (answers,): whether the answer passes the item. In the first stage, an answer passes if
+    # it is right; in each further stage, it passes if it is a certain wrong option (see MODEL.md).
     is_right: BoolArray
     # Shape (answers,): False for answers that are held out.
     is_used: BoolArray
@@ -47,7 +48,7 @@ class Observations:
     levels: tuple[Level, ...] = ()
 
     def of_students(self, students: slice) -> tuple["Observations", list[slice]]:
-        """Return the answers of a range of students, and where their contexts are.
+        """Return the answers of a range of students, and the positions of their contexts.
 
         MODEL.md explains contexts, levels and nodes.
 
@@ -104,7 +105,8 @@ class Observations:
 def _cut_level(level: Level, rows: slice, parents: slice) -> tuple[slice, Level]:
     """Return the range of nodes whose answers are `rows`, and these nodes as a level of their own.
 
-    In the new level, answers and parents are numbered from the first of `rows` and of `parents`.
+    In the new level, the first of `rows` becomes answer 0, and the first of `parents` becomes
+    parent 0.
     """
     first, end = np.searchsorted(level.start, [rows.start, rows.stop]).tolist()
     nodes = slice(first, end)
@@ -118,7 +120,8 @@ def _cut_level(level: Level, rows: slice, parents: slice) -> tuple[slice, Level]
 def number_rows(start: IntArray) -> npt.NDArray[np.int32]:
     """Return the number of each answer's row, if row i has the answers start[i] to start[i + 1].
 
-    A row is a student or a student's context. For instance, the rows of [0, 2, 3] are [0, 0, 1].
+    A row is a student or a student's context. For instance, if `start` is [0, 2, 3], the rows of
+    the three answers are [0, 0, 1].
     """
     return np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
 
@@ -151,13 +154,13 @@ def sort_answers(
     n_answers = len(student)
     order = np.arange(n_answers, dtype=np.int32)
     # Sort by the least important key first and by the student last. Each sort is stable: answers
-    # with equal keys stay in the order of the sorts before.
+    # with equal keys keep the order that the earlier sorts gave them.
     for key in (*reversed(labels), student):
         order = _sort_by(key[order], order)
     start = np.append(0, np.cumsum(np.bincount(student, minlength=n_students)))
     levels = []
-    # A node is a context in which a student has answers. Its parent is a node of the level before,
-    # or in the first level the student.
+    # A node is a context in which a student has answers. The parent of a node is a node of the
+    # level before; in the first level, it is the student.
     parent_start = start
     for label in labels:
         level = _find_level(label[order], parent_start)
@@ -175,7 +178,7 @@ def observe(
     n_items: int,
     labels: Sequence[IntArray] = (),
 ) -> Observations:
-    """Return answers as a fit reads them: sorted by student, then by the contexts of the answers.
+    """Return answers in the order that a fit needs: sorted by student, then by context.
 
     None of the answers is held out.
 
@@ -217,7 +220,8 @@ def _find_level(label: IntArray, parent_start: IntArray) -> Level:
     """
     n_answers = len(label)
     # A node begins where the label changes, and where a parent begins. If the last parents have no
-    # answers, their starts equal the number of answers, which is no position of an answer.
+    # answers, their starts equal `n_answers`. No answer has this position, so leave these starts
+    # out.
     is_first = np.diff(label, prepend=-1) != 0
     first_answer_of_parent = parent_start[parent_start < n_answers]
     is_first[first_answer_of_parent] = True
@@ -241,9 +245,10 @@ def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int
         low, high = bounds
         positions = np.flatnonzero((key >= low) & (key < high))
         # SciPy has a counting sort: it converts a sparse matrix from a list of cells (COO) to a
-        # list of rows (CSR), and keeps the order of the cells in each row. So make the key the row.
+        # list of rows (CSR), and keeps the order of the cells in each row. So build a matrix in
+        # which the row of each value is its key.
         matrix_row = key[positions] - low
-        # Any columns will do, as long as no two values share a cell: SciPy would add them up.
+        # Put each value into a column of its own: SciPy would add up values that share a cell.
         matrix_column = np.arange(len(positions), dtype=np.int32)
         shape = max(high - low, 1), max(len(positions), 1)
         cells = scipy.sparse.coo_matrix((values[positions], (matrix_row, matrix_column)), shape)
@@ -262,12 +267,12 @@ def find_nodes(
     """Yield for each level of contexts the node of each pair, shape (pairs,).
 
     A pair is a student and a question in a context. A node is a context in which a student has
-    answers. A pair without a node at a level gets −1 there, and at the levels below.
+    answers. A pair that has no node at a level gets −1 at this level and at all finer levels.
 
     Parameters
     ----------
     levels
-        The coarsest first.
+        The levels of contexts, the coarsest first.
     student
         Position of each pair's student, shape (pairs,).
     labels
@@ -278,6 +283,7 @@ def find_nodes(
     has_answers = np.ones(len(node), bool)
     for level, label in zip(levels, labels, strict=True):
         position = level.find(parent=node, label=label)
+        # If there is no such node, `find` returns the number of nodes.
         n_nodes = len(level.label)
         has_answers &= position < n_nodes
         node = np.where(has_answers, position, -1).astype(np.int64)

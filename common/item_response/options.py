@@ -26,8 +26,8 @@ from common.item_response.unknown_contexts import without_contexts
 import numpy as np
 import numpy.typing as npt
 
-# Number of pairs whose probabilities are rearranged at a time: from the order of outcomes (the
-# right option first, then by popularity) into the order of options.
+# Number of pairs whose probabilities are rearranged at a time, from the order of outcomes into the
+# order of options. Outcome 0 is the right option; the wrong options follow by popularity.
 _BLOCK = 1 << 16
 
 
@@ -130,7 +130,8 @@ class ItemResponseOptions(BaseItemResponse):
             question_number, option, correct_option, len(question_ids), most_options
         )
         outcome = self.outcome_of_option_[question_number, option - 1]
-        # If all questions have the same number of options, it need not be stored for each answer.
+        # If all questions have the same number of options, the number need not be stored for each
+        # answer.
         n_outcomes = None if (n_options == most_options).all() else n_options
         answers = Answers(student, question, outcome, context, most_options - 1, n_outcomes)
         choice = None if like is None else self._choice_of(like, context.shape[1], "like")
@@ -177,7 +178,7 @@ class ItemResponseOptions(BaseItemResponse):
         return add_habits(self.habits_, student, _context_of_habits(context), probability)
 
     def right_or_wrong(self) -> ItemResponse:
-        """Return an estimator of right and wrong answers whose contexts are not known.
+        """Return an estimator of right and wrong answers that predicts without contexts.
 
         It has the abilities of this estimator, and the first stage of each question. It has no
         habits.
@@ -194,9 +195,10 @@ class ItemResponseOptions(BaseItemResponse):
         return estimator
 
     def _class_arrays(self) -> Arrays:
-        """Return the arrays that `save` writes for this class alone: the options and the habits.
+        """Return the arrays that `save` writes for this class only: the options and the habits.
 
-        The names are those in the file. `save` itself adds the posterior and the settings.
+        The keys are the names of the arrays in the file, without the prefix that `saved` puts
+        before them. `save` itself adds the posterior and the settings.
         """
         arrays = {
             "n_options": self.n_options_,
@@ -209,14 +211,15 @@ class ItemResponseOptions(BaseItemResponse):
             arrays["habit_variance"] = habits.variance
             arrays["habit_student_ids"] = habits.student_ids
             arrays["habit_context_ids"] = habits.context_ids
-            # Habits are stored on two levels: of students as a whole, and in their contexts.
+            # Habits have two levels: the habits of students as a whole, then their habits in
+            # contexts.
             arrays |= from_levels("habit_level", habits.levels)
             for number, habits_of_level in enumerate(habits.total):
                 arrays[f"habit_total_{number}"] = habits_of_level
         return arrays
 
     def _set_class_arrays(self, arrays: Arrays) -> None:
-        """Set the attributes that `_class_arrays` turned into arrays."""
+        """Set the attributes of this class from the arrays that `_class_arrays` has returned."""
         self.n_options_ = arrays["n_options"]
         self.outcome_of_option_ = arrays["outcome_of_option"]
         self.option_share_ = arrays["option_share"]
@@ -234,13 +237,13 @@ class ItemResponseOptions(BaseItemResponse):
     def _predict_without_habits(
         self, student: IntArray, question: IntArray, context: IntArray
     ) -> FloatArray:
-        """Return the probabilities of the options by the item response model alone.
+        """Return the probabilities of the options by the item response model, without habits.
 
         The model predicts outcomes, one stage after the other (see MODEL.md): outcome 0 is the
         right option, outcome 1 the most popular wrong one, and so on.
 
-        Students' habits, such as clicking the first option, are not taken into account. The
-        arguments are ids, one for each pair. The result has the shape (pairs, options).
+        A habit is, for example, to click the first option. The arguments are ids, one for each
+        pair. The result has the shape (pairs, options).
         """
         # The probability of passing each stage if the stages before are not passed.
         passing = predict_stages(self.posterior_, student, question, context)
@@ -274,9 +277,10 @@ def _as_numbers_of_options(n_options: npt.ArrayLike, n_answers: int) -> npt.NDAr
 
 
 def _require_one_number(question: IntArray, n_options: IntArray, last_number: IntArray) -> None:
-    """Raise `InputError` if a question has two numbers of options.
+    """Raise `InputError` if two answers to a question state different numbers of options.
 
-    `last_number` is, for each answer, the number that the last answer to the question states.
+    `n_options` is the number that each answer states. `last_number` is, for each answer, the number
+    that the last answer to the same question states.
     """
     differs = n_options != last_number
     if differs.any():
@@ -332,8 +336,8 @@ def order_options(
     right = n_statements.argmax(axis=1)
     # A count above all others puts the right option first.
     n_choices[np.arange(n_questions), right] = len(option) + 1
-    # option_by_rank[q, r] is the option of question q that has the rank r, from 0. The rank of an
-    # option is the position at which it stands there; sorting the options finds this position.
+    # `option_by_rank` lists the options of each question in the order of their ranks. The rank of
+    # an option is its position in this list. The second `argsort` finds these positions.
     option_by_rank = np.argsort(-n_choices, axis=1, kind="stable")
     return np.argsort(option_by_rank, axis=1).astype(np.int8)
 
@@ -345,7 +349,7 @@ def count_options(
 
     `question` is 0 to `n_questions` − 1, `option` is 1 to `n_options`.
     """
-    # Number the cells of the result row by row.
+    # A cell of the result is a question (row) and an option (column). Number the cells row by row.
     cells = question * np.int32(n_options) + (option - 1)
     return np.bincount(cells, minlength=n_questions * n_options).reshape(-1, n_options)
 

@@ -26,25 +26,27 @@ def predict_stages(
 ) -> FloatArray:
     """Return the probability of passing each stage if it is reached, shape (pairs, stages).
 
-    The answer to a question goes through stages, one after the other, and ends at the first that is
-    not passed (see `fitting`). Right and wrong answers have one stage, which a right answer passes.
+    The answer to a question goes through stages, one after the other, and ends at the first stage
+    that it passes (see MODEL.md). If answers are right or wrong, there is one stage, which a right
+    answer passes.
 
     `student`, `question` and `context` hold ids; `context` has the shape (pairs, levels). An
-    unknown student or question counts as average, with the variance of all students or questions.
+    unknown student or question counts as an average one, and is as uncertain as if it were drawn at
+    random from all students or questions.
     """
     # `find_ids` gives an unknown id the position after the last id. In the posterior, this is the
     # position of the average student and of the average question.
     student_position = find_ids(posterior.student_ids, student)
     question_position = find_ids(posterior.question_ids, question)
     n_questions = len(posterior.question_ids) + 1
-    # P(passing the stage) of each pair and stage.
+    # For each pair and stage, the probability of passing the stage if it is reached.
     passing = np.empty((len(student), posterior.n_stages), np.float32)
 
     def predict_pairs(pairs: IntArray) -> None:
-        """Write the probabilities of some pairs into `passing`, given the rows of the pairs."""
+        """Write the probabilities of some pairs into `passing`. `pairs` has their rows."""
         student_of_pair = student_position[pairs]
         question_of_pair = question_position[pairs]
-        # The pairs are sorted by student, so these need only a range of students.
+        # The pairs are sorted by student, so these pairs need only a range of the students.
         first = student_of_pair.min(initial=len(posterior.student_ids))
         last = student_of_pair.max(initial=0)
         students = posterior.students.take(slice(first, last + 1))
@@ -83,8 +85,8 @@ def _effects_on_logits(
     of `find_effects`.
     """
     effects, shared = find_effects(posterior, student_position, context, stage)
-    # The shared effect is independent of the student: means and variances add up, and the
-    # covariances with the student's abilities do not change.
+    # The shared effect is independent of the student. So the means of the two effects add up, and
+    # so do their variances. The covariances with the student's abilities do not change.
     effects[:, EFFECT_MEAN_AND_VARIANCE] += shared
     return effects
 
@@ -96,18 +98,18 @@ def outcome_probability(passing: FloatArray, n_outcomes: IntArray | None = None)
     Outcome s means that the first s stages are not passed and the next stage is passed. The last
     outcome means that no stage is passed ("stick breaking").
 
-    `n_outcomes` is how many outcomes are possible for each pair, shape (pairs,). Without it, all
-    are.
+    `n_outcomes` is the number of outcomes that are possible for each pair, shape (pairs,). By
+    default, all outcomes are possible.
     """
     if n_outcomes is not None:
-        # A pair with n outcomes has the stages 0 to n − 2. Whoever passes none of them has the last
-        # outcome, as if the next stage were passed for certain.
+        # A pair with n outcomes has the stages 0 to n − 2. An answer that passes none of these
+        # stages has the last outcome, as if it passed the next stage for certain.
         n_stages_of_pair = n_outcomes[:, None] - 1
         stage = np.arange(passing.shape[1])
         is_beyond_last_stage = stage >= n_stages_of_pair
         passing = np.where(is_beyond_last_stage, np.float32(1), passing)
     one = np.ones((len(passing), 1), np.float32)
-    # Column s: the probability that the first s stages are not passed.
+    # Column s of `reached` is the probability that the first s stages are not passed.
     reached = np.hstack([one, 1 - passing]).cumprod(axis=1)
     outcome: FloatArray = reached * np.hstack([passing, one])
     return outcome
@@ -169,7 +171,7 @@ def explain(
         # A copy, since a view would keep the other columns in memory: the covariances of the
         # student effect with the abilities.
         student_effect = effects[:, EFFECT_MEAN_AND_VARIANCE].copy()
-    # The two effects are independent: their variances add up as well.
+    # The two effects are independent, so both their means and their variances add up.
     effect_mean, effect_variance = (student_effect + shared_effect).T
     # The posterior of an item has the slopes, then the intercept.
     slopes = posterior.items.mean[:, :-1]
@@ -189,7 +191,7 @@ def explain(
 def find_effects(
     posterior: Posterior, student_position: IntArray, context: IntArray, stage: int = 0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return how the contexts of pairs of a student and a question change the logits of the pairs.
+    """Return how contexts change the logits of pairs of a student and a question.
 
     A student has an effect in the context of each level (MODEL.md explains levels); the student
     effect of a pair is their sum. An effect in a context in which the student has no answers is
@@ -216,22 +218,23 @@ def find_effects(
     """
     k = posterior.students.mean.shape[1]
     effects = np.zeros((len(student_position), 2 + k), np.float32)
-    # A label is a single number for a context and the stage.
+    # A label is one number that stands for a context and a stage (see `make_label`).
     labels = []
     for level, ids in enumerate(posterior.context_ids):
         context_number = find_ids(ids, context[:, level])
         labels.append(make_label(context_number, np.int32(stage), posterior.n_stages))
-    # For each level, the row of `posterior.effects` that belongs to each pair's student in the
-    # pair's context; −1 if the student has no answers there, and then at all finer levels as well.
+    # For each level, from the coarsest to the finest, the row of the level's array in
+    # `posterior.effects` that belongs to each pair's student in the pair's context. The row is −1
+    # if the student has no answers in this context.
     rows_by_level = find_nodes(posterior.levels, student_position, labels)
-    # From the coarsest level to the finest.
     for row, level_effects, prior_variance in zip(
         rows_by_level, posterior.effects, posterior.variance, strict=True
     ):
         has_answers = row >= 0
-        # A row holds the sum of the student's effects down to this level: it replaces the sum down
-        # to the level before.
+        # A row holds the sum of the student's effects from the coarsest level down to this level.
+        # So it replaces the sum that was taken from the level before.
         effects[has_answers] = level_effects[row[has_answers]]
+        # An effect in a context without answers of the student has its prior distribution.
         effects[~has_answers, EFFECT_VARIANCE] += np.float32(prior_variance[stage])
     # The label of a context of the last level is the position of its shared effect.
     shared_position = labels[-1]

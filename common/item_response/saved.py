@@ -20,7 +20,7 @@ _FORMAT = "item response estimator"
 # A file of another version is refused. Increase this number with every change of a file's arrays.
 _VERSION = 2
 
-# Prefix, in a file, of the names of arrays that belong to one class of estimator.
+# In a file, the names of the arrays that only one class of estimator has begin with this prefix.
 _CLASS_PREFIX = "further_"
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -29,24 +29,25 @@ Estimator = TypeVar("Estimator")
 
 @dataclass(frozen=True)
 class SavedEstimator:
-    """The content of a file."""
+    """The content of a file: a fitted estimator."""
 
     # Name of the estimator's class: ItemResponse or ItemResponseOptions.
     estimator: str
     posterior: Posterior
     history: list[HeldOutScore]
     settings: Settings
-    # Number of levels of contexts that the answers of the fit had. The fit has used all of them or
-    # none: `posterior` tells.
+    # Number of levels of contexts that the answers of the fit had. The fit has used all of these
+    # levels or none; `posterior.levels` has the levels that it used.
     n_levels: int
     # Arrays that only estimators of this class have, by name.
     class_arrays: Arrays
-    # How the file was made, in the words of whoever saved the estimator; "" if nobody says.
+    # How the file was made, in the words of the caller who saved the estimator; "" if the caller
+    # says nothing.
     record: str
 
 
 def write(path: Path, saved: SavedEstimator) -> None:
-    """Write a fitted estimator to `path`, whole or not at all."""
+    """Write a fitted estimator to `path`. If writing fails, `path` stays as it was."""
     posterior = saved.posterior
     settings = saved.settings
     arrays: Arrays = {
@@ -129,8 +130,8 @@ def _from_arrays(arrays: Arrays) -> SavedEstimator:
         log_event=ignore_event,
     )
     history = [HeldOutScore(*score) for score in arrays["history"].tolist()]
-    # The levels of contexts that the fit has used: all that it was given (`n_levels` in the file),
-    # or none. The variances of effects have a row for each.
+    # The number of levels of contexts that the fit has used: all levels that its answers had
+    # (`n_levels` in the file), or 0. The variances of effects have a row for each used level.
     n_used_levels = len(arrays["variance"])
     posterior = Posterior(
         students=_to_gaussians("students", arrays),
@@ -166,14 +167,14 @@ def _from_arrays(arrays: Arrays) -> SavedEstimator:
 
 
 def _read_arrays(path: Path) -> Arrays:
-    """Read the arrays of a file of this version, or raise `InputError`."""
+    """Read the arrays of a file, or raise `InputError`, for instance if it has another version."""
     if not path.is_file():
         raise InputError(f"{path}: is no file, expected one that ItemResponse.save wrote")
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except Exception as error:
-        # For a damaged file, zipfile and NumPy raise any of many exceptions.
+        # If a file is damaged, zipfile and NumPy raise exceptions of many types.
         raise InputError(
             f"{path}: cannot be read ({error}), expected a file that ItemResponse.save wrote"
         ) from error

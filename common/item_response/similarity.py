@@ -27,13 +27,13 @@ _ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
 _MIN_ANSWERS = 1.5
 # A clustering becomes a level only if students have at least this many contexts on average.
 _MIN_CONTEXTS = 1.2
-# Thresholds of similarity. For each, clusters that are at least this similar are merged, which
-# gives one clustering.
+# Thresholds of similarity, from high to low. At each threshold, clusters that are at least this
+# similar are merged. The clusters that result at one threshold are one clustering.
 _CUTS = (0.998, 0.995, 0.99, 0.98, 0.97, *(0.95 - 0.05 * np.arange(19)).tolist())
-# If all students take one test and leave few questions out, all questions are at least this
-# similar, and form one cluster at this threshold. Clusters of a higher threshold then only show
-# which questions happen to be left out. So there are no levels if, at this threshold, students have
-# fewer than `_MIN_CONTEXTS` contexts on average.
+# If all students take one test and skip only a few questions, all questions are at least this
+# similar. So they form one cluster at this threshold, and clusters at higher thresholds only show
+# which questions were skipped by chance. Therefore there are no levels if, at this threshold,
+# students have fewer than `_MIN_CONTEXTS` contexts on average.
 _NEARLY_SAME = 0.97
 # Smaller similarities count as 0.
 _MIN_SIMILARITY = 0.03
@@ -55,10 +55,11 @@ def cluster_questions(
 ) -> tuple[IntArray, IntArray]:
     """Cluster questions that the same students answer, on nested levels.
 
-    A vector for each question says who answers it. The similarity of two questions is the cosine of
-    their vectors, and of two clusters the mean over their questions (average linkage). If the
-    vectors are large, they are first projected at random to fewer dimensions (Johnson and
-    Lindenstrauss 1984).
+    Each question has a vector that says which students answer it. The similarity of two questions
+    is the cosine of their vectors. The similarity of two clusters is the mean similarity of a
+    question of one cluster and a question of the other cluster (average linkage). If the vectors
+    are large, they are first projected at random to fewer dimensions (Johnson and Lindenstrauss
+    1984).
 
     Parameters
     ----------
@@ -88,8 +89,9 @@ def cluster_questions(
 def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArray) -> list[int]:
     """Choose the clusterings that become levels of contexts, the largest clusters first.
 
-    A context is a student's answers to the questions of one cluster. For each of the wanted numbers
-    of answers in a context, `_ANSWERS_IN_CONTEXT`, the clustering with the closest mean is chosen.
+    A context is a student's answers to the questions of one cluster. `_ANSWERS_IN_CONTEXT` has
+    wanted numbers of answers in a context. For each of them, the clustering whose mean number of
+    answers in a context is closest is chosen.
 
     Parameters
     ----------
@@ -104,11 +106,13 @@ def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArra
         Positions in `clusterings`. The list is empty if no clustering has enough contexts with
         enough answers, or if the students answer nearly the same questions.
     """
+    # Count the contexts of the first students only, who together have about `_MAX_COUNTED` answers.
     # Student numbers are arbitrary, so the first students are as good a sample as any.
     n_counted = np.searchsorted(np.cumsum(np.bincount(student)), _MAX_COUNTED) + 1
     is_counted = student < n_counted
     item = item[is_counted]
-    # student · (number of items) + cluster is different for each pair of student and cluster.
+    # A context is a pair of a student and a cluster. The number student · (number of items) +
+    # cluster is different for each context.
     student_key = student[is_counted].astype(np.int64) * len(clusterings[0])
     n_students = len(np.unique(student_key))
     n_contexts = np.array([len(np.unique(student_key + cluster[item])) for cluster in clusterings])
@@ -119,18 +123,18 @@ def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArra
     answer_nearly_the_same = not has_many_contexts[_CUTS.index(_NEARLY_SAME)]
     if not may_be_level.any() or answer_nearly_the_same:
         return []
-    # A row for each wanted number, a column for each clustering.
+    # `distance` has a row for each wanted number and a column for each clustering.
     wanted = np.array(_ANSWERS_IN_CONTEXT)[:, None]
     distance = np.where(may_be_level, np.abs(np.log(answers_in_context / wanted)), np.inf)
     positions: list[int] = np.unique(distance.argmin(axis=1)).tolist()
-    # `_CUTS` decrease, so the last clusterings have the largest clusters.
+    # The thresholds in `_CUTS` decrease, so the last clusterings have the largest clusters.
     return positions[::-1]
 
 
 def _find_vectors(
     item: IntArray, student: IntArray, shape: tuple[int, int], seed: int
 ) -> FloatArray:
-    """Return a vector for each question, float32: which students answered the question.
+    """Return a float32 vector for each question that says which students answered it.
 
     A vector has an element for each student, and the Euclidean norm 1. If the vectors are large,
     random projections to `_N_PROJECTED` dimensions take their place.
@@ -155,13 +159,13 @@ def _find_vectors(
 
 
 def _find_similarity(vectors: FloatArray) -> Any:
-    """Return the scalar product of each two vectors as a symmetric sparse matrix.
+    """Return the scalar products of all pairs of vectors as a symmetric sparse matrix.
 
-    The diagonal is 0. Products below `_MIN_SIMILARITY` are left out. A product also stays only if
-    it is among the `_MAX_NEIGHBOURS` largest products of one of its two vectors.
+    The diagonal is 0. Products below `_MIN_SIMILARITY` are left out. A product is also left out if
+    it is not among the `_MAX_NEIGHBOURS` largest products of either of its two vectors.
     """
     n = len(vectors)
-    # Compute the products of some vectors with all vectors at a time.
+    # To save memory, compute the products of `n_rows` vectors with all vectors at a time.
     n_rows = max(1, _BLOCK // n)
     parts = []
     for first_row in range(0, n, n_rows):
@@ -172,30 +176,31 @@ def _find_similarity(vectors: FloatArray) -> Any:
             smallest_kept = np.partition(product, index, axis=1)[:, index]
             product[product < smallest_kept[:, None]] = 0
         product[product < _MIN_SIMILARITY] = 0
-        # A vector is not its own neighbour, so its product with itself becomes 0. Row i of
-        # `product` belongs to vector `first_row` + i, and so does column `first_row` + i. From
-        # column `first_row` on, these products are a diagonal.
+        # A vector is not its own neighbour, so its product with itself becomes 0. In `product`, row
+        # i and column `first_row` + i belong to the same vector. So these products are a diagonal
+        # of the part from column `first_row` on.
         np.fill_diagonal(product[:, first_row:], 0)
         parts.append(scipy.sparse.csr_matrix(product.astype(np.float64)))
     matrix = scipy.sparse.vstack(parts).tocsr()
-    # A product may have been kept in the row of one of its two vectors only, and the two copies may
-    # round differently. The larger of (i, j) and (j, i) becomes both.
+    # The product of the vectors i and j is at (i, j) and at (j, i). One copy may have been left
+    # out, and the two copies may be rounded differently. So replace both copies by the larger one.
     return matrix.maximum(matrix.T)
 
 
 def _merge(similarity: Any) -> Iterator[IntArray]:
     """Yield the cluster of each question, int32 from 0, for each of `_CUTS`.
 
-    A cut is a threshold of similarity. For each cut, pairs of clusters are merged that are each
-    other's nearest and whose similarity is at least the cut, until no such pair is left (Murtagh
-    1983). `similarity` is a symmetric sparse matrix with a row for each question.
+    A cut is a threshold of similarity. For each cut, two clusters are merged if each is the nearest
+    cluster of the other and if their similarity is at least the cut. This is repeated until there
+    are no such clusters (Murtagh 1983). `similarity` is a symmetric sparse matrix with a row for
+    each question.
     """
     n_items = similarity.shape[0]
     cluster = np.arange(n_items, dtype=np.int32)
     size = np.ones(n_items)
-    # A sparse matrix with a row and a column for each cluster. An element is the sum of the
-    # similarities of each question of one cluster to each question of the other cluster. At first,
-    # each question is a cluster.
+    # `total` is a sparse matrix with a row and a column for each cluster. An element is the sum of
+    # the similarities of each question of one cluster to each question of the other cluster. At
+    # first, each question is a cluster.
     total = similarity
     for cut in _CUTS:
         while True:
@@ -216,7 +221,7 @@ def _merge(similarity: Any) -> Iterator[IntArray]:
 def _merge_rows_and_columns(total: Any, new_number: IntArray) -> Any:
     """Return the sums of similarities between clusters after merging them, 0 within a cluster.
 
-    `total` are the sums before, a sparse matrix. Cluster i becomes a part of cluster
+    `total` has the sums before the merge, as a sparse matrix. Cluster i becomes a part of cluster
     `new_number[i]`.
     """
     entries = total.tocoo()
@@ -229,18 +234,19 @@ def _merge_rows_and_columns(total: Any, new_number: IntArray) -> Any:
 
 
 def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, IntArray]:
-    """Return the pairs of clusters that are each other's nearest and at least `cut` similar.
+    """Return the pairs of clusters that are nearest to each other and at least `cut` similar.
 
-    The nearest of a cluster is the most similar one; if several are equally similar, the first of
-    these. If any two clusters are at least `cut` similar, at least one pair is returned: among the
-    most similar pairs, the one with the lowest numbers.
+    The nearest cluster of a cluster is the one that is most similar to it. If several clusters are
+    equally similar, it is the first of these clusters. If any two clusters are at least `cut`
+    similar, at least one pair is returned: among the most similar pairs, the one with the lowest
+    numbers.
 
     Parameters
     ----------
     total
         For each two clusters, the sum of the similarities between the questions of the first and
-        those of the second cluster: a symmetric sparse matrix (CSR). The similarity of two clusters
-        is the mean of these similarities.
+        the questions of the second cluster, as a symmetric sparse matrix (CSR). The similarity of
+        two clusters is the mean of these similarities.
     size
         Number of questions in each cluster.
     cut
@@ -259,13 +265,15 @@ def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, 
     highest = np.zeros(len(size))
     np.maximum.at(highest, row, similarity)
     is_nearest = (similarity == highest[row]) & (similarity >= cut)
-    # The elements are sorted by row and column. Assign in reverse order: if several columns of a
-    # row are equally near, the first of them is assigned last, and stays.
+    # The elements are sorted by row and column. If several columns of a row are equally near, the
+    # last assignment below counts. Assign in reverse order, so that the first of these columns is
+    # assigned last.
     elements = np.flatnonzero(is_nearest)[::-1]
-    # A cluster without a nearest one keeps its own number.
+    # A cluster to which no other cluster is similar enough counts as its own nearest cluster.
     nearest = cluster.copy()
     nearest[row[elements]] = column[elements]
-    # Each pair is found once, at its first cluster.
+    # A pair of clusters is mutual if each cluster is the nearest of the other. Each pair is
+    # returned once, with its smaller number in `first`.
     is_mutual = nearest[nearest] == cluster
     first = np.flatnonzero(is_mutual & (nearest > cluster))
     return first, nearest[first]

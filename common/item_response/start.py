@@ -13,28 +13,32 @@ from common.threads import in_threads
 
 import numpy as np
 
-# The start is found with about this many answers at most.
+# If there are more answers than this, the start is found from some students who together have about
+# this many answers.
 _MAX_ANSWERS = 2_000_000
 # Number of steps in which a single ability is fitted.
 _N_STEPS = 4
-# The start is a fit with a single ability, in stages. This is the prior mean of its slopes in the
-# first stage; in later stages the prior mean is 0.
+# The search for a start begins with a fit of a single ability. This is the prior mean of the slopes
+# in the first stage of a question (MODEL.md explains stages); in later stages, the prior mean is 0.
 _FIRST_SLOPE_MEAN = 1.0
 # Prior variances of slopes and intercepts in the fit with a single ability.
 _FIRST_SLOPE_VARIANCE = 0.3
 _FIRST_INTERCEPT_VARIANCE = 1.0
-# Slopes on each further ability: their root mean square over the answers, and prior variance.
+# Root mean square, over the answers, of the slopes on each further ability at the start.
 _SLOPE = 0.4
+# Prior variance of these slopes at the start.
 _SLOPE_VARIANCE = 0.1
-# Bound on the elements of a direction, which are multiplied by `_SLOPE` to give slopes. Items with
-# few answers have extreme elements.
+# Bound on the elements of a direction, which are multiplied by `_SLOPE` to give slopes. Without
+# this bound, items with few answers would have extreme slopes.
 _MAX_DIRECTION = 3
 # A round of the search for directions reads every answer once. The number of rounds is chosen so
-# that about `_ANSWERS_READ` answers are read in all; it lies between the two bounds below.
+# that about `_ANSWERS_READ` answers are read in all, but it is at least `_MIN_ROUNDS` and at most
+# `_MAX_ROUNDS`.
 _ANSWERS_READ = 20_000_000
 _MIN_ROUNDS = 5
 _MAX_ROUNDS = 30
-# Number of extra directions in the search, which make the others more exact and are then dropped.
+# The search finds this many directions more than needed, since this makes the needed directions
+# more exact. Then the extra directions are dropped.
 _OVERSAMPLING = 10
 # The residuals of a student or an item are scaled as if there were this many more answers, since
 # the residuals of few answers are mostly noise.
@@ -87,7 +91,7 @@ def find_start(
     students = model.standard_normal(len(is_first), k)
     students.mean[is_first, 0] = state.students.mean[:, 0]
     # An item has k slopes, then the intercept. The fit above found the first slope and the
-    # intercept; the slopes between them are those on the other abilities.
+    # intercept; the slopes between these two belong to the other abilities.
     general_and_intercept = [0, k]
     n_items = observations.n_items
     mean = np.zeros((n_items, k + 1), np.float32)
@@ -163,8 +167,8 @@ def _find_residual_directions(
     The residuals, answers minus their expectations, are a matrix with a row for each student and a
     column for each item. The directions are its leading right singular vectors: a direction has an
     element for each item, which says how much the residuals of the item rise along the direction.
-    The caller makes slopes of them, on further abilities. A direction is scaled so that the mean
-    square of its elements over all answers is 1.
+    The caller uses the directions as slopes on further abilities, multiplied by a factor. A
+    direction is scaled so that the mean square of its elements over all answers is 1.
     """
     n_items = observations.n_items
     if n_directions == 0:
@@ -182,9 +186,9 @@ def _find_residual_directions(
     parts = [matrix[rows] for rows in observations.chunks()]
     directions = _leading_singular_vectors(parts, n_items, n_directions, seed)
 
-    # An item with n answers has n entries in the matrix, each multiplied by `item_scale`, about
-    # 1 / √n. So the item's element of a direction grows with √n. A slope must not depend on n:
-    # multiply the element by 1 / √n as well.
+    # An item with n answers has n entries in the matrix, and each entry is multiplied by
+    # `item_scale`, which is about 1/√n. So the element of a direction that belongs to this item
+    # grows with √n. But a slope must not depend on n, so multiply the element by 1/√n as well.
     directions = directions * item_scale[:, None]
     mean_square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()
     directions /= np.sqrt(np.maximum(mean_square, 1e-30))
@@ -223,7 +227,8 @@ def _leading_singular_vectors(
     for _ in range(n_rounds):
         orthonormal = np.linalg.qr(basis)[0].astype(np.float32)
         # The new basis is matrixᵀ @ matrix @ orthonormal, summed over parts of the rows. The lambda
-        # is called in this round only, so it may use the round's `orthonormal` (ruff: B023).
+        # is called in this round only, so it may use the round's `orthonormal`, although ruff warns
+        # about this (B023).
         images = in_threads(lambda part: part.T @ (part @ orthonormal), parts)  # noqa: B023
         basis = sum(images, np.zeros(basis.shape))
     # `basis` spans the leading directions: take its leading left singular vectors.

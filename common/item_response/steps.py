@@ -60,7 +60,7 @@ class State:
     # Prior variance of the effects of the nodes at each level, shape (levels, stages).
     variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
     # Further effects on the logits, one for each context of the last level, which all students
-    # share. A placeholder if the answers have no contexts.
+    # share. If the answers have no contexts, this is a placeholder.
     shared: SharedEffects = field(
         default_factory=lambda: SharedEffects(np.zeros(1), np.zeros(1), np.zeros(1))
     )
@@ -73,16 +73,16 @@ AnyState = TypeVar("AnyState", bound=State)
 class Posterior(State):
     """A state with the ids that its students, questions and contexts belong to."""
 
-    # Increasing, shape (students,). After the fit, `students` has one more row than there are ids:
-    # the average student, who stands for unknown students in predictions.
+    # Ids of the students, increasing, shape (students,). After the fit, `students` has one more row
+    # than there are ids: the average student, who stands for unknown students in predictions.
     student_ids: IntArray
-    # Increasing, shape (questions,). Each stage has one more item, which stands for unknown
-    # questions.
+    # Ids of the questions, increasing, shape (questions,). Each stage has one item more than there
+    # are questions; this item stands for unknown questions.
     question_ids: IntArray
     # For each level of contexts, the ids of the contexts with answers, increasing.
     context_ids: tuple[IntArray, ...] = ()
-    # For each level, the contexts in which each student has answers. The rows of `effects` belong
-    # to these nodes.
+    # For each level, its nodes, which are the contexts in which each student has answers. `effects`
+    # has a row for each node.
     levels: tuple[Level, ...] = ()
 
     @property
@@ -93,8 +93,9 @@ class Posterior(State):
     def shared_effects_in(self, context_ids: IntArray) -> SharedEffects:
         """Return the effects that all students share in the given contexts of the last level.
 
-        Only for right and wrong answers with contexts. The last effect, here and in the result, is
-        that of unknown contexts; ids that the posterior does not know get it too.
+        The posterior must be one of right and wrong answers with contexts. In `shared` and in the
+        result, the last effect belongs to unknown contexts. An id that the posterior does not know
+        gets this effect too.
         """
         known_ids = self.context_ids[-1]
         unknown = len(known_ids)
@@ -108,8 +109,8 @@ class Posterior(State):
 def run_step(observations: Observations, state: AnyState) -> AnyState:
     """Make one step of the fit.
 
-    Updates the students and their effects in contexts, then the items, then the prior of the items.
-    At the end, standardises the abilities.
+    The step updates the students and their effects in contexts, then the items, then the prior of
+    the items. At the end, it standardises the abilities.
     """
     state, item_sums = pass_over_answers(observations, state)
     n_stages = len(state.prior.mean)
@@ -122,7 +123,8 @@ def run_step(observations: Observations, state: AnyState) -> AnyState:
         return model.update_items(item_sums[part], state.prior, stage[part])
 
     items = model.join(in_threads(update, parts))
-    # The last column of `item_sums` is the sum of the answers' weights, each positive.
+    # The last column of `item_sums` is the sum of the weights of the item's answers. The weight of
+    # an answer is positive, or 0 if the answer is held out.
     is_answered = item_sums[:, -1] > 0
     prior = model.estimate_prior(items, stage, is_answered, state.prior)
     items = Gaussians(items.mean.astype(np.float32), items.covariance.astype(np.float32))
@@ -150,8 +152,8 @@ def standardise(state: AnyState) -> AnyState:
     matrix[:k, :k] = root.T
     matrix[k, :k] = centre
     for level_effects in state.effects:
-        # The effects keep their covariance with the ability, expressed in the new coordinates.
-        # Change the array in place: it may be the largest of all.
+        # Express the covariance of the effects with the ability in the coordinates of the new
+        # ability. Change the array in place, since it may be the largest array of the fit.
         with_ability = level_effects[:, EFFECT_COVARIANCES]
         level_effects[:, EFFECT_COVARIANCES] = with_ability @ inverse.T.astype(np.float32)
     students = state.students.transform(inverse, -inverse @ centre)
@@ -171,11 +173,11 @@ class _ChunkSums:
     # shape (items, d + d(d + 1)/2) for d = k + 1. None if the items are not to be learned.
     items: FloatArray | None
     # The sums from which `context.estimate_variance` computes the prior variances of the effects of
-    # nodes: the number of effects and three sums over effects, shape (levels, stages, 4). None
-    # without contexts.
+    # nodes: the number of effects, then three sums over the effects, shape (levels, stages, 4).
+    # None without contexts.
     variance: FloatArray | None = None
-    # For each effect that students share, its precision and precision · mean from the answers of
-    # the chunk, shape (shared effects, 2). None without contexts.
+    # For each effect that students share, what the answers of the chunk add to its precision and to
+    # precision · mean, shape (shared effects, 2). None without contexts.
     shared: FloatArray | None = None
 
 
@@ -228,9 +230,9 @@ def pass_over_answers(
     def update_chunk(chunk: slice) -> _ChunkSums:
         """Update a range of students; return the sums over their answers.
 
-        Writes the posteriors of the students into `students`, and those of their effects in
-        contexts into `effects`. `state` is the state of the fit before the step, `item_moments` the
-        moments of its items; both stay as they are.
+        The function writes the posteriors of the students into `students`, and the posteriors of
+        their effects in contexts into `effects`. `state` is the state of the fit before the step,
+        and `item_moments` has the moments of its items; both stay as they are.
         """
         # For each level of contexts, `context_rows` has the range of the rows of `effects` that
         # belong to these students. A row is a student in a context.
@@ -299,7 +301,7 @@ def _update_without_contexts(
     sums_items
         Whether to return the sums from which the posteriors of the items are computed as well.
     """
-    # The coefficients of the parabola of each answer.
+    # `linear` and `weight` have the coefficients of the parabola of each answer.
     linear, weight = approximate_log_likelihoods(part, old, item_moments, state.guessing)
     # Sparse matrices with a row for each student and a column for each item.
     linear_matrix = part.matrix(linear, part.start)
@@ -308,7 +310,8 @@ def _update_without_contexts(
     new = model.update_students(student_sums)
     item_sums = None
     if sums_items:
-        # The same sums with the roles exchanged: for each item, over the students who answered it.
+        # Exchange the roles of students and items: sum for each item, over the students who
+        # answered it.
         student_moments = model.student_vector_moments(new)
         item_sums = model.weighted_sums(linear_matrix.T, weight_matrix.T, student_moments)
     return _ChunkUpdate(students=new, effects=[], sums=_ChunkSums(items=item_sums))
@@ -340,19 +343,20 @@ def _update_with_contexts(
     linear, weight = approximate_log_likelihoods(
         part, old, item_moments, state.guessing, _add_shared(old_leaf_effects, state, leaves), leaf
     )
-    # Take the old mean of the shared effect as known. In place, since these arrays have an element
-    # for each answer.
+    # Take the old mean of the shared effect as known. Change `linear` in place, since a copy would
+    # need memory for each answer.
     shared_mean = state.shared.mean[leaves.label]
     linear -= weight * shared_mean[leaf]
 
-    # From the leaves up to the students: integrate out the effects of the nodes.
+    # Go from the leaves up to the students, integrate out the effects of the nodes, and update the
+    # abilities.
     weight_by_student = part.matrix(weight, part.start)
     weight_by_leaf = part.matrix(weight, leaves.start)
     new, conditional_totals = _update_abilities(
         part, linear, weight_by_student, weight_by_leaf, item_moments, state.variance
     )
 
-    # From the students down to the leaves: find the effects.
+    # Go from the students down to the leaves, and find the effects of the nodes.
     effects, variance_sums, shared_slope = context.restore(
         part.levels, conditional_totals, new, state.variance
     )
@@ -363,13 +367,14 @@ def _update_with_contexts(
 
     if not sums_items:
         return _ChunkUpdate(new, effects, _ChunkSums(None, variance_sums, shared_sums))
-    # For the items, take the means of the students' effects as known too.
+    # For the items, also take the new means of the students' effects as known.
     linear -= weight * new_leaf_effects[leaf, EFFECT_MEAN]
     item_sums = model.weighted_sums(
         part.matrix(linear, part.start).T, weight_by_student.T, model.student_vector_moments(new)
     )
-    # The sums now subtract Σ weight · E[ability] · E[total effect]. Correct is the expectation of
-    # the product, so subtract Σ weight · Cov[ability, total effect] as well.
+    # With these means, the sums subtract Σ weight · E[ability] · E[total effect]. But they must
+    # subtract Σ weight · E[ability · total effect]. The difference is a covariance: also subtract Σ
+    # weight · Cov[ability, total effect].
     k = new.mean.shape[1]
     item_sums[:, :k] -= weight_by_leaf.T @ new_leaf_effects[:, EFFECT_COVARIANCES]
     return _ChunkUpdate(new, effects, _ChunkSums(item_sums, variance_sums, shared_sums))
@@ -385,10 +390,11 @@ def _update_abilities(
 ) -> tuple[Gaussians, list[ConditionalTotals]]:
     """Return the posteriors of the abilities, with the effects of the nodes integrated out.
 
-    The log likelihood of each answer in `part` is linear · logit − weight · logit² / 2. The weights
-    are sparse matrices with a column for each item, and a row for each student or each leaf.
-    `item_moments` are the moments of all items' (slopes, intercept), `variance` the prior variances
-    of the effects. The second result is that of `context.eliminate`.
+    The log likelihood of each answer in `part` is linear · logit − weight · logit² / 2.
+    `weight_by_student` and `weight_by_leaf` are sparse matrices of the weights, with a column for
+    each item and a row for each student or each leaf. `item_moments` are the moments of all items'
+    (slopes, intercept), and `variance` has the prior variances of the effects. The second result
+    comes from `context.eliminate`.
     """
     linear_by_student = part.matrix(linear, part.start)
     student_sums = model.weighted_sums(linear_by_student, weight_by_student, item_moments)
@@ -412,7 +418,7 @@ def _add_shared(leaf_effects: FloatArray, state: State, leaves: Level) -> FloatA
 
 
 def _sum_by_leaf(linear: Any, weight: Any, item_moments: FloatArray) -> FloatArray:
-    """Return the sums over the answers of each leaf that `context.eliminate` needs.
+    """Return sums over the answers of each leaf; `context.eliminate` needs these sums.
 
     The columns are weight_sum, linear_sum and item_sum (see `context`), shape (leaves, 2 + k + 1).
     `linear` and `weight` are sparse matrices with a row for each leaf and a column for each item.
@@ -427,7 +433,7 @@ def _sum_by_leaf(linear: Any, weight: Any, item_moments: FloatArray) -> FloatArr
 def _sum_for_shared_effects(
     leaves: Level, weight: FloatArray, slope: FloatArray, old_mean: FloatArray
 ) -> FloatArray:
-    """Return what the leaves add to precision and precision · mean of each shared effect.
+    """Return what the leaves add to the precision and to precision · mean of each shared effect.
 
     As a function of the shared effect, the log likelihood of a leaf's answers is a parabola. Its
     slope at the effect's old mean is `slope`, its negative second derivative is `weight`. So the
@@ -449,8 +455,9 @@ def approximate_log_likelihoods(
 ) -> tuple[FloatArray, FloatArray]:
     """Return `linear` and `weight` of every answer; both are 0 for answers that are held out.
 
-    The log likelihood of an answer is replaced by linear · logit − weight · logit² / 2. Here weight
-    is its expected curvature, and linear is its expected slope + weight · E[logit] (see `model`).
+    The log likelihood of an answer is replaced by linear · logit − weight · logit² / 2. Here,
+    weight is the expected curvature of the log likelihood, and linear is its expected slope +
+    weight · E[logit] (see `model`).
 
     Parameters
     ----------
@@ -499,8 +506,8 @@ def logit_moments(
 
     A pair is a student and an item. Its logit is slopes · ability + intercept, plus an effect of
     the pair's context if `effects` are given. `student` and `item` are positions in `students` and
-    `items`. `effects` has a row for each pair: mean, variance and the k covariances with the
-    ability of its total effect.
+    `items`. `effects` has a row for each pair: the mean and the variance of its total effect, and
+    the k covariances of the total effect with the abilities.
     """
     mean = np.empty(len(student), np.float32)
     variance = np.empty(len(student), np.float32)
@@ -541,10 +548,10 @@ def _logit_blocks(
         pairs, in their order.
     """
     d = model.count_dimensions(item_moments)
-    # The dtype must be that of the moments: otherwise `take` converts uninitialised memory and
-    # warns about NaN. Both buffers are halves of one array. The memory of two smaller arrays would
-    # go back to the system after each chunk, and allocating it again would take 5 % of the time of
-    # a step.
+    # The buffers must have the dtype of the moments. Otherwise, `take` would first convert the
+    # uninitialised memory of a buffer and warn about NaN in it. Both buffers are halves of one
+    # array. The memory of two smaller arrays would go back to the system after each chunk, and
+    # allocating it again would take 5 % of the time of a step.
     n_rows = min(_BLOCK, len(student))
     buffers = np.empty((2, n_rows, item_moments.shape[1]), item_moments.dtype)
     student_buffer = buffers[0]
@@ -561,8 +568,9 @@ def _logit_blocks(
         np.take(item_moments, block_item, axis=0, out=of_item, mode="clip")
         # The first d columns are the means of both vectors: E[logit] is their scalar product.
         mean = np.einsum("ij,ij->i", of_student[:, :d], of_item[:, :d])
-        # The other columns are the stored triangles of E[vector vectorᵀ] (see `model.moments`).
-        # Their scalar product is that of the two whole matrices, E[logit²].
+        # The other columns are the stored triangles of E[vector vectorᵀ] (see `model.moments`). The
+        # scalar product of two stored triangles equals the scalar product of the two whole
+        # matrices, which is E[logit²].
         second_moment = np.einsum("ij,ij->i", of_student[:, d:], of_item[:, d:])
         variance = second_moment - mean * mean
         if effects is not None:

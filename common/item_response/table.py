@@ -118,7 +118,7 @@ def _outcomes(table: pd.DataFrame, name: str) -> IntArray:
 
 
 def _as_table(model: "ItemResponse", index: pd.Index) -> pd.DataFrame:
-    """Return means and standard deviations of the abilities, with these ids as index."""
+    """Return a table with this index: means and standard deviations of the abilities."""
     abilities = model.abilities()
     columns: dict[str, FloatArray] = {}
     for dimension in range(abilities.mean.shape[1]):

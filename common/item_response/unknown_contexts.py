@@ -20,14 +20,14 @@ import numpy as np
 def without_contexts(posterior: Posterior) -> Posterior:
     """Return a posterior of right and wrong answers that needs no contexts to predict.
 
-    The result predicts as `posterior` does if the context is unknown: the effects of contexts on
-    the logits of their answers then are noise with the prior variances.
+    The result predicts as `posterior` does if the context is unknown. In such predictions, the
+    effects of contexts on the logits are noise with the prior variances of the effects.
 
     `posterior` may come from a model of options, which predicts in stages (see MODEL.md). The
     result keeps only the first stage, right or wrong.
     """
-    # Items are questions in a stage, those of the first stage first. The last item of a stage
-    # stands for unknown questions.
+    # An item is a question in one stage. Keep the items of the first stage, which come first. The
+    # last item of a stage stands for unknown questions.
     n_items = len(posterior.question_ids) + 1
     items = posterior.items.take(slice(n_items))
     covariance = items.covariance.copy()
@@ -38,8 +38,9 @@ def without_contexts(posterior: Posterior) -> Posterior:
         # variances of all these effects in the first stage (index 0).
         student_variance = posterior.variance[:, 0].sum()
         shared_variance = posterior.shared.prior[0]
-        # The intercept, the last parameter of an item, is added to the logit as the effects are:
-        # more variance of the intercept has the same influence on predictions.
+        # The last parameter of an item is the intercept. The logit is the sum of the intercept, the
+        # effects and other parts. So add the variance of the effects to the variance of the
+        # intercept: this has the same influence on predictions.
         covariance[:, -1, -1] += student_variance + shared_variance
     return Posterior(
         students=posterior.students,
@@ -52,7 +53,7 @@ def without_contexts(posterior: Posterior) -> Posterior:
 
 
 def add_subjects(posterior: Posterior, student: IntArray, subject: IntArray) -> Posterior:
-    """Return a posterior whose contexts are the subjects of answers, with effects that are all 0.
+    """Return a posterior whose contexts are the subjects of answers, and whose effects are 0.
 
     `mastery.find_mastery` needs a posterior whose contexts are subjects, and finds what a student
     knows of a subject from the abilities and the effects. With effects of 0, it finds this from the
@@ -75,11 +76,11 @@ def add_subjects(posterior: Posterior, student: IntArray, subject: IntArray) -> 
         subject_numbers.append(number)
     # For each level, the subjects in which each student has answers.
     _, _, levels = sort_answers(student, subject_numbers, len(posterior.student_ids))
-    # A row of effects belongs to a student and a subject: mean, variance, and covariance with each
-    # of the k abilities.
+    # A row of `effects` belongs to a student and a subject. It has the mean of the effect, its
+    # variance, and its covariance with each of the k abilities.
     k = posterior.students.mean.shape[1]
     effects = tuple(np.zeros((len(level.label), 2 + k), np.float32) for level in levels)
-    # An effect that all students share for each of the narrowest subjects, and one for unknown
+    # All students share one effect for each of the narrowest subjects, and one effect for unknown
     # subjects.
     n_shared = len(subject_ids[-1]) + 1
     return replace(
