@@ -44,8 +44,9 @@ VALID_TASK_3 = "valid_task_3.csv"
 TRAIN_TASK_4 = "train_task_4.csv"
 VALID_TASK_4 = "valid_task_4.csv"
 FOLDS = "folds.csv"
-# The local split of the debiasing challenge writes the answers of all phases, and those of each
-# phase; {} is the number of the phase.
+# The local split of the debiasing challenge writes one file with the answers of all phases, and one
+# file with the answers of each phase. In the name of the second, {} stands for the number of the
+# phase.
 DEBIASING_ANSWERS = "debias_track_answer.csv"
 DEBIASING_TRUE_CLICKS = "underexpose_test_qtime_with_answer-{}.csv"
 DEBIASING_PHASES = range(10)
@@ -55,8 +56,8 @@ TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
 TEMPLATE_TASK_3 = "submission_task_3.csv"
 
 # Files that a script makes together share a record: a JSON file beside them that says how they were
-# made (see `common.provenance`). The keys are the names of records, the values the names of their
-# files.
+# made (see `common.provenance`). The keys are the names of the records, and the values are the
+# names of the files that share a record.
 _FILES_OF_RECORD = {
     "split_task_1_2.json": (TRAIN_TASK_1_2, VALID_TASK_1_2, LOCAL_TEMPLATE_TASK_1_2),
     "split_task_3.json": (TRAIN_TASK_3, VALID_TASK_3),
@@ -69,7 +70,7 @@ _FILES_OF_RECORD = {
         *map(DEBIASING_TRUE_CLICKS.format, DEBIASING_PHASES),
     ),
 }
-# The name of the record of each of these files.
+# For each of these files, the name of its record.
 RECORD_OF_FILE = {name: record for record, names in _FILES_OF_RECORD.items() for name in names}
 
 # Files and folders that the evaluations and the scoreboard write to TEST_OUTPUT_DIR.
@@ -82,15 +83,15 @@ PHASES = ("public", "private")
 
 
 def ending_of(tasks: str) -> str:
-    """Return how the names of the files of a pair of tasks end: task_1_2.csv for ``1/2``."""
+    """Return the end of the file names of a pair of tasks: task_1_2.csv for ``1/2``."""
     return f"task_{tasks.replace('/', '_')}.csv"
 
 
 def is_input(path: Path) -> bool:
     """Return whether a path lies in a folder of inputs, in the kit or in a related challenge.
 
-    Folders of inputs are submission_templates, and the folders of training data, test data,
-    metadata and images inside a folder called data.
+    The folders of inputs are submission_templates and, inside a folder called data, the folders
+    train_data, metadata, test_data, test_input and images.
     """
     real_path = Path(os.path.realpath(path))
     if not real_path.is_relative_to(ROOT):

@@ -171,11 +171,11 @@ def _parse_parents(path: Path, texts: pd.Series) -> IntArray:
 
 
 def _require_levels(path: Path, level: IntArray, parent: IntArray, parent_id: IntArray) -> None:
-    """Raise `InputError` unless roots have level 0 and all others the parent's level plus 1.
+    """Raise `InputError` unless every root has level 0 and every child its parent's level plus 1.
 
     If this holds, the tree has no cycle. `parent` is the row of the parent, -1 for a root.
     """
-    # For a root, `level[parent]` is not used.
+    # For a root, `parent` is −1, and `level[parent]` is computed but not used.
     expected = np.where(parent < 0, 0, level[parent] + 1)
     has_wrong_level = level != expected
     if has_wrong_level.any():
@@ -219,7 +219,7 @@ def read_question_subjects(
         expected = "expected a list such as '[3, 71, 98, 209]'"
         raise _value_error(path, "SubjectId", row, quote(data["SubjectId"][row]), expected)
     lists = texts.str.strip("[]").str.split(",")
-    # One element for each listed subject. The index is the row in the file.
+    # `subject` has an element for each listed subject. Its index is the question's row in the file.
     subject = lists.explode().astype(np.int32).rename("subject")
     file_row = _find_wanted(path, schema.QUESTION_ID, data["QuestionId"].to_numpy(), question_id)
     if tree is not None:
@@ -270,7 +270,7 @@ def find_subjects(folder: Path | None, question_id: IntArray, tasks: str = "3/4"
 def list_subject_names(
     folder: Path | None, question_id: IntArray, tasks: str = "3/4"
 ) -> list[list[str]]:
-    """Return the names of the deepest subjects of each question; none where no subject is known.
+    """Return the names of the deepest subjects of each question; no names if none is known.
 
     The deepest subjects are those with the highest level that the question has.
 
@@ -298,7 +298,7 @@ def list_subject_names(
 
 
 def name_subjects(folder: Path | None, question_id: IntArray) -> list[str]:
-    """Return the names that `list_subject_names` finds as texts, joined by commas."""
+    """Return one text for each question: the names of `list_subject_names`, joined by commas."""
     return [", ".join(names) for names in list_subject_names(folder, question_id)]
 
 
@@ -312,7 +312,7 @@ def _read_wanted(
     columns: Sequence[Column],
     to_read: Sequence[Column] | None = None,
 ) -> pd.DataFrame:
-    """Read the row of each wanted id; the result has all `columns`.
+    """Read the row of each wanted id. The result has all `columns`.
 
     If `to_read` is given, the file must have these columns, and only these are read. Otherwise all
     `columns` that the file has are read, at least one. Columns that are not read, and rows of ids

@@ -49,7 +49,7 @@ def accuracy(truth: Array, prediction: Array, student: IntArray | None = None) -
     student : array of int, the same shape, optional
         The UserId of each answer. With `student`, the score has a standard error that stays right
         although answers of the same student are correlated (see `clustered_standard_error`). For
-        the answers of a single student, it is None.
+        the answers of a single student, the standard error is None.
 
     Raises
     ------
@@ -122,16 +122,18 @@ class ProbabilityScores:
 
     # Mean of −log P(true category), in nats; 0 is best.
     log_loss: float
-    # Mean squared difference between probability and outcome (Brier 1950). With two categories it
-    # is that of one category, from 0 to 1. With more, it is the sum over the categories, 0 to 2.
+    # Mean squared difference between probability and outcome (Brier 1950). With two categories, the
+    # squared difference of a single category counts, and the score is from 0 to 1. With more
+    # categories, the squared differences of all categories are added up, so the score is at most 2.
     brier: float
-    # Area under the ROC curve. None for more than two categories, or if all answers are of one.
+    # Area under the ROC curve. None if there are more than two categories, or if all answers belong
+    # to one category.
     auc: float | None
     # Expected calibration error (Guo et al. 2017), see `calibration_error`; 0 is best.
     calibration_error: float
     # How often events of similar probability happen: the table of `calibration_bins`.
     bins: pd.DataFrame
-    # Number of predicted categories to which the probabilities prefer another category.
+    # Number of answers for which another category is more probable than the predicted one.
     n_not_most_probable: int
 
 
@@ -197,9 +199,11 @@ def area_under_roc_curve(happened: BoolArray, event_probability: FloatArray) -> 
     counts half. scikit-learn has this score too, but takes two seconds to import.
     """
     distinct, index = np.unique(event_probability, return_inverse=True)
-    # How many events of each distinct probability, from the smallest one, happened and did not.
+    # For each distinct probability, in increasing order: the number of events that happened, and
+    # the number of events that did not happen.
     n_happened = np.bincount(index, happened, len(distinct))
     n_not = np.bincount(index, ~happened, len(distinct))
+    # The number of events with a smaller probability that did not happen.
     n_not_below = np.cumsum(n_not) - n_not
     n_pairs_won = (n_happened * (n_not_below + n_not / 2)).sum()
     return float(n_pairs_won / (n_happened.sum() * n_not.sum()))
@@ -271,8 +275,9 @@ def clustered_standard_error(right: Array, cluster: IntArray) -> float:
 def _standard_error_of_clusters(right: Array, number: IntArray, n_clusters: int) -> float:
     """Return the standard error of a share, as `clustered_standard_error` does.
 
-    `number` holds the cluster of each answer, from 0 to `n_clusters` - 1. It takes the place of the
-    ids, which may be large: `bincount` has an element for each number up to the largest.
+    `number` holds the cluster of each answer, from 0 to `n_clusters` - 1. These numbers replace the
+    ids of the clusters, since ids may be large, and `bincount` makes an element for every number up
+    to the largest one.
     """
     if n_clusters < 2:
         return float("nan")
@@ -331,7 +336,8 @@ def expert_concordance(judgements: pd.DataFrame) -> FloatArray:
     prefers_left = (judgements == 1).to_numpy(np.int64)
     prefers_right = (judgements == 2).to_numpy(np.int64)
     is_judged = prefers_left + prefers_right
-    # Row i and column j of a product: the number of pairs that hold for the experts i and j.
+    # The three arrays have a row for each pair and a column for each expert, and hold 1 or 0. So
+    # element (i, j) of a product counts the pairs for which both experts i and j have a 1.
     n_both_judged = is_judged.T @ is_judged
     n_agree = prefers_left.T @ prefers_left + prefers_right.T @ prefers_right
     concordance = share_right(n_agree, n_both_judged)
@@ -346,7 +352,7 @@ def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
     """
     n_pairs = len(agrees)
     rng = np.random.default_rng(0)
-    # How often each pair is drawn in each sample, shape (samples, pairs).
+    # `n_drawn` has how often each pair is drawn in each sample, shape (samples, pairs).
     n_drawn = rng.multinomial(n_pairs, np.full(n_pairs, 1 / n_pairs), size=_N_DRAWS)
     n_agree = n_drawn @ agrees.fillna(0).to_numpy()
     return share_right(n_agree, n_drawn @ agrees.notna().to_numpy())
@@ -355,8 +361,8 @@ def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
 def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:
     """Return the scores of random rankings in task 3, shape (rankings,).
 
-    A ranking's score is its agreement with the expert with whom it agrees most. Rankings reach
-    these scores without knowing anything about the questions.
+    A ranking's score is its agreement with the expert with whom it agrees most. The scores show
+    what a ranking reaches by chance.
 
     The index of `judgements` holds pairs of QuestionIds. Each column holds the judgements of an
     expert: 1 if the first question is better, 2 if the second is, NaN without a judgement.
