@@ -308,7 +308,8 @@ def binomial_interval(successes: IntArray, n: IntArray) -> tuple[FloatArray, Flo
 
 # Judgements are a DataFrame with a row for each pair of QuestionIds (its index) and a column for
 # each expert: 1 if the first question is better, 2 if the second is, NaN without a judgement. Any
-# other number counts as disagreement.
+# other number counts as disagreement with every ranking, but as no judgement when experts are
+# compared with one another.
 
 # Number of bootstrap samples (`bootstrap_agreement`), and of random rankings
 # (`random_best_agreement`).
