@@ -67,7 +67,8 @@ class EntryProcess:
         self._output = bytearray()
         self._n_output = 0
         self._process = subprocess.Popen(
-            # Unbuffered (-u), so that what the entry prints arrives before its process ends.
+            # Let Python print without a buffer (-u): all that the entry prints must arrive, even if
+            # its process is killed.
             [sys.executable, "-u", "-m", "inside", str(folder)],
             # `-m inside` runs the copy of `common.sandbox.inside` in the working folder.
             cwd=folder,
@@ -90,7 +91,7 @@ class EntryProcess:
         return self._output.decode("utf-8", "replace")
 
     def restart_clock(self) -> None:
-        """Restart the time limit: the replies from now on may take all the seconds again."""
+        """Restart the clock: all replies from now on may take `seconds` in total."""
         self._deadline = time.monotonic() + self._seconds
 
     def exchange(
@@ -123,7 +124,7 @@ class EntryProcess:
         assert requests is not None and replies is not None
 
         def talk() -> None:
-            # Writing fails if the process has ended. The missing reply is reported below.
+            # Writing fails if the process has ended. `exchange` then reports the missing reply.
             with contextlib.suppress(OSError, ValueError):
                 channel.write(requests, asdict(request), arrays)
             # An entry that cheats may have written any bytes to the pipe, and reading them may
@@ -132,7 +133,7 @@ class EntryProcess:
                 _wait_for_first_byte(replies)
                 reply_has_begun.set()
                 received.append(_parse_reply(channel.read(replies), parse))
-            # If reading has failed, end the wait below too.
+            # Set the event also if reading has failed, so that `exchange` stops waiting.
             reply_has_begun.set()
 
         # Use a thread: writing to a process that hangs, or reading from it, may never end.
@@ -153,7 +154,7 @@ class EntryProcess:
         try:
             self._process.wait(_MAX_ENDING)
         except subprocess.TimeoutExpired:
-            # On Linux, `_stop` only asks the supervisor to end.
+            # On Linux, `_stop` only asks the supervisor to end. Now kill the supervisor.
             self._process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_MAX_ENDING)
@@ -161,8 +162,9 @@ class EntryProcess:
         if self._talker is not None:
             self._talker.join(_MAX_READING)
             if self._talker.is_alive():
-                # The thread still reads or writes. Closing its pipe would wait for the thread, and
-                # the thread may wait for ever: a process that has survived may hold the other end.
+                # The thread still reads from a pipe or writes to it. Closing this pipe would wait
+                # for the thread. The thread may wait for ever, if a process of the entry has
+                # survived and keeps the other end of the pipe open.
                 return
         # `_read_output` closes stderr.
         for pipe in (self._process.stdin, self._process.stdout):
@@ -207,8 +209,8 @@ class EntryProcess:
             # SIGTERM, it ends the entry and everything that the entry has started.
             self._process.terminate()
         elif hasattr(os, "killpg"):
-            # Safe even if the entry's process has ended: the group keeps its id while one member
-            # runs, and the evaluator is not in the group.
+            # Kill the process group, even if the entry's own process has ended. The group keeps its
+            # id as long as one of its processes runs, and the evaluator is not in the group.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         elif self._process.poll() is None:

@@ -14,19 +14,19 @@ from common.arrays import Array
 from common.errors import InputError, one_line
 from common.sandbox.entry_process import EntryError, EntryProcess
 
-# The program that runs in the entry's process. `_start` copies its folder and needs only its path,
-# but an import tells the hosting tools that an evaluator needs the program's files.
+# The program that runs in the entry's process. `_start` only copies the program's folder. The
+# import tells the hosting tools, which follow imports, that an evaluator needs the program's files.
 from common.sandbox.inside import __main__ as program
 from common.sandbox.inside import protections, submission
 from common.sandbox.inside.messages import Call, Ready, Reply, Start
 
-# Number of characters of a fault that are shown, since an entry may have written any length.
+# At most this many characters of a fault are shown, since an entry may write a text of any length.
 _MAX_FAULT = 1000
-# Environment variables that an entry does not get, since they tell where the evaluator works: a
-# shell sets "_" to the path of the program that it starts.
+# Environment variables that an entry does not get, since they tell in which folder the evaluator
+# works. A shell sets the variable "_" to the path of the program that it starts.
 _WORKING_FOLDER_VARIABLES = ("PWD", "OLDPWD", "_")
 _TEMPORARY_FOLDER_VARIABLES = ("TMPDIR", "TEMP", "TMP")
-# The disk is full, or the user's share of it is. Windows has no EDQUOT.
+# ENOSPC: the disk is full. EDQUOT: the user may not use more of the disk; Windows has no EDQUOT.
 _ERRORS_OF_FULL_DISK = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
@@ -97,7 +97,7 @@ class IsolatedEntry:
         # If a step fails, the end of the `with` block undoes the steps before it.
         with ExitStack() as stack:
             folder = Path(stack.enter_context(_temporary_folder())).resolve()
-            # If the disk is full, the message names the folder, and how to choose another one.
+            # If the disk is full, raise an error that tells how to choose another folder.
             with _naming_full_folder(folder):
                 process = self._start(folder)
             self._process = process
@@ -105,7 +105,8 @@ class IsolatedEntry:
             self._isolate(process)
             # Make the first instance of the class.
             self.restart()
-            # All went well: undo nothing now, and leave the undoing to `__exit__`.
+            # All steps have succeeded. `pop_all` keeps the `with` block from undoing them, and
+            # `__exit__` will do so.
             self._cleanup = stack.pop_all()
         return self
 
@@ -126,7 +127,7 @@ class IsolatedEntry:
         """Call a method of the entry with int64 copies of arrays.
 
         Returns the array of numbers that the method has returned, of any dtype and shape, or None.
-        Notes in `self.changed` which of its arguments the method has changed.
+        If the method has changed its arguments, their names are noted in `self.changed`.
         """
         received = self._running().exchange(Call(method), arrays, Reply.parse)
         reply = received.reply
@@ -136,7 +137,7 @@ class IsolatedEntry:
                 fault += f", expected at most {self._limits.memory / 2**30:.3g} GiB"
             raise EntryError(fault)
         # `reply.changed` should list the names of the arguments that the method has changed. An
-        # entry that cheats may have sent other words: leave these out.
+        # entry that cheats may have sent other words: keep only the names of arguments.
         changed = {name for name in submission.ARGUMENTS if name in reply.changed}
         if changed:
             self.changed.setdefault(method, set()).update(changed)
@@ -178,8 +179,9 @@ class IsolatedEntry:
     def _environment(self, temporary: Path) -> Mapping[str, str]:
         """Return the environment variables for the entry's process.
 
-        They are those of this process, except for variables whose value contains the path of the
-        answers. `temporary` is the entry's folder for temporary files.
+        The entry gets the environment variables of this process. Variables that tell the path of
+        the answers or the working folder are left out. `temporary` is the entry's folder for
+        temporary files.
         """
         paths_of_answers = {str(self._hidden), str(self._hidden.resolve())}
         environment = {}
@@ -198,7 +200,7 @@ class IsolatedEntry:
 
 
 def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
-    """Make a temporary folder; `InputError` names TMPDIR if there is no place for one."""
+    """Make a temporary folder; raise an `InputError` that names TMPDIR if that is impossible."""
     try:
         return tempfile.TemporaryDirectory(prefix="task_4_entry_", ignore_cleanup_errors=True)
     except OSError as error:
@@ -210,9 +212,10 @@ def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
 
 @contextmanager
 def _naming_full_folder(folder: Path) -> Iterator[None]:
-    """Let `InputError` name TMPDIR if files do not fit in a temporary folder.
+    """Raise an `InputError` that names TMPDIR if the `with` block runs out of disk space.
 
-    The system's error would name the file that was copied, which is not at fault.
+    The block writes files into the temporary folder `folder`. The system's own error would name a
+    file that was copied, which is not at fault.
     """
     try:
         yield

@@ -77,7 +77,8 @@ def isolate(folder: Path, readable: list[str], wanted: Protections) -> Protectio
         # The process cannot reach its home folder any more, so give it an empty one.
         _move_home(folder / "tmp")
     else:
-        # Refuse at least what Python's own file functions would open.
+        # The system does not protect files. Let at least Python's own functions refuse to open
+        # them.
         guard_files(folder, readable)
     return protections
 
@@ -87,11 +88,11 @@ def _use_protections_of_linux(
 ) -> Protections:
     """Start each wanted protection that the system allows; return the protections in force.
 
-    The order matters: the last protections forbid system calls that starting the others takes.
+    The order matters: the last protections forbid system calls that start the other protections.
     """
     has_namespaces = wanted.namespaces and enter_namespaces()
-    # Fork a child, which will run the entry. Only the child returns from this call; its parent
-    # waits in the call, and cleans up after the entry.
+    # Fork a child, which will run the entry. Only the child returns from this call. Its parent
+    # stays in the call until the entry ends, and then cleans up.
     supervise(folder, has_namespaces)
     new_root = None
     # A new root can be mounted only within new namespaces.
@@ -120,11 +121,12 @@ def _use_protections_of_linux(
 
 def _give_up_privileges() -> None:
     """Give up all capabilities, also those of root, for good."""
-    # Keep programs that the entry starts from gaining privileges (set-user-id, file capabilities).
+    # The entry may start programs. Do not let them gain privileges by the set-user-id bit or by
+    # file capabilities.
     try_call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     this_process = 0
     header = struct.pack("=Ii", _LINUX_CAPABILITY_VERSION_3, this_process)
-    # Effective, permitted and inheritable capabilities, 64 bits each: none.
+    # Set all bits of the effective, permitted and inheritable capabilities (64 bits each) to 0.
     try_call("capset", header, bytes(24))
 
 

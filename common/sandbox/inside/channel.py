@@ -15,9 +15,9 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# Bytes of a message's line, at most.
+# The most bytes that the line of a message may have.
 _MAX_LINE = 1 << 16
-# Bytes of all arrays of a message together, at most.
+# The most bytes that all arrays of a message may have together.
 MAX_ARRAYS = 1 << 30
 # The dtypes of booleans, integers and floating-point numbers, as `dtype.str` spells them.
 _NUMBERS = re.compile(r"[<>|][biuf]\d{1,2}")

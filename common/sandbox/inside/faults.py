@@ -8,9 +8,9 @@ from .submission import InvalidEntryError
 
 # Packages of the kit. An entry cannot import them, neither here nor in the challenge.
 KIT_PACKAGES = ("common", "tools")
-# Files of Python and of joblib that make locks and memory which processes share.
+# Python and joblib make locks and memory that several processes share in files of these names.
 _SHARING_MODULES = ("synchronize.py", "shared_memory.py")
-# Characters of an exception's message that are shown.
+# At most this many characters of an exception's message are shown.
 _MAX_TEXT = 300
 
 
@@ -62,7 +62,7 @@ def _comes_from_shared_memory(error: BaseException) -> bool:
 
 def _may_come_from_executing(error: BaseException, folder: Path) -> bool:
     """Return whether an error may come from executing a file in a folder, or loading a library."""
-    # The loader of libraries gives a text only, and no error number.
+    # The error of the library loader has a text, but no error number. It contains these words.
     if "failed to map segment" in str(error):
         return True
     if not isinstance(error, PermissionError) or error.filename is None:
@@ -84,7 +84,8 @@ def _real_path(filename: str | bytes) -> Path:
 def _find_line(error: BaseException, folder: Path) -> str:
     """Return where the entry's own code raised an error, for example " (model.py, line 7)".
 
-    This is the innermost line of the entry in the traceback. Returns "" if there is none.
+    Returns the innermost line of the traceback that is in a file of the entry, or "" if there is no
+    such line.
     """
     frames = traceback.extract_tb(error.__traceback__)
     own_frames = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]

@@ -13,13 +13,13 @@ from collections.abc import Iterable
 from .readable_paths import devices
 from .system_calls import call, try_call
 
-# Numbers of the system calls; they are the same on all architectures that Python runs on.
+# The numbers of Landlock's system calls, which are the same on all architectures of Python.
 _CREATE_RULESET = 444
 _ADD_RULE = 445
 _RESTRICT_SELF = 446
 # landlock_create_ruleset(2): return the version instead of a ruleset.
 _FLAG_RETURN_VERSION = 1
-# landlock_add_rule(2): the rule is about a file, or a folder with all that is in it.
+# landlock_add_rule(2): the rule is about a file, or about a folder and everything in it.
 _RULE_PATH_BENEATH = 1
 
 # Rights to files, LANDLOCK_ACCESS_FS_….
@@ -47,7 +47,7 @@ _RIGHTS_TO_OWN_FOLDERS = _ALL_RIGHTS & ~(_IOCTL_DEV | _MAKE_CHAR | _MAKE_BLOCK)
 # A rule for a file that is not a folder may hold these rights only.
 _FOR_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
 
-# By version of Landlock: the rights to files that this version added.
+# The rights to files that each version of Landlock has added.
 _FILE_RIGHTS = {
     1: _RIGHTS_OF_VERSION_1,
     2: _REFER,
@@ -55,12 +55,13 @@ _FILE_RIGHTS = {
     5: _IOCTL_DEV,
     9: _RESOLVE_UNIX,
 }
-# The rights to networks that each version of Landlock has added. Version 4 added binding and
-# connecting TCP sockets (bits 0 and 1), and version 10 the same for UDP sockets (bits 2 and 3).
+# The rights to networks that each version of Landlock has added. Version 4 added the rights to bind
+# and to connect TCP sockets (bits 0 and 1). Version 10 added the same two rights for UDP sockets
+# (bits 2 and 3).
 _NETWORK_RIGHTS = {4: 0b0011, 10: 0b1100}
 # The scopes that each version of Landlock has added. Version 6 added a scope of abstract UNIX
-# sockets (bit 0) and a scope of signals (bit 1): the process can connect and send signals only to
-# processes that are restricted with it.
+# sockets (bit 0) and a scope of signals (bit 1): a restricted process can connect to other
+# processes, or send them signals, only if they have the same restrictions.
 _SCOPES = {6: 0b11}
 
 
@@ -75,8 +76,8 @@ def landlock_version() -> int:
 def ruleset(version: int) -> bytes:
     """Pack `struct landlock_ruleset_attr`: the rights that are refused unless a rule allows them.
 
-    An older kernel expects a shorter structure, but accepts this one, since the fields that it does
-    not know are 0.
+    An older kernel expects fewer fields. It accepts this structure nevertheless, since the further
+    fields are 0 for its version of Landlock.
     """
     return struct.pack(
         "=QQQ",
@@ -89,8 +90,8 @@ def ruleset(version: int) -> bytes:
 def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> int:
     """Restrict this process: it may read the `readable` paths, and read and write the `writable`.
 
-    In writable folders it may do everything but make and use devices. It may also use the devices
-    that `devices` lists, such as /dev/null.
+    In writable folders, the process may do everything except making and using devices. It may also
+    use the devices that `devices` lists, such as /dev/null.
 
     The rules hold for the calling thread and for the threads and processes that it starts.
     Therefore this function must be called before other threads start. Returns the version of
@@ -106,7 +107,8 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
     file_rights = _rights_known(_FILE_RIGHTS, version)
     attributes = ruleset(version)
     try:
-        # The kernel returns a file descriptor, by which the ruleset is filled and put in force.
+        # The kernel returns a file descriptor of the ruleset. Later calls add rules to it, and put
+        # it in force.
         rules = call("syscall", _CREATE_RULESET, attributes, len(attributes), 0)
         for path, rights in rights_by_path:
             # A path that does not exist needs no rule.
@@ -125,7 +127,7 @@ def _rights_known(rights_by_version: dict[int, int], version: int) -> int:
 
 
 def _allow(rules: int, path: str, rights: int) -> None:
-    """Add a rule to a ruleset: the process has some rights to a path and to all that lies in it.
+    """Add a rule to a ruleset: the process has `rights` to a path and to everything in it.
 
     `rules` is the file descriptor of the ruleset.
     """
@@ -135,7 +137,7 @@ def _allow(rules: int, path: str, rights: int) -> None:
     # The rule is a struct landlock_path_beneath_attr: 64 bits of rights, then the descriptor.
     rule = struct.pack("=Qi", rights, descriptor)
     try_call("syscall", _ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
-    # Leave files of /proc open: the kernel drops a file of /proc that nobody has open, and the rule
-    # with it.
+    # Leave files of /proc open. If nobody has such a file open, the kernel drops the file, and with
+    # it the rule.
     if not path.startswith("/proc"):
         os.close(descriptor)

@@ -16,7 +16,7 @@ class Start:
 
     # Folders that must stay out of the entry's reach.
     hidden: list[str]
-    # The protections to use, each where the system allows it.
+    # The protections to use, as far as the system allows them.
     protections: Protections
     # The largest address space of the process, in bytes.
     memory: int
@@ -35,7 +35,7 @@ class Ready:
     protections: Protections = field(default_factory=Protections)
     # Whether the operating system enforces the limit of memory.
     memory_limited: bool = False
-    # Why the process cannot be isolated; None if it is.
+    # Why the process cannot be isolated; None if it is isolated.
     refusal: str | None = None
 
     @classmethod

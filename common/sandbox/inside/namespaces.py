@@ -23,7 +23,7 @@ def enter_namespaces() -> bool:
     user = os.geteuid()
     group = os.getegid()
     # In a new user namespace, any user may make the namespaces of IPC, process ids and network.
-    # Some containers refuse user namespaces, but let root make the three others without one.
+    # Some containers refuse user namespaces, but let root make the three other namespaces.
     with_user_namespace = _CLONE_NEWUSER | _NAMESPACES
     without_user_namespace = _NAMESPACES
     for flags in (with_user_namespace, without_user_namespace):

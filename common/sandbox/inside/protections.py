@@ -10,14 +10,15 @@ class Protections:
     They are either those wanted or those in force. By default there are none.
     """
 
-    # Namespaces of the network, of System V IPC and, for child processes, of process ids.
+    # The process has its own namespaces of the network and of System V IPC. Its child processes
+    # have their own namespace of process ids.
     namespaces: bool = False
     # A root file system that holds only what an entry needs. It is mounted in its own namespace of
     # mounts.
     root: bool = False
     # A filter of system calls.
     seccomp: bool = False
-    # The version of Landlock, the kernel's control of access to files; 0 means none.
+    # The version of Landlock, the kernel's control of access to files; 0 if Landlock is not used.
     landlock: int = 0
 
 
@@ -27,8 +28,9 @@ ALL = Protections(namespaces=True, root=True, seccomp=True, landlock=10)
 
 
 def describe(protections: Protections) -> str:
-    """Describe in one line which ways to do harm are closed by protections, and which stay open."""
-    # The version of Landlock; 0: none. Each version also refuses all that the earlier ones refuse.
+    """Describe in one line which ways to do harm the protections close, and which stay open."""
+    # The version of Landlock; 0 if Landlock is not used. Each version also refuses all that the
+    # earlier versions refuse.
     version = protections.landlock
     # Each key is a way to do harm; the value says whether a protection prevents it. ../README.md
     # explains why.
@@ -46,7 +48,7 @@ def describe(protections: Protections) -> str:
         ),
         "kernel keyring": protections.seccomp,
     }
-    names = {
+    is_in_force = {
         "namespaces": protections.namespaces,
         "own root": protections.root,
         "filtered system calls": protections.seccomp,
@@ -57,12 +59,13 @@ def describe(protections: Protections) -> str:
         parts.append(
             "Python's own file functions only (this system offers neither namespaces nor Landlock)"
         )
-    closed = [way for way, closes in is_closed.items() if closes]
+    closed = [way for way, way_is_closed in is_closed.items() if way_is_closed]
     if closed:
-        in_force = ", ".join(name for name, stands in names.items() if stands)
-        parts.append(f"enforced by the operating system ({in_force}): {', '.join(closed)}")
-    # Open files need no further mention: the text begins with "Python's own file functions only".
-    left_open = [way for way, closes in is_closed.items() if not closes and way != "files"]
+        names_in_force = ", ".join(name for name, in_force in is_in_force.items() if in_force)
+        parts.append(f"enforced by the operating system ({names_in_force}): {', '.join(closed)}")
+    # Leave out "files": if files are open, the text begins with "Python's own file functions only".
+    open_ways = [way for way, way_is_closed in is_closed.items() if not way_is_closed]
+    left_open = [way for way in open_ways if way != "files"]
     if left_open:
         parts.append(f"open: {', '.join(left_open)}")
     return "; ".join(parts)

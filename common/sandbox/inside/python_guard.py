@@ -52,14 +52,14 @@ def _is_allowed(path: str, allowed: Iterable[str], home: str) -> bool:
     if process := re.match(r"/proc/(\d+)(/|$)", path):
         return int(process[1]) == os.getpid()
     is_module = path.endswith(tuple(importlib.machinery.all_suffixes()))
-    # Imports, folders, and files that do not exist are allowed anywhere: they hold no answers.
+    # Python modules, folders and files that do not exist hold no answers: allow them anywhere.
     if is_module or not os.path.isfile(path):
         return True
-    # Libraries keep settings and caches in hidden folders of the home folder.
-    is_setting = path.startswith(os.path.join(home, "."))
-    return is_setting or any(lies_in(path, root) for root in allowed)
+    # Libraries keep settings and caches in hidden files and folders of the home folder.
+    is_hidden_in_home = path.startswith(os.path.join(home, "."))
+    return is_hidden_in_home or any(lies_in(path, root) for root in allowed)
 
 
 def _normalise(path: str) -> str:
-    """Return an absolute path without links, in the letter case that the system compares by."""
+    """Return an absolute path without links; on Windows, in lower case and with backslashes."""
     return os.path.normcase(os.path.realpath(path))

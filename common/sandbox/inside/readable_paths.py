@@ -45,7 +45,7 @@ _GPU = (
     "/sys/module", "/etc/OpenCL", "/usr/share/nvidia",
 )  # fmt: skip
 
-# Devices in /dev, by the beginnings of their names. No disk is among them.
+# Devices in /dev that an entry may use: these are the beginnings of their names. None is a disk.
 _PLAIN_DEVICES = ("null", "zero", "full", "random", "urandom")
 _GPU_DEVICES = ("nvidia", "dri", "kfd")
 
@@ -96,7 +96,7 @@ def _needed_paths() -> list[str]:
 
 
 def _search_paths() -> list[str]:
-    """List the folders in which Python looks for packages, and the linker for libraries."""
+    """List the folders in which Python looks for packages and the system's linker for libraries."""
     paths = [*sys.path, *os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)]
     for file in Path("/etc/ld.so.conf.d").glob("*.conf"):
         with contextlib.suppress(OSError, ValueError):

@@ -16,7 +16,7 @@ SHARED_MEMORY = "/dev/shm"
 # A short path for the folder of temporary files, whose own path may be long. `multiprocessing`
 # makes sockets in this folder, and the path of a socket has at most 107 bytes.
 TEMPORARY_FILES = "/tmp_of_entry"
-# Symlinks by which programs name their open files.
+# Symlinks to the open files of the process that reads them. The new root gets copies.
 _LINKS_TO_DESCRIPTORS = ("/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr")
 
 # unshare(2)
@@ -35,8 +35,8 @@ _MOUNT_ATTR_RDONLY = 1
 # umount2(2)
 _MNT_DETACH = 2
 # proc(5): show a process only the processes that it may trace. An entry's process is restricted by
-# Landlock, or has no capabilities. It may trace other processes of the entry, which are restricted
-# in the same way, but no process that is not.
+# Landlock, or has no capabilities. It may trace only processes that are restricted in the same way:
+# the other processes of the entry.
 _ONLY_OWN_PROCESSES = "hidepid=ptraceable"
 
 
@@ -68,8 +68,8 @@ def enter_root(folder: Path, readable: Collection[str]) -> NewRoot | None:
         os.mkdir(root)
         _mount("tmpfs", root, _MS_NOSUID | _MS_NODEV, "tmpfs")
         has_own_proc = _fill(root, folder, readable)
-        # Make all mounts below the new root read-only, then make /dev/shm writable again: only this
-        # one mount, not those of readable paths that lie in /dev/shm.
+        # Make all mounts below the new root read-only. Then make the mount of /dev/shm writable
+        # again, but not the mounts of readable paths that lie in /dev/shm.
         _set_attributes(root, _AT_RECURSIVE, set_bits=_MOUNT_ATTR_RDONLY)
         _set_attributes(root + SHARED_MEMORY, not_recursive, clear_bits=_MOUNT_ATTR_RDONLY)
         # These new mounts are writable. They cover the read-only `entry` and `tmp` in `folder`.
@@ -77,8 +77,8 @@ def enter_root(folder: Path, readable: Collection[str]) -> NewRoot | None:
             _mount(f"{folder}/{name}", f"{root}{folder}/{name}", _MS_BIND)
         _mount(f"{folder}/tmp", root + TEMPORARY_FILES, _MS_BIND)
         os.chdir(root)
-        # Make the current folder the root. pivot_root(2) mounts the old root at its second path.
-        # Here this is the same folder: the old root covers the new one until it is unmounted.
+        # Make the current folder the root. pivot_root(2) mounts the old root at its second path,
+        # here at the same folder. The old root covers the new one until `umount2` unmounts it.
         call("pivot_root", b".", b".")
         call("umount2", b".", _MNT_DETACH)
         return NewRoot(has_own_proc)
@@ -92,24 +92,25 @@ def enter_root(folder: Path, readable: Collection[str]) -> NewRoot | None:
 def _fill(root: str, folder: Path, readable: Collection[str]) -> bool:
     """Mount everything that an entry may see in the new root, whose folder is `root`.
 
-    This is /proc, /dev/shm, the entry's `folder`, devices and the `readable` paths. A mount covers
-    all that was mounted below its path before, so outer folders are mounted first.
+    An entry may see /proc, /dev/shm, its own `folder`, devices and the `readable` paths. A mount
+    covers all earlier mounts below its path, so outer folders are mounted first.
 
-    Returns whether the new root has a /proc of its own, not that of the system.
+    Returns whether the new root has a /proc of its own, and not the /proc of the system.
     """
     os.makedirs(f"{root}/proc")
     os.makedirs(root + SHARED_MEMORY)
     os.makedirs(root + TEMPORARY_FILES)
     has_own_proc = _mount_proc(root)
-    # Paths that are, or will soon be, in the new root. `_expose` does not mount them again.
+    # The paths that need no mount by `_expose`: this function mounts them itself.
     mounted = {str(folder)}
     if has_own_proc:
-        # Hide most of the new /proc, and note which paths of it stay.
+        # Hide most of the new /proc, and note the paths in it that stay visible.
         mounted.update(_cover_proc(root, readable))
     else:
         # `_mount_proc` has mounted the whole /proc of the system.
         mounted.add("/proc")
-    # The entry's folder and readable paths may lie in /dev/shm.
+    # Mount an empty /dev/shm first: the entry's folder and readable paths may lie in /dev/shm, and
+    # a later mount of /dev/shm would cover them.
     _mount("tmpfs", root + SHARED_MEMORY, _MS_NOSUID | _MS_NODEV, "tmpfs")
     os.makedirs(root + str(folder), exist_ok=True)
     _mount(str(folder), root + str(folder), _MS_BIND)
@@ -121,7 +122,7 @@ def _fill(root: str, folder: Path, readable: Collection[str]) -> bool:
 def _mount_proc(root: str) -> bool:
     """Mount a new /proc in the new root or, if the system refuses, the /proc of the system.
 
-    Returns whether it is a new one.
+    Returns whether the mounted /proc is new.
     """
     target = f"{root}/proc"
     try:
@@ -140,15 +141,15 @@ def _cover_proc(root: str, readable: Collection[str]) -> set[str]:
     The new root is the file system that an entry sees, and `readable` lists the paths outside its
     own folder that an entry may read. /proc also holds counters of the machine. An entry could
     change a counter in one game, and read it in its next game. A file is hidden by mounting
-    /dev/null over it, a folder by mounting an empty one. In place of /proc/stat, the entry sees its
-    constant part. Returns the paths that stay.
+    /dev/null over it, and a folder by mounting an empty folder over it. In place of /proc/stat, the
+    entry sees a file without counters (`_constant_part`). Returns the paths that stay visible.
     """
     kept = set()
     for name in os.listdir(f"{root}/proc"):
         path = f"/proc/{name}"
         is_link = os.path.islink(root + path)
-        # Numbers are the folders of processes. Links such as /proc/mounts lead into the folder of
-        # the process that reads them, here of the entry itself.
+        # A folder whose name is a number belongs to a process. A link such as /proc/mounts leads
+        # into the folder of the process that reads it, here the entry itself.
         if name.isdecimal() or is_link or path in readable:
             kept.add(path)
         elif name == "stat":
@@ -163,7 +164,7 @@ def _cover_proc(root: str, readable: Collection[str]) -> set[str]:
 
 
 def _constant_part(stat: str) -> str:
-    """Return the content of /proc/stat with the times of processors as 0, and without counters.
+    """Return the content of /proc/stat with 0 for the times of processors, and without counters.
 
     The line `btime`, the time when the machine started, is kept for entries that use joblib. Before
     joblib ends its worker processes, it asks psutil when they began, and psutil reads `btime`.
@@ -180,7 +181,8 @@ def _constant_part(stat: str) -> str:
 
 def _set_attributes(path: str, flags: int, set_bits: int = 0, clear_bits: int = 0) -> None:
     """Set and clear attributes of the mount at a path."""
-    # struct mount_attr: attributes to set, attributes to clear, propagation, user namespace.
+    # The fields of struct mount_attr: the attributes to set, the attributes to clear, the
+    # propagation and the user namespace.
     attributes = struct.pack("=QQQQ", set_bits, clear_bits, 0, 0)
     call(
         "syscall", _SYS_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(path), flags,
@@ -201,10 +203,11 @@ def _expose(path: str, root: str, mounted: set[str]) -> None:
     `mounted` holds the paths that are mounted already; this function adds the path. A path that
     does not exist is skipped.
     """
+    # Walk down from the root to the path. In the last step, `parent` is the path itself.
     parent = ""
     for name in path.split("/")[1:]:
         parent += f"/{name}"
-        # This folder is mounted already, and the path with it.
+        # If a folder is mounted already, the paths in it are mounted with the folder.
         if parent in mounted:
             return
         if os.path.islink(parent):

@@ -77,8 +77,8 @@ def _hide_the_kit(folder: Path) -> None:
     program_folder = Path(__file__).resolve().parent
     searched = [path for path in sys.path if path != str(program_folder.parent)]
     sys.path[:] = [str(folder), *searched]
-    # Forget this program's modules: the entry may have modules of the same names, and an import
-    # takes what `sys.modules` holds.
+    # Remove this program's modules from `sys.modules`, where an import looks first: the entry may
+    # have modules of the same names.
     for name in list(sys.modules):
         if name.split(".")[0] == program_folder.name:
             del sys.modules[name]

@@ -32,8 +32,7 @@ _OFFSET_OF_ARCHITECTURE = 4
 _OFFSET_OF_ARGUMENTS = 16
 _SIZE_OF_ARGUMENT = 8
 
-# An argument of prctl(PR_SET_SECCOMP, …): a program in the kernel's language BPF decides on each
-# system call.
+# An argument of prctl(PR_SET_SECCOMP, …): it says that a BPF program decides on each system call.
 _SECCOMP_MODE_FILTER = 2
 # The results of such a BPF program for a system call (linux/seccomp.h). With SECCOMP_RET_ALLOW, the
 # kernel executes the call. With SECCOMP_RET_ERRNO, the kernel only returns an error number to the
@@ -102,7 +101,7 @@ def assemble(architecture: Architecture, rules: Iterable[Rule]) -> bytes:
     """Return the BPF program that applies rules, in order, on an architecture.
 
     A call that no rule names is allowed. The program refuses calls through other interfaces of the
-    kernel, since the numbers by which the rules know calls have another meaning there.
+    kernel, where the numbers in the rules stand for other calls.
     """
     # The kernel of a 64-bit machine also takes 32-bit calls, which have other numbers: refuse a
     # call unless it is made for this architecture.
@@ -153,6 +152,6 @@ def _instruction(code: int, value: int, skip_if_true: int = 0, skip_if_false: in
     """Pack an instruction, `struct sock_filter`.
 
     A comparison skips the next `skip_if_true` instructions if it is true, and the next
-    `skip_if_false` if it is false.
+    `skip_if_false` instructions if it is false.
     """
     return struct.pack("=HBBI", code, skip_if_true, skip_if_false, value)

@@ -30,7 +30,8 @@ class Rule:
     # exist there.
     generic: int | None
     action: Action = Action.REFUSE
-    # Position of the argument that decides, from 0. The values are compared with its lower 32 bits.
+    # The position, from 0, of the argument that decides which action holds. The values are compared
+    # with the lower 32 bits of this argument.
     argument: int | None = None
     values: tuple[int, ...] = ()
     otherwise: Action = Action.ALLOW
@@ -61,12 +62,12 @@ _F_SET_FILE_RW_HINT = 1038
 # for information, such as a list of network devices.
 _AF_UNIX = 1
 _AF_NETLINK = 16
-# Process id 0: the calling process.
+# In system calls, the process id 0 stands for the calling process.
 _SELF = 0
 
-# Calls that are always refused. Most of them leave something behind that outlives the process. By
-# these calls, an entry could pass information from its game with one mask to the game with the next
-# mask, for which it gets a new process.
+# These calls are always refused. Most of them leave something behind that outlives the process. An
+# entry gets a new process for the game with each mask. By these calls, it could pass information
+# from one game to the next.
 _ALWAYS = (
     Rule("add_key", 248, 217),  # leaves a key in the kernel
     Rule("request_key", 249, 218),  # finds such a key
@@ -110,8 +111,9 @@ _BY_ARGUMENT = (
     _refuse_if("fcntl", 72, 25, 1, _F_SET_RW_HINT, _F_SET_FILE_RW_HINT),  # sets a hint of a file
 )
 # sched_setaffinity(2) chooses the processors of a thread. The calling thread may choose its own.
-# For any other thread, the call returns success and changes nothing. It must not fail: OpenMP with
-# OMP_PROC_BIND makes this call for each thread that it starts, and stops the program at an error.
+# For any other thread, the call returns success and changes nothing. The call must not fail: if
+# OMP_PROC_BIND is set, OpenMP makes this call for each thread that it starts, and stops the program
+# at an error.
 _AFFINITY = Rule("sched_setaffinity", 203, 122, Action.ALLOW, 0, (_SELF,), otherwise=Action.PRETEND)
 # Without a root of its own, an entry could reach local sockets of other programs by their paths. So
 # the entry may open no socket. socketpair(2) stays allowed: its two sockets reach only each other.
@@ -120,13 +122,13 @@ _NO_SOCKETS = Rule("socket", 41, 198)
 # sockets.
 _NO_NETWORK = _allow_only_if("socket", 41, 198, 0, _AF_UNIX, _AF_NETLINK)
 # An entry could leave information for its next game in the mode, the owner or the times of a file.
-# These calls do nothing and report success instead of failing: programs that copy files make them
+# So these calls do nothing. They report success, since programs that copy files make these calls
 # and would stop at an error.
 _FILE_ATTRIBUTES = (
     _pretend("chmod", 90, None),  # changes the mode of a file
     _pretend("fchmod", 91, 52),  # the same for an open file
     _pretend("fchmodat", 268, 53),  # the same for a file in an open folder
-    _pretend("fchmodat2", 452, 452),  # the same
+    _pretend("fchmodat2", 452, 452),  # the same, with flags
     _pretend("chown", 92, None),  # changes the owner of a file
     _pretend("fchown", 93, 55),  # the same for an open file
     _pretend("lchown", 94, None),  # the same for a symlink

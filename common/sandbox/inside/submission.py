@@ -63,11 +63,11 @@ def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
     if method == UPDATE and not hasattr(entry, UPDATE):
         return Returned(None, [])
     copies = [array.astype(np.int64) for array in arrays]
-    # A method that is not in `METHODS` has only its own name.
+    # A method that is not in `METHODS` is accepted only under its own name.
     accepted_names = METHODS.get(method, (method,))
     call = _find_method(entry, accepted_names)
     result = call(*copies)
-    # Not strict: `predict` gets fewer arrays than there are names.
+    # With strict=True, `zip` would raise an error for `predict`, which gets only two of the arrays.
     compared = zip(ARGUMENTS, copies, arrays, strict=False)
     changed = [name for name, copy, array in compared if not np.array_equal(copy, array)]
     if method == UPDATE or result is None:

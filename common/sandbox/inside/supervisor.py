@@ -26,20 +26,21 @@ _AWAITED_SIGNALS = {signal.SIGCHLD, signal.SIGTERM} if sys.platform == "linux" e
 def supervise(folder: Path, has_namespaces: bool) -> None:
     """Fork a child that becomes the entry's process (Linux). Only the child returns from this call.
 
-    The process that calls this function becomes the supervisor, and does not return: it waits until
-    the child or the evaluator has ended. Then it ends everything that the child has started,
-    removes `folder`, and ends itself, with the child's exit code or signal.
+    The process that calls this function becomes the supervisor, and does not return. The supervisor
+    waits until the child or the evaluator has ended. Then it ends everything that the child has
+    started, removes `folder`, and ends itself, with the child's exit code or signal.
 
     `has_namespaces` tells whether children of this process are in a new namespace of process ids.
     Then the supervisor has two children: the first process of the namespace, and the entry.
     """
-    # If the evaluator was started with SIGCHLD ignored, this process inherits that, and could not
-    # wait for a child.
+    # A process that ignores SIGCHLD cannot wait for a child. If the evaluator ignores SIGCHLD, this
+    # process has inherited that.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # A process whose parent ends becomes a child of this process, so that this process can end it.
+    # If the entry starts a process whose parent then ends, let the kernel make this supervisor the
+    # new parent, so that the supervisor can end the process.
     try_call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    # In a new namespace of process ids, such a process becomes a child of the namespace's first
-    # process instead. Fork a first process that does nothing else.
+    # In a new namespace of process ids, the namespace's first process becomes the new parent
+    # instead. Fork a first process that does nothing else.
     namespace_init = _fork_namespace_init() if has_namespaces else None
     # Block the signals that `_wait_for_entry` waits for. The kernel then keeps a signal until
     # `_wait_for_entry` asks for it, even if the signal comes earlier.
@@ -56,7 +57,8 @@ def supervise(folder: Path, has_namespaces: bool) -> None:
     status = _wait_for_entry(entry)
     to_kill = []
     if status is None:
-        # The evaluator has ended, or wants the entry to end, but the entry still runs.
+        # The evaluator has ended, or wants the entry to end, but the entry still runs. Kill the
+        # entry, and end with the exit code 0.
         to_kill.append(entry)
         status = 0
     if namespace_init is not None:
@@ -74,8 +76,8 @@ def _fork_namespace_init() -> int:
     if child:
         return child
     _end_with_supervisor()
-    # With SIGCHLD ignored, the kernel removes children that have ended, so that nobody has to wait
-    # for them.
+    # If this process ignores SIGCHLD, the kernel removes its children when they end. Otherwise this
+    # process would have to remove each of them by a call of `waitpid`.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     _release_pipes()
     while True:
@@ -83,10 +85,10 @@ def _fork_namespace_init() -> int:
 
 
 def _wait_for_entry(entry: int) -> int | None:
-    """Wait until the process with the id `entry` has ended, and return its status as of waitpid(2).
+    """Wait until the process with the id `entry` has ended; return the status from waitpid(2).
 
-    Returns None if the entry still runs and must be ended: the evaluator, which has started this
-    process, has ended or has sent SIGTERM.
+    Returns None if the entry still runs and must be ended, since the evaluator, which has started
+    this process, has ended or has sent SIGTERM.
     """
     # Stdin is a pipe from the evaluator. When the evaluator ends, the pipe hangs up, and `poll`
     # reports this even if it is asked for no events. Watch a duplicate of stdin, because
@@ -130,7 +132,7 @@ def _end_children(children: list[int]) -> None:
     """Kill the given children of this process, then all its other children.
 
     When a child ends, this process becomes the parent of the child's children, since this process
-    is a subreaper (see `supervise`). So these are killed too.
+    is a subreaper (see `supervise`). So the children's children are killed too.
     """
     for child in children:
         with contextlib.suppress(ProcessLookupError):
@@ -174,7 +176,7 @@ def _end_like(status: int) -> NoReturn:
 
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
-        # The entry may have left a core dump already; this process leaves none.
+        # Write no core dump of this process. The entry may have written its own core dump already.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if -code != signal.SIGKILL:
             signal.signal(-code, signal.SIG_DFL)
@@ -206,8 +208,8 @@ def end_with_parent() -> None:
 def _wait_for_end_on_windows(process: int) -> bool:
     """Wait until the process with an id has ended; return False at once if that is impossible.
 
-    Windows does not give a process another parent when its parent ends, so `os.getppid` does not
-    tell the end. Waiting for a process takes a handle of this process.
+    On Windows, `os.getppid` returns the same id even after the parent has ended. To wait for the
+    process, Windows needs a handle of it.
     """
     if sys.platform == "win32":
         access_to_wait = 0x00100000  # SYNCHRONIZE
