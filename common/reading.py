@@ -43,17 +43,17 @@ _LONGEST_HEADER = 1 << 16
 _ROWS_AT_ONCE = 1 << 16
 # Bytes of a block of the quick reader.
 _BLOCK_SIZE = 1 << 22
-# Smaller blocks are parsed by pandas: pyarrow starts threads, and a short process that ends while
-# they start may be aborted.
+# Smaller blocks are parsed by pandas, because pyarrow starts threads: a short process that ends
+# while these threads start may be aborted.
 _MIN_BLOCK_OF_PYARROW = 1 << 20
 # To find rows of empty cells, the quick reader looks at this many bytes at the end of a block.
 _N_LAST = 1 << 12
 # If a block has one of these bytes, the slow reader reads the file: pyarrow and pandas treat quotes
 # and NUL differently, and pyarrow takes hexadecimal digits such as 0x10 or 0X10 for a number.
 _AMBIGUOUS_BYTES = (b'"', b"\0", b"x", b"X")
-# `Source.rows` appends this mark as a last line, to find a quotation mark that is not closed: it
-# makes all following lines, and so the mark, part of one cell. No file holds the mark, since UTF-8
-# cannot encode half of a surrogate pair.
+# `Source.rows` appends the mark `_END` as a last line, to find a quotation mark that is not closed:
+# then all following lines belong to one cell, and `_END` is not a line of its own. No file holds
+# `_END`, since UTF-8 cannot encode half of a surrogate pair.
 _END = "\ud800"
 # The error handler "surrogateescape" decodes each byte that is not UTF-8 as one of the characters
 # of this pattern.
@@ -79,16 +79,16 @@ class Source:
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the number and the cells of every row, also of the header; skip blank lines.
 
-        Rows of empty cells at the end of the file, which spreadsheets write, are blank lines too.
+        Spreadsheets write rows of empty cells at the end of a file. These rows are skipped too.
         Raises `InputError` if a quotation mark is not closed.
         """
-        # The rows of empty cells since the last row with content: number of the row, and number of
-        # its cells.
+        # For each row of empty cells since the last row with content: the number of the row, and
+        # the number of its cells.
         empty_rows: list[tuple[int, int]] = []
         with self.open() as file:
             lines = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
             # Append the mark `_END`, which no file can hold, as a last line. If a quotation mark is
-            # not closed, all that follows, and so the mark, belongs to its cell.
+            # not closed, its cell holds the rest of the file and the mark.
             lines_and_mark = chain(lines, [_END])
             for number, row in enumerate(csv.reader(lines_and_mark), start=1):
                 if row == [_END]:
@@ -110,21 +110,23 @@ class Source:
                 yield number, row
 
     def row_number(self, index: int) -> int:
-        """Return the row number in the file of a data row, whose `index` counts from 0.
+        """Return the number in the file, from 1, of the data row with an index, from 0.
 
-        This reads the file up to that row. Blank lines count as rows in the number, not in `index`.
+        The number counts the header and blank lines, but `index` counts data rows only. This method
+        reads the file up to the row.
         """
         n_rows_before = index if self.column_names else index + 1
         rows = islice(self.rows(), n_rows_before, None)
-        # If the file has become shorter, return the number that the row has without blank lines.
+        # If the file has become shorter and no longer has the row, return the number that the row
+        # would have in a file without blank lines.
         if_absent = n_rows_before + 1
         return next((number for number, _ in rows), if_absent)
 
 
 def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
-    """Return a CSV file on disk as a source; a file without a header needs its column names.
+    """Return a CSV file on disk as a source. Pass `column_names` if the file has no header.
 
-    The record of what this process writes will name the file among those it was made from.
+    The records of the files that this process writes will name this file as a source.
     """
     require_file(path)
     provenance.note_source(path)
@@ -147,17 +149,17 @@ def unnoticed_source(path: Path) -> Source:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a path exists; a broken symlink exists too, and fails when it is read."""
+    """Return whether a path exists. A broken symlink exists, so that reading it raises an error."""
     return os.path.lexists(path)
 
 
 def require_file(path: Path) -> None:
-    """Raise `InputError` unless a file can be read; say which command makes a missing one."""
+    """Raise `InputError` unless a file can be read; name the command that makes a missing file."""
     try:
         mode = path.stat().st_mode
         # Opening a named pipe would wait for a writer.
         if stat.S_ISREG(mode):
-            # Do not note the file as a source: to check a file is not to learn from it.
+            # This call only checks the file. Do not note the file as a source of the results.
             fingerprints.open_unnoticed(path).close()
             return
     except (FileNotFoundError, NotADirectoryError):
@@ -178,7 +180,7 @@ def _why_missing(path: Path) -> str:
     if path.parent.is_dir():
         advice = advice or f"the folder holds {_names_like(path)}"
     elif not advice or not path.is_relative_to(ROOT):
-        # A command makes folders of the kit only. The user has probably mistyped the folder.
+        # No command makes a folder outside of the kit. The user has probably mistyped the folder.
         advice = f"the folder {path.parent} does not exist"
     return f"file not found; {advice}"
 
@@ -205,21 +207,21 @@ def _names_like(path: Path) -> str:
 def read_header(source: Source) -> list[str]:
     """Return the column names of a CSV source; the name of an unnamed column is empty.
 
-    They stand in row 1 of the file, or in `source.column_names` if the file has no header. Raises
-    `InputError` if the file is empty, or row 1 is no header.
+    The names stand in row 1 of the file, or in `source.column_names` if the file has no header.
+    Raises `InputError` if the file is empty, or row 1 is no header.
     """
     with source.open() as file:
         start = file.read(_LONGEST_HEADER)
     if len(start) == _LONGEST_HEADER and not re.search(rb"[\r\n]", start):
         raise InputError(f"{source.name}: row 1 is longer than {len(start):,} bytes, expected CSV")
-    # The first row that is not blank, and its number in the file. There is none in an empty file.
+    # The number and the cells of the first row that is not blank. An empty file gives (0, []).
     number, names = next(source.rows(), (0, []))
     if not names:
         expected = "rows" if source.column_names else "a header with column names in row 1"
         raise InputError(f"{source.name}: is empty, expected {expected}")
     if source.column_names:
         return list(source.column_names)
-    # No column names are known yet, by which a message could name the column.
+    # Pass no column names: a message could not name a column, because this row holds the names.
     _require_text(source, header=[], number=number, row=names)
     _require_commas(source, names)
     is_row_1_blank = number > 1 or not any(names)
@@ -240,8 +242,8 @@ def read_header(source: Source) -> list[str]:
 
 def _require_commas(source: Source, names: Sequence[str]) -> None:
     """Raise `InputError` if something else than commas separates the columns of a header."""
-    # A row 1 of "sep=," or "sep=;" tells Excel the separator. The names were split at commas, so
-    # for "sep=," the first name is "sep=".
+    # Excel takes "sep=," or "sep=;" in row 1 as a statement of the separator. The row has been
+    # split at commas, so for "sep=," the first name is "sep=".
     if names[0].lower() in ("sep=", "sep=;"):
         raise InputError(
             f"{source.name}: row 1 is {quote(','.join(names))}, which only Excel reads, expected "
@@ -273,7 +275,7 @@ def _hint_at_similar(missing: str, header: Sequence[str]) -> str:
     by_lower_case = {name.strip().lower(): name for name in header}
     same_letters = by_lower_case.get(missing.lower())
     if same_letters is not None:
-        # The names differ in letter case or in blanks only.
+        # The two names differ only in letter case or in blanks.
         return f"; rename the column {quote(same_letters)} to '{missing}'"
     close = difflib.get_close_matches(missing.lower(), by_lower_case, 1, 0.7)
     return f"; is it {quote(by_lower_case[close[0]])}?" if close else ""
@@ -321,11 +323,13 @@ def read_table(
     require_columns(source, header, columns, report)
     known_columns = {column.name: column for column in columns}
     text_columns = {name: Column(name, TEXT, may_be_empty=True) for name in header}
-    # The columns of the result, in order.
-    by_name = text_columns | known_columns if keep_others else known_columns
+    # The columns of the result, in order. A column that is in both dicts keeps its place in the
+    # file and gets its type from `known_columns`.
+    by_name = (text_columns | known_columns) if keep_others else known_columns
     # The columns to read, by position in the file.
     wanted = {position: by_name[name] for position, name in enumerate(header) if name in by_name}
-    # If the header has none of the columns, read its first column, so that rows are still checked.
+    # If the header has none of the columns, read the file's first column, so that the rows are
+    # still checked.
     wanted = wanted or {0: text_columns[header[0]]}
     series = _read_columns(source, header, wanted, report)
     n_rows = max(map(len, series.values()), default=0)
@@ -344,7 +348,7 @@ def _read_columns(
 ) -> dict[int, pd.Series]:
     """Read columns of a file with the quick reader or, if it raises or warns, with the slow one.
 
-    `wanted` gives the columns by their position in the file. So does the result.
+    The keys of `wanted` and of the result are the positions of the columns in the file.
     """
     try:
         with warnings.catch_warnings():
@@ -356,9 +360,9 @@ def _read_columns(
     except (ValueError, OverflowError, Warning):
         # Something in the file is unusual or faulty.
         pass
-    # Call the slow reader after the `except` block, not in it. The end of the block releases the
-    # exception, whose traceback keeps the half-filled columns in memory. In the block, an error of
-    # the slow reader would also show the exception as its context.
+    # Call the slow reader after the `except` block, not in it. At the end of the block, Python
+    # frees the exception, whose traceback keeps the half-filled columns in memory. In the block, an
+    # error message of the slow reader would also show the exception of the quick reader.
     return _join(_read_slowly(source, header, wanted, report), wanted)
 
 
@@ -368,7 +372,7 @@ def read_valid_rows(source: Source, columns: Sequence[Column]) -> pd.DataFrame:
     Parameters
     ----------
     source
-        The CSV file, which another function reads and reports the faults of.
+        The CSV file. This function does not report its faults, since another function does.
     columns
         The columns to read. A column of judgements, where NaN is a valid value, may be among them.
 
@@ -379,7 +383,7 @@ def read_valid_rows(source: Source, columns: Sequence[Column]) -> pd.DataFrame:
     """
 
     def ignore(fault: str) -> None:
-        """Pass over a fault: the row gets `UNKNOWN` in place of the value."""
+        """Do nothing: `read_table` then puts `UNKNOWN` in the place of the faulty value."""
 
     table = read_table(source, columns, report=ignore)
     is_valid = (table != UNKNOWN).all(axis=1)
@@ -435,25 +439,27 @@ def _read_quickly(
 ) -> Iterator[_Part]:
     """Yield the wanted columns in parts, which fast libraries parse; fail on an unusual file.
 
-    If anything in the file is unusual or not valid, this raises ValueError or OverflowError, or a
-    library warns. `_read_columns` turns warnings into exceptions. After an exception it drops the
-    parts, and calls the slow reader.
+    If anything in the file is unusual or not valid, this function raises ValueError or
+    OverflowError, or a library warns. `_read_columns` turns warnings into exceptions. After an
+    exception, `_read_columns` drops the parts and calls the slow reader.
     """
     types = {position: column.dtype for position, column in wanted.items()}
     for position, dtype in types.items():
-        # Integers have no NaN: read a number that may be missing as a float first.
+        # If a number may be missing, read it as a float first, because only floats can be NaN.
         if dtype not in (TEXT, DATE) and wanted[position].may_be_empty:
             types[position] = FLOAT64
     ambiguous_bytes = list(_AMBIGUOUS_BYTES)
     if FLOAT64 in types.values():
-        # An id that a spreadsheet has shortened, such as 1.23457E+08, would be read as a whole
-        # float.
+        # A spreadsheet may have shortened an id, for instance to 1.23457E+08. As a float, this
+        # would pass for the whole number 123457000. The slow reader reports it.
         ambiguous_bytes.append(b"+")
     with source.open() as file:
-        # A "\r" inside the first line is a line end of another system: leave the file to the slow
-        # reader.
-        if not source.column_names and b"\r" in file.readline().rstrip(b"\r\n"):
-            raise ValueError("other line ends")
+        if not source.column_names:
+            # Skip the header. In a file whose lines end with "\r", `readline` returns more than one
+            # line. Leave such a file to the slow reader.
+            header_line = file.readline()
+            if b"\r" in header_line.rstrip(b"\r\n"):
+                raise ValueError("other line ends")
         while block := file.read(_BLOCK_SIZE):
             # Complete the last line of the block.
             block += file.readline()
@@ -473,15 +479,14 @@ def _read_quickly(
 def _require_usual(block: bytes, ambiguous_bytes: Iterable[bytes]) -> None:
     """Raise ValueError if pyarrow or pandas would read a block in another way than the slow reader.
 
-    `ambiguous_bytes` are the bytes that they may read differently.
+    `ambiguous_bytes` are the bytes that pyarrow or pandas may read in another way.
     """
     # pyarrow and pandas drop a byte order mark at the start of a block. That is right only at the
-    # start of the file; elsewhere the mark belongs to a cell. The slow reader keeps these cases
-    # apart.
+    # start of the file; elsewhere the mark belongs to a cell. The slow reader does both correctly.
     if block.startswith(codecs.BOM_UTF8):
         raise ValueError("a byte order mark")
-    # At the end of a file, a row of empty cells counts as a blank line. Only the slow reader skips
-    # it. The block may be the last one, so look at its last line.
+    # At the end of a file, a row of empty cells counts as a blank line, but only the slow reader
+    # skips such a row. This block may be the last one of the file, so look at its last line.
     end = block[-_N_LAST:].rstrip(b"\r\n")
     last_line = end[end.rfind(b"\n") + 1 :]
     if last_line and not last_line.strip(b","):
@@ -495,14 +500,14 @@ def _parse_with_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -
 
     `types` gives the types of the columns to read, by position.
     """
-    # pandas takes 1.23457E+08 for an integer, in which a spreadsheet may have dropped digits.
+    # pandas reads 1.23457E+08 as an integer, but a spreadsheet may have dropped the other digits.
     if b"+" in block:
         raise ValueError("a plus sign")
     # pandas would pad short rows and truncate long ones.
     _require_equal_rows(block, n_columns)
     # Read integers as int64, and check their range later (`require_valid`): pandas 2 would truncate
-    # integers that do not fit int8 or int32. Read dates as texts ("object"), to parse them later.
-    # The type of texts is "str". All other types are floats.
+    # integers that do not fit int8 or int32. Read dates as texts ("object"); `_checked_values`
+    # parses them later. Columns of a type that is not in `read_as` are read as float64.
     read_as = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
     dtypes: dict[str, Any] = {}
     texts_of_nan: dict[str, list[str]] = {}
@@ -528,14 +533,14 @@ def _require_equal_rows(block: bytes, n_columns: int) -> None:
     """Raise ValueError unless every line of a block has `n_columns` cells; cells are not quoted."""
     lines = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     text = np.frombuffer(lines.rstrip(b"\n") + b"\n", np.uint8)
-    # A separator, a comma or a line end, follows each cell.
+    # One separator follows each cell: a comma, or the end of the line. So a line has as many
+    # separators as cells.
     separators = text[(text == ord(",")) | (text == ord("\n"))]
-    # The index of each line end among the separators. From one line end to the next, the index
-    # grows by the number of cells in the line.
     line_ends = np.flatnonzero(separators == ord("\n"))
+    # The distance between two line ends in `separators` is the number of separators of a line.
     n_cells = np.diff(line_ends, prepend=-1)
     if (n_cells != n_columns).any():
-        raise ValueError("rows of another length")
+        raise ValueError("rows with too few or too many cells")
 
 
 def _parse_with_pyarrow(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
@@ -557,11 +562,12 @@ def _parse_with_pyarrow(block: bytes, n_columns: int, types: Mapping[int, str]) 
         null_values=[""],
     )
     options = csv.ReadOptions(column_names=[str(position) for position in range(n_columns)])
-    # Give pyarrow the bytes of a block, not a file: its threads that read a file may abort the
-    # process when it ends.
+    # Give pyarrow the bytes of a block, not a file: pyarrow reads a file in threads, which may
+    # abort the process when it ends.
     table = csv.read_csv(pa.BufferReader(block), options, convert_options=convert)
     cells: pd.DataFrame = table.to_pandas(split_blocks=True)
-    # An empty cell is null. The text "nan" is no number, but pyarrow reads it as NaN.
+    # pyarrow reads an empty cell as null, and the text "nan" as NaN. Both become NaN in pandas, but
+    # only the empty cell is valid.
     for name in cells.select_dtypes("float"):
         if cells[name].isna().sum() != table[name].null_count:
             raise ValueError("the text NaN")
@@ -653,13 +659,13 @@ def _read_slowly(
         for number, row in block:
             _require_text(source, header, number, row)
             if len(row) != len(header):
-                # This is one fault: do not report the cells of the row as well.
+                # Report the length of the row as its only fault, and not its cells as well.
                 faults.add_row(number, row, expected_length=len(header))
                 for position, column in wanted.items():
                     part[position].append(column.missing)
                 continue
             for position, column in wanted.items():
-                # None for a text that is not valid.
+                # The value is None if the text is not valid.
                 value = parsers[position](row[position])
                 if value is None:
                     faults.add_cell(number, position, row[position])
@@ -675,7 +681,7 @@ class _Faults:
     def __init__(self) -> None:
         self._n_rows = 0
         self._first_row = ""
-        # The keys of both are positions of columns.
+        # For each column position: the number of faulty cells, and messages on the first ones.
         self._n_cells = Counter[int]()
         self._first_cells: dict[int, list[str]] = {}
 
@@ -695,7 +701,7 @@ class _Faults:
             self._first_cells.setdefault(position, []).append(f"row {number} is {shown}")
 
     def report_all(self, source: Source, columns: Mapping[int, Column], report: Report) -> None:
-        """Report the rows of another length in one message, and the faulty cells of each column."""
+        """Report all faults: one message for rows of wrong lengths, one for each faulty column."""
         if self._n_rows:
             count = f" ({self._n_rows} such rows)" if self._n_rows > 1 else ""
             report(f"{source.name}: {self._first_row}{count}; is the file cut off?")

@@ -29,13 +29,14 @@ import numpy as np
 import numpy.typing as npt
 
 Hashes = npt.NDArray[np.uint64]
-# The base64 text of the kept hashes by outcome, for each file.
+# The sketch of a file: for each outcome, the hashes that the sketch keeps, as base64 text.
 Sketch = Mapping[str, str]
 
-# A sketch of a file keeps the hashes of this many of its rows, 5 bytes each, or of this share of
-# its rows if that is more. Only these rows can be found again in another file, such as a copy of a
-# part of the file. The simulator makes 400,000 training answers by default: of any 400 of them, the
-# sketch has 400 · 8192 / 400,000 = 8 on average. Of 16 million answers, it has 8 of any 1,024.
+# The sketch of a file keeps `_N_KEPT` hashes of rows, 5 bytes each, or the hashes of the share
+# `_KEPT_SHARE` of the rows if that is more. Only these rows can be found again in another file,
+# such as a copy of a part of the file. The simulator makes 400,000 training answers by default. On
+# average, 400 of these answers have 400 · 8192 / 400,000 = 8 hashes in the sketch. Of 16 million
+# answers, 1,024 have 8 hashes in the sketch.
 _N_KEPT = 8192
 _KEPT_SHARE = 1 / 128
 # A file is recognised if at least `_MIN_ROWS` of its rows can be compared, and if the sketch holds
@@ -50,14 +51,16 @@ _MIN_SHARE = 0.9
 # this happens to one row in 70,000.
 _N_BYTES = 5
 _DROPPED_BITS = 64 - 8 * _N_BYTES
-# A file of more than 256 KiB is not read as a whole, but in 64 samples of 4 KiB. They hold about
-# 10,000 rows. For about 75 of these or more, the hash is small enough to be compared with a sketch.
+# A file of more than 256 KiB is not read as a whole, but in 64 samples of 4 KiB. The samples hold
+# about 10,000 rows. At least about 75 of these rows (`_KEPT_SHARE`) have a hash that is small
+# enough to be compared with a sketch.
 _N_SAMPLES = 64
 _SAMPLE_SIZE = 1 << 12
-# Rows that are hashed at once, which bounds the memory.
+# At most this many rows are hashed at once, to limit the memory in use.
 _ROWS_AT_ONCE = 1 << 20
-# The outcome of a panel's rows.
+# The key of a sketch for the judgements of experts, the only outcome in a panel of task 3.
 _JUDGEMENT = "judgement"
+# The columns of answers that are outcomes.
 _OUTCOMES = (schema.IS_CORRECT, schema.ANSWER_VALUE)
 
 
@@ -71,7 +74,7 @@ def sketch(path: Path) -> dict[str, str]:
 
 
 def is_known(path: Path, sketches: Iterable[object]) -> bool:
-    """Return whether the rows of a file are rows of simulated files, whose sketches are given.
+    """Return whether the rows of a file come from simulated files, which `sketches` describe.
 
     The sketch of a file holds the smallest hashes of the file's rows.
 
@@ -80,9 +83,9 @@ def is_known(path: Path, sketches: Iterable[object]) -> bool:
     path
         A file of any kind. False is returned if it holds neither answers nor judgements.
     sketches
-        For each simulation, the sketches of its files, by file. The rows in `path` may come from
-        several files of one simulation. Sketches are read from SIMULATED.json, which anybody may
-        edit: a damaged sketch recognises no rows.
+        For each simulation, a mapping from the names of its files to their sketches. The rows in
+        `path` may come from several files of one simulation. Sketches are read from SIMULATED.json,
+        which anybody may edit: a damaged sketch recognises no rows.
     """
     valid_sketches = [by_file for by_file in sketches if isinstance(by_file, Mapping)]
     if not valid_sketches:
@@ -110,18 +113,21 @@ def _holds(kept: Hashes, hashes: Hashes) -> bool:
 
     `kept` are the hashes in the sketch: the smallest hashes of the file's rows, sorted.
     """
-    # The file has no further row whose hash is at most the largest kept one. So a hash up to this
-    # size is kept, or its row is not in the file. Of larger hashes, the sketch says nothing.
+    # The sketch keeps all hashes of the file up to the largest kept hash. So a row whose hash is in
+    # this range is a row of the file only if its hash is kept. The sketch says nothing about larger
+    # hashes.
     compared = hashes[hashes <= kept[-1]]
-    is_kept = kept[np.searchsorted(kept, compared)] == compared
+    # For each compared hash, the smallest kept hash that is not below it.
+    next_kept = kept[np.searchsorted(kept, compared)]
+    is_kept = next_kept == compared
     return len(compared) >= _MIN_ROWS and bool(is_kept.mean() >= _MIN_SHARE)
 
 
 def _decode_all(sketches: Mapping[str, Sketch], outcome: str) -> Iterator[Hashes]:
-    """Yield the hashes in the sketch of each file, then those in a sketch of all files together.
+    """Yield the hashes in the sketch of each file, then the hashes in a sketch of all files.
 
-    `sketches` holds the sketch of each file. A sketch holds the smallest hashes of the file's rows,
-    for each outcome. Here only those of one `outcome` count, such as IsCorrect.
+    `sketches` holds the sketch of each file. For each outcome, a sketch holds the smallest hashes
+    of the file's rows. Only the hashes for `outcome`, such as IsCorrect, are yielded.
     """
     kept_by_file = []
     for sketch_of_file in sketches.values():
@@ -131,30 +137,36 @@ def _decode_all(sketches: Mapping[str, Sketch], outcome: str) -> Iterator[Hashes
             kept_by_file += _decode(text)
     yield from kept_by_file
     if len(kept_by_file) > 1:
-        # A sketch lacks hashes of its file only above the largest hash that it keeps. Up to the
-        # smallest of these limits, the sketches together lack none.
-        largest = min(kept[-1] for kept in kept_by_file)
+        # The sketch of a file is complete up to its largest hash: it holds every hash of the file
+        # that is not larger. So up to the smallest of these limits, the sketches together hold
+        # every hash of all files.
+        limit = min(kept[-1] for kept in kept_by_file)
         together = np.unique(np.concatenate(kept_by_file))
-        yield together[together <= largest]
+        yield together[together <= limit]
 
 
 def _encode(hashes: Hashes) -> str:
     """Return hashes as base64: the lowest `_N_BYTES` bytes of each hash."""
-    as_bytes = hashes.astype(">u8").view(np.uint8).reshape(-1, 8)[:, -_N_BYTES:]
-    return base64.b64encode(as_bytes.tobytes()).decode()
+    # In big-endian order (">u8"), the lowest bytes of a number come last.
+    as_bytes = hashes.astype(">u8").view(np.uint8).reshape(-1, 8)
+    return base64.b64encode(as_bytes[:, -_N_BYTES:].tobytes()).decode()
 
 
 def _decode(text: str) -> list[Hashes]:
-    """Return the hashes that `_encode` has written, in a list; none if the text is damaged."""
+    """Return a list with the array that `_encode` has written, sorted; [] if the text is damaged.
+
+    `_decode` reverses `_encode`.
+    """
     try:
         content = base64.b64decode(text, validate=True)
     except ValueError:
         return []
     if not content or len(content) % _N_BYTES:
         return []
-    as_bytes = np.frombuffer(content, np.uint8)
-    padded = np.zeros((len(as_bytes) // _N_BYTES, 8), np.uint8)
-    padded[:, -_N_BYTES:] = as_bytes.reshape(-1, _N_BYTES)
+    as_bytes = np.frombuffer(content, np.uint8).reshape(-1, _N_BYTES)
+    # Fill each hash up to the 8 bytes of a uint64. In big-endian order, the zeros come first.
+    padded = np.zeros((len(as_bytes), 8), np.uint8)
+    padded[:, -_N_BYTES:] = as_bytes
     return [np.sort(padded.view(">u8").ravel().astype(np.uint64))]
 
 
@@ -164,10 +176,10 @@ def _decode(text: str) -> list[Hashes]:
 def _hash_rows(path: Path, source: reading.Source) -> dict[str, Hashes]:
     """Return the hashes of the rows of `source`, by outcome.
 
-    A row of answers has a hash for each outcome that the file has, IsCorrect and AnswerValue. The
-    only outcome of judgements is their value. `source` holds all rows of the file `path`, or some
-    of them. Faulty rows are left out. The result is empty for a file that holds neither answers nor
-    judgements.
+    A row of answers has a hash for each outcome that the file has: IsCorrect, AnswerValue or both.
+    The only outcome of judgements is their value. `source` holds all rows of the file `path`, or a
+    sample of these rows. Faulty rows are left out. The result is empty for a file that holds
+    neither answers nor judgements.
     """
     try:
         # The header tells what the file holds. `unnoticed_source` reads it without noting the file
@@ -183,9 +195,10 @@ def _hash_rows(path: Path, source: reading.Source) -> dict[str, Hashes]:
 
 
 def _hash_answers(source: reading.Source, header: list[str]) -> dict[str, Hashes]:
-    """Return hashes of the answers: an array for each outcome, IsCorrect and AnswerValue.
+    """Return the hashes of the answers: an array for each outcome, IsCorrect and AnswerValue.
 
-    The keys are the outcomes that the file has. A hash is that of student, question and outcome.
+    The keys are the outcomes that the file has. Each hash is computed from the student, the
+    question and the outcome of one answer.
     """
     outcomes = [column for column in _OUTCOMES if column.name in header]
     if not outcomes:
@@ -205,7 +218,8 @@ def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Has
 
     A judgement consists of the expert's name, the two questions and the value.
     """
-    # Every other column holds the judgements of an expert, except for columns of row numbers.
+    # All columns but the two questions and row numbers hold the judgements of an expert. The name
+    # of the column is the name of the expert.
     others = [name for name in header if name not in (schema.LEFT.name, schema.RIGHT.name)]
     experts = [name for name in others if not schema.ROW_NUMBERS.fullmatch(name)]
     columns = [schema.LEFT, schema.RIGHT, *map(schema.expert_judgement, experts)]
@@ -217,16 +231,16 @@ def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Has
         judgement = table[expert].to_numpy()
         is_judged = ~np.isnan(judgement)
         value = judgement[is_judged].astype(np.int64)
-        # Equal rows of two experts must get different hashes.
+        # The same judgement by two experts must get two different hashes.
         kind = f"{_JUDGEMENT} {expert}"
         parts.append(_hash(kind, left[is_judged], right[is_judged], value))
     return {_JUDGEMENT: np.concatenate(parts)} if parts else {}
 
 
 def _read_sample(path: Path) -> bytes:
-    """Return a CSV file, or for a large file its header and whole lines from all parts of it."""
+    """Return a CSV file; of a large file, return its header and whole lines from all its parts."""
     size = path.stat().st_size
-    # The file is not noted among those that this process has learned from.
+    # Open the file without noting it among the files that this process has learned from.
     with fingerprints.open_unnoticed(path) as file:
         if file_formats.needs_conversion(file.read(_SAMPLE_SIZE)):
             # Text in UTF-16 or packed by gzip can only be read from its start.
@@ -235,7 +249,7 @@ def _read_sample(path: Path) -> bytes:
         if size <= _N_SAMPLES * _SAMPLE_SIZE:
             return file.read()
         start = file.read(_SAMPLE_SIZE)
-        # Old files of the Macintosh have no "\n".
+        # In old files of the Macintosh, lines end with "\r".
         line_end = b"\n" if b"\n" in start else b"\r"
         samples = [start[: start.rfind(line_end)]]
         for k in range(1, _N_SAMPLES):
@@ -253,7 +267,7 @@ def _read_start(path: Path) -> bytes:
         with reading.unnoticed_source(path).open() as file:
             start = file.read(_N_SAMPLES * _SAMPLE_SIZE)
     except InputError:
-        # The file is damaged: its reader reports that.
+        # The file is damaged. The function that reads its answers will report the damage.
         return b""
     return start[: start.rfind(b"\n") + 1]
 
@@ -264,12 +278,13 @@ def _read_start(path: Path) -> bytes:
 def _hash(kind: str, *columns: npt.ArrayLike) -> Hashes:
     """Return a hash of 40 bits for each row of some columns of whole numbers.
 
-    The hash of `kind` is its key: equal numbers of two kinds have different hashes.
+    The hash also depends on the text `kind`: equal rows of two kinds have different hashes.
     """
     arrays = [np.asarray(column) for column in columns]
     hashes = np.empty(len(arrays[0]), np.uint64)
     for start in range(0, len(hashes), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
+        # Begin with a number for the kind, then mix the numbers of one column after the other in.
         mixed = np.full(len(hashes[rows]), crc32(kind.encode(errors="replace")), np.uint64)
         for array in arrays:
             mixed ^= array[rows].astype(np.uint64)
@@ -279,7 +294,7 @@ def _hash(kind: str, *columns: npt.ArrayLike) -> Hashes:
 
 
 def _mix(values: Hashes) -> None:
-    """Replace 64-bit numbers by hashes: the last step of SplitMix64 (Steele et al. 2014)."""
+    """Replace 64-bit numbers in place by hashes: one step of SplitMix64 (Steele et al. 2014)."""
     values += np.uint64(0x9E3779B97F4A7C15)
     values ^= values >> np.uint64(30)
     values *= np.uint64(0xBF58476D1CE4E5B9)

@@ -12,19 +12,19 @@ INT8 = "int8"
 INT32 = "int32"
 FLOAT32 = "float32"
 FLOAT64 = "float64"
-# A text, as it is in the file.
+# A text, exactly as it stands in the file.
 TEXT = "text"
 # A date with or without a time of day, to the minute.
 DATE = "datetime64[m]"
 
 INT32_MAX = 2**31 - 1
-# The highest GroupId, QuizId and SchemeOfWorkId. The features of `common.answer_features` need
-# arrays as long as the highest of these ids.
+# The highest valid GroupId, QuizId and SchemeOfWorkId. `common.answer_features` makes arrays that
+# are indexed by these ids, so a very high id would need much memory.
 _ID_MAX = 2**24 - 1
-# Stands for a whole number that is unknown, or that could not be read.
+# The value of a whole number that is unknown, or that could not be read.
 UNKNOWN = -1
 
-# A number with an exponent, such as 1.23457E+11; some spreadsheets write a comma.
+# A number with an exponent, such as 1.23457E+11. Some spreadsheets write 1,23457E+11.
 _SCIENTIFIC = re.compile(r"\b\d[.,](\d+)[eE]\+(\d{1,3})\b", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _DATE = re.compile(
@@ -43,12 +43,12 @@ class Column:
     """A column of a CSV file and the values that it may hold."""
 
     name: str
-    # The type of the values, one of the constants above.
+    # The type of the values: INT8, INT32, FLOAT32, FLOAT64, TEXT or DATE.
     dtype: str = INT32
     # The lowest and the highest valid number.
     low: int = 0
     high: int = INT32_MAX
-    # Whether a cell may be empty; it is read as `missing`.
+    # Whether a cell may be empty. An empty cell is read as the value `missing`.
     may_be_empty: bool = False
     # Whether numbers must be whole.
     whole: bool = True
@@ -109,10 +109,10 @@ class Column:
 
 
 def is_shortened(text: str) -> bool:
-    """Return whether a text holds a whole number as a spreadsheet shortens it: 1.23457E+11.
+    """Return whether a text holds a whole number that a spreadsheet has shortened: 1.23457E+11.
 
-    Its last digits are lost, so ids that differ only in these digits become equal. No digit is lost
-    in 1.2345E+04, since the number has no more digits.
+    The last digits of the number are lost, so ids that differ only in these digits become equal. No
+    digit is lost in 1.2345E+04, which is the number 12345.
     """
     match = _SCIENTIFIC.search(text)
     return match is not None and int(match[2]) > len(match[1])
@@ -123,9 +123,9 @@ def _parse_date(text: str) -> np.datetime64 | None:
     match = _DATE.fullmatch(text)
     if match is None:
         return None
-    # The pattern has the groups `day` (a date without a time) or `local` (a date with a time, up to
-    # the second) and `zone`. A fraction of a second is in no group: columns of dates keep only the
-    # minute.
+    # A date without a time matches the group `day`. A date with a time matches `local`, and its
+    # time zone matches `zone`. No group holds the fraction of a second, since columns of dates keep
+    # only the minute.
     zone = (match["zone"] or "").replace("UTC", "Z")
     try:
         date = datetime.fromisoformat((match["day"] or match["local"]) + zone)
@@ -137,7 +137,7 @@ def _parse_date(text: str) -> np.datetime64 | None:
     return np.datetime64(date)
 
 
-# QuestionIds are bounded, since task 4 needs arrays as long as the highest one. The highest
+# QuestionIds have a limit, since task 4 makes arrays that are indexed by QuestionId. The highest
 # official QuestionId is 27,612.
 QUESTION_ID = Column("QuestionId", high=9_999_999)
 USER_ID = Column("UserId")
@@ -148,18 +148,18 @@ N_OPTIONS = 4
 CORRECT_ANSWER = Column("CorrectAnswer", INT8, 1, N_OPTIONS)
 ANSWER_VALUE = Column("AnswerValue", INT8, 1, N_OPTIONS)
 ANSWER_COLUMNS = (QUESTION_ID, USER_ID, ANSWER_ID, IS_CORRECT, CORRECT_ANSWER, ANSWER_VALUE)
-# Questions of other tests than the challenge have another number of options, as this column says
-# (see `common.answer_options`).
+# In other tests than the challenge, a question may have fewer or more than four options. This
+# column holds the number (see `common.answer_options`).
 NUMBER_OF_OPTIONS = Column("NumberOfOptions", INT8, 2, 8)
 
 # Task 3: the rank of a question in a submission; 1 is the best.
 RANKING = Column("ranking", low=1)
-# Task 3: the QuestionIds of a pair that experts judge. The file has a further column for each
-# expert, of any name.
+# Task 3: the QuestionIds of the two questions that experts compare. The file also has one column
+# for each expert, whose name is free.
 LEFT = Column("left")
 RIGHT = Column("right")
-# The name of a column of row numbers, which official files may have: empty, or "Unnamed: 0" and the
-# like as pandas writes it.
+# Official files may have columns of row numbers. The name of such a column is empty, or pandas has
+# named it "Unnamed: 0", "Unnamed: 0.1" or the like.
 ROW_NUMBERS = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
 
 
@@ -171,8 +171,8 @@ def expert_judgement(name: str) -> Column:
     return Column(name, FLOAT32, 1, 2, may_be_empty=True)
 
 
-# Task 4: 1 for an answer that must be predicted (a target), 0 for another answer. A file with ten
-# such masks has the columns IsTarget_0 to IsTarget_9.
+# Task 4: a mask has the value 1 for an answer that must be predicted (a target), and 0 for any
+# other answer. A file with ten masks has the columns IsTarget_0 to IsTarget_9.
 IS_TARGET = "IsTarget"
 
 
