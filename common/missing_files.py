@@ -28,7 +28,7 @@ def where_to_get(path: Path) -> str:
     """
     if path.is_relative_to(layout.RELATED_DIR):
         return _where_to_get_related(path)
-    # A script may make files of this name in one folder only, or in any folder.
+    # The only folder in which a script makes a file of this name; None if any folder will do.
     only_folder = _MADE_ONLY_IN.get(path.name)
     is_made_here = only_folder is None or only_folder == path.parent
     if is_made_here:

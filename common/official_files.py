@@ -12,8 +12,8 @@ from common import fingerprints, layout
 from common.fingerprints import Fingerprint
 
 # The official training files of tasks 1/2 and 3/4. Their checksums were computed from the files in
-# the official archive, see data/download.py. This script also writes a record with the checksums of
-# all other official files that it has fetched.
+# the official archive (see data/download.py). data/download.py also writes a record with the
+# checksums of all other official files that it has fetched.
 _TRAINING_FILES: tuple[Fingerprint, ...] = (
     {
         "bytes": 430_049_940,
@@ -35,9 +35,9 @@ def is_official(path: Path) -> bool:
 
 
 def record_of(data_dir: Path, files: Iterable[Path]) -> dict[Path, str]:
-    """Return the record of official files in a data folder: its path and its content.
+    """Return the path and the content of the record that lists the official files in a data folder.
 
-    The files lie in folders of `data_dir`. Files that an earlier record lists stay listed.
+    `files` lie in folders of `data_dir`. Files that an earlier record lists stay listed.
     """
     listed = _read_record(data_dir)
     for path in files:
@@ -47,7 +47,10 @@ def record_of(data_dir: Path, files: Iterable[Path]) -> dict[Path, str]:
 
 
 def _read_record(data_dir: Path) -> dict[str, Fingerprint]:
-    """Return the fingerprints of the official files of a data folder; none without a record."""
+    """Return the fingerprints of a data folder's official files, by path; empty without a record.
+
+    The paths are relative to the data folder.
+    """
     record: Any = fingerprints.read_json(data_dir / layout.OFFICIAL_MARKER_NAME)
     files = record.get("files") if isinstance(record, dict) else None
     return dict(files) if isinstance(files, dict) else {}

@@ -5,11 +5,15 @@ from enum import StrEnum
 
 
 class Origin(StrEnum):
-    """The three origins of answers. Published scores stand beside official answers alone."""
+    """The three origins of answers. Only scores on official answers compare with published scores.
 
-    # The checksum of the file is that of an official file, or a record leads to such a file.
+    `provenance.origin_of` finds the origin of a file.
+    """
+
+    # The file has the checksum of an official file, or its record says that it was made from
+    # official files.
     OFFICIAL = "official"
-    # The marker of a simulation, a record, or the rows themselves say so.
+    # A record, the marker of a simulation, or the rows show that the answers are simulated.
     SIMULATED = "simulated"
     # All other files.
     UNKNOWN = "unknown"

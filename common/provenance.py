@@ -55,31 +55,33 @@ class ThisRun:
 
     # When the run started. The first run starts when this module is imported.
     started: float = field(default_factory=time.perf_counter)
-    # Whether the run has begun to read files.
+    # Whether `start_run` has started the run.
     has_begun: bool = False
-    # Whether `cli.run` ends this run. If a notebook calls `main` of a script, nothing does.
+    # Whether `cli.run` will end this run. A run has no such end if a notebook calls the function
+    # `main` of a script.
     has_end: bool = False
-    # Fingerprints of the files of data that were read. The record of a file that the script writes
-    # names them as the sources of this file.
+    # Fingerprints of the data files that the run has read. The record of every file that the script
+    # writes names these data files as sources.
     sources: dict[Path, Fingerprint] = field(default_factory=dict)
-    # Fingerprints of the files from which the parts of the result (`note_part`) were made, such as
-    # predictions that the script blends. The files need not exist any more.
+    # The result may have parts that other scripts made, such as predictions that this script blends
+    # (see `note_part`). These are the fingerprints of the files from which the parts were made. The
+    # files need not exist any more.
     sources_of_parts: dict[Path, Fingerprint] = field(default_factory=dict)
-    # For each script that made parts of the result (`note_part`): the fingerprints of its code, see
+    # For each script that made such parts, the fingerprints of its code. See
     # `Provenance.code_of_parts`.
     code_of_parts: dict[str, list[str]] = field(default_factory=dict)
-    # Whether every file of data that Python opens for reading is noted as a source.
+    # Whether every data file that Python opens for reading is noted as a source.
     is_watching: bool = False
     # The SHA-256 of each file of code that was loaded at the start; "" for a missing file.
     code_at_start: dict[Path, str] = field(default_factory=dict)
     # Whether Control-C has stopped a fit early.
     interrupted: bool = False
-    # Whether predictions were read whose sources are not known.
+    # Whether the run has read predictions of which nobody knows the sources.
     unknown_sources: bool = False
 
 
 RUN = ThisRun()
-# Endings of the names of files of data.
+# How the names of data files end.
 _DATA = (".csv", ".txt", ".xml")
 
 
@@ -101,9 +103,10 @@ class Provenance:
     split: str = ""
     # The origin of the files that the script made its files from.
     origin: Origin = Origin.UNKNOWN
-    # Fingerprints, by name, of the files that were made together.
+    # Fingerprints of the files that the script wrote together. The keys are the names of the files.
     files: dict[str, Fingerprint] = field(default_factory=dict)
-    # Fingerprints, by relative path, of the files that the script made its files from.
+    # Fingerprints of the files that the script made its files from. The keys are paths relative to
+    # the folder of the record.
     made_from: dict[str, Fingerprint] = field(default_factory=dict)
     # The fields below are missing in records of earlier versions.
     # When the files were written, in UTC: "2020-10-31T23:59:00+00:00".
@@ -115,15 +118,15 @@ class Provenance:
     code_changed: bool = False
     # Name of the model, which a notebook gives; "" for the name of the script.
     name: str = ""
-    # Whether the files were also made from predictions whose own sources are not known.
+    # Whether the files were also made from predictions of which nobody knows the sources.
     unknown_sources: bool = False
-    # If the files blend predictions: for each script that made some of these, the fingerprints of
-    # its code at that time. "" stands for code that changed while the script ran.
+    # For files that blend predictions: the fingerprints of the code that made these predictions,
+    # for each script. "" stands for code that changed while the script ran.
     code_of_parts: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def model(self) -> str:
-        """Name of the model: that of the script without the prefix of sample models."""
+        """`name` or, if it is empty, the name of the script without the prefix sample_model_."""
         return self.name or Path(self.script).stem.removeprefix("sample_model_")
 
     @property
@@ -152,7 +155,7 @@ def options_of(words: Iterable[str]) -> dict[str, Any]:
     text, a list of texts, or True for a flag without a value.
     """
     options: dict[str, Any] = {}
-    # The option to which the next word without "--" belongs.
+    # The key of the option to which the next word without "--" belongs.
     key = "files"
     for word in words:
         if word.startswith("--"):
@@ -163,14 +166,14 @@ def options_of(words: Iterable[str]) -> dict[str, Any]:
             next_word_is_value = not has_value and flag != "local"
             key = flag if next_word_is_value else "files"
             continue
-        # Without a value so far, the option is missing, or it is a flag with the value True.
+        # If the option has no value so far, it is missing in `options`, or has the value True.
         earlier = options.get(key, True)
         if earlier is True:
             options[key] = word
         elif isinstance(earlier, list):
             options[key] = [*earlier, word]
         else:
-            # With a second value, the value becomes a list.
+            # The option has one value so far. With the second value, it gets a list of values.
             options[key] = [earlier, word]
     return options
 
@@ -189,9 +192,9 @@ def flags_of(options: Mapping[str, Any]) -> list[str]:
 
 
 def settings(options: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
-    """Return the options of a command without those that only name files and folders.
+    """Return the options of a command that may change what a model computes.
 
-    The options left may change what a model computes. Options in `keep` are returned in any case.
+    Options that only name files and folders (`PLACES`) are left out, unless they are in `keep`.
     """
     return {name: value for name, value in options.items() if name not in PLACES or name in keep}
 
@@ -203,7 +206,7 @@ def this_command() -> str:
 
 
 def _as_typed(script: str, words: Sequence[str]) -> str:
-    """Return the command line that runs a script with some arguments."""
+    """Return the command line that runs a script with the arguments `words`."""
     module = ".".join(Path(script).with_suffix("").parts)
     start = ["-m", module] if script.startswith("tools/") else [script]
     return shlex.join(["python", *start, *words])
@@ -229,13 +232,14 @@ def show_path(path: Path) -> str:
 
 
 def start_run(*, has_end: bool) -> None:
-    """Start a run: from now on, this process notes what it reads for the record of a new script.
+    """Start the run of a script: forget what this process has noted for earlier scripts.
 
-    `has_end` is whether `watching_reads` will end the run.
+    `has_end` tells whether `watching_reads` will end the run.
     """
     global RUN
-    # The first run of a process started with the import of this module. In a notebook, the module
-    # may have been imported long ago.
+    # The first script of a process uses the `RUN` that was made when this module was imported, so
+    # that the time of the run includes the imports. A notebook may have imported the module long
+    # ago, so there a script always gets a new `RUN`.
     if RUN.has_begun or running_script.in_kernel():
         RUN = ThisRun()
     RUN.has_begun = True
@@ -243,7 +247,7 @@ def start_run(*, has_end: bool) -> None:
 
 
 def note_source(path: Path) -> None:
-    """Note that this process reads a file, which is then a source of all that the process writes.
+    """Note that this process reads a file, so that the records of its results name this source.
 
     If the file changes and is read again, the fingerprint of its first content is kept.
     """
@@ -255,15 +259,15 @@ def note_source(path: Path) -> None:
 def note_part(record: Provenance | None, folder: Path) -> None:
     """Note how a part of this process's result was made, such as predictions that it blends.
 
-    The record of what this process writes then names the sources of the part, and the reasons to
-    doubt the part.
+    The records of the files that this process writes then name the sources of the part. They also
+    say whether these sources are unknown, and whether the fit of the part was stopped early.
 
     Parameters
     ----------
     record
-        The record of the part; None if it has none.
+        The record of the part; None if the part has no record.
     folder
-        The folder of the record, from which its paths start.
+        The folder of the record. The paths in the record are relative to this folder.
     """
     if record is None:
         RUN.unknown_sources = True
@@ -275,15 +279,15 @@ def note_part(record: Provenance | None, folder: Path) -> None:
     for script, codes in record.code_of_parts.items():
         RUN.code_of_parts.setdefault(script, []).extend(codes)
     if record.code:
-        # If the code changed while the part was made, its fingerprint is not that of the code that
-        # made the part. An empty fingerprint equals none.
+        # If the code changed while the part was made, `record.code` is not the fingerprint of the
+        # code that made the part. The empty text then says that this code is unknown.
         code = "" if record.code_changed else record.code
         RUN.code_of_parts.setdefault(record.script, []).append(code)
 
 
 @contextmanager
 def watching_reads() -> Iterator[None]:
-    """Note every file of data that Python opens for reading, also with pandas."""
+    """Note every data file that Python opens for reading, also with pandas."""
     _add_hook()
     run = RUN
     run.is_watching = True
@@ -296,20 +300,20 @@ def watching_reads() -> Iterator[None]:
 
 @cache
 def _add_hook() -> None:
-    """Add the audit hook `_note_opened`, at the first call only: Python cannot remove a hook."""
+    """Add the audit hook `_note_opened`, only once (`cache`), since Python cannot remove a hook."""
     sys.addaudithook(_note_opened)
 
 
 def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
-    """Note a file of data that is opened for reading; called for every event that Python audits.
+    """Note a data file that is opened for reading; called for every event that Python audits.
 
-    Files that this process has read while `watching_reads` runs are sources of what it writes. The
-    files of Python and of installed libraries, such as sample data of scikit-learn, are not.
+    The data files that this process reads while `watching_reads` runs are sources of its results.
+    Files of Python and of installed libraries, such as sample data of scikit-learn, are no sources.
     """
     if event != "open" or not RUN.is_watching:
         return
     path, mode, _ = arguments
-    # `os.open` has no mode. A file may also be opened by its number.
+    # `mode` is None in a call of `os.open`. `path` is a number if a file descriptor is opened.
     is_read = mode is not None and mode.startswith("r")
     if not isinstance(path, str | os.PathLike) or not is_read:
         return
@@ -331,7 +335,7 @@ def _is_of_library(path: str) -> bool:
 
 
 def fingerprint_of_source(path: Path) -> Fingerprint:
-    """Return the fingerprint of a file, without reading the file again if it is known."""
+    """Return the fingerprint of a file. A file that is noted as a source is not read again."""
     return RUN.sources.get(path.absolute()) or fingerprint(path)
 
 
@@ -470,7 +474,7 @@ def _relative_to(folder: Path, path: Path) -> str:
     try:
         return Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:
-        # The path is on another drive of Windows.
+        # The path and the folder are on two drives of Windows.
         return path.resolve().as_posix()
 
 
@@ -487,8 +491,8 @@ def parse(content: bytes | str) -> Provenance | None:
 def with_origin(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a record, with the value of the field `origin` as an `Origin`.
 
-    Earlier versions of the kit wrote a field `simulated` instead of `origin`: true or false. False
-    does not say whether a file is official, so the origin is then `Origin.UNKNOWN`. Raises
+    Earlier versions of the kit wrote a field `simulated`, true or false, instead of `origin`. A
+    file that is not simulated may be official or not. So false becomes `Origin.UNKNOWN`. Raises
     `ValueError` if one of the two fields is not valid.
     """
     kept = dict(fields)
@@ -505,15 +509,15 @@ def with_origin(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _is_valid(record: Provenance) -> bool:
     """Return whether all fields of a record, which anybody may have edited, are valid.
 
-    Some wrong fields raise an exception here, such as a list in place of a dict. `parse` catches
-    it, and takes the record for invalid too. The type of `seconds` is not checked here, since
-    `parse` converts it.
+    Some wrong fields, such as a list in place of a dict, raise an exception here. `parse` catches
+    the exception, and takes the record for invalid too. The type of `seconds` is not checked here,
+    since `parse` converts it.
     """
     texts = [record.script, record.split, record.name, *flags_of(record.options)]
     texts += [*record.files, *record.made_from, *record.code_of_parts]
     all_codes = [record.code, *chain.from_iterable(record.code_of_parts.values())]
     if record.time:
-        # Another text than a time raises ValueError.
+        # If the text is not a time, this raises ValueError.
         datetime.fromisoformat(record.time)
     return (
         # A file name cannot contain NUL.
@@ -562,8 +566,8 @@ def _read_beside(path: Path) -> Provenance | None:
 def record_path(path: Path) -> Path:
     """Return the path of the record that describes a file.
 
-    This is a record that the file shares with others, such as all files of a split, if there is
-    one. Otherwise it is the .json file of the same name.
+    Some files share a record, such as all files of a split. If the shared record of a file exists,
+    its path is returned. Otherwise the record is the .json file with the name of the file.
     """
     own = path.with_suffix(".json")
     shared = path.with_name(layout.RECORD_OF_FILE.get(path.name, own.name))
@@ -573,7 +577,7 @@ def record_path(path: Path) -> Path:
 def require_current(paths: Iterable[Path]) -> None:
     """Raise `InputError` if a file, or one of its sources, has changed since the file was made.
 
-    The existing files are noted as sources.
+    All files in `paths` that exist are noted as sources of this run.
     """
     for path in filter(Path.is_file, paths):
         record = _read_beside(path) if path.name in layout.RECORD_OF_FILE else None
@@ -605,9 +609,9 @@ def _require_as_recorded(path: Path, record: Provenance) -> None:
 def origin_of(*paths: Path) -> Origin:
     """Return the origin of files, or of what is made from all of them.
 
-    A folder stands for all files in it. A file is official only if its checksum is that of an
-    official file, or its record leads to official files. It is simulated if its record, the marker
-    of a data folder or its rows say so.
+    A folder stands for all files in it. A file is official only if it has the checksum of an
+    official file, or its record says that it was made from official files. A file is simulated if
+    its record, the marker of a data folder or its rows show this.
     """
     files: list[Path] = []
     for path in paths:
@@ -621,8 +625,9 @@ def origin_of(*paths: Path) -> Origin:
 def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
     """Return the origin of a file, by its record, its content or its rows.
 
-    If nothing else tells, the origin is that of the files that this file was made from. `seen` are
-    the files that led here: a damaged record may lead in a circle.
+    If these do not tell the origin, it is combined from the origins of the files that this file was
+    made from. `seen` holds the files that were made from this one, and through which the search has
+    come here. It stops the search if a damaged record leads in a circle.
     """
     if not path.is_file() or path in seen:
         return Origin.UNKNOWN
@@ -638,13 +643,13 @@ def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
         return Origin.SIMULATED
     if record is None:
         return Origin.UNKNOWN
-    # When the record was written, nobody knew where the sources came from. More may be known now:
-    # look at each source again.
+    # The origin of the sources was unknown when the record was written, but it may be known now. So
+    # find the origin of each source again.
     origins = []
     for name, recorded_fingerprint in record.made_from.items():
         source = path.parent / name
-        # If the source is a symlink, its own folder counts, not that of its target: the folder may
-        # hold the marker of a simulation that wrote the file.
+        # Resolve the folder of the source, but not the source itself, which may be a symlink: the
+        # folder of the symlink may hold the marker of the simulation that wrote the file.
         source = source.parent.resolve() / source.name
         is_unchanged = matches(source, recorded_fingerprint)
         origins.append(_origin_of_file(source, seen | {path}) if is_unchanged else Origin.UNKNOWN)
@@ -652,15 +657,16 @@ def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
 
 
 def has_rows_of(path: Path, markers: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether the rows of a file are rows of simulated files.
+    """Return whether the rows of a file come from simulated files.
 
-    `markers` are the markers of data folders with simulated files, which hold sketches of the rows.
+    A data folder with simulated files has a marker, which holds sketches of the files' rows.
+    `markers` are such markers.
     """
     sketches = [marker["sketches"] for marker in markers if marker.get("sketches")]
     if not sketches:
         return False
     try:
-        # Imported here, because it needs NumPy and pandas.
+        # Import `row_sketches` only here: it needs NumPy and pandas, which may not be installed.
         from common import row_sketches
     except ImportError:
         return False
