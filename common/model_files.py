@@ -76,7 +76,7 @@ def new_model(options: argparse.Namespace) -> ItemResponse:
 
 
 def write_model(model: BaseItemResponse, path: Path | None) -> None:
-    """Write a fitted model with the record of this run, and print `path`; nothing if it is None."""
+    """Write a fitted model with the record of this run, and print `path`; if None, do nothing."""
     if path is None:
         return
     model.save(path, record=provenance.this_process(path.parent).as_json().decode())
@@ -113,7 +113,7 @@ def read_model(path: Path, train: Path) -> FoundModel:
             f"`{record.command}`"
         )
     provenance.note_part(record, path.parent)
-    # Remember whether there were contexts, since `model` is without them.
+    # Remember whether the model was fitted with contexts, since `model` leaves them out.
     had_contexts = bool(content.posterior.levels)
     if content.estimator == ItemResponseOptions.__name__:
         # `right_or_wrong` also leaves out the contexts.

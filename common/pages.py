@@ -26,7 +26,8 @@ class Html(str):
 
 def render(name: str, **variables: Any) -> str:
     """Return a complete page: a template filled in with variables."""
-    # File names may hold surrogates, which UTF-8 cannot encode.
+    # File names may hold surrogates, which UTF-8 cannot encode. Write them as escapes such as
+    # \udcff.
     text = environment().get_template(name).render(variables)
     return text.encode(errors="backslashreplace").decode()
 

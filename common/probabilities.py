@@ -25,8 +25,8 @@ import pandas as pd
 
 # `_probability_column(name)` describes a column of numbers from 0 to 1.
 _probability_column = partial(Column, dtype=schema.FLOAT32, low=0, high=1, whole=False)
-# The sum of a row's probabilities may differ from 1 by at most this. Rounding to float32 changes it
-# by about 1e-7.
+# The sum of a row's probabilities may differ from 1 by at most `_SUM_TOLERANCE`. Rounding to
+# float32 changes the sum by about 1e-7.
 _SUM_TOLERANCE = 1e-3
 # The attribute of the Parquet table that holds the record of how the file was made.
 _RECORD = "origin"
@@ -48,8 +48,8 @@ class Probabilities:
     def at(self, wanted: pd.DataFrame, wanted_in: Path) -> FloatArray:
         """Return the probabilities of wanted pairs, shape (wanted pairs, categories).
 
-        `wanted_in` is the file of the wanted pairs, for messages. Raises `InputError` if a pair is
-        missing.
+        Error messages name `wanted_in`, the file that the wanted pairs come from. Raises
+        `InputError` if this file of probabilities lacks a pair.
         """
         rows, _ = find_pairs(str(self.path), self.pairs, wanted, wanted_in)
         return self.value[rows]
@@ -166,8 +166,8 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
 def _columns_in(table: pd.DataFrame, task: Task) -> tuple[str, ...]:
     """Return the names of the columns of probabilities that a file must have, one for each option.
 
-    If the file has a column for option 5, for instance, and for none above, it must have the
-    columns of options 1 to 5.
+    If the file has a column for option 5, for instance, and none for a higher option, it must have
+    the columns of options 1 to 5.
     """
     numbers = schema.NUMBER_OF_OPTIONS.values
     n_options = [n for n in numbers if f"{task.probability_column}{n}" in table]
@@ -188,7 +188,7 @@ def _read_column(path: Path, cells: pd.Series, column: Column) -> Array:
         expected = "whole numbers" if column.whole else "numbers"
         raise InputError(f"{path}: column '{column.name}' holds {cells.dtype}, expected {expected}")
     if column.whole:
-        # Check integers before they are converted: conversion would wrap those that are too large.
+        # Check integers before they are converted, since conversion would wrap around large ones.
         values = cells.to_numpy()
     else:
         # A float64 that is too large for float32 becomes inf, which `require_valid` reports.

@@ -14,7 +14,7 @@ from common import streams
 
 _KIT = Path(__file__).resolve().parents[1]
 _PINNED_VERSIONS = _KIT / "requirements.txt"
-# The names of packages, by the names of their modules, if these differ.
+# For modules whose package has another name: the name of the package, by the name of the module.
 _PACKAGES = {
     "PIL": "pillow",
     "sklearn": "scikit-learn",
@@ -29,13 +29,13 @@ def _limit_threads() -> None:
     # wait busily for a short time, then sleep.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    # Fix the number of threads of BLAS, because BLAS rounds differently with another number. The
-    # kit uses several cores by calling BLAS in several threads, see `common.threads`.
+    # Always use one thread in BLAS, because its rounding depends on the number of threads. The kit
+    # uses several cores by calling BLAS from several threads (see `common.threads`).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _require_folder() -> None:
-    """Exit with a message if the kit is imported from a zip, where no data can lie."""
+    """Exit with a message if the kit is imported from a zip: data needs a folder."""
     if not _KIT.is_dir():
         print(f"error: {_KIT}: is not a folder: unzip the starter kit", file=sys.stderr)
         raise SystemExit(2)
@@ -49,8 +49,8 @@ def _prepare_search_path() -> None:
         sys.path.insert(1, str(_KIT))
     main = sys.modules["__main__"]
     script = getattr(main, "__file__", None)
-    # Python usually searches the folder of the script first. It does not if it was started with -P,
-    # -I or PYTHONSAFEPATH (`safe_path`), or if the script was started as a module (-m).
+    # Python usually searches the folder of the script first. Python leaves this folder out if it
+    # was started with -P, -I or PYTHONSAFEPATH (`safe_path`), or runs the script as a module (-m).
     is_module = getattr(main, "__spec__", None) is not None
     is_folder_left_out = sys.flags.safe_path or is_module
     if script is None or not is_folder_left_out:
@@ -110,6 +110,6 @@ _require_folder()
 _limit_threads()
 _prepare_search_path()
 streams.prepare_streams()
-# Keep a hook that is there already, such as that of IPython.
+# Install the kit's hook, unless there is another hook already, such as the hook of IPython.
 if sys.excepthook is sys.__excepthook__:
     sys.excepthook = _excepthook

@@ -53,7 +53,7 @@ def open_log(path: Path | None) -> LogEvent:
     if path is None:
         return ignore_event
     path.parent.mkdir(parents=True, exist_ok=True)
-    # "a+" makes a file that is missing, and allows reading one that is there.
+    # The mode "a+" makes the file if it is missing, and allows reading a file that exists.
     with path.open("a+b") as file:
         file.seek(0)
         begin = file.read(len(_BEGIN))
@@ -82,18 +82,19 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
     OSError
         If the disk has no room for the line.
     """
-    # `json.dumps` writes NaN and Infinity, which are not JSON. Read the text back, where
-    # `parse_constant` puts None in their place, then write it again.
+    # `json.dumps` writes NaN and Infinity, which are not JSON. Read the text back with
+    # `parse_constant`, which replaces them by None, and write the result again.
     text = json.dumps(record, default=_plain)
     plain = json.loads(text, parse_constant=lambda name: None)
     line = json.dumps(plain, ensure_ascii=False) + "\n"
-    # Unbuffered, so that the line is one system call. "+" allows reading the last byte.
+    # Write without a buffer, so that one system call writes the line. The mode "a+" also allows
+    # reading the last byte of the file.
     with path.open("a+b", buffering=0) as file:
         if file.tell():
             file.seek(-1, 2)
             if file.read(1) != b"\n":
                 line = "\n" + line
-        # File names may hold surrogates, which UTF-8 cannot encode. They are written as escapes:
+        # File names may hold surrogates, which UTF-8 cannot encode. Write them as escapes such as
         # \udcff.
         data = line.encode("utf-8", "backslashreplace")
         if file.write(data) < len(data):

@@ -13,8 +13,9 @@ from typing import Any
 from common import layout, source_code
 from common.errors import InputError
 
-# Scripts have a file `common.py` beside them, which stands for the kit's package `common`: modules
-# such as `common.cli` are loaded through it. So this module stays loaded for the next script.
+# Every script has a file `common.py` beside it, which stands for the kit's package `common`: Python
+# loads modules such as `common.cli` through this file. So `common` must stay loaded for the next
+# script, although each script has its own `common.py`.
 _FINDER = "common"
 
 
@@ -42,15 +43,16 @@ def find_script() -> Path | None:
         names = frame.f_globals
         if frame.f_code.co_name == "main" and "build_parser" in names and "__file__" in names:
             return Path(names["__file__"])
-    # No script runs in this notebook; elsewhere, this is for instance an installed program.
+    # In a notebook, no script runs. Without a notebook, `program` is not a .py file, but for
+    # instance an installed program.
     return None if in_kernel() else program
 
 
 def arguments() -> list[str]:
     """Return the arguments of the script that runs.
 
-    In a notebook, `sys.argv` may hold the arguments of the kernel. These do not count: the result
-    is then empty.
+    In a notebook, `sys.argv` may hold the arguments of the kernel. The result is then empty, since
+    these are no arguments of the script.
     """
     words = sys.argv[1:]
     first = len(sys.orig_argv) - len(words)
@@ -61,8 +63,8 @@ def arguments() -> list[str]:
 def require_own_code(script: Path) -> None:
     """Raise `InputError` if this process has loaded other code than the script should import.
 
-    The script would silently use the code of another copy of the kit that is installed, or a module
-    of the same name that another script has loaded before: Python loads a module once.
+    Python loads a module only once. So the script would silently use another copy of the kit, or a
+    module of the same name that another script has loaded before.
     """
     if not script.is_file():
         return
@@ -74,13 +76,13 @@ def require_own_code(script: Path) -> None:
 def _require_own_kit(script: Path) -> None:
     """Raise `InputError` if Python has imported another copy of the kit than the user expects.
 
-    The user expects the copy in which the script lies. Python takes another one if that one is
+    The user expects the copy in which the script lies. Python may take another copy, which is
     installed in the environment or comes first on the search path. For instance, `python -P` leaves
     the script's folder out of the search path, and a notebook's kernel keeps what it has imported.
     """
     folders = [script.parent]
-    # `python -m tools.compare`, for example, runs the first `tools.compare` on the search path, and
-    # that may lie in another copy. The user expects the one in the current folder.
+    # `python -m tools.compare`, for example, runs the first `tools.compare` on the search path,
+    # which may lie in another copy of the kit. The user expects the copy in the current folder.
     is_module = getattr(sys.modules["__main__"], "__spec__", None) is not None
     if is_module:
         folders.append(Path.cwd())
@@ -95,9 +97,10 @@ def _require_own_kit(script: Path) -> None:
 
 
 def _require_own_modules(script: Path) -> None:
-    """Raise `InputError` if a module of another folder is loaded under the name of one beside it.
+    """Raise `InputError` if the script would get a module of another folder instead of its own.
 
-    Only modules that the script imports count: other files beside the script may have any name.
+    This happens if Python has loaded a module that has the same name as a module beside the script.
+    Only the modules beside the script that it imports are checked.
     """
     for name, path in _modules_beside(script.parent).items():
         loaded = _path_of(sys.modules.get(name))
@@ -112,24 +115,28 @@ def _require_own_modules(script: Path) -> None:
 def forget_modules_beside(main: Callable[[], None]) -> None:
     """Let the next script in this process import its own modules.
 
-    The modules beside the script of the function `main` are removed from `sys.modules`, since
-    another script may have modules of the same names beside it, or these may be edited.
+    `main` is a function of a script. The modules beside this script are removed from `sys.modules`.
+    The next script may have other modules of the same names beside it, or the user may edit these
+    modules before running the script again.
     """
-    # `__globals__` holds the variables of the module that defines `main`, and so `__file__`, the
-    # path of the script. A function that is defined in a cell of a notebook has no file.
+    # `__globals__` holds the variables of the module that defines `main`. `__file__`, the path of
+    # the script, is one of them. A function that is defined in a cell of a notebook has no file.
     file = getattr(main, "__globals__", {}).get("__file__")
     if file is None:
         return
     beside = _modules_beside(Path(file).resolve().parent)
     forgotten = {name for name, path in beside.items() if _path_of(sys.modules.get(name)) == path}
     for name in list(sys.modules):
-        # For a submodule such as package.module, the package beside the script counts.
+        # Remove a submodule such as package.module if its package is removed.
         if name.partition(".")[0] in forgotten:
             del sys.modules[name]
 
 
 def _find_kit(folder: Path) -> Path | None:
-    """Return the nearest folder that holds the kit: `folder` or one around it. None without one."""
+    """Return the nearest folder, from `folder` upwards, that holds the kit; None without a kit.
+
+    The kit is recognised by its file common/layout.py.
+    """
     for candidate in (folder, *folder.parents):
         if (candidate / "common" / "layout.py").is_file():
             return candidate
@@ -137,7 +144,10 @@ def _find_kit(folder: Path) -> Path | None:
 
 
 def _modules_beside(folder: Path) -> dict[str, Path]:
-    """Return the files of the modules and packages in a folder, by the names of the modules."""
+    """Return the files of the modules and packages in a folder, by the names of the modules.
+
+    `common.py` is left out: see `_FINDER`.
+    """
     files = {path.stem: path for path in folder.glob("*.py")}
     files |= {path.parent.name: path for path in folder.glob("*/__init__.py")}
     files.pop(_FINDER, None)
@@ -145,6 +155,6 @@ def _modules_beside(folder: Path) -> dict[str, Path]:
 
 
 def _path_of(module: Any) -> Path | None:
-    """Return the file of a loaded module; None without a module or a file."""
+    """Return the file of a loaded module; None if `module` is None or has no file."""
     file = getattr(module, "__file__", None)
     return None if file is None else Path(file).resolve()

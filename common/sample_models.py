@@ -51,7 +51,7 @@ def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argpars
     help_text = f"default {chosen.submission}; the zip is written beside it"
     parser.add_argument("--output_file", metavar="FILE", help=help_text)
     if chosen is TASK_3:
-        # In task 3, --local names a half of the students.
+        # In task 3, --local takes a value, "first" or "second": one half of the students.
         _add_halves_flag(parser)
     else:
         help_text = "write the probability of each prediction to FILE (Parquet) as well"
@@ -154,9 +154,9 @@ def _require_outputs(paths: Paths, further_outputs: list[Path | None]) -> None:
 def metadata_folder(train_dir: Path, named: Path | None = None) -> Path | None:
     """Return the folder of the metadata for training answers in `train_dir`; None if unknown.
 
-    If a folder is `named`, this folder is returned; `InputError` is raised if it does not exist.
-    Otherwise the kit's folder of metadata is returned for training answers in the kit, and None for
-    others.
+    If the user has named a folder (`named`), the function returns it, or raises `InputError` if it
+    does not exist. Otherwise it returns the kit's folder of metadata if `train_dir` is a folder of
+    the kit, and None if not.
     """
     if named is not None:
         if not named.is_dir():
