@@ -26,10 +26,10 @@ MIN_PHASE_CLICKS = 4
 # Number of candidates of a user from the first source, item-based collaborative filtering.
 N_SIMILAR = 300
 # Number of candidates of a user from the second source, the items with the closest vectors. Some of
-# them come from the first source too.
+# these items come from the first source too.
 N_CLOSE = 350
-# In the sum "at_once" of `find_neighbours`, a pair of clicks has a weight proportional to
-# exp(-t / AT_ONCE_SCALE), where t is the time between the two clicks. The length of the phase is 1.
+# In the column `at_once` of `find_neighbours`, a pair of clicks has a weight proportional to
+# exp(-t / AT_ONCE_SCALE). Here, t is the time between the two clicks, and a phase has the length 1.
 AT_ONCE_SCALE = 0.002
 # Number of dimensions of the items' vectors.
 N_DIMENSIONS = 128
@@ -56,29 +56,32 @@ def mask_latest(phase: recommend.Phase, users: IntArray) -> tuple[recommend.Phas
         Number of the item of each removed click.
     """
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
-    # Index of each user's latest click: clicks are sorted by user, then by time.
+    # Clicks are sorted by user, then by time. The index of each user's latest click is therefore
+    # one less than the number of clicks of all users up to this one.
     latest = np.cumsum(n_clicks) - 1
-    users = users[(n_clicks[users] >= 2) & (phase.time[latest[users]] >= 0)]
-    rows = latest[users]
+    keeps_a_click = n_clicks[users] >= 2
+    is_in_phase = phase.time[latest[users]] >= 0
+    users = users[keeps_a_click & is_in_phase]
+    removed = latest[users]
     masked = dataclasses.replace(
         phase,
-        user=np.delete(phase.user, rows),
-        item=np.delete(phase.item, rows),
-        time=np.delete(phase.time, rows),
-        # Ids are only needed for a submission, and none is written for these users. Their numbers
-        # take the place of the ids.
+        user=np.delete(phase.user, removed),
+        item=np.delete(phase.item, removed),
+        time=np.delete(phase.time, removed),
+        # Ids are needed only in a submission, and these users are not written to one. Their numbers
+        # stand in for their ids.
         test_user_ids=users,
         test_user=users,
-        query_time=phase.time[rows],
+        query_time=phase.time[removed],
     )
-    return masked, phase.item[rows]
+    return masked, phase.item[removed]
 
 
 def count_clicks(phase: recommend.Phase) -> IntArray:
     """Count the clicks of every item, shape (items,).
 
-    An item with fewer than `MIN_PHASE_CLICKS` clicks in the phase counts as having that many. Its
-    clicks before the phase are added.
+    The clicks in the phase count as `MIN_PHASE_CLICKS` if they are fewer. The clicks before the
+    phase are added to this number.
     """
     n_items = len(phase.item_ids)
     is_in_phase = phase.time >= 0
@@ -98,7 +101,7 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
         - item, neighbour: numbers of the items;
         - similarity: sum of the weights (see `pairs_of_clicks`) of all pairs of clicks of one user,
           one click on the item and one on the neighbour;
-        - forward: the same, from the users who clicked the neighbour later than the item;
+        - forward: the same sum, but only over pairs whose later click is on the neighbour;
         - at_once: the same as similarity, with weights that are near 0 unless both clicks come at
           almost the same time;
         - by_quiet_users: the same as similarity, with each weight divided by log(1 + number of
@@ -111,10 +114,12 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
     earlier, later, weight = pairs_of_clicks(phase)
     first = phase.item[earlier]
     second = phase.item[later]
-    # A pair of items is coded as one number. Each pair of clicks is entered twice, with its items
-    # in the order (first, second) and in the order (second, first).
+    # Code a pair of items (item, neighbour) as the number item * n_items + neighbour. Enter each
+    # pair of clicks twice, with its items in the order (first, second) and in the order (second,
+    # first).
     both_ways = np.concatenate([first * n_items + second, second * n_items + first])
-    # `row` holds, for each entry of `both_ways`, the row of its pair of items in `neighbours`.
+    # `keys` holds each pair of items once, and becomes the rows of `neighbours`. For each entry of
+    # `both_ways`, `row` holds the position of its pair in `keys`.
     keys, row = np.unique(both_ways, return_inverse=True)
     neighbours = pd.DataFrame({"item": keys // n_items, "neighbour": keys % n_items})
 
@@ -131,8 +136,8 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
     def total(forward: FloatArray, backward: FloatArray) -> FloatArray:
         """Add up weights of pairs of clicks for each pair (item, neighbour), and scale the sums.
 
-        A pair of clicks adds its weight in `forward` to the pair (first item, second item), and its
-        weight in `backward` to the pair (second item, first item).
+        Both parameters hold a weight for each pair of clicks. The weight in `forward` is added to
+        the pair of items (first, second), and the weight in `backward` to the pair (second, first).
         """
         sums = np.bincount(row, np.concatenate([forward, backward]), minlength=len(keys))
         return np.asarray(scale * sums)
@@ -162,21 +167,22 @@ def item_vectors(similarity: csr_array, n_clicks: IntArray) -> FloatArray:
     ndarray of float32, shape (items, dimensions)
         An item without neighbours has a vector of zeros.
     """
-    # `find_neighbours` has divided each similarity by powers of both items' numbers of clicks. The
-    # same powers as factors give back the undivided sums, a symmetric matrix.
+    # `find_neighbours` has divided each similarity by powers of both items' numbers of clicks.
+    # Multiply by these powers to undo the division. The matrix is then symmetric.
     clicked_powers = diags_array(n_clicks**CLICKED_POWER)
     scored_powers = diags_array(n_clicks**SCORED_POWER)
     matrix = clicked_powers @ similarity @ scored_powers
     # Divide each row and column by the root of its sum, so that items with many neighbours do not
-    # dominate. The matrix stays symmetric. The lower limit avoids a division by 0 for an item
-    # without neighbours.
+    # dominate. The matrix stays symmetric. An item without neighbours has the sum 0; the lower
+    # limit 1e-9 avoids a division by 0.
     sums = np.maximum(matrix.sum(axis=1), 1e-9)
     scale = diags_array(1 / np.sqrt(sums))
     matrix = csr_array(scale @ matrix @ scale)
     n_dimensions = min(N_DIMENSIONS, len(n_clicks) - 1)
     left, singular_values, _ = randomized_svd(matrix, n_dimensions, n_iter=3, random_state=0)
-    # Directions with a singular value near 0 and items without neighbours hold only rounding error,
-    # which `unit_length` would scale up. `initial` is for a matrix without any singular value.
+    # A direction whose singular value is near 0 holds only rounding error, and so does the row of
+    # an item without neighbours. Set them to 0, since `unit_length` would scale the rounding error
+    # up. `initial` is the maximum if there are no singular values, as for a single item.
     is_negligible = singular_values < 1e-5 * singular_values.max(initial=1e-9)
     left[:, is_negligible] = 0
     has_no_neighbour = np.diff(similarity.indptr) == 0
@@ -213,7 +219,8 @@ def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame,
 
         - test_row: position of the user among the test users;
         - item: number of the item;
-        - score: sum of the similarities to the user's clicks, later clicks counting more;
+        - score: sum of the similarities to the items that the user clicked, in which later clicks
+          have larger weights;
         - rank: rank by score, 0 for the best; `N_SIMILAR` for candidates that were found by their
           vectors only;
         - share: score divided by the user's best score;
@@ -229,15 +236,17 @@ def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame,
     similarity = csr_array((neighbours["similarity"], pairs), shape=(n_items, n_items))
     vectors = item_vectors(similarity, count_clicks(phase))
     clicked = weighted_clicks(phase)
-    # Products in float32 would differ between processors even after rounding to `COSINE_DECIMALS`.
+    # Multiply in float64. Products in float32 differ between processors, even after rounding to
+    # `COSINE_DECIMALS`.
     vectors64 = vectors.astype(np.float64)
     user_vectors64 = unit_length(clicked @ vectors64).astype(np.float64)
     parts = []
-    # At least one block, so that there is a table even without test users.
+    # Without test users, take one empty block, since `concat` needs a table.
     for begin in range(0, max(clicked.shape[0], 1), recommend.N_USERS_PER_BLOCK):
         block = slice(begin, begin + recommend.N_USERS_PER_BLOCK)
         score = (clicked[block] @ similarity).toarray()
         closeness = np.round(user_vectors64[block] @ vectors64.T, COSINE_DECIMALS)
+        # An item that the user has clicked gets the value 0, so that it is no candidate.
         clicked_cells = clicked[block].nonzero()
         score[clicked_cells] = 0
         closeness[clicked_cells] = 0
@@ -249,23 +258,23 @@ def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame,
 def choose_candidates(score: FloatArray, closeness: FloatArray) -> pd.DataFrame:
     """Choose the candidates of a block of users from the scores and cosines of all items.
 
-    `score` and `closeness` have the shape (users, items). The columns are those of
-    `find_candidates`, except that `test_row` is the row in these matrices.
+    `score` and `closeness` have the shape (users, items). The result has the columns of
+    `candidates` in `find_candidates`, except that `test_row` is the row in these two matrices.
     """
     n_users, n_items = score.shape
     n_similar = min(N_SIMILAR, n_items)
     n_close = min(N_CLOSE, n_items)
-    # The items with the largest values of each user, largest first, shape (users, n_similar) and
-    # (users, n_close).
+    # For each user, the items with the largest scores, shape (users, n_similar), and the items with
+    # the largest cosines, shape (users, n_close). The largest value comes first.
     similar = recommend.largest_columns(score, n_similar)
     close = recommend.largest_columns(closeness, n_close)
     # The users' rows as a column, shape (users, 1).
     row = np.arange(n_users)[:, None]
-    # The first item of each row of `similar` has rank 0, the second rank 1, and so on. All items
-    # that are not in `similar` have the rank after the last one, N_SIMILAR.
+    # The first item of each row of `similar` has rank 0, the second has rank 1, and so on. All
+    # items that are not in `similar` have the rank `N_SIMILAR`, which comes after all these ranks.
     all_ranks = np.full(score.shape, N_SIMILAR, np.int32)
     all_ranks[row, similar] = np.arange(n_similar)
-    # A pair of user and item is coded as one number, to merge both sources without repeats.
+    # Code a pair of user and item as one number. `unique` then merges both sources without repeats.
     similar_keys = row * n_items + similar
     close_keys = row * n_items + close
     keys = np.unique(np.concatenate([similar_keys, close_keys], axis=1))
@@ -300,8 +309,9 @@ def match_clicks(
     Returns
     -------
     DataFrame
-        A row for each match, with the columns of `neighbours`, `row` (position of the candidate in
-        `candidates`) and `click` (index of the click in `phase`).
+        A row for each match of a candidate with such a click. It has the columns of `neighbours`,
+        `row` (position of the candidate in `candidates`) and `click` (index of the click in
+        `phase`).
     """
     # In all tables below, `item` is the item that was clicked, and `neighbour` is the candidate.
     candidate_rows = pd.DataFrame(
@@ -312,7 +322,7 @@ def match_clicks(
         }
     )
     user_clicks = pd.DataFrame({"user": phase.user, "click": np.arange(len(phase.user))})
-    # Each candidate with each click of its user.
+    # Pair each candidate with each click of its user.
     pairs = candidate_rows.merge(user_clicks, on="user")
     pairs["item"] = phase.item[pairs["click"]]
     # Keep the pairs where the candidate is a neighbour of the clicked item.
@@ -322,9 +332,9 @@ def match_clicks(
 def clicks_around(
     phase: recommend.Phase, item: IntArray, time: FloatArray, distances: Sequence[float]
 ) -> tuple[FloatArray, FloatArray, list[IntArray]]:
-    """For pairs of an item and a time, find the clicks just before and after, and count near ones.
+    """For each item and its time, find the clicks just before and after, and count near clicks.
 
-    These are clicks of all users on the item.
+    The clicks of all users on the item are considered.
 
     Parameters
     ----------
@@ -346,19 +356,21 @@ def clicks_around(
     n_near : list of int64 ndarrays, shape (n,) each
         For each distance, the number of clicks on the item at most that far from `time`.
     """
-    # One sorted array holds the times of the clicks of all items, one item after the other: to the
-    # times of item i, i * shift is added. Since times run from -HISTORY to 1, there is a gap of 1
-    # between two items. `start` and `stop` are in the middle of the gaps before and after an item.
+    # The sorted array `timeline` holds the clicks of all items, one item after the other. A click
+    # on item i at time t has the value i * shift + t. Since t is between -HISTORY and 1, there is a
+    # gap of 1 between the clicks of two items. `start` and `stop` are in the middle of the gaps
+    # before and after an item.
     shift = recommend.HISTORY + 2
     timeline = np.sort(shift * phase.item + phase.time)
     now = shift * item + time
     start = shift * item - recommend.HISTORY - 0.5
     stop = shift * item + 1.5
-    # Indices of the item's first click, of its first click at or after `time`, and of its end.
+    # Indices in `timeline` of the item's first click, of its first click at or after `time`, and of
+    # the next item's first click.
     first, next_click, end = np.searchsorted(timeline, [start, now, stop])
     before = np.where(next_click > first, now - timeline[next_click - 1], recommend.HISTORY + 1)
-    # `next_click` is past the last index if the timeline has no later click. `np.where` then takes
-    # 1, so any valid index will do.
+    # If `timeline` has no later click, `next_click` is past its last index. `np.where` then takes
+    # the value 1, but an index must be valid even if its value is not taken.
     valid_index = np.minimum(next_click, len(timeline) - 1)
     after = np.where(next_click < end, timeline[valid_index] - now, 1)
     n_near = []

@@ -26,9 +26,10 @@ FINAL_PHASES = range(7, 10)
 # Number of phases before the final ones. In the final stage, the organisers' script starts each sum
 # of scores with 1 for each of these phases.
 N_EARLIER_PHASES = FINAL_PHASES[0] - PHASES[0]
-# The phase of a test user is the UserId modulo this number.
+# The phase in which a user is a test user is the user's id modulo this number.
 USER_MODULUS = 11
-# When each phase starts in the challenge's schedule of 2020, in Unix time.
+# The Unix time at which each phase starts in the challenge's schedule of 2020. The three phases of
+# the final stage start together.
 PHASE_STARTS = (
     0,
     1_586_534_399,
@@ -42,22 +43,24 @@ PHASE_STARTS = (
     1_591_315_200,
 )
 
-# File names of a phase; {} is the number of the phase.
-# Clicks of the training users.
+# Names of the files of a phase, where {} stands for the number of the phase. The first file holds
+# the clicks of the training users.
 TRAIN_CLICKS = "underexpose_train_click-{}.csv"
-# Clicks of the test users before the click to predict.
+# The clicks of the test users before the click to predict.
 TEST_CLICKS = "underexpose_test_click-{}.csv"
-# Test users, with the time of the click to predict.
+# The test users, each with the time of the click to predict.
 QUERY_TIMES = "underexpose_test_qtime-{}.csv"
-# Test users, with the click to predict. A local split writes this file.
+# The test users, each with the click to predict. A local split writes this file.
 TRUE_CLICKS = layout.DEBIASING_TRUE_CLICKS
 
-# The clicks to predict in all phases, with the number of known clicks on the item (its degree).
+# The file of the clicks to predict in all phases. It also holds the degree of each item, which is
+# the number of known clicks on the item.
 ANSWERS = layout.DEBIASING_ANSWERS
-# "full" is over all users, "half" over the users whose item is among the rarer ones.
+# "full" is the mean over all users, "half" the mean over the users whose item is rare (`is_rare`).
 METRICS = ("NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half")
 
-# A bound on ids, since a large id takes much memory. Those of the challenge are below 200,000.
+# Ids have an upper bound, since a large id takes much memory. The ids of the challenge are below
+# 200,000.
 _USER = Column("user_id", high=9_999_999)
 _ITEM = Column("item_id", high=9_999_999)
 _TIME = Column("time", FLOAT64, 0, 1, whole=False)
@@ -85,13 +88,14 @@ def find_phases(folder: Path) -> list[int]:
 def phase_at(time: int) -> int:
     """Return the phase of the challenge at a Unix time.
 
-    A phase has begun when the time is greater than its start. Phase 0 has always begun.
+    This is the last phase that has begun. A phase has begun if the time is greater than its start.
+    Phase 0 has begun at any time.
     """
     return max(phase for phase in PHASES if phase == 0 or time > PHASE_STARTS[phase])
 
 
 def add_phase(p: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
-    """Add the flags --phase and --time, which both give the phase; return the group of the two.
+    """Add the flags --phase and --time, two ways to name the phase; return the group of both flags.
 
     See `phases_that_count` for what the phase decides.
     """
@@ -196,23 +200,24 @@ def split_latest(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 def answer_files(path: Path) -> list[Path]:
     """Return the files that hold the clicks to predict.
 
-    This is the file at `path`. If it is missing and has the default name `ANSWERS`, it is all files
-    `TRUE_CLICKS` in its folder, if there are any.
+    The clicks are in the file at `path`. If this file is missing and has the default name
+    `ANSWERS`, the clicks are in the files `TRUE_CLICKS` in its folder, one for each phase. If there
+    are no such files either, the result is `path`.
     """
     if reading.is_there(path) or path.name != ANSWERS:
         return [path]
     paths = [path.with_name(TRUE_CLICKS.format(phase)) for phase in PHASES]
-    return [each for each in paths if reading.is_there(each)] or [path]
+    present = [phase_path for phase_path in paths if reading.is_there(phase_path)]
+    return present or [path]
 
 
 def read_answers(path: Path) -> pd.DataFrame:
     """Read the answers, that is, the clicks that models have to predict, of all phases.
 
     `path` is the file of the answers. If it is missing and has the default name `ANSWERS`, its
-    table is computed from other files in its folder: the clicks to predict of each phase
-    (`TRUE_CLICKS`), and the known clicks, from which the degrees are counted. The known clicks are
-    the test clicks in the folder and the training clicks, which are in the folder or in
-    `train_data` beside it.
+    table is computed from the clicks to predict of each phase (`TRUE_CLICKS`) and from the known
+    clicks, which are counted for the degrees. These files are in the folder of `path`. Only the
+    training clicks may be in the folder `train_data` beside it instead.
 
     Returns
     -------
@@ -232,8 +237,8 @@ def read_answers(path: Path) -> pd.DataFrame:
     has_one_file = paths == [path]
     if has_one_file:
         return _read_answer_file(path, _ANSWER_COLUMNS)
-    # The folder with the answers of a local split holds no training clicks. These are in the folder
-    # train_data beside it.
+    # The folder with the answers of a local split holds no training clicks. The training clicks are
+    # in the folder train_data beside it.
     has_train_clicks = any(folder.glob(TRAIN_CLICKS.format("*")))
     train_dir = folder if has_train_clicks else folder.parent / challenge.TRAIN_FOLDER
     parts = []
@@ -262,8 +267,8 @@ def add_degrees(parts: Iterable[tuple[int, pd.DataFrame, pd.DataFrame]]) -> pd.D
     -------
     DataFrame
         Columns phase_id, user_id, item_id and item_degree. The degree of an item is the number of
-        known clicks on it in the files of this phase and all earlier phases. A click in the files
-        of two phases counts twice.
+        known clicks on it in the files of this phase and all earlier phases. A click that is in the
+        files of two phases counts twice.
     """
     # The number of known clicks on each item, in the phases so far.
     degree = pd.Series(dtype=int)
@@ -281,8 +286,8 @@ def add_degrees(parts: Iterable[tuple[int, pd.DataFrame, pd.DataFrame]]) -> pd.D
 def is_rare(answers: pd.DataFrame) -> pd.Series:
     """Return whether the item of each answer is rare, shape (answers,).
 
-    An item is rare if its degree is at most the median of the degrees of the phase's answers (the
-    larger middle value if their number is even).
+    An item is rare if its degree is at most the median of the degrees of the phase's answers. If
+    the number of answers is even, this is the larger of the two middle values.
     """
     degree = answers.groupby("phase_id")["item_degree"]
     upper_median = degree.transform(lambda values: np.sort(values)[len(values) // 2])
@@ -308,7 +313,8 @@ def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
     is_match = items == answers["item_id"].to_numpy()[:, None]
     hit = is_match.any(axis=1)
     rank = is_match.argmax(axis=1)
-    # Ranks count from 0; the best rank gains 1.
+    # Only one item is right for each answer. So the NDCG is the gain of this item: 1 at rank 0,
+    # which is the best rank, and less at later ranks.
     gain = np.where(hit, 1 / np.log2(rank + 2), 0.0)
     scores = {}
     for phase, all_users in answers.assign(gain=gain, hit=hit).groupby("phase_id"):
@@ -325,8 +331,8 @@ def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
 
 def sum_over_phases(scores: pd.DataFrame) -> FloatArray:
     """Return the sum of each metric over the phases, in the order of `METRICS`."""
-    # With rows one after the other in memory, NumPy adds up phase by phase on every machine, so
-    # that rounding is the same.
+    # `ascontiguousarray` stores the rows (phases) one after the other. NumPy then adds up row by
+    # row, so that rounding is the same on every machine.
     sums: FloatArray = np.ascontiguousarray(scores).sum(axis=0)
     return sums
 
@@ -353,8 +359,8 @@ def _read(
 def _read_answer_file(path: Path, columns: Sequence[Column], **constants: int) -> pd.DataFrame:
     """Read clicks to predict, and require every user to be a test user of the phase in the row.
 
-    The keyword arguments are columns to add, each with one value for the whole file. A file without
-    a column `phase_id` needs `phase_id` among them.
+    Each keyword argument is added as a column with the same value in all rows. If the file has no
+    column `phase_id`, there must be a keyword argument `phase_id`.
 
     Raises
     ------
@@ -362,7 +368,7 @@ def _read_answer_file(path: Path, columns: Sequence[Column], **constants: int) -
         If the file is missing or faulty, or if a user belongs to another phase.
     """
     answers = _read(path, columns, once_per_user=True).assign(**constants)
-    # The remainder of a user's id, modulo USER_MODULUS, is the user's test phase.
+    # A user is a test user of the phase whose number is the user's id modulo USER_MODULUS.
     is_wrong = answers["user_id"] % USER_MODULUS != answers["phase_id"]
     wrong = answers[is_wrong]
     faults = {}

@@ -25,7 +25,8 @@ N_USERS = 900
 N_ITEMS = 500
 N_THEMES = 20
 N_SUCCESSORS = 4
-# Probability that a user goes on to a successor of the item, not to the next popular item.
+# At each step, a user goes on to a successor of the current item with this probability, and
+# otherwise to the next popular item.
 FOLLOW_PROBABILITY = 0.75
 # Number of popular items drawn for each user. A user takes at most one of them at each step, and
 # far fewer steps than this, so that they never run out.
@@ -38,7 +39,7 @@ MEAN_FURTHER_STEPS = 14
 # after the phase before. So the last phase lasts from 9/12 to 1.
 WINDOW = 3 / 12
 STEP = 1 / 12
-# Time for which a user is active, in the same unit.
+# A user is active for a time of this length, on the same scale from 0 to 1.
 SPAN = 0.3
 
 
@@ -52,7 +53,8 @@ def write_sample(folder: Path, seed: int) -> None:
         # As in the real files, user_id modulo USER_MODULUS is the number of the phase in which the
         # user is a test user.
         is_test_user = inside["user_id"] % clicks.USER_MODULUS == phase
-        # The latest click of each test user is to be predicted; the others are known.
+        # The latest click of each test user is hidden, since it is to be predicted. The other
+        # clicks are known.
         hidden, known = clicks.split_latest(inside[is_test_user])
         # A test user has at least two known clicks, as in the real files.
         n_clicks = known["user_id"].value_counts()
@@ -71,8 +73,10 @@ def write_sample(folder: Path, seed: int) -> None:
 def simulate_clicks(rng: np.random.Generator) -> pd.DataFrame:
     """Return the clicks of all users in random order: user_id, item_id and time from 0 to 1."""
     theme = rng.integers(N_THEMES, size=N_ITEMS)
+    # The popularity of items follows a power law.
     popularity = (1 / np.arange(1, N_ITEMS + 1)) ** 0.7
-    # Each item's successors are drawn from the items of its theme. An item may be drawn twice.
+    # Users often click a successor of an item after the item. The successors are drawn from the
+    # items of the same theme. An item may be drawn twice.
     successors = []
     for item in range(N_ITEMS):
         items_of_theme = np.flatnonzero(theme == theme[item])

@@ -51,14 +51,14 @@ def main() -> None:
         tables[clicks.TEST_CLICKS.format(phase)] = rest
         tables[clicks.QUERY_TIMES.format(phase)] = masked[["user_id", "time"]]
         tables[clicks.TRUE_CLICKS.format(phase)] = masked
-    # The degree of an item is how often it was clicked in the known clicks of this phase and
-    # earlier ones. The challenge's second score counts only users whose item is rare, so the
-    # answers name the degree of each item.
+    # The degree of an item is the number of known clicks on it in this phase and all earlier
+    # phases. The challenge's second score counts only users whose item is rare, so the answers hold
+    # the degree of each item.
     tables[clicks.ANSWERS] = clicks.add_degrees(known_and_masked)
     path = target / clicks.ANSWERS
-    # The published test clicks hold the answers of this split. The record names them, so that the
-    # evaluation refuses a submission whose model has read them. It does not name the training
-    # clicks, which every model may read.
+    # The published test clicks hold the answers of this split. The record names the files of these
+    # clicks, so that the evaluation refuses a submission whose model has read them. The record does
+    # not name the files of the training clicks, since every model may read these files.
     writing.write_files(
         {target / name: table for name, table in tables.items()},
         header=False,

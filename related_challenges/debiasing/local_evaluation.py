@@ -106,7 +106,7 @@ def write_scores(
         metric=f"NDCG@50 over all test users, {sum_text}",
         score=float(sums[0]),
         # If the file of answers is missing, `clicks.read_answers` has computed the answers from
-        # other files in its folder.
+        # other files in its folder. The folder is then the reference.
         reference=reference if reading.is_there(reference) else reference.parent,
         facts=[
             ("Users scored", f"{len(answers):,}"),
@@ -120,9 +120,9 @@ def write_scores(
 
 
 def tabulate_scores(scores: pd.DataFrame, sums: FloatArray, added: int) -> pd.DataFrame:
-    """Return the scores with a row for each phase, then the rows of their means and of their sums.
+    """Return a table of the scores: a row for each phase, then a row of means and a row of sums.
 
-    `sums` are the sums over the phases, which include the number `added`.
+    `sums` are the sums over the phases. They already include the number `added`.
     """
     table = scores.rename(index="phase {}".format)
     table.loc["mean"] = clicks.sum_over_phases(scores) / len(scores)

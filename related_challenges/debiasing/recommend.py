@@ -19,7 +19,8 @@ from tqdm import tqdm
 
 # Sparse scores are made dense for this many users at a time: 21 MB for 41,000 items.
 N_USERS_PER_BLOCK = 64
-# Length of the time before a phase from which clicks are read too. The phase itself has length 1.
+# Clicks before a phase are read too, if they are at most this long before its start. The phase
+# itself has the length 1.
 HISTORY = 1.0
 # With --local, the test users' clicks are read from this folder.
 LOCAL_DIR = challenge.data_dir(__file__, challenge.TEST_INPUT_FOLDER)
@@ -102,8 +103,8 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
     """Read the clicks of a phase, and older clicks on the same items from earlier phases' files.
 
     Phases overlap, so the file of an earlier phase may show a click that is to be predicted in this
-    phase. Therefore only those clicks are taken from earlier phases that are older than all clicks
-    of this phase, known ones and ones to predict.
+    phase. Therefore a click from an earlier phase's file is taken only if it is older than all
+    clicks of this phase, both the known clicks and the clicks to predict.
 
     Parameters
     ----------
@@ -132,8 +133,8 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
     # The time of the oldest click that has been read so far. At first, this is the oldest click of
     # this phase, which may be a click to predict.
     oldest = min(phase_start, queries["time"].min())
-    # Go back from phase to phase. Take only clicks that are older than all clicks read so far:
-    # phases overlap, and no click is to be taken twice.
+    # Go back from phase to phase. Phases overlap, so take only clicks that are older than all
+    # clicks read so far. No click is then taken twice.
     earlier_phases = [phase for phase in clicks.find_phases(train_dir) if phase < number]
     for earlier_phase in reversed(earlier_phases):
         if oldest <= history_start:
@@ -144,7 +145,8 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
         parts.append(earlier[is_in_time & is_on_known_item])
         oldest = min(oldest, earlier["time"].min())
     table = pd.concat(parts).sort_values(["user_id", "time"], kind="stable")
-    # The users of the clicks and the test users are numbered together.
+    # Number the users of the clicks and the test users together, since most test users have clicks
+    # and need the same number in both tables.
     user, user_ids = pd.concat([table["user_id"], queries["user_id"]]).factorize()
     return Phase(
         user=user[: len(table)],
@@ -168,7 +170,7 @@ def click_matrix(phase: Phase) -> csr_array:
 
 def positions_from_latest(phase: Phase) -> IntArray:
     """For each click, return its position among its user's clicks: 1 for the latest, then 2, ..."""
-    # End of each user's clicks, which are sorted by user, then by time.
+    # Clicks are sorted by user, then by time. `end` is the index after each user's latest click.
     end = np.cumsum(np.bincount(phase.user, minlength=phase.n_users))
     return np.asarray(end[phase.user] - np.arange(len(phase.user)))
 
@@ -194,14 +196,15 @@ def best_items(phase: Phase, scores: csr_array) -> IntArray:
         If fewer than fifty items are left that a test user has not clicked.
     """
     n_clicks = np.bincount(phase.item, minlength=len(phase.item_ids))
-    # Popularity is scaled to lie below every positive score. If no score is positive, any scale
-    # will do.
+    # Scale popularity so that it is below every positive score. If no score is positive, the scale
+    # is 1.
     smallest_score = scores.data[scores.data > 0].min(initial=1.0)
-    # Rank of each item by its clicks, 0 for the fewest.
+    # Rank of each item by its number of clicks, 0 for the fewest. The inner `argsort` sorts the
+    # items. The outer `argsort` gives the place of each item in this order.
     popularity_rank = np.argsort(np.argsort(n_clicks, kind="stable"))
     popularity = smallest_score * popularity_rank / len(n_clicks)
     seen = click_matrix(phase)[phase.test_user]
-    # Number of stored values in the fullest row.
+    # The largest number of different items that a test user has clicked.
     most_seen = np.diff(seen.indptr).max(initial=0)
     n_unseen = len(phase.item_ids) - most_seen
     if n_unseen < N_RECOMMENDED:
@@ -228,7 +231,8 @@ def largest_columns(values: FloatArray, n: int) -> IntArray:
     order of their columns.
     """
     rounded = values.astype(np.float32)
-    # Kept as a column, to be compared with each row.
+    # The list [-n] keeps the shape (rows, 1), so that each row is compared with its own n-th
+    # largest value.
     nth_largest = np.partition(rounded, -n, axis=1)[:, [-n]]
     is_chosen = rounded >= nth_largest
     n_surplus = is_chosen.sum(axis=1) - n
@@ -237,7 +241,7 @@ def largest_columns(values: FloatArray, n: int) -> IntArray:
         equal_columns = np.flatnonzero(rounded[row] == nth_largest[row])
         dropped = equal_columns[-n_surplus[row] :]
         is_chosen[row, dropped] = False
-    # Each row now has exactly n chosen values.
+    # Each row now has exactly n chosen values, so their columns fill a matrix of shape (rows, n).
     columns = np.nonzero(is_chosen)[1].reshape(len(values), n)
     chosen = np.take_along_axis(rounded, columns, axis=1)
     order = np.argsort(-chosen, axis=1, kind="stable")

@@ -32,8 +32,10 @@ import pandas as pd
 from submission import read_recommendations, select_users
 from tqdm import tqdm
 
+# A team may send at most this many submissions a day, before the final stage and in it.
 MOST_A_DAY = 3
 MOST_A_DAY_IN_FINAL_STAGE = 1
+# At least this many teams qualify, or all teams if there are fewer.
 FEWEST_QUALIFIED = 10
 # The schedule is in the time of Beijing, which is ahead of Unix time by this many seconds.
 BEIJING_OFFSET = 8 * 3600
@@ -65,7 +67,7 @@ class Scored:
     """A submission with its sums over the phases."""
 
     submission: Submission
-    # NDCG@50 over all users, and over the users whose item is rare.
+    # Sums of NDCG@50: `full` over all users, `half` over the users whose item is rare.
     full: float
     half: float
 
@@ -92,9 +94,9 @@ def main() -> None:
     for submission in tqdm(submissions, "submissions", disable=None):
         day = day_key(submission)
         n_by_day[day] += 1
-        most = MOST_A_DAY_IN_FINAL_STAGE if submission.is_final else MOST_A_DAY
-        if n_by_day[day] > most:
-            refused.append(f"{submission.path}: comes after {most} of the same day")
+        limit = MOST_A_DAY_IN_FINAL_STAGE if submission.is_final else MOST_A_DAY
+        if n_by_day[day] > limit:
+            refused.append(f"{submission.path}: comes after {limit} of the same day")
             continue
         counted = clicks.answers_that_count(submission.phase, answers, reference)
         try:
@@ -129,7 +131,7 @@ def find_submissions(season: Path) -> list[Submission]:
 
 
 def day_key(submission: Submission) -> tuple[str, int, bool]:
-    """Return the team, the day and the stage, within which submissions are counted."""
+    """Return the team, the day in Beijing and the stage; each such triple has its own limit."""
     day = (submission.time + BEIJING_OFFSET) // DAY
     return submission.team, day, submission.is_final
 
@@ -148,20 +150,24 @@ def rank_teams(scored: Sequence[Scored]) -> list[Scored]:
 
     If two submissions have the same score, the earlier one counts.
     """
-    ordered = sorted(scored, key=lambda each: (-each.full, each.submission.time))
+    ordered = sorted(scored, key=lambda entry: (-entry.full, entry.submission.time))
     best_of_team: dict[str, Scored] = {}
-    for each in ordered:
-        best_of_team.setdefault(each.submission.team, each)
+    for entry in ordered:
+        # `setdefault` keeps the team's first entry, which is its best.
+        best_of_team.setdefault(entry.submission.team, entry)
     return list(best_of_team.values())
 
 
 def qualify(leaderboard: Sequence[Scored]) -> list[Scored]:
-    """Return the qualified teams of the final leaderboard, which has the best full score first."""
+    """Return the qualified teams of the final leaderboard, which has the best full score first.
+
+    Teams with the same full score as the last qualified team qualify too.
+    """
     n_qualified = max(FEWEST_QUALIFIED, len(leaderboard) // 10)
     if len(leaderboard) <= n_qualified:
         return list(leaderboard)
     lowest = leaderboard[n_qualified - 1].full
-    return [each for each in leaderboard if each.full >= lowest]
+    return [entry for entry in leaderboard if entry.full >= lowest]
 
 
 def print_season(scored: Sequence[Scored]) -> None:
@@ -170,16 +176,17 @@ def print_season(scored: Sequence[Scored]) -> None:
     A submission has two scores: `full` counts all users, `half` only users whose item is rare.
     Teams qualify by `full`, and the best `half` among them wins.
     """
-    early = rank_teams([each for each in scored if not each.submission.is_final])
-    final = rank_teams([each for each in scored if each.submission.is_final])
+    early = rank_teams([entry for entry in scored if not entry.submission.is_final])
+    final = rank_teams([entry for entry in scored if entry.submission.is_final])
     print_leaderboard("phases 0 to 6", early)
     print_leaderboard("phases 7 to 9", final)
     if not final:
         print("\nno winner: no team has a score in the final stage")
         return
     qualified = qualify(final)
-    highest = max(each.half for each in qualified)
-    winners = [printable(each.submission.team) for each in qualified if each.half == highest]
+    highest = max(entry.half for entry in qualified)
+    best = [entry for entry in qualified if entry.half == highest]
+    winners = [printable(entry.submission.team) for entry in best]
     print(f"\nqualified by NDCG@50 full: {len(qualified)} of {len(final)} teams")
     print(f"winner by NDCG@50 half: {', '.join(winners)} ({highest:.4f})")
 
@@ -188,10 +195,10 @@ def print_leaderboard(title: str, leaderboard: Sequence[Scored]) -> None:
     """Print the rank, the team, both scores and the time of each team's best submission."""
     print()
     rows = [[title, "rank", "full", "half", "time"]]
-    for rank, each in enumerate(leaderboard, start=1):
-        team = printable(each.submission.team)
-        scores = [f"{each.full:.4f}", f"{each.half:.4f}"]
-        rows.append([team, str(rank), *scores, str(each.submission.time)])
+    for rank, entry in enumerate(leaderboard, start=1):
+        team = printable(entry.submission.team)
+        scores = [f"{entry.full:.4f}", f"{entry.half:.4f}"]
+        rows.append([team, str(rank), *scores, str(entry.submission.time)])
     width = max(len(row[0]) for row in rows)
     print(*challenge.align_columns(rows, first_width=width, other_width=10), sep="\n")
 

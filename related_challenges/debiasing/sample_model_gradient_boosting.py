@@ -56,15 +56,16 @@ BOOSTING = {
 # The odds of an item are divided by this power of its number of clicks. A higher power improves the
 # metric over rare items ("half") and worsens the metric over all items ("full").
 RARITY_POWER = 0.6
-# A click weighs exp(-t / scale), where t is the time from this click to the click to predict. The
-# length of the phase is 1.
+# A click has the weight exp(-t / scale). Here, t is the time from this click to the click to
+# predict, and a phase has the length 1.
 FAST_SCALE = 0.002
 SLOW_SCALE = 0.05
-# For each of these lengths of time, a feature counts the clicks on the item that are at most so far
-# from the click to predict.
+# For each of these lengths of time, a feature counts the clicks on the item that are at most this
+# long before or after the click to predict.
 DISTANCES = (0.003, 0.02, 0.1)
-# Value of a feature that is a smallest value over clicks, for a candidate for which there is no
-# click to consider.
+# Some features are the smallest value over certain clicks of the candidate's user. If there are no
+# such clicks, the feature has this value. Features that are the greatest value have the negative of
+# this value instead.
 NO_MATCH = 1e6
 
 
@@ -115,15 +116,17 @@ def training_part(phase: recommend.Phase, number: int) -> tuple[NDArray[np.float
         Whether the candidate is the item of the masked click.
     """
     training_users = np.setdiff1d(np.arange(phase.n_users), phase.test_user)
-    # In `masked`, the users of this part are the test users; `answer` is the masked item of each.
+    # The part is every `N_PARTS`-th training user, from position `number` on. In `masked`, these
+    # users are the test users. `answer` holds the item of each user's masked click.
     masked, answer = mask_latest(phase, training_users[number::N_PARTS])
     candidates, neighbours, vectors = find_candidates(masked)
-    # The candidate's user, as a row of `answer`.
+    # For each candidate, the position of its user in `answer`.
     masked_row = candidates["test_row"].to_numpy()
     is_clicked = candidates["item"].to_numpy() == answer[masked_row]
-    # Users whose masked item is not a candidate are left out: they do not show which candidate
-    # should come first.
-    has_answer = np.bincount(masked_row, is_clicked, len(answer)) > 0
+    # Leave out users whose masked item is not among their candidates: they do not show which
+    # candidate should come first.
+    n_right_candidates = np.bincount(masked_row, is_clicked, len(answer))
+    has_answer = n_right_candidates > 0
     n_candidates = np.bincount(masked_row, minlength=len(answer))
     # Draw each candidate with the probability N_WRONG / n_candidates of its user: draw it if a
     # random number from 0 to 1, times n_candidates, is below N_WRONG.
@@ -155,12 +158,14 @@ def describe(
     """
     item = candidates["item"].to_numpy()
     user = phase.test_user[candidates["test_row"]]
-    # The known clicks of the phase lie between 0 and 1. The click to predict may lie outside.
+    # Known clicks of the phase have times between 0 and 1. The click to predict may have a time
+    # outside this range.
     query_time = np.clip(phase.query_time, 0, 1)[candidates["test_row"]]
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
     n_item_clicks = count_clicks(phase)
-    # Index of the latest click of each candidate's user: clicks are sorted by user, then by time.
-    # Every user with candidates has a click.
+    # Index of the latest click of each candidate's user. Clicks are sorted by user, then by time,
+    # so this index is one less than the number of clicks of all users up to this one. Every user
+    # with candidates has a click.
     latest = (np.cumsum(n_clicks) - 1)[user]
     latest_item = phase.item[latest]
     features: dict[str, Any] = {
@@ -189,8 +194,8 @@ def similarity_features(
     (candidates,).
     """
     n_candidates = len(candidates)
-    # A match is a candidate with a click of its user on an item that has the candidate as a
-    # neighbour. A candidate may have several matches or none.
+    # A match is a pair of a candidate and a click of its user, if the candidate is a neighbour of
+    # the item clicked (`find_neighbours`). A candidate may have several matches or none.
     matches = match_clicks(phase, neighbours, candidates)
     row = matches["row"].to_numpy()
     click = matches["click"].to_numpy()
@@ -243,9 +248,9 @@ def similarity_features(
 def item_features(
     phase: recommend.Phase, n_item_clicks: IntArray, item: IntArray, query_time: FloatArray
 ) -> dict[str, Array]:
-    """Describe how often each candidate's item was clicked, and when, relative to `query_time`.
+    """Describe how often each candidate's item was clicked, and how near to `query_time`.
 
-    `query_time` is the time of the click to predict. `n_item_clicks` has the shape (items,), all
+    `query_time` is the time of the click to predict. `n_item_clicks` has the shape (items,). All
     other arrays and the features have the shape (candidates,).
     """
     before, after, n_near = clicks_around(phase, item, query_time, DISTANCES)
@@ -271,9 +276,10 @@ def user_features(
 
     A candidate is a pair of a test user and an item that the user may click next.
 
-    `n_clicks` has the number of clicks of each user, `n_item_clicks` that of each item. All other
-    arrays and the features have the shape (candidates,): `user` is the user, `latest` the index in
-    `phase` of the user's latest click, `query_time` the time of the click to predict.
+    `n_clicks` has the number of clicks of each user, and `n_item_clicks` has the number of clicks
+    of each item. All other arrays and the features have the shape (candidates,): `user` is the
+    user, `latest` is the index in `phase` of the user's latest click, and `query_time` is the time
+    of the click to predict.
     """
     popularity = np.log(n_item_clicks)
     popularity_sum = np.bincount(phase.user, popularity[phase.item], phase.n_users)

@@ -28,13 +28,13 @@ def score_items(phase: recommend.Phase) -> csr_array:
     # In: `phase`. Return: a sparse matrix (test users, items) of scores of at least 0; items with
     # score 0 come after all others, in order of popularity.
     clicked = recommend.click_matrix(phase)
-    # At least 1, since log1p(0) = 0 cannot be divided by; a test user may have no click.
+    # A test user may have no click. Count at least 1, since log1p(0) is 0 and cannot be a divisor.
     n_user_clicks = np.maximum(clicked.sum(axis=1), 1)
     user_weight = diags_array(1 / np.log1p(n_user_clicks))
     item_weight = diags_array(1 / np.sqrt(clicked.sum(axis=0)))
     # The scores are test clicks @ similarity, where the similarity of items is
-    # item_weight @ clicked.T @ user_weight @ clicked @ item_weight. Multiplied from left to right,
-    # the large (items, items) matrix is never formed.
+    # item_weight @ clicked.T @ user_weight @ clicked @ item_weight. Multiply from left to right, so
+    # that the large (items, items) matrix is never formed.
     overlap = clicked[phase.test_user] @ item_weight @ clicked.T
     return overlap @ user_weight @ clicked @ item_weight
     # ---- End of the model. --------------------------------------------------------------------

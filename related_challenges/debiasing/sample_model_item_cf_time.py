@@ -23,8 +23,8 @@ import recommend
 from scipy.sparse import csr_array
 
 # A pair of clicks of a user has the weight d ** -DISTANCE_POWER * exp(-TIME_DECAY * t). Here, d is
-# the number of positions from one click to the other, and t is the time between them. The length of
-# the phase is 1.
+# the number of positions from one click to the other, and t is the time between the two clicks. A
+# phase has the length 1.
 DISTANCE_POWER = 0.5
 TIME_DECAY = 2.0
 # Two clicks that are more positions apart than this do not count as a pair.
@@ -34,7 +34,7 @@ MAX_DISTANCE = 40
 # n_clicked and n_scored are their numbers of clicks.
 CLICKED_POWER = 0.2
 SCORED_POWER = 0.55
-# The latest click of a test user counts 1, the n-th latest n ** -RECENCY_POWER.
+# The n-th latest click of a test user has the weight n ** -RECENCY_POWER.
 RECENCY_POWER = 0.9
 
 
@@ -54,15 +54,17 @@ def item_similarity(phase: recommend.Phase) -> csr_array:
     """
     n_items = len(phase.item_ids)
     earlier, later, weight = pairs_of_clicks(phase)
-    # Use each pair of clicks twice: either item may be the clicked item, the other the scored item.
+    # Use each pair of clicks twice: first with the item of the earlier click as the clicked item
+    # and the item of the later click as the scored item, then the other way round.
     clicked = phase.item[np.concatenate([earlier, later])]
     scored = phase.item[np.concatenate([later, earlier])]
     n_clicks = np.bincount(phase.item)
-    # Items with many clicks occur in many pairs, so each pair counts less, for both items.
+    # Items with many clicks occur in many pairs. So the more clicks an item of a pair has, the less
+    # the pair counts.
     factor_of_clicked = n_clicks[clicked] ** (-CLICKED_POWER)
     factor_of_scored = n_clicks[scored] ** (-SCORED_POWER)
     similarity = np.tile(weight, 2) * (factor_of_clicked * factor_of_scored)
-    # `csr_array` adds up the values of a pair of items that occurs several times.
+    # If a pair of items occurs several times, `csr_array` adds up its values.
     return csr_array((similarity, (clicked, scored)), shape=(n_items, n_items))
 
 
@@ -77,7 +79,8 @@ def pairs_of_clicks(phase: recommend.Phase) -> tuple[IntArray, IntArray, FloatAr
     weight : ndarray of float64, shape (pairs,)
         Weight of each pair, larger for fewer positions and less time between the clicks.
     """
-    # Clicks are sorted by user: the clicks i and i + distance are a pair if their users are equal.
+    # Clicks are sorted by user. So the clicks i and i + distance are a pair if they are of the same
+    # user.
     earlier_by_distance = [
         np.flatnonzero(phase.user[:-distance] == phase.user[distance:])
         for distance in range(1, MAX_DISTANCE + 1)

@@ -19,8 +19,8 @@ import numpy as np
 N_RECOMMENDED = 50
 COLUMNS = ("user_id", *(f"item_{n}" for n in range(1, N_RECOMMENDED + 1)))
 EXPECTED_CELL = "a whole number such as 55, without .0, quotation marks or byte order mark"
-# Stands for an item that is never right: a cell that could not be read, a missing user, or an id of
-# more than 64 bits. Item ids in the answers are at least 0.
+# This number stands for an item that is never right: a cell that could not be read, a missing user,
+# or an id of more than 64 bits. Item ids in the answers are at least 0.
 NO_ITEM = -1
 _INT64 = np.iinfo(np.int64)
 
@@ -33,7 +33,7 @@ class _Faults:
     """The faults of a submission, each list in the order of the rows."""
 
     wrong_length: list[str] = field(default_factory=list)
-    # Descriptions of the faulty cells, by the position of their column.
+    # Descriptions of the faulty cells in each column; the key is the position of the column.
     cells: dict[int, list[str]] = field(default_factory=dict)
     repeated_users: list[str] = field(default_factory=list)
     repeated_items: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ def read_recommendations(path: Path, report: Report = stop) -> Recommendations:
                 f"{quote(','.join(cells))}"
             )
             continue
-        # `_parse_row` adds cells that are no numbers to `faults`; their value is None.
+        # `_parse_row` returns None for a cell that is no number, and adds the cell to `faults`.
         user, *items = _parse_row(row, cells, faults)
         if user is None:
             continue
@@ -101,7 +101,7 @@ def _rows(source: reading.Source) -> Iterator[tuple[int, list[str]]]:
 
 
 def _parse_row(row: int, cells: Sequence[str], faults: _Faults) -> list[int | None]:
-    """Return the ids in a row; None for a faulty cell, which is added to the faults."""
+    """Return the ids in a row; a faulty cell becomes None and is added to `faults`."""
     ids: list[int | None] = []
     for position, cell in enumerate(cells):
         try:
@@ -120,11 +120,12 @@ def _count_repeated(items: Sequence[int | None]) -> int:
 
 
 def _report_faults(source: reading.Source, faults: _Faults, report: Report) -> None:
-    """Report faults of each kind in one message, which shows the first of them.
+    """Report each kind of fault in one message, which shows the first fault of this kind.
 
-    Faulty cells get a message for each column, which shows several of them.
+    Only faulty cells are reported differently: each column with faulty cells has its own message,
+    which shows several cells.
     """
-    # `_count` adds the number of rows with the fault, if there are several.
+    # If several rows have a fault, `_count` adds their number to the message.
     if faults.wrong_length:
         first = faults.wrong_length[0]
         report(f"{source.name}: {first}{_count(faults.wrong_length)}; is the file cut off?")
@@ -143,7 +144,7 @@ def _report_faults(source: reading.Source, faults: _Faults, report: Report) -> N
 
 
 def _count(faults: Sequence[str]) -> str:
-    """Return the number of faults for a message that shows the first; empty if there is one."""
+    """Return the number of faults, for a message that shows only the first; empty for one."""
     return f" ({len(faults)} such rows)" if len(faults) > 1 else ""
 
 

@@ -25,7 +25,7 @@ from common.zips import open_zip
 from tqdm import tqdm
 
 PREFIX = "underexpose_"
-# Flag of encryption of a member, APPNOTE 4.4.4.
+# This bit of a member's flags says that the member is encrypted (zip format, APPNOTE 4.4.4).
 ENCRYPTED = 1
 BLOCK_SIZE = 1 << 20
 
@@ -63,8 +63,8 @@ def main() -> None:
     passwords = read_passwords(options.passwords)
     writing.require_writable_folder(folder)
     partial = writing.partial_beside(folder / "unpacked")
-    # The folder's name holds the id of this process. A killed process with the same id may have
-    # left the folder.
+    # The name of the temporary folder holds the id of this process. An earlier process with the
+    # same id may have been killed and have left the folder.
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     try:
@@ -112,8 +112,7 @@ def unpack(path: Path, shown_name: str, places: Places) -> None:
     path : Path
         The zip. A zip inside another one has been unpacked to this path.
     shown_name : str
-        The zip's name for messages. If the zip was inside another one, its name follows that of the
-        outer zip: "outer.zip/inner.zip".
+        The zip's name for messages. A zip inside another zip has both names: "outer.zip/inner.zip".
     places : Places
         Passwords and folders.
     """
@@ -148,14 +147,13 @@ def find_members(archive: zipfile.ZipFile, endings: Sequence[str]) -> list[zipfi
 def is_new(member: zipfile.ZipInfo, origin: str, places: Places) -> bool:
     """Return whether a file has to be unpacked.
 
-    A file that is in the folder of the zips (``places.folder``) is not unpacked again. The same
-    holds for a file that was unpacked from another zip to the temporary folder
-    (``places.partial``).
+    A file is not unpacked again if it is in the folder of the zips (``places.folder``) already, or
+    if it was unpacked from another zip to the temporary folder (``places.partial``).
 
     Raises
     ------
     InputError
-        If that file has other content.
+        If the file that is there already has other content.
     """
     name = PurePosixPath(member.filename).name
     for present in (places.folder / name, places.partial / name):
@@ -186,7 +184,8 @@ def write_member(
     if not member.flag_bits & ENCRYPTED:
         copy_member(archive, member, target)
         return
-    # Each zip has a password. It opens the zip as a member of another zip, and the CSV files in it.
+    # Each zip has its own password. The CSV files in the zip are encrypted with this password. If
+    # the zip is inside another zip, it is itself encrypted with the same password.
     is_zip_in_zip = target.suffix == ".zip"
     locked_zip = target if is_zip_in_zip else Path(str(archive.filename))
     name = locked_zip.stem
@@ -198,7 +197,8 @@ def write_member(
     try:
         copy_member(archive, member, target, places.passwords[name].encode())
     except (RuntimeError, zipfile.BadZipFile, zlib.error):
-        # One wrong password in 256 passes the first check, and then gives noise.
+        # A zip checks a password by a single byte, so one wrong password in 256 is accepted. The
+        # file is then unpacked to noise, which raises another error.
         raise InputError(
             f"{places.password_file}: the password of {printable(name)} does not open "
             f"{printable(origin)}, expected the published one"
