@@ -34,8 +34,8 @@ MIN_SPELLING = 0.55
 # similarity of spelling.
 SAME_SPELLING = 0.8
 
-# For these features of a pair (answer, reference), the smallest value over the references of an
-# answer is a feature of the answer too.
+# These are features of a pair (answer, reference). The smallest values over an answer's references
+# are also features of the answer.
 FEATURES_WITH_SMALLEST = [
     "recall",
     "precision",
@@ -51,7 +51,7 @@ def stems(text: str) -> list[str]:
     return [ENDING.sub("", word) for word in similarity.words(text)]
 
 
-# Stemmed like the words that they are compared with.
+# Negations and function words are stemmed, since they are compared with stemmed words.
 NEGATIONS = frozenset(
     stems(
         "no not none nothing never neither nor without cannot can't don't doesn't didn't isn't "
@@ -90,6 +90,7 @@ def compare_spelling(vocabulary: Iterable[str]) -> csr_array:
     The similarity is Dice's coefficient of the words' letter pairs and triples, where ^ and $ mark
     the beginning and the end of a word. Values below `MIN_SPELLING` become 0.
     """
+    # `letter_ngrams` returns a set, so each count is 0 or 1.
     has_ngram, _ = count_terms(letter_ngrams(f"^{word}$") for word in vocabulary)
     n_ngrams = has_ngram.sum(axis=1)
     n_shared = (has_ngram @ has_ngram.T).tocoo()
@@ -132,9 +133,11 @@ def similarity_to_nearest(is_in_text: csr_array, spelling: csr_array) -> csr_arr
         of the text is similar.
     """
     text, word = is_in_text.nonzero()
-    # For each word of a text, a row with its similarity to each word of the vocabulary.
+    # `similar` has a row for each word of each text. The row holds the similarity of this word to
+    # every word of the vocabulary (column).
     similar = spelling[word].tocoo()
-    largest = pd.Series(similar.data).groupby([text[similar.row], similar.col]).max()
+    text_and_column = [text[similar.row], similar.col]
+    largest = pd.Series(similar.data).groupby(text_and_column).max()
     rows_and_columns = largest.index.to_frame().to_numpy().T
     return csr_array((largest.to_numpy(), rows_and_columns), shape=is_in_text.shape)
 
@@ -143,7 +146,7 @@ def similarity_to_nearest(is_in_text: csr_array, spelling: csr_array) -> csr_arr
 class MatchedWords:
     """Words of texts, each with its similarity to the nearest word of another text."""
 
-    # Shape (texts, words of the vocabulary): a value is stored, and is not 0, where the text has
+    # Shape (texts, words of the vocabulary). A value is stored, and is not 0, where the text has
     # the word.
     words: csr_array
     # For each stored value, in the order of ``words.data``, the similarity of its word to the
@@ -169,13 +172,14 @@ def match_words(words: csr_array, nearest: csr_array) -> MatchedWords:
     words : csr_array, shape (texts, words)
         The words that each text has, as stored values that are not 0.
     nearest : csr_array, shape (texts, words)
-        For each text, the row of `similarity_to_nearest` for the other text.
+        For each text, the similarity of every word to the nearest word of the other text. These are
+        rows of the result of `similarity_to_nearest`.
     """
     return MatchedWords(words, nearest[words.nonzero()])
 
 
 def reduce_rows(words: csr_array, compute: Callable[[IntArray], FloatArray]) -> FloatArray:
-    """For each row, compute a value from its words, shape (rows,); 0 for a row without words.
+    """Compute a value for each row from its words, shape (rows,); 0 for a row without words.
 
     Rows with the same number of words are computed together.
 
@@ -184,22 +188,23 @@ def reduce_rows(words: csr_array, compute: Callable[[IntArray], FloatArray]) -> 
     words : csr_array, shape (rows, words)
         The words that each row has, as stored values.
     compute : callable
-        Computes the values of some rows that all have the same number of words. It takes the
-        positions of their words in ``words.data``, shape (rows, words of a row), and returns a
-        value for each row.
+        Computes the values of several rows that have the same number of words, k. Its argument has
+        the shape (these rows, k) and holds the positions in ``words.data`` of each row's words. It
+        returns a value for each of these rows.
     """
     result = np.zeros(words.shape[0])
     n_words = np.diff(words.indptr)
     for k in np.unique(n_words[n_words > 0]):
         rows = np.flatnonzero(n_words == k)
-        # The words of a row are stored one after the other, from ``indptr[row]`` on.
+        # A row's words are stored one after the other, from position ``indptr[row]`` on. With None,
+        # these starts are a column, so that the sum has a row of k positions for each of `rows`.
         positions = words.indptr[rows, None] + np.arange(k)
         result[rows] = compute(positions)
     return result
 
 
 def matched_share(matched: MatchedWords, weight: FloatArray) -> FloatArray:
-    """For each row, return sum(weight * similarity) / sum(weight) over its words, shape (rows,).
+    """For each row, return the mean similarity of its words, weighted by `weight`, shape (rows,).
 
     Parameters
     ----------
@@ -225,7 +230,7 @@ class TextWords:
     def __init__(self, texts: Iterable[str]) -> None:
         # Words of every text in order, with their endings cut off.
         self.words = [stems(text) for text in texts]
-        # How often a text has a word.
+        # How often each text (row) has each word (column).
         self.counts, vocabulary = count_terms(self.words)
         # Number of words of each text, shape (texts,).
         self.n_words: FloatArray = self.counts.sum(axis=1)
@@ -240,10 +245,12 @@ class TextWords:
         self.is_symbol = is_symbol * (1 - self.is_function)
         # 1 where a text has a content word, which is any word but a function word.
         self.content = self.is_in_text @ diags_array(1 - self.is_function)
-        # The product leaves the columns of each row unsorted. Other matrices have them sorted.
+        # The product leaves the column indices of each row unsorted. In the other matrices they are
+        # sorted.
         self.content.sort_indices()
-        # For each text, the similarity of its nearest word to every word of the vocabulary: the
-        # nearest among all words of the text, and the nearest among its content words.
+        # Both matrices have the shape (texts, words). A value is the similarity of a word of the
+        # vocabulary to the nearest word of a text: in `nearest` among all words of the text, in
+        # `nearest_content` among its content words.
         spelling = compare_spelling(vocabulary)
         self.nearest = similarity_to_nearest(self.is_in_text, spelling)
         self.nearest_content = similarity_to_nearest(self.content, spelling)
@@ -264,18 +271,21 @@ class Matches:
         answers : DataFrame
             Answers, as described at the top of `responses.py`.
         """
-        # A pair is an answer with one of its references.
+        # A pair is an answer with one of its references. `explode` makes a row for each pair, with
+        # the row of its answer as the index.
         references = answers["references"].reset_index(drop=True).explode()
-        # The row of each pair's answer, shape (pairs,).
+        # For each pair, the row of its answer, shape (pairs,).
         self.answer_of_pair = references.index.to_numpy()
-        # Equal texts are treated once. Each different text is a row in the matrices of `TextWords`.
+        # Each different text is a row in the matrices of `TextWords`, even if several answers share
+        # it.
         texts = pd.concat([answers["text"], answers["question_text"], references])
         text_row, different_texts = texts.factorize()
         n_answers = len(answers)
-        # The row of each answer's text and the row of its question's text, shape (answers,) each,
-        # and the row of the reference's text in each pair, shape (pairs,).
+        # Rows in these matrices: for each answer, the row of its text and the row of its question's
+        # text, shape (answers,) each; for each pair, the row of its reference's text, shape
+        # (pairs,).
         answer, question, pair_reference = np.split(text_row, [n_answers, 2 * n_answers])
-        # The row of the answer's text in each pair.
+        # For each pair, the row of its answer's text.
         pair_answer = answer[self.answer_of_pair]
         self._words = TextWords(different_texts)
         self._match_words(answer, question, pair_answer, pair_reference)
@@ -295,29 +305,30 @@ class Matches:
     ) -> None:
         """Find the words of answers, references and questions that match, in both directions.
 
-        The parameters are rows of texts in the matrices of `TextWords`: the texts of each answer
-        and its question, and the texts of each pair (answer, reference).
+        The parameters are rows in the matrices of `TextWords`. For each answer, `answer` and
+        `question` are the rows of its text and of its question's text. For each pair (answer,
+        reference), `pair_answer` and `pair_reference` are the rows of these two texts.
         """
         # Both matrices have a row for each text and a column for each word of the vocabulary.
-        # `is_in_text` is 1 where the text has the word. `nearest` compares the word with all words
-        # of the text: it is the largest similarity, from 0 to 1.
+        # `is_in_text` is 1 where the text has the word. `nearest` is the similarity of the word to
+        # the nearest word of the text, from 0 to 1.
         is_in_text = self._words.is_in_text
         nearest = self._words.nearest
         nearest_in_answer = nearest[pair_answer]
         nearest_in_reference = nearest[pair_reference]
         # 1 where the text of an answer has a word of the vocabulary, shape (answers, words).
         self.answer_words = is_in_text[answer]
-        # Whether the question of an answer has this word or one spelled almost alike, same shape.
+        # Whether the answer's question has the word, or a word spelt almost alike, shape (answers,
+        # words).
         is_in_question = nearest[question] >= SAME_SPELLING
         # 1 where an answer has a new word: a word that the question does not have.
         self.new_words = self.answer_words - self.answer_words.multiply(is_in_question)
-        # A pair is an answer and one of its question's reference answers. 1 where this reference
-        # has a word, shape (pairs, words).
+        # 1 where the reference of a pair has a word, shape (pairs, words).
         reference_words = is_in_text[pair_reference]
         # 1 where the reference of a pair has a new word. If a reference has no new word, all of its
         # words count as new.
-        asked_in_reference = reference_words.multiply(is_in_question[self.answer_of_pair])
-        new_in_reference = reference_words - asked_in_reference
+        words_in_question = reference_words.multiply(is_in_question[self.answer_of_pair])
+        new_in_reference = reference_words - words_in_question
         has_no_new_word = new_in_reference.sum(axis=1)[:, None] == 0
         new_in_reference += reference_words.multiply(has_no_new_word)
         # 1 where the reference of a pair has a word that resembles no word of the answer.
@@ -349,11 +360,11 @@ class Matches:
         """
         # 1 where a text has a content word, shape (texts, words).
         content = self._words.content
-        # For each word of the vocabulary, its similarity to the most similar content word of the
-        # answer or of the reference, shape (pairs, words).
+        # For each pair, the similarity of every word of the vocabulary to the nearest content word
+        # of the answer and to the nearest content word of the reference, shape (pairs, words) each.
         nearest_in_answer = self._words.nearest_content[pair_answer]
         nearest_in_reference = self._words.nearest_content[pair_reference]
-        # All content words count the same.
+        # All content words have the same weight.
         weight = np.ones(content.shape[1])
         recall = match_words(content[pair_reference], nearest_in_answer)
         precision = match_words(content[pair_answer], nearest_in_reference)
@@ -393,14 +404,14 @@ class Matches:
         same_words = is_in_text[pair_answer].multiply(is_in_text[pair_reference])
         n_reference_words = np.maximum(is_in_text[pair_reference].sum(axis=1), 1)
         features = {"recall of words as spelt": same_words.sum(axis=1) / n_reference_words}
-        # Numbers of symbols that both texts of a pair have, and that each single text has: products
-        # of matrices with the vector `is_symbol`, which is 1 for a word that is a symbol.
+        # A product with the vector `is_symbol`, which is 1 for a symbol and 0 for other words,
+        # counts symbols: the symbols that both texts of a pair have, and all symbols of each text.
         n_same_symbols = same_words @ texts.is_symbol
         n_symbols = is_in_text @ texts.is_symbol
-        for name, text in (("recall", pair_reference), ("precision", pair_answer)):
-            share = n_same_symbols / np.maximum(n_symbols[text], 1)
-            # 1 for a text without symbols, since none is missing then.
-            has_symbols = n_symbols[text] > 0
+        for name, pair_text in (("recall", pair_reference), ("precision", pair_answer)):
+            share = n_same_symbols / np.maximum(n_symbols[pair_text], 1)
+            # The share is 1 for a text without symbols, since none of its symbols is missing.
+            has_symbols = n_symbols[pair_text] > 0
             features[f"{name} of symbols"] = np.where(has_symbols, share, 1)
         has_negation = (is_in_text @ texts.is_negation > 0).astype(float)
         # 1 if only the answer has a negation, -1 if only the reference has one.
@@ -414,10 +425,10 @@ class Matches:
     def _length_and_kind_features(
         self, answer: IntArray, question: IntArray, pair_reference: IntArray
     ) -> dict[str, FloatArray]:
-        """Return features of answers: lengths, and numbers and shares of certain words.
+        """Return features of answers: lengths, and numbers and shares of words of some kinds.
 
-        The words are new words (those that the question does not have), negations, function words
-        and symbols. The parameters are rows of texts in the matrices of `TextWords`.
+        The kinds are new words (words that the question does not have), negations, function words
+        and symbols. The parameters are rows in the matrices of `TextWords`; see `_match_words`.
         """
         texts = self._words
         n_words = texts.n_words
@@ -462,12 +473,12 @@ class Matches:
         DataFrame of float, shape (answers, features)
             Without NaN. The features of the best reference come first.
         """
-        # The weight of a word is its rarity (inverse document frequency), less for function words.
+        # The weight of a word is its rarity (inverse document frequency). Function words get less.
         n_answers_with_word = self.answer_words[train].sum(axis=0)
         rarity = np.log((train.sum() + 1) / (n_answers_with_word + 1)) + MIN_RARITY
         weight = rarity * np.where(self._words.is_function, FUNCTION_WEIGHT, 1)
-        # The results for each pair of an answer and a reference: recall, precision and F1, first of
-        # all words, then of the new words, those that are not in the question.
+        # For each pair of an answer and a reference: recall, precision and F1 of all words, then
+        # the same of the new words, which are not in the question.
         pairs = pd.DataFrame(
             matched_shares(self.matched_pairs, weight, "")
             | matched_shares(self.matched_new, weight, " of what is new")
@@ -477,7 +488,8 @@ class Matches:
         by_answer = pairs.groupby(self.answer_of_pair)
         best = pairs.loc[by_answer["f1"].idxmax()].reset_index(drop=True)
         smallest = by_answer[FEATURES_WITH_SMALLEST].min()
-        # Models draw features at random by position, so this order is part of the result.
+        # Models draw features at random by their positions, so another order would give other
+        # results.
         parts = [
             best,
             by_answer.max().add_prefix("largest "),
@@ -489,9 +501,11 @@ class Matches:
 
     def _mean_over_references(self, pairs: pd.DataFrame) -> pd.DataFrame:
         """Return for each answer the mean features over its pairs, one pair for each reference."""
-        # In row-major memory NumPy adds up row by row, so rounding is the same on every machine.
-        # pandas does not promise this.
+        # `ascontiguousarray` stores the rows one after the other. NumPy then adds up row by row, so
+        # that rounding is the same on every machine. pandas does not promise this.
         values = np.ascontiguousarray(pairs)
+        # The pairs of an answer are consecutive. The first of these pairs is where `answer_of_pair`
+        # changes.
         is_first = np.diff(self.answer_of_pair, prepend=-1) != 0
         first_rows = np.flatnonzero(is_first)
         values_by_answer = np.split(values, first_rows[1:])
@@ -501,8 +515,8 @@ class Matches:
     def _weighted_answer_features(self, weight: FloatArray) -> dict[str, FloatArray]:
         """Return all features of answers that do not compare an answer with a reference.
 
-        Some use the weights of words: how well the answer matches its question, and how large the
-        weights of the answer's words are. `weight` has the shape (words,).
+        Features that use the weights of words say how well the answer matches its question, and how
+        large the weights of the answer's words are. `weight` has the shape (words,).
         """
         features = {
             "recall of the question": matched_share(self.matched_questions.recall, weight),
@@ -512,8 +526,8 @@ class Matches:
             features[name] = self.answer_features[name]
         features["largest weight of a new word"] = largest_weights(self.new_words, weight)
         features["mean weight of a word"] = mean_weights(self.answer_words, weight)
-        # The order is part of the result (see `describe`): features that are there already keep
-        # their places, and the others are appended.
+        # Another order would give other results (see `describe`). With `|`, a feature that
+        # `features` has already keeps its place, and the other features are appended.
         return features | self.answer_features
 
 
@@ -530,7 +544,7 @@ def mean_weights(words: csr_array, weight: FloatArray) -> FloatArray:
 def matched_shares(matched: BothWays, weight: FloatArray, suffix: str) -> dict[str, FloatArray]:
     """Return recall, precision and F1 of weighted words, each of shape (pairs,).
 
-    `suffix` is added to their names.
+    `suffix` is added to the names of these features.
     """
     recall = matched_share(matched.recall, weight)
     precision = matched_share(matched.precision, weight)

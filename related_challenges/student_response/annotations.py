@@ -26,7 +26,7 @@ from related_challenges import challenge
 
 import pandas as pd
 
-# Name of the folder of annotated answers, and of the file of annotations in it.
+# Names of the folder of annotated answers and of the file of annotations in it.
 FOLDER = "annotated_data"
 FILE = "annotations.csv"
 COLUMNS = (
@@ -49,8 +49,9 @@ DEMAND = {
     "metacognitive": "non_domain",
     "social": "non_domain",
 }
-# The finding of each facet label: the answer states the facet, states the opposite, or states
-# neither. A facet that the question itself states is assumed and does not count.
+# What each facet label finds: the answer states the facet (understood), states the opposite
+# (contradicted), or states neither (not addressed). A facet that the question itself states is
+# assumed and does not count.
 UNDERSTOOD = "understood"
 CONTRADICTED = "contradicted"
 NOT_ADDRESSED = "not addressed"
@@ -118,7 +119,8 @@ def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
     rows = reading.read_table(source, COLUMNS)
     _require_valid(source, rows, answers)
 
-    # The key is the pair (annotator, id). `view` holds the rows of an annotator about an answer.
+    # The key is the pair (annotator, id). `view` holds the rows in which one annotator describes
+    # one answer.
     labels: dict[Any, str] = {}
     for (answer_id, annotator), view in rows.groupby(["id", "annotator"], sort=False):
         has_facets = view["facet"].iloc[0] != ""
@@ -155,7 +157,7 @@ def _require_valid(source: reading.Source, rows: pd.DataFrame, answers: pd.DataF
     is_wrong_facet = is_facet & ~rows["label"].isin(FACETS)
     _refuse_rows(source, rows, "label", is_wrong_facet, expected=_one_of(FACETS))
 
-    # A row without a facet must be its annotator's only one about the answer.
+    # A row without a facet must be the only row of its annotator about the answer.
     answer_and_annotator = [rows["id"], rows["annotator"]]
     n_rows = rows.groupby(answer_and_annotator)["label"].transform("size")
     is_mixed = ~is_facet & (n_rows > 1)

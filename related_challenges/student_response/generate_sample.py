@@ -46,10 +46,11 @@ N_TEST_ANSWERS = {
 }
 # Number of words invented for a domain; a few may repeat.
 N_WORDS = 60
-# In the order of `responses.LABEL_SETS[5]`.
+# Probabilities of the labels, in the order of `responses.LABEL_SETS[5]`.
 LABEL_PROBABILITIES = (0.42, 0.23, 0.27, 0.03, 0.05)
+# Probability that a word of an answer is dropped.
 DROP_PROBABILITY = 0.3
-# A misspelt word lacks its last letter.
+# Probability that a word is misspelt. A misspelt word lacks its last letter.
 MISSPELL_PROBABILITY = 0.1
 SYLLABLES = ("ba", "cir", "du", "el", "fo", "gap", "hin", "jo", "ku", "lam", "men", "not", "os")
 STOCK_PHRASES = ("i do not know", "no idea", "help me please", "what", "i am tired", "skip this")
@@ -78,6 +79,7 @@ SPECIAL_PROBABILITIES = {
     "A0_0": (0.95, 0.05, 0.0, 0.0, 0.0),
     "A0_1": (0.0, 0.4, 0.4, 0.1, 0.1),
 }
+# Probability that an annotated answer repeats an earlier answer to the question.
 REPETITION_PROBABILITY = 0.1
 # The share of the answers that the second annotator has labelled.
 SECOND_ANNOTATOR_SHARE = 0.3
@@ -96,8 +98,8 @@ def write_sample(train: Path, test: Path, annotated: Path, seed: int) -> None:
         for number in range(N_QUESTIONS):
             folders = choose_folders(train, test, domain, number)
             write_question(rng, domain, number, ideas_by_question, folders)
-    # A separate random generator: a change of the annotated answers does not change the files
-    # above.
+    # Use a separate random generator, so that a change of the annotated answers does not change the
+    # files above.
     write_annotated_answers(np.random.default_rng([seed, 1]), annotated)
 
 
@@ -130,9 +132,9 @@ def write_question(
         Result of `choose_folders`.
     """
     name = f"{domain}_{number}"
-    # The question asks for a word of its ideas: the first word of one of them.
+    # The question asks about the first word of one of its ideas.
     subject = rng.choice(ideas_by_question[number]).split()[0]
-    # Answers are numbered on from folder to folder, so that their ids differ.
+    # The numbers of the answers continue from folder to folder, so that all ids differ.
     n_written = 0
     for folder, n_answers in folders:
         answers = ""
@@ -184,18 +186,21 @@ def draw_answer(
     The ideas of a question are the invented phrases that a right answer holds. A wrong answer
     denies one of them, or holds ideas of another question instead.
 
-    `number` is the question's number in its domain, and `probabilities` are those of the labels.
+    `number` is the question's number in its domain, and `probabilities` holds the probability of
+    each label.
     """
     label = str(rng.choice(responses.LABEL_SETS[5], p=probabilities))
-    # A different question of the domain.
+    # Draw another question of the domain, by going 1 to N_QUESTIONS - 1 steps round the questions.
     other = (number + int(rng.integers(1, N_QUESTIONS))) % N_QUESTIONS
     return label, write_answer(rng, label, ideas_by_question[number], ideas_by_question[other])
 
 
-def write_answer(rng: np.random.Generator, label: str, ideas: list[str], other: list[str]) -> str:
+def write_answer(
+    rng: np.random.Generator, label: str, ideas: list[str], other_ideas: list[str]
+) -> str:
     """Return the text of an invented answer that deserves a label.
 
-    `ideas` are the ideas of the question, `other` those of another question.
+    `ideas` are the ideas of the question, and `other_ideas` are the ideas of another question.
     """
     if label == "non_domain":
         return str(rng.choice(STOCK_PHRASES))
@@ -203,7 +208,7 @@ def write_answer(rng: np.random.Generator, label: str, ideas: list[str], other: 
         "correct": ideas,
         "partially_correct_incomplete": ideas[: len(ideas) // 2],
         "contradictory": [f"not {ideas[0]}", *ideas[1:]],
-        "irrelevant": other,
+        "irrelevant": other_ideas,
     }[label]
     ideas_in_random_order = rng.permutation(parts)
     words = " and ".join(ideas_in_random_order).split()
@@ -217,8 +222,8 @@ def write_answer(rng: np.random.Generator, label: str, ideas: list[str], other: 
 def write_annotated_answers(rng: np.random.Generator, folder: Path) -> None:
     """Write the questions of the annotated domains, and a file of annotations, into a folder.
 
-    The answers of `DEMAND_DOMAINS` have DeMAND labels. Those of `FACET_DOMAINS` have a label for
-    each facet; the facets are the ideas of the question.
+    The answers of `DEMAND_DOMAINS` have DeMAND labels. The answers of `FACET_DOMAINS` have a label
+    for each facet; the facets are the ideas of the question.
     """
     rows: list[Row] = []
     for domain in (*DEMAND_DOMAINS, *FACET_DOMAINS):
@@ -231,7 +236,7 @@ def write_annotated_answers(rng: np.random.Generator, folder: Path) -> None:
             for answer_number, (label, text) in enumerate(drawn):
                 answers += ANSWER_WITHOUT_LABEL.format(name=name, number=answer_number, text=text)
                 rows += annotate(rng, f"{name}.{answer_number}", label, facets)
-            # The question asks for a word of its ideas.
+            # The question asks about the first word of its first idea.
             subject = ideas[0].split()[0]
             question = format_question(name, domain, subject, ideas, answers)
             writing.write_files({folder / f"{domain}-{number}.xml": question})
@@ -280,11 +285,11 @@ def annotate_once(
     that an answer is outside the domain, so such an answer has a DeMAND label.
     """
     if not facets or label == "non_domain":
-        names = [name for name, other in annotations.DEMAND.items() if other == label]
+        names = [name for name, five_label in annotations.DEMAND.items() if five_label == label]
         return [(answer_id, annotator, "", str(rng.choice(names)))]
-    # The finding about the first half of the facets, and that about the others. They differ only if
-    # the answer is partly correct or contradictory.
-    first, others = {
+    # The finding about the facets in the first half, and the finding about the other facets. The
+    # two findings differ only if the answer is partly correct or contradictory.
+    finding_in_first_half, finding_in_second_half = {
         "correct": (annotations.UNDERSTOOD, annotations.UNDERSTOOD),
         "partially_correct_incomplete": (annotations.UNDERSTOOD, annotations.NOT_ADDRESSED),
         "contradictory": (annotations.CONTRADICTED, annotations.UNDERSTOOD),
@@ -292,8 +297,9 @@ def annotate_once(
     }[label]
     rows = []
     for number, facet in enumerate(facets):
-        finding = first if number < len(facets) // 2 else others
-        names = [name for name, other in annotations.FACETS.items() if other == finding]
+        is_in_first_half = number < len(facets) // 2
+        finding = finding_in_first_half if is_in_first_half else finding_in_second_half
+        names = [name for name, meaning in annotations.FACETS.items() if meaning == finding]
         rows.append((answer_id, annotator, facet, str(rng.choice(names))))
     return rows
 

@@ -96,8 +96,8 @@ def main() -> None:
 def score_all_answers(n_answers: int, counts: pd.DataFrame, measures: pd.DataFrame) -> Result:
     """Return the macro F1 of all answers together.
 
-    `counts` is the confusion matrix of the answers, and `measures` are those of
-    `responses.evaluate`.
+    `counts` is the confusion matrix of the answers, and `measures` is the table that
+    `responses.evaluate` returns for it.
     """
     header = ["", *measures.columns]
     rows = []
@@ -121,11 +121,10 @@ def score_mean_of_test_sets(
     """Return the mean of the test sets' macro F1.
 
     The result shows the table of the test sets, then the tables of `all_answers`, which is the
-    result of the answers of all test sets together.
+    result for the answers of all test sets together.
 
     `test_sets` is the table that `responses.score_test_sets` returns: it has a row for each test
-    set and each number of labels. `n_ways` (5, 3 or 2) is the number of labels whose rows are
-    averaged.
+    set and each number of labels. The mean is over the rows for `n_ways` labels (5, 3 or 2).
     """
     macro_f1 = test_sets["macro F1"][test_sets["labels"] == n_ways]
     header = responses.HEADER
@@ -162,7 +161,7 @@ def confusion_table(counts: pd.DataFrame) -> str:
 def score_parts(
     accuracy: float, measures: pd.DataFrame, test_sets: pd.DataFrame
 ) -> dict[str, float]:
-    """Return all further measures for the record of scores, by their names there."""
+    """Return all further measures for the record of scores, by their names in the record."""
     parts = {"accuracy": accuracy}
     for name, f1 in measures["F1"].items():
         parts[f"{name}, F1"] = float(f1)

@@ -39,8 +39,9 @@ FOLDERS = (TRAIN, responses.UNSEEN_ANSWERS, responses.UNSEEN_QUESTIONS)
 MAX_SHARE = 0.8
 # ... or if it has fewer correct answers.
 MIN_CORRECT = 3
-# Percent. The released files of BEETLE hold out 9 of 56 questions, and 439 of the 4,380 answers to
-# the others.
+# Percent of the questions that are held out, and percent of the answers to the other questions. The
+# released files of BEETLE hold out 9 of 56 questions, and 439 of the 4,380 answers to the other
+# questions.
 HELD_OUT_QUESTIONS = 16
 HELD_OUT_ANSWERS = 10
 
@@ -110,7 +111,7 @@ def refuse_equal_names(paths: Iterable[Path]) -> None:
 
 
 def describe_agreement(labels_by_annotator: pd.DataFrame) -> list[str]:
-    """Return a line with Cohen's kappa of the first annotator and each other one.
+    """Return a line for each annotator after the first, with Cohen's kappa of the two.
 
     `labels_by_annotator` is the result of `annotations.read_labels`.
     """
@@ -129,8 +130,8 @@ def cohen_kappa(first: "pd.Series[str]", second: "pd.Series[str]") -> float:
     """Return Cohen's kappa of two annotators (Cohen 1960).
 
     Kappa is (agreement - by_chance) / (1 - by_chance): 1 for full agreement, 0 for annotators who
-    agree as often as by chance. Agreement by chance is that of annotators who draw their labels at
-    random, with the same frequencies.
+    agree as often as by chance. `by_chance` is the expected agreement of annotators who draw labels
+    at random, each with the frequencies of the labels that they have really given.
 
     Parameters
     ----------
@@ -148,7 +149,7 @@ def cohen_kappa(first: "pd.Series[str]", second: "pd.Series[str]") -> float:
 
 
 def find_unsuitable_questions(answers: pd.DataFrame) -> dict[int, str]:
-    """Return the numbers of questions that tell models little, each with what is wrong with it.
+    """Find questions that tell models little; return what is wrong, by the question's number.
 
     Parameters
     ----------
@@ -183,8 +184,9 @@ def hold_out(
         Share of the questions that are held out with all of their answers, rounded to whole
         questions.
     answer_share : float
-        Share of the answers to the other questions that are held out, of each label, rounded to
-        whole answers. Each of these questions keeps at least one answer to learn from.
+        Share of the answers to the other questions that are held out. The share is the same for
+        each label, rounded to whole answers. Each of these questions keeps at least one answer to
+        learn from.
     rng : Generator
         Source of random numbers.
     """
@@ -195,7 +197,8 @@ def hold_out(
     is_new_question = answers["question"].isin(held_out_questions)
     folder[is_new_question] = responses.UNSEEN_QUESTIONS
 
-    # In random order, the first answer to each question stays in the training set.
+    # Shuffle the answers. The first answer to each question, which `duplicated` does not mark,
+    # stays in the training set.
     shuffled = answers[~is_new_question].sample(frac=1, random_state=rng)
     may_be_held_out = shuffled["question"].duplicated()
     for _, same_label in shuffled.groupby("label", observed=True):
@@ -260,7 +263,7 @@ def place_tree(folder: Path, write_tree: Callable[[Path], object]) -> None:
 
 
 def question_with_labels(path: Path, answers: pd.DataFrame) -> str:
-    """Return a question file with these answers alone, and their labels as `accuracy`.
+    """Return a question file with only these answers; `accuracy` holds their labels.
 
     Parameters
     ----------

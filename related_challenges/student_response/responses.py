@@ -37,9 +37,9 @@ LABEL_SETS = {
     2: ("correct", "incorrect"),
 }
 ALL_LABELS = tuple(dict.fromkeys(name for names in LABEL_SETS.values() for name in names))
-# Prediction of a system that cannot interpret an answer. It counts as wrong for every label.
+# Prediction of a system that cannot interpret an answer. It is wrong for every true label.
 UNINTERPRETABLE = "uninterpretable"
-# Names of the folders of test sets.
+# Names of the folders of test sets. A test set is also called a scenario.
 UNSEEN_ANSWERS = "test-unseen-answers"
 UNSEEN_QUESTIONS = "test-unseen-questions"
 UNSEEN_DOMAINS = "test-unseen-domains"
@@ -47,7 +47,7 @@ SCENARIOS = (UNSEEN_ANSWERS, UNSEEN_QUESTIONS, UNSEEN_DOMAINS)
 # The files of a test set may be in a subfolder of this name.
 CORE = "Core"
 
-# Stands for an unknown label where labels are numbers.
+# The number of an unknown label, where labels are numbers.
 UNKNOWN = -1
 # The most frequent label must have at least this many training answers, since models choose their
 # settings by stratified cross-validation on five parts.
@@ -100,12 +100,13 @@ def read_responses(folder: Path, *, labels: LabelReading = "required") -> pd.Dat
     rows = []
     for number, (scenario, path) in enumerate(files):
         if labels != "ignored":
-            # The model can learn from these labels: it must not be scored on them.
+            # A model can learn from these labels. Note the file, so that the model is not scored on
+            # it.
             provenance.note_source(path)
         for element in _read_elements(path):
             rows.append(element | {"question": number, "scenario": scenario, "path": path})
     elements = pd.DataFrame(rows)
-    # The first element of a file is its root.
+    # Each file holds one question, and the first element of a file is its root.
     roots = elements.drop_duplicates("question")
     _check_questions(elements, roots)
     # A student may leave an answer empty; the empty text is an answer too.
@@ -114,11 +115,12 @@ def read_responses(folder: Path, *, labels: LabelReading = "required") -> pd.Dat
     if not len(answers):
         raise InputError(f"{folder}: holds {len(files)} questions but no studentAnswer")
 
-    # The list of texts for each question (row) and tag (column).
+    # `texts` has a row for each question and a column for each tag. A cell is the list of all texts
+    # with the tag.
     texts = elements.groupby(["question", "tag"])["text"].agg(list).unstack()
     questions = roots.set_index("question")[["id", "module", "scenario", "path"]]
     questions = questions.rename(columns={"id": "question_id"}).assign(
-        # The first text of each list.
+        # If a question has several texts, the first one counts.
         question_text=texts["questionText"].str[0],
         references=texts["referenceAnswer"],
     )
@@ -158,7 +160,7 @@ def _check_questions(elements: pd.DataFrame, roots: pd.DataFrame) -> None:
 
 
 def _refuse_first(wrong: pd.DataFrame, message: str) -> None:
-    """Raise `InputError` about the first of the wrong rows; without any, do nothing.
+    """Raise `InputError` about the first of the wrong rows; do nothing if there are no wrong rows.
 
     `message` is a format string. For example, ``{tag}`` in it is replaced by the value of the
     column `tag` in the first wrong row. Ids and labels are quoted.
@@ -172,7 +174,7 @@ def _refuse_first(wrong: pd.DataFrame, message: str) -> None:
 
 
 def labels_of(answers: pd.DataFrame) -> list[str]:
-    """Return the set of labels of the answers as a list; a label's number is its position there."""
+    """Return the answers' set of labels as a list; a label's number is its position in the list."""
     return list(answers["label"].cat.categories)
 
 
@@ -183,8 +185,9 @@ def find_question_files(folder: Path) -> list[Path]:
 
 def _find_files(folder: Path) -> list[tuple[str, Path]]:
     """Return the XML files of a folder, or of the test sets in it, as pairs (scenario, file)."""
-    # A test set (scenario) is a folder with a certain name. Its files lie in this folder or in the
-    # folder Core in it. If the user has named either of them, all files belong to this test set.
+    # A test set (scenario) is a folder with a certain name. Its files are in this folder itself or
+    # in the subfolder Core. If `folder` is either of these two folders, all files belong to this
+    # test set.
     own_scenario = ""
     for scenario in SCENARIOS:
         if scenario in folder.parts[-2:]:
@@ -208,8 +211,8 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
 def _read_elements(path: Path) -> list[dict[str, Any]]:
     """Return the elements of an XML file, the root first.
 
-    Files that a process reads are usually noted, for the record of the files that its result was
-    made from. This function does not note the file; its caller decides that.
+    Usually the kit notes each file that a process reads, to record which files a result was made
+    from. This function does not note the file; its caller decides whether to note it.
 
     Each element is a dict with the keys
 
@@ -330,7 +333,7 @@ def read_fits(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Fit]]:
     """
     if options.local and options.test_dir is not None:
         raise InputError("--local predicts the folds, --test_dir another folder; give only one")
-    # `challenge` reads this option: folds are predicted unless --test_dir is given.
+    # The module `challenge` reads `options.local`. Folds are predicted unless --test_dir is given.
     options.local = options.test_dir is None
     folder = options.train_dir or options.input_dir
     if options.local and options.train_dir is not None:
@@ -382,8 +385,8 @@ def _require_labels(folder: Path, label_numbers: IntArray, labels: Sequence[str]
 def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
     """Append answers to predict to the answers to learn from.
 
-    Questions with the same module and id become the same question, with the text and the reference
-    answers of the training file.
+    If a training question and a test question have the same module and id, they become one
+    question, with the text and the reference answers of the training file.
 
     Parameters
     ----------
@@ -415,7 +418,7 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
     both["question"] = by_question.ngroup()
     own_path = both["path"]
     # Training answers come first, so all answers to a known question get the text, references and
-    # path of its training file. A test answer whose path stays the same has a new question.
+    # path of its training file. If the path of a test answer stays the same, its question is new.
     columns = ["question_text", "references", "path"]
     both[columns] = by_question[columns].transform("first")
 
@@ -427,7 +430,7 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
 def _require_expected_questions(
     both: pd.DataFrame, own_path: "pd.Series[Any]", is_known_module: "pd.Series[bool]"
 ) -> None:
-    """Raise `InputError` if a test set has other questions than its name promises.
+    """Raise `InputError` if the questions of a test set contradict the name of the test set.
 
     Parameters
     ----------
@@ -440,6 +443,8 @@ def _require_expected_questions(
         Whether the module of each answer is in the training files.
     """
     scenario = both["scenario"]
+    # In `both`, a test answer to a known question has the path of the training file instead of its
+    # own path.
     is_new_question = both["path"] == own_path
     _refuse_questions(
         both,
@@ -464,7 +469,7 @@ def _require_expected_questions(
 def _refuse_questions(
     answers: pd.DataFrame, own_path: "pd.Series[Any]", is_wrong: "pd.Series[bool]", fault: str
 ) -> None:
-    """Raise `InputError` about the question of the first wrong answer; without any, do nothing.
+    """Raise `InputError` about the question of the first wrong answer, if any answer is wrong.
 
     `own_path` holds the file of each answer. `fault` says what is wrong with the question, such as
     ``is in {training_file}``, where ``{training_file}`` is replaced by the question's training
@@ -486,10 +491,10 @@ def write(options: argparse.Namespace, answers: pd.DataFrame, prediction: IntArr
     options : Namespace
         Flags of `model_parser`.
     answers : DataFrame
-        Answers as `read_fits` returns them. Answers without a label are written: all of them if
-        folds are predicted, otherwise those of ``--test_dir``.
+        Answers as `read_fits` returns them. Answers without a label are written: all answers if
+        folds are predicted, otherwise the answers of ``--test_dir``.
     prediction : ndarray of int, shape (answers,)
-        Label numbers; positions in `labels_of`.
+        Label numbers: positions in the list that `labels_of` returns.
     """
     is_predicted = answers["label"].isna()
     label_names = np.array(labels_of(answers), object)
@@ -508,7 +513,8 @@ def read_predictions(path: Path, answers: pd.DataFrame, report: Report = stop) -
     path : Path
         The submission.
     answers : DataFrame
-        Answers to predict. If their label set is unknown, the labels of all sets are allowed.
+        Answers to predict. If they were read without labels, the labels of all label sets are
+        allowed.
     report : callable
         Called with the message about each fault; by default it raises `InputError`.
 
@@ -537,7 +543,7 @@ def read_predictions(path: Path, answers: pd.DataFrame, report: Report = stop) -
     )
 
 
-# ---- Measures: those of Dzikovska et al. (2012), and of SemEval-2013 task 7 -------------------
+# ---- Measures of Dzikovska et al. (2012) and of SemEval-2013 task 7 ---------------------------
 
 # Rows of a table of measures.
 MACRO = "macro average"
@@ -573,7 +579,7 @@ def confusion_matrix(gold: Sequence[str], predicted: Sequence[str], ways: int) -
     kept = [*LABEL_SETS[ways], UNINTERPRETABLE]
 
     def merge(labels: Sequence[str]) -> "pd.Series[str]":
-        """Return the labels, with ``incorrect`` in place of those that are not kept."""
+        """Return the labels, with ``incorrect`` in place of labels that are not in `kept`."""
         merged = pd.Series(list(labels), dtype=object)
         return merged.where(merged.isin(kept), "incorrect")
 
@@ -588,7 +594,7 @@ def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     counts : DataFrame
-        Result of `confusion_matrix`. Its last row is that of `UNINTERPRETABLE`.
+        Result of `confusion_matrix`. Its last row is the prediction `UNINTERPRETABLE`.
 
     Returns
     -------
@@ -601,15 +607,15 @@ def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
         - `CORRECTIVE`, the decision that an answer needs correction, which is any label but
           ``correct``.
     """
-    # Rows are the predicted labels, columns the gold labels. The last row, of uninterpretable
-    # answers, is no label, but counts in the gold totals.
+    # Rows are predicted labels, and columns are gold labels. The last row, `UNINTERPRETABLE`, is
+    # not a label. Its answers count in the gold totals only.
     labelled = counts.iloc[:-1].to_numpy()
     n_predicted = labelled.sum(axis=1)
     n_gold = counts.sum().to_numpy()
     # Number of answers of each label that are predicted correctly.
     n_agreed = np.diag(labelled)
-    # Treat the corrective decision as one more label, which unites all labels but the first,
-    # `correct`. Append its numbers to those of the labels.
+    # Treat the decision that an answer needs correction as one more label. It unites all labels but
+    # the first, which is `correct`. Append its numbers to the numbers of the labels.
     agreed = np.append(n_agreed, labelled[1:, 1:].sum()).astype(float)
     predicted = np.append(n_predicted, n_predicted[1:].sum())
     gold = np.append(n_gold, n_gold[1:].sum())
@@ -657,7 +663,7 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
         can be merged to: 5, 3 and 2 for answers with 5 labels, and only 2 for answers with 2.
     """
     rows = []
-    # "Ways" are numbers of labels: 5, 3 and 2, or those of them that the labels can be merged to.
+    # "Ways" is a number of labels. Labels can be merged to the same number of labels or fewer.
     sizes = [ways for ways in LABEL_SETS if ways <= len(labels_of(answers))]
     scored = answers.assign(predicted=predicted)
     scored = scored[scored["scenario"] != ""]
@@ -667,9 +673,10 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
             counts = confusion_matrix(gold, test_set["predicted"].tolist(), ways)
             measures = evaluate(counts)
             f1 = _f1_of_scorer(counts, measures)
-            # In two test sets of SciEntsBank, the label `non_domain` hardly occurs: in one of them
-            # three answers have this label, in the other none. The scorer leaves the label out of
-            # the macro average of both (`macroav.exclude` in evaluation.R).
+            # In the test sets of unseen answers and of unseen questions of SciEntsBank, hardly any
+            # answer has the label `non_domain`: three answers in one test set, and none in the
+            # other. The scorer leaves the label out of the macro average of both test sets
+            # (`macroav.exclude` in evaluation.R).
             if corpus == SCIENTSBANK and ways == 5 and scenario != UNSEEN_DOMAINS:
                 f1 = f1.drop("non_domain")
             # The micro average of the recalls is the accuracy.
@@ -683,8 +690,8 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
 def _f1_of_scorer(counts: pd.DataFrame, measures: pd.DataFrame) -> "pd.Series[float]":
     """Return the F1 of each label as the task's scorer computes it.
 
-    If a label neither occurs nor is predicted, its F1 is 1 there. `evaluate`, which has computed
-    `measures` from `counts`, sets it to 0.
+    If a label neither occurs nor is predicted, the scorer sets its F1 to 1. In `measures`, which
+    `evaluate` has computed from `counts`, this F1 is 0.
     """
     n_labels = counts.shape[1]
     # The last row is `UNINTERPRETABLE`, which is not a label.
