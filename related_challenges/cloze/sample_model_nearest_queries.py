@@ -47,11 +47,12 @@ def weigh_by_similarity(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[st
         weights: dict[str, float] = {}
         for nearest in np.argsort(-similarity, kind="stable")[:N_NEAREST]:
             right_answers = answers[train_rows[nearest]]
-            # A query's vote is divided among its right answers.
+            # The vote of a training query is divided among its right answers.
             vote = float(similarity[nearest]) ** POWER / len(right_answers)
             for answer in right_answers:
                 weights[answer] = weights.get(answer, 0.0) + vote
-        # Any divisor but 0 will do for a query without similar queries, which has no weights.
+        # Scale the weights to the sum 1. A query without similar training queries has no weights;
+        # its divisor is 1.
         total = sum(weights.values()) or 1.0
         weights_by_query.append({answer: weight / total for answer, weight in weights.items()})
     return weights_by_query

@@ -141,8 +141,8 @@ def plan_fits(
     """Read the training questions, and plan which questions each fit learns from and predicts.
 
     No question is predicted by a model that has learned from its answer. Training questions are
-    divided into folds, equal prompts into the same fold. Questions that are not among the training
-    questions are predicted by a model that learns from all training questions.
+    divided into folds, with equal prompts in the same fold. Questions that are not among the
+    training questions are predicted by a model that learns from all training questions.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def score_questions(questions: pd.DataFrame, predicted: Sequence[Sequence[str]])
 
 
 def interval_95(points: FloatArray) -> tuple[float, float]:
-    """Return a 95 % interval of the mean, cut to 0 to 1.
+    """Return a 95 % interval of the mean, cut to the range from 0 to 1.
 
     The interval is 1.96 standard errors to either side of the mean. Questions count as independent.
     """

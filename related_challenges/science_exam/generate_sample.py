@@ -22,12 +22,13 @@ N_QUESTIONS = 200
 N_TOPICS = 20
 WORDS_PER_TOPIC = 60
 WORDS_PER_PROMPT = 12
-# Mean and standard deviation of the number of words in an option.
+# Number of words in an option: the mean for right options, the mean for wrong options, the standard
+# deviation and the minimum.
 RIGHT_LENGTH = 26
 WRONG_LENGTH = 22
 LENGTH_SPREAD = 4
 MIN_LENGTH = 4
-# Probability that a word of an option is taken from the question.
+# Probability that a word of an option is taken from the question, for right and for wrong options.
 RIGHT_REPEATED = 0.20
 WRONG_REPEATED = 0.25
 SYLLABLES = ("ka", "lo", "mi", "ter", "on", "ra", "ves", "pu", "dis", "tal", "ne", "gra", "sy")

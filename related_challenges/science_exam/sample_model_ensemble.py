@@ -118,11 +118,11 @@ def fit_ranker(features: csr_array, answer: IntArray, seed: int) -> FloatArray:
     # 1) and wrong minus right (class 0).
     both_signs = csr_array(vstack([differences, -differences]))
     is_right_minus_wrong = np.repeat([1, 0], differences.shape[0])
-    # Each question has four differences, and the same again with the other sign. All of them are in
-    # the same fold.
-    question_once = np.repeat(np.arange(len(answer)), len(exam.LABELS) - 1)
-    question = np.tile(question_once, 2)
-    fold = splits.assign_folds(question, min(N_INNER_FOLDS, len(answer)), seed)
+    # Each question has four differences with one sign, and four with the other sign. All eight are
+    # in the same fold.
+    question_of_difference = np.repeat(np.arange(len(answer)), len(exam.LABELS) - 1)
+    question_of_row = np.tile(question_of_difference, 2)
+    fold = splits.assign_folds(question_of_row, min(N_INNER_FOLDS, len(answer)), seed)
     inner_splits = [
         (np.flatnonzero(is_train), np.flatnonzero(is_test))
         for is_train, is_test in folds.train_and_test(fold)
@@ -133,8 +133,8 @@ def fit_ranker(features: csr_array, answer: IntArray, seed: int) -> FloatArray:
         scoring="neg_log_loss",
         fit_intercept=False,
         solver="liblinear",
-        # An L2 penalty. Both settings are the defaults from scikit-learn 1.10 on; without them,
-        # earlier versions warn.
+        # With an L1 share of 0 the penalty is an L2 penalty. Both settings are the defaults from
+        # scikit-learn 1.10 on; without them, earlier versions warn.
         l1_ratios=(0,),
         use_legacy_attributes=False,
     )

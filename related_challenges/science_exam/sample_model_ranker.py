@@ -70,7 +70,8 @@ def describe(questions: pd.DataFrame) -> FloatArray:
     n_options = len(exam.LABELS)
     texts = exam.option_texts(questions)
     length = np.array([len(text) for text in texts], float)
-    # Rank by length within the question, 0 for the shortest.
+    # Rank by length within the question, 0 for the shortest. The first `argsort` sorts the options.
+    # The second `argsort` gives the place of each option in this order.
     length_rank = length.reshape(n_questions, n_options).argsort(axis=1).argsort(axis=1)
     n_digits = [sum(map(str.isdigit, text)) for text in texts]
     columns = {
@@ -91,11 +92,13 @@ def cosine_with_other_options(questions: pd.DataFrame) -> FloatArray:
     n_options = len(exam.LABELS)
     texts = exam.option_texts(questions)
     vectors = TfidfVectorizer().fit([*questions["prompt"], *texts]).transform(texts)
-    # Membership of options (rows) in questions (columns), 1 or 0. The transposed matrix adds up the
-    # vectors of each question's options; the matrix then copies the sum to each of them.
+    # `membership` is 1 where an option (row) belongs to a question (column), else 0. Its transpose
+    # adds up the vectors of each question's options. The matrix itself then repeats this sum in the
+    # row of each option.
     membership = csr_array(np.repeat(np.eye(len(questions)), n_options, axis=0))
     question_sums = membership @ (membership.T @ vectors)
-    # Products of the rows: the cosines with all options of the question, added up.
+    # The vectors have length 1. So the product of an option's vector and this sum is the sum of the
+    # option's cosines with all options of its question.
     cosine_sum = np.asarray(vectors.multiply(question_sums).sum(axis=1))
     # The sum includes 1, the cosine of the option with itself.
     return np.asarray((cosine_sum.ravel() - 1) / (n_options - 1))
@@ -107,7 +110,7 @@ def differences_from_right(features: Any, answer: IntArray) -> Any:
     Parameters
     ----------
     features : ndarray or csr_array, shape (5 * questions, features)
-        Features of the options, those of the first question first.
+        Features of the options: all options of the first question, then of the second, ...
     answer : ndarray of int, shape (questions,)
         Index of the right option.
 
@@ -116,8 +119,8 @@ def differences_from_right(features: Any, answer: IntArray) -> Any:
     ndarray or csr_array, shape (4 * questions, features)
     """
     is_right = np.arange(len(exam.LABELS)) == answer[:, None]
-    # Positions in the flat matrix are rows of `features`. The right option of each question occurs
-    # once for each of its wrong options.
+    # `is_right` has the shape (questions, 5). The positions in the flattened matrix are the rows of
+    # `features`. The row of each right option is repeated for each wrong option of its question.
     right_rows = np.repeat(np.flatnonzero(is_right), len(exam.LABELS) - 1)
     wrong_rows = np.flatnonzero(~is_right)
     return features[right_rows] - features[wrong_rows]
@@ -126,7 +129,8 @@ def differences_from_right(features: Any, answer: IntArray) -> Any:
 def fit_ranker(features: FloatArray, answer: IntArray) -> FloatArray:
     """Fit weights of the features, shape (features,), that score right options above wrong ones."""
     differences = differences_from_right(features.reshape(-1, features.shape[-1]), answer)
-    # The model is fitted to standardised differences; the weights returned are for raw features.
+    # Fit the model to differences divided by their standard deviation, to which 1e-9 is added to
+    # avoid a division by 0. The weights returned are for the undivided features.
     scale = differences.std(axis=0) + 1e-9
     # A classifier needs two classes, so each difference is entered twice: right minus wrong (class
     # 1) and wrong minus right (class 0).
