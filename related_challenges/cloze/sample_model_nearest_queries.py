@@ -51,9 +51,8 @@ def weigh_by_similarity(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[st
             vote = float(similarity[nearest]) ** POWER / len(right_answers)
             for answer in right_answers:
                 weights[answer] = weights.get(answer, 0.0) + vote
-        # Scale the weights to the sum 1. A query without similar training queries has no weights;
-        # its divisor is 1.
-        total = sum(weights.values()) or 1.0
+        # Scale the weights to the sum 1.
+        total = sum(weights.values())
         weights_by_query.append({answer: weight / total for answer, weight in weights.items()})
     return weights_by_query
     # ---- End of the model. --------------------------------------------------------------------

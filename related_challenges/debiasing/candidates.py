@@ -354,7 +354,8 @@ def clicks_around(
     after : ndarray of float64, shape (n,)
         Time from `time` to the item's next click, 1 if there is none.
     n_near : list of int64 ndarrays, shape (n,) each
-        For each distance, the number of clicks on the item at most that far from `time`.
+        For each distance, the number of clicks on the item that lie at most this distance before
+        `time`, or less than this distance after it.
     """
     # The sorted array `timeline` holds the clicks of all items, one item after the other. A click
     # on item i at time t has the value i * shift + t. Since t is between -HISTORY and 1, there is a
