@@ -24,7 +24,7 @@ FEW = 20
 _N_SUBJECTS = 12
 # Stands for the SubjectId of the group of other subjects.
 _OTHERS = -1
-# The highest number of rows of each table in `Losses`.
+# Each table in `Losses` has at most this many rows.
 _N_LOSS_ROWS = 20
 
 
@@ -70,7 +70,7 @@ def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.Data
     subjects", holds the answers to questions that have none of the subjects shown. `subjects` has a
     row for each question and subject of the level.
     """
-    # For each row of `subjects`, the number of answers to the question.
+    # The number of answers to the question in each row of `subjects`.
     n_answers = subjects["QuestionId"].map(pairs["QuestionId"].value_counts())
     n_by_subject = n_answers.groupby(subjects["SubjectId"]).sum()
     largest = n_by_subject.sort_values(ascending=False, kind="stable").index[:_N_SUBJECTS]
@@ -78,14 +78,15 @@ def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.Data
     has_only_others = ~subjects["QuestionId"].isin(with_large_subject["QuestionId"])
     with_others = subjects[has_only_others].drop_duplicates("QuestionId")
     with_others = with_others.assign(SubjectId=_OTHERS, Name="other subjects")
-    # A row for each question and group.
+    # `grouped` has a row for each pair of a question and a group that the question belongs to.
     grouped = pd.concat([with_large_subject, with_others])
     group = grouped["SubjectId"].astype(pd.CategoricalDtype([*largest, _OTHERS]))
     question_groups = grouped[["QuestionId"]].assign(subject=group)
-    # A row for each answer and group.
+    # `answers` has a row for each pair of an answer and a group that its question belongs to.
     columns = pairs.columns.intersection(["QuestionId", "student_code", "right", "majority_right"])
     answers = pairs[columns].merge(question_groups, on="QuestionId")
-    # `answers` repeats answers. The shares of the groups are shares of the answers in `pairs`.
+    # So an answer in several groups has several rows. `n_all` makes the share of a group a share of
+    # the answers in `pairs`, which has one row for each answer.
     table = accuracy_by(answers, "subject", n_all=len(pairs))
     names = grouped.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
     return table.set_axis(names[table.index])
@@ -144,8 +145,9 @@ def accuracy_by(
 def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, FloatArray]:
     """Return 95 % intervals of shares of right answers, where each student is a cluster of answers.
 
-    These are Wilson's intervals with the effective number of answers and Student's distribution
-    (Korn and Graubard 1998; Dean and Pagano 2015).
+    These are Wilson's intervals, with the effective number of answers in place of the number of
+    answers, and with quantiles of Student's distribution in place of the normal distribution (Korn
+    and Graubard 1998; Dean and Pagano 2015).
 
     Parameters
     ----------
@@ -163,11 +165,11 @@ def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, F
         share = n_right.sum(axis=1) / n
         deviation = n_right - share[:, None] * n_answers
         variance = (deviation**2).sum(axis=1) * n_students / (n_students - 1) / n**2
-        # The effective number of answers: so many independent answers would have the same variance.
-        # It is usually smaller than n, since the answers of a student are alike.
+        # The share of `n_effective` independent answers would have the same variance. This number
+        # is usually smaller than n, since the answers of a student are alike.
         n_effective = np.minimum(share * (1 - share) / variance, n)
-        # If all answers are right, or all wrong, the variance is 0. Then take the number of
-        # students.
+        # If all answers are right, or all are wrong, the variance is 0 and says nothing. Then use
+        # the number of students in place of `n_effective`.
         n_effective = np.where((share > 0) & (share < 1), n_effective, n_students)
         t = student_quantile(np.maximum(n_students - 1, 1))
         low, high = _wilson_intervals(share, n_effective, t)
@@ -180,7 +182,7 @@ def _wilson_intervals(
 ) -> tuple[FloatArray, FloatArray]:
     """Return Wilson's intervals of shares of n independent answers, clipped to the range 0 to 1.
 
-    `quantile` is the number of standard errors to either side of a share.
+    `quantile` is the number of standard errors from the share to each end of its interval.
     """
     middle = (share + quantile**2 / (2 * n)) / (1 + quantile**2 / n)
     error = np.sqrt(share * (1 - share) / n + (quantile / (2 * n)) ** 2)

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# Values of `Doubt.mark` for which the scoreboard has rules of its own.
-# The score is that of code that has been edited since.
+# The scoreboard has special rules for scores with one of these two values of `Doubt.mark`.
+
+# The code that made the entry was edited after the entry was made.
 EARLIER_CODE = "made by earlier code"
-# The fit was stopped early: the model has learned less than its options say.
+# The user stopped the fit early, so the model has learned less than its options say.
 INTERRUPTED = "fit interrupted"
 
 

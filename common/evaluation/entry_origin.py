@@ -108,18 +108,18 @@ def require_no_shared_rows(
     reference
         The file that the entry is scored on.
     train
-        Training answers that are known to hold no row of the reference. They are not compared, nor
-        is a file that was split from them.
+        Training answers that are known to hold no row of the reference. Neither this file nor a
+        file that was split from it is compared with the reference.
     """
-    of_train = fingerprint(train) if train is not None and train.is_file() else None
+    train_fingerprint = fingerprint(train) if train is not None and train.is_file() else None
     scored_rows: Rows | None = None
     for name, source_fingerprint in record.made_from.items():
         source = folder / name
         columns = key_columns(source)
         if columns is None or columns != key_columns(reference):
             continue
-        is_train_or_part = source_fingerprint == of_train or was_split_from(source, of_train)
-        if is_train_or_part:
+        is_train = source_fingerprint == train_fingerprint
+        if is_train or was_split_from(source, train_fingerprint):
             continue
         if scored_rows is None:
             scored_rows = read_rows(reference, columns)
@@ -165,7 +165,8 @@ def read_rows(path: Path, columns: tuple[Column, Column]) -> Rows:
     second = table[second_column.name].to_numpy(np.int64)
     is_pair_of_questions = first_column is schema.LEFT
     if is_pair_of_questions:
-        # A pair is the same with the sides exchanged: put the smaller QuestionId first.
+        # The pairs (left, right) and (right, left) count as the same pair. Put the smaller
+        # QuestionId first, so that both get the same number.
         return pair_keys(np.minimum(first, second), np.maximum(first, second))
     return pair_keys(first, second)
 
@@ -260,8 +261,8 @@ def code_changed_doubt(script: str) -> Doubt:
 def earlier_code_doubts(record: Provenance) -> list[Doubt]:
     """Return a doubt, in a list, if the code of an entry has changed since the entry was made.
 
-    Without such a change, the list is empty. The entry may be a blend of several submissions. The
-    code of each of these counts too.
+    Without such a change, the list is empty. If the entry is a blend of several submissions, a
+    change of the code of any of these submissions counts too.
     """
     if record.code and has_code_changed(record.script, record.code):
         return [
@@ -271,7 +272,8 @@ def earlier_code_doubts(record: Provenance) -> list[Doubt]:
                 "the score of the earlier code, run it again to score the code as it is",
             )
         ]
-    # A script may have made several parts of a blend: `codes` has its fingerprint for each part.
+    # A script may have made several parts of a blend, each with its own version of the code.
+    # `codes` holds the fingerprint of the script's code for each of these parts.
     for script, codes in record.code_of_parts.items():
         if any(has_code_changed(script, code) for code in codes):
             return [
@@ -295,11 +297,13 @@ def has_code_changed(script: str, code: str) -> bool:
 
 
 def require_same_run(path: Path, record: Provenance | None, submission: Path) -> None:
-    """Raise `InputError` if a file, such as probabilities, is of another run than the submission.
+    """Raise `InputError` if another run made a file, such as probabilities, than the submission.
 
-    Two runs of scripts count as the same if their predictions must be equal (`_predictions_key`).
-    Notebooks are not told apart. `record` is that of the file `path`. If the file or the submission
-    has no record, they are not compared.
+    Two runs of scripts count as the same run if they must make equal predictions (see
+    `_predictions_key`). All runs of notebooks count as the same run.
+
+    `record` is the record of the file `path`. If this file or the submission has no record, the two
+    are not compared.
     """
     submission_record = provenance.read(submission)
     if record is None or submission_record is None:

@@ -36,8 +36,8 @@ class ExpertPair:
     first: str
     second: str
     n_pairs: int
-    # Share of these pairs on which they agree, with the ends of the 95 % interval; NaN without
-    # common pairs.
+    # Share of the common pairs on which the experts agree, with the ends of its 95 % interval. NaN
+    # if the experts have no common pair.
     agreement: float
     agreement_low: float
     agreement_high: float
@@ -65,15 +65,16 @@ def compare_two(first: str, second: str, by_first: pd.Series, by_second: pd.Seri
     -----
     Kappa is (a - c) / (1 - c), where a is the agreement, and c the agreement that is expected by
     chance from how often each expert prefers the left question (Cohen 1960, "A coefficient of
-    agreement for nominal scales"). The interval of a is exact (Clopper and Pearson). That of kappa
-    follows from it by the same formula, with c held fixed; it has a width also if all agree.
+    agreement for nominal scales"). The interval of a is exact (Clopper and Pearson). The ends
+    of the interval of kappa follow from the ends of this interval by the same formula, with c held
+    fixed. So the interval of kappa has a width above 0 even if the experts agree on all pairs.
     """
     both = by_first.isin([1, 2]) & by_second.isin([1, 2])
     first_prefers_left = by_first[both].to_numpy() == 1
     second_prefers_left = by_second[both].to_numpy() == 1
     n_pairs = len(first_prefers_left)
     if n_pairs == 0:
-        # Agreement and kappa, each with the two ends of its interval, are not defined.
+        # Six numbers are not defined: agreement and kappa, each with the two ends of its interval.
         return ExpertPair(first, second, 0, *[np.nan] * 6)
     n_agree = int((first_prefers_left == second_prefers_left).sum())
     low, high = metrics.binomial_interval(np.array(n_agree), np.array(n_pairs))
@@ -99,15 +100,15 @@ class Contest:
     n_pairs: int
     # Number of these pairs on which more experts agree with the first ranking than with the second.
     n_first: int
-    # Number of these pairs on which more experts agree with the second ranking. A pair on which
-    # equally many experts agree with either ranking does not count.
+    # Number of these pairs on which more experts agree with the second ranking than with the first.
+    # If as many experts agree with the first as with the second, the pair counts for neither.
     n_second: int
     # n_first / (n_first + n_second), with the ends of the 95 % interval.
     share: float
     low: float
     high: float
-    # How many further pairs would tell the rankings apart. 0 if the judged pairs tell them apart
-    # already; None if the share is exactly one half or not defined.
+    # How many further judged pairs it takes for a significant difference between the rankings. 0 if
+    # the difference is significant already; None if the share is exactly one half or not defined.
     n_further: int | None
 
     @property
@@ -146,7 +147,6 @@ def contest(agrees_first: pd.DataFrame, agrees_second: pd.DataFrame) -> Contest:
     n_second = int((balance < 0).sum())
     n = n_first + n_second
     low, high = metrics.binomial_interval(np.array(n_first), np.array(n))
-    # How many further pairs would tell the rankings apart.
     n_further = count_further(n_first, n)
     return Contest(
         n_pairs=int(is_contested.sum()),
@@ -188,7 +188,7 @@ def count_further(n_first: int, n: int) -> int | None:
     share = n_first / n
     spread = _Z_TEST * 0.5 + _Z_POWER * sqrt(share * (1 - share))
     n_needed = max(_MIN_JUDGED, ceil((spread / (share - 0.5)) ** 2))
-    # The test has just failed with `n` pairs, so at least one more is needed.
+    # The sign test above is not significant with `n` pairs, so at least one further pair is needed.
     return max(n_needed - n, 1)
 
 

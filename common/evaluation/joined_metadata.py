@@ -25,8 +25,9 @@ NAMES = frozenset(
 def find_doubts(answers: Iterable[Path], metadata: Iterable[Path], consequence: str) -> list[Doubt]:
     """Return a doubt if metadata files belong to other data than the answers.
 
-    In different simulations, or in a simulation and in real data, an id stands for different
-    students or questions. `find_foreign` finds such files.
+    Two simulations use the same ids for different students and questions, and so do a simulation
+    and real data. So metadata of other data do not describe the students and questions of the
+    answers. `find_foreign` finds such metadata files.
 
     Parameters
     ----------
@@ -89,24 +90,27 @@ def _is_foreign(
 
     Real metadata belong to real answers, simulated metadata to answers of the same simulation.
 
-    A simulation leaves a marker, a file that lists the files it wrote. `simulations` are those
-    whose markers lie in the folders of the answers and of the metadata (see `_find_simulations`).
+    A simulation leaves a marker, a file that lists the files it wrote. `simulations` are the
+    simulations whose markers lie in the folders of the answers and of the metadata (see
+    `_find_simulations`).
     """
     fingerprint = provenance.fingerprint_of_source(path)
     writers = [simulation for simulation in simulations if simulation.wrote(path, fingerprint)]
     if any(simulation.wrote_answers for simulation in writers):
-        # One simulation wrote both.
+        # One simulation wrote both the metadata and the answers.
         return False
     if not writers:
-        # The metadata are real, or come from a simulation whose marker was not found. In both cases
-        # they do not belong to simulated answers; only real ones belong to real answers.
+        # No marker lists the metadata file. Either it is real, or it comes from a simulation whose
+        # marker was not found. So it does not belong to simulated answers. It belongs to real
+        # answers only if it is real.
         return answers_are_simulated or provenance.origin_of(path) is Origin.SIMULATED
-    # The metadata are simulated from here on.
+    # From here on, it is certain that the metadata are simulated.
     if any(simulation.wrote_answers for simulation in simulations):
         # Two different simulations wrote the metadata and the answers.
         return True
-    # It is not known which simulation wrote simulated answers: it may have written the metadata
-    # too. Answers that are not simulated do not belong to these metadata.
+    # No marker tells where the answers come from. Simulated answers may come from the simulation
+    # that wrote the metadata, so they get the benefit of the doubt. Real answers do not belong to
+    # simulated metadata.
     return not answers_are_simulated
 
 

@@ -38,14 +38,14 @@ class Outcomes:
     # Whether each answer was predicted right, shape (answers,). The answers are ordered by part,
     # within a part by unit, and within a unit by question.
     right: BoolArray
-    # Whether each answer is in one part only. False in task 3, where several experts judge the same
-    # pair. Also False in task 4 if an answer is a target of several masks.
+    # True if every answer belongs to a single part. False in task 3, where several experts judge
+    # the same pair. Also False in task 4 if an answer is a target of several masks.
     distinct: bool
 
     def count_right(self) -> npt.NDArray[np.int64]:
         """Return the number of answers predicted right in each part and unit.
 
-        The shape is (parts, units), as of `counts`.
+        The result has the shape (parts, units), like `counts`.
         """
         # For each answer, the index of its part and unit in the flat `counts`.
         cell = np.repeat(np.arange(self.counts.size), self.counts.ravel())
@@ -93,8 +93,8 @@ def of_judgements(judgements: pd.DataFrame, agrees: pd.DataFrame) -> Outcomes:
     agrees with the judgement, 0 if not, and NaN if there is no judgement.
     """
     left, right = np.array([*judgements.index], np.int64).T
-    # In `Outcomes`, arrays have a row for each part, here an expert, and a column for each unit,
-    # here a pair. The tables are the other way round, so transpose them.
+    # In `Outcomes`, arrays have a row for each part and a column for each unit. Here a part is an
+    # expert and a unit is a pair. The tables have a row for each pair, so transpose them.
     is_judged = agrees.notna().to_numpy().T
     is_agreed = agrees.to_numpy().T == 1
     fingerprint = _fingerprint_arrays(left, right, judgements.fillna(0).to_numpy(np.int8).T)
@@ -114,7 +114,7 @@ def _fingerprint_arrays(*arrays: Array) -> str:
 def write(folder: Path, outcomes: Outcomes) -> str:
     """Write outcomes to a folder; return the file's name without its suffix.
 
-    Equal outcomes get the same name, and so are kept once.
+    Equal outcomes get the same name, so the folder keeps them only once.
     """
     content = BytesIO()
     largest_count = int(outcomes.counts.max(initial=0))
@@ -138,12 +138,12 @@ def read(path: Path) -> Outcomes:
     Raises `InputError` if the file is missing, or its content has changed since.
     """
     reading.require_file(path)
-    # `write` names a file after the digest of its content. If the two differ, the content has
-    # changed or was copied over another file's.
+    # `write` names a file after the digest of its content. If name and digest differ, the content
+    # has changed, or another file was copied to this name.
     if fingerprints.digest(path)[:16] != path.stem:
         raise InputError(
-            f"{path}: is damaged or holds other outcomes than those of its name, expected outcomes "
-            "that an evaluation has kept"
+            f"{path}: is damaged or holds other outcomes than the file that an evaluation wrote "
+            "under this name, expected the unchanged file"
         )
     with np.load(path, allow_pickle=False) as file:
         counts = file["counts"].astype(np.int64)

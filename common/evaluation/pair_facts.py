@@ -121,7 +121,8 @@ class _NotKnownError(Exception):
 def _skip_if_missing(left_out: list[LeftOut], what: str) -> Iterator[None]:
     """End the `with` block, without an error, if it finds a file missing or wrong.
 
-    Then add the part of the page that the block makes, whose name is `what`, to `left_out`.
+    The block computes a part of the page, and `what` is the name of this part. If the block ends
+    early, the part is added to `left_out`.
     """
     try:
         yield
@@ -178,23 +179,22 @@ def _describe_questions(
     share_right = n_right / np.where(n > 0, n, np.nan)
     tenth_starts = [k / 10 for k in range(10)]
     tenth_names = [f"{10 * k} to {10 * k + 10} %" for k in range(10)]
-    # The groups are pandas categoricals: `_group_by_starts` and `_group_counts` give each question
-    # the name of the range that its share or number lies in.
+    # `_group_by_starts` returns, for each question, the name of the range in which its share of
+    # right answers lies. `_group_counts` does so for its number of answers.
     facts: dict[str, Any] = {
         "majority": _predict_majority(answers, question, n_questions, task),
         groupings.DIFFICULTY.key: _group_by_starts(share_right, tenth_starts, tenth_names),
         groupings.ANSWERS_TO_QUESTION.key: _group_counts(n),
     }
     if task.needs_options:
-        # All answers to a question should have the same right option. If not, take the most
-        # frequent.
+        # All answers to a question should name the same right option. If they do not, use the
+        # option that most answers name.
         n_options = answer_options.count_options(answers)
         right_column = replace(schema.CORRECT_ANSWER, high=n_options)
         n_right_option = _count_values(answers, right_column, question, n_questions)
         names = task.name_values(right_column)
-        # The page shows the groups in this order: first 0, "not known", then the options.
+        # The group of a question without answers is 0, "not known". The options follow in order.
         group = np.where(n > 0, 1 + n_right_option.argmax(axis=1), 0)
-        # `group` holds the index of each question's name among the names that follow.
         facts[groupings.RIGHT_OPTION.key] = _categorical(group, _NOT_KNOWN, *names)
     return facts
 
@@ -206,7 +206,7 @@ def _predict_majority(
 
     It predicts the most frequent value of a question, and the overall majority for a question
     without answers. If several values are most frequent, the model of task 1 predicts the overall
-    majority, and that of task 2 the smallest of these options.
+    majority, and the model of task 2 predicts the smallest of the most frequent options.
 
     `question` holds for each answer the index of its question, -1 if the question is not scored.
     """
@@ -216,11 +216,11 @@ def _predict_majority(
     counts = _count_values(answers, column, question, n_questions)
     overall_counts = np.bincount(answers[column.name] - column.low, minlength=counts.shape[1])
     if task.needs_options:
-        # Questions without answers.
-        uses_overall = counts.sum(axis=1) == 0
+        has_no_answers = counts.sum(axis=1) == 0
+        uses_overall = has_no_answers
     else:
-        # In task 1, there are two columns: the numbers of wrong and of right answers. They are also
-        # equal, 0 and 0, for a question without answers.
+        # In task 1, `counts` has two columns: the numbers of wrong and of right answers. A question
+        # without answers counts as tied too, with 0 wrong and 0 right answers.
         is_tied = counts[:, 0] == counts[:, 1]
         uses_overall = is_tied
     counts_to_use = np.where(uses_overall[:, None], overall_counts, counts)
@@ -266,12 +266,13 @@ def _group_by_quiz(
     n_train = len(answer_id) - len(scored_ids)
     train_quiz = quiz_of_all[:n_train]
     scored_quiz = quiz_of_all[n_train:]
-    # Keys of the pairs of student and quiz that have training answers.
+    # A key encodes a pair of a student and a quiz. `train_keys` are the keys of all pairs for which
+    # there is a training answer.
     has_quiz = train_quiz >= 0
     train_student = answers.pop("UserId")
     train_keys = pair_keys(train_student[has_quiz], train_quiz[has_quiz])
     has_training_answers = pd.Series(pair_keys(student, scored_quiz)).isin(train_keys)
-    # Indices of the names below.
+    # 0, 1 and 2 stand for the three names that `_categorical` gets below.
     group = np.where(has_training_answers, 0, 1)
     group[scored_quiz < 0] = 2
     return _categorical(
@@ -290,7 +291,7 @@ def _read_subjects(question_ids: IntArray, task: Task, folder: Path) -> pd.DataF
     path = _require(folder / task.data.question_metadata)
     tree = metadata.read_subject_tree(_require(folder / SUBJECT_METADATA))
     subjects = metadata.read_question_subjects(path, question_ids, tree)
-    # A root has no parent, and so an empty name.
+    # A root of the subject tree has no parent: use "" as the name of the parent.
     tree["Parent"] = tree["parent"].map(tree["Name"]).fillna("")
     subjects["QuestionId"] = question_ids[subjects["row"]]
     columns = ["QuestionId", "SubjectId", "Name", "Level", "Parent"]
@@ -306,7 +307,8 @@ def _group_students(student_ids: IntArray, path: Path) -> dict[str, pd.Categoric
     # A group for each age from 11 to 17, one for younger and one for older students.
     age_starts = [0, 11, 12, 13, 14, 15, 16, 17, 18]
     age_names = ["up to 10", "11", "12", "13", "14", "15", "16", "17", "from 18"]
-    # The names belong to the values 0, 1 and so on of the metadata; -1 stands for the last name.
+    # The metadata hold the values 0, 1 and so on, which stand for the first name, the second name
+    # and so on. They hold -1 where the value is not known, which stands for the last name.
     genders = ("unspecified", "female", "male", "other", "not listed")
     premiums = ("not entitled", "entitled", _NOT_KNOWN)
     return {
@@ -339,7 +341,7 @@ def _group_by_starts(
 
 
 def _categorical(index: npt.ArrayLike, *names: str) -> pd.Categorical[str]:
-    """Return a categorical from the index of each value's name; -1 stands for the last name."""
+    """Return a categorical of names. `index` holds indices of `names`; -1 is the last name."""
     codes = np.asarray(index)
     codes = np.where(codes < 0, len(names) - 1, codes)
     return pd.Categorical.from_codes(codes, pd.Index(names))

@@ -54,8 +54,8 @@ class Matched:
     phase: str
     submission: Path
     reference: Path
-    # The column that is predicted, with its valid values. In task 2 these are the options from 1 to
-    # `column.high`, the number of options of the question that has the most.
+    # The column that is predicted, with its valid values. In task 2, the valid values are the
+    # options from 1 to `column.high`, which is the largest number of options of any question.
     column: Column
     # UserId, QuestionId, truth and predicted of every pair, in the order of the reference.
     pairs: pd.DataFrame
@@ -70,9 +70,9 @@ def match(task: Task, submission_path: Path, reference_path: Path, phase: str = 
     """Check a submission, CSV or zip, and match its predictions with the true answers.
 
     A submission may hold extra rows: predictions for pairs without a true answer in
-    `reference_path`. An upload to the challenge, for example, holds the pairs of both its phases.
-    If `phase` is one of these, the extra rows must belong to the other phase; any other extra row
-    raises `InputError`. For another `phase`, all extra rows are ignored.
+    `reference_path`. An upload to the challenge, for example, holds the pairs of both phases of the
+    challenge. If `phase` is one of these two phases, the extra rows must belong to the other phase;
+    any further extra row raises `InputError`. For other values of `phase`, extra rows are ignored.
     """
     source = submission.submission_source(submission_path, task.number, reference_path)
     reference_source = reading.file_source(reference_path)
@@ -161,7 +161,7 @@ def score_probabilities(matched: Matched, path: Path) -> ProbabilityScores:
     entry_origin.require_same_run(path, probabilities.record, matched.submission)
     # A row for each scored pair. Messages name `matched.reference` as the file of the pairs.
     probability = probabilities.at(matched.pairs, matched.reference)
-    # Categories count from 0.
+    # Number the values of the column from 0, as the columns of `probability` are numbered.
     categories = matched.pairs[["truth", "predicted"]].to_numpy() - task.column.low
     n_categories = int(categories.max()) + 1
     if n_categories > probability.shape[1]:
@@ -194,7 +194,8 @@ def explain(
     pairs = matched.pairs.join(facts.pairs).assign(right=truth == predicted)
     if "majority" in pairs:
         pairs["majority_right"] = pairs["majority"] == truth
-    # Compute the accuracy of all answers as that of a single group, to get its interval as well.
+    # Compute the accuracy of all answers with `accuracy_by`, which computes its interval as well:
+    # put all answers into a single group.
     pairs["all"] = pd.Categorical.from_codes(np.zeros(len(pairs), np.int8), pd.Index(["all"]))
     (total,) = breakdown.accuracy_by(pairs, "all", few=0).to_dict("records")
 
@@ -299,7 +300,7 @@ def _draw_comparison(
 def _find_best_possible(data_dir: Path, task: Task) -> float | None:
     """Return the accuracy that the best possible model is expected to reach on simulated answers.
 
-    It is read from SIMULATED.json in the data folder. None if that file does not tell.
+    The accuracy is read from SIMULATED.json in the data folder. None if this file does not hold it.
     """
     marker = fingerprints.read_marker(data_dir) or {}
     try:
@@ -335,16 +336,16 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     scored_phase = task.phase_of(phase, options.ref_data)
     score_files.remove_scores(options.output_dir, task.number, scored_phase, inputs)
     provenance.require_current([files.reference])
-    # The true answers of the challenge's phases were never among its training answers. Nor are
-    # those of a local split, if one split has written both files. Otherwise the training answers
-    # may hold some of the answers that are scored.
+    # The challenge's training answers hold none of the true answers of its phases. The training
+    # answers of a local split hold none of its true answers, if one split has written both files.
+    # Otherwise the training answers may hold some of the answers that are scored.
     is_phase = scored_phase in layout.PHASES
-    train_holds_none = is_phase or entry_origin.are_of_one_split(files.train, files.reference)
+    is_disjoint = is_phase or entry_origin.are_of_one_split(files.train, files.reference)
     doubts = entry_origin.judge_submission(
         files.submission,
         [files.reference],
         task.template_names,
-        train=files.train if train_holds_none else None,
+        train=files.train if is_disjoint else None,
     )
 
     started = time.perf_counter()
@@ -365,11 +366,12 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
 
     time_taken = ("Time", f"{seconds:.1f} s")
     shown = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
-    # If the entry and the page both use metadata of other data, show only the entry's doubt.
+    # The entry and the page may both use metadata of other data. Both doubts then have the same
+    # mark, and only the first, which is about the entry, is shown.
     doubts = keep_first_of_each_mark([*doubts, *_doubt_metadata(files)])
     evaluation = replace(evaluation, facts=shown, doubts=doubts)
     lines = _lines(matched, accuracy, page, probability_scores, facts)
-    # Another, older submission that the user may have meant.
+    # If there is an older submission too, name it: the user may have meant to score that one.
     lines += name_older(options, task, files.submission)
     score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)
 
@@ -426,8 +428,8 @@ def _find_files(options: argparse.Namespace, task: Task, phase: str) -> _Files:
     default_submission = task.submission_path(phase)
     input_dir = options.input_dir or default_reference.parent
     submission_dir = options.submission_dir or default_submission.parent
-    # The local split has written true answers and training answers to one folder. The
-    # challenge's true answers lie in data/test_data, its training answers in data/train_data.
+    # For the local split, true answers and training answers lie in the same folder. The challenge's
+    # true answers lie in data/test_data, and its training answers in data/train_data.
     train_dir = input_dir
     if phase in layout.PHASES:
         train_dir = input_dir.parent / layout.TRAIN_DIR.name
@@ -459,7 +461,7 @@ def _describe_entry(submission_path: Path) -> list[tuple[str, str]]:
 def _describe_score(score: Score, total: Mapping[Hashable, Any]) -> str:
     """Return the score as a line of text, with its standard error.
 
-    With few students, the line has the 95 % interval instead: a standard error says little then.
+    With few students, a standard error says little. The line then has the 95 % interval instead.
     `total` is the row of all answers in `breakdown.accuracy_by`.
     """
     pairs = f"accuracy on {score.n:,} pairs"

@@ -10,8 +10,8 @@ from common.tasks import LOCAL, Task
 def choose_phase(options: argparse.Namespace, task: Task) -> str:
     """Return the phase to score: that of the flag --phase, or the local split without this flag.
 
-    There is one exception. A user who follows the challenge's guide has a submission to upload, and
-    none for the local split. Without any flag, the public phase is then scored.
+    There is one exception, for a user who follows the challenge's guide: without any flag, the
+    public phase is scored if there is a submission to upload but none for the local split.
     """
     input_flags = [options.input_dir, options.ref_data, options.submission_dir, options.submit_data]
     if options.phase or any(input_flags):
@@ -34,9 +34,9 @@ def name_older(options: argparse.Namespace, task: Task, submission: Path) -> lis
     folders = [layout.TEST_OUTPUT_DIR, layout.TEST_INPUT_DIR]
     if options.submission_dir or options.submit_data or submission.parent not in folders:
         return []
-    # One of the two folders remains.
     folders.remove(submission.parent)
-    older = folders[0] / task.local_submission
+    (other_folder,) = folders
+    older = other_folder / task.local_submission
     if not older.is_file():
         return []
     return [f"not scored, because it is older: {cli.show(older)}"]

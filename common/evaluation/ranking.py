@@ -24,10 +24,10 @@ import pandas as pd
 
 # The ways in which empty judgements may count. Each has a text for the page.
 MISSING = {"ignored": "which do not count", "disagrees": "which count as disagreement"}
-# Judgements are 1 (left is better) and 2 (right is better). This value stands for an empty
-# judgement that counts as disagreement: it agrees with no ranking.
+# Judgements are 1 (left is better) and 2 (right is better). If empty judgements count as
+# disagreement with every ranking, they get this value, which is neither 1 nor 2.
 _NEITHER = 3
-# The title of a note on the page, which tells which scores random rankings reach.
+# The title of a note on the page. The note says which scores random rankings reach by luck.
 LUCK = "Read it with care"
 
 
@@ -63,7 +63,10 @@ def match(
     phase: str,
     missing: str = "ignored",
 ) -> Matched:
-    """Check a ranking, CSV or zip, and compare it with every judgement."""
+    """Check a ranking, CSV or zip, and compare it with every judgement.
+
+    `missing` says how empty judgements count: a key of `MISSING`.
+    """
     judgements = read_judgements(reference_path, missing)
     rank = submission.read_ranking(submission_path, template_path)
     agrees = agreement(judgements, rank)
@@ -112,8 +115,8 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
 def agreement(judgements: pd.DataFrame, rank: pd.Series) -> pd.DataFrame:
     """Return whether a ranking agrees with each judgement: 1, 0, or NaN without a judgement.
 
-    `judgements` come from `read_judgements`; `_NEITHER` gets 0. `rank` holds the rank of each
-    question, by QuestionId; the best question has rank 1.
+    `judgements` come from `read_judgements`. A judgement `_NEITHER` gets 0, since no ranking agrees
+    with it. `rank` holds the rank of each question, by QuestionId; the best question has rank 1.
     """
     left_ids = judgements.index.get_level_values(0)
     right_ids = judgements.index.get_level_values(1)
@@ -125,7 +128,7 @@ def agreement(judgements: pd.DataFrame, rank: pd.Series) -> pd.DataFrame:
         )
     left_rank = rank[left_ids].to_numpy()
     right_rank = rank[right_ids].to_numpy()
-    # The question of each pair that the ranking prefers: 1 for left, 2 for right.
+    # For each pair, the question that has the better rank: 1 for left, 2 for right.
     preferred = np.where(left_rank < right_rank, 1, 2)
     agrees = judgements.eq(preferred, axis=0)
     return agrees.astype(float).where(judgements.notna())
@@ -219,8 +222,8 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
         A row for each pair of questions, a column for each expert: 1 if the expert finds the first
         question of the pair better, 2 if the second, NaN without a judgement.
     agrees
-        Whether the ranking agrees with each judgement: the same rows and columns, 1 or 0, NaN where
-        it does not count.
+        Whether the ranking agrees with each judgement, with the same rows and columns: 1, 0, or NaN
+        for a judgement that does not count.
 
     Returns
     -------
@@ -228,8 +231,8 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
         A row for each expert with judgements, then the row ``mean`` for the mean over the experts
         and the row ``best`` for the expert with the highest share. The columns are share (of pairs
         on which the ranking agrees with the expert), low and high (ends of the 95 % interval),
-        n_judged, and others (the mean agreement of this expert with the others). NaN where a value
-        is not known.
+        n_judged, and others (the mean agreement of this expert with the other experts). NaN where a
+        value is not known.
 
     Notes
     -----
@@ -241,7 +244,7 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
     low, high = metrics.binomial_interval(agrees.sum().to_numpy(), n_judged.to_numpy())
     table = pd.DataFrame({"share": share, "low": low, "high": high, "n_judged": n_judged})
     concordance = metrics.expert_concordance(judgements)
-    # The mean of each expert's row is the mean agreement with the others.
+    # In `concordance`, an expert's row holds the agreement of this expert with each other expert.
     table["others"] = pd.DataFrame(concordance).mean(axis=1).to_numpy()
     table = table[n_judged > 0].copy()
 
@@ -267,7 +270,8 @@ class Rival:
     name: str
     # The table of `compare_with_experts`.
     agreement: pd.DataFrame
-    # The pairs on which the scored ranking (the first) and this one (the second) disagree.
+    # The pairs on which the scored ranking and this one disagree. The scored ranking is the first
+    # of the two rankings in `Contest`, and this one is the second.
     contest: Contest
 
 
@@ -286,7 +290,7 @@ def compare_rivals(matched: Matched, ranks: Mapping[str, pd.Series]) -> list[Riv
 
 
 def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
-    """Draw the agreement with each expert, the mean agreement, and that with the best expert.
+    """Draw the agreement with each expert, the mean agreement, and the agreement with the best one.
 
     `figures` is the table of `compare_with_experts`. In the row of the best expert, a band shows
     the range that random rankings reach.
@@ -320,7 +324,8 @@ def list_contested(matched: Matched) -> list[ContestedPair]:
 
     The pairs on which most experts contradict it come first.
     """
-    # `_NEITHER` is 0 in `matched.agrees`, but no expert contradicts the ranking there: use NaN.
+    # `matched.agrees` is 0 where the judgement is `_NEITHER`. No expert contradicts the ranking
+    # there, so use NaN.
     agrees = matched.agrees.where(matched.judgements != _NEITHER)
     n_against = (agrees == 0).sum(axis=1).to_numpy()
     n_contested = np.count_nonzero(n_against)

@@ -16,8 +16,9 @@ from common.origin import Origin
 from common.provenance import Provenance, show_path
 from common.tasks import TASK_4, TASKS
 
-# Options that are left out of a result's name, as the options of folders and files are: they do not
-# tell one model from another. Results that differ only in these options have the same name.
+# Options that are left out of a result's name, since they do not tell one model from another.
+# Results that differ only in these options have the same name. (`provenance.settings` leaves out
+# options that name folders and files.)
 _NOT_IN_NAME = ("local", "seed", "device", "checkpoint")
 # Names of the templates of all tasks. They hold no answers, so no model learns from them.
 _TEMPLATES = {name for task in TASKS.values() for name in task.template_names}
@@ -40,8 +41,8 @@ class Evaluation:
     # The true answers, a file or a folder of files.
     reference: Path
     phase: str = ""
-    # Settings that must be equal for two scores to be compared: how unclear rules were interpreted
-    # (task 4), folds, the set of labels.
+    # Settings as text. Two scores can be compared only if these are equal: how unclear rules of the
+    # challenge were interpreted (task 4), the folds, the set of labels.
     rules: str = ""
     # Further figures by name: the share right of each true value (tasks 1, 2), the agreement with
     # each expert (task 3), the accuracy with each mask (task 4) or on each fold. For a related
@@ -54,12 +55,12 @@ class Evaluation:
     facts: Sequence[tuple[str, str]] = ()
     # Reasons to doubt the score.
     doubts: Sequence[Doubt] = ()
-    # The files that the true answers were made from. They decide whether the answers are official
-    # or simulated, if no record beside `reference` says it.
+    # The files that the true answers were made from. If no record beside `reference` says whether
+    # the answers are official or simulated, these files decide it.
     made_from: Sequence[Path] = ()
     # How the model was trained. In task 4, this is the record of the entry's weights; in a
-    # cross-validation, that of all submissions. If it is None, the record beside the submission is
-    # used.
+    # cross-validation, it is the record of all submissions. If it is None, the record beside the
+    # submission is used.
     training: Provenance | None = None
     # Fingerprint of the code of the entry, or of the cross-validated model.
     code: str = ""
@@ -96,7 +97,7 @@ class Result:
     submission: str
     # The kit's revision, as `git describe` names it.
     revision: str | None
-    # Fingerprint of the true answers. Scores can be compared only if this is equal.
+    # Fingerprint of the true answers. Only scores with the same fingerprint can be compared.
     data: str
     # Where the true answers come from.
     origin: Origin
@@ -111,9 +112,10 @@ class Result:
     metric_name: str = ""
     # Reasons to doubt the score, each in a few words.
     doubts: list[str] = field(default_factory=list)
-    # The files that the submission was made from, by name, such as "train_data/train_task_1_2.csv":
-    # the beginning of the fingerprint of each. Submission templates are not listed, since nothing
-    # can be learned from them. None if the files are not known.
+    # The files that the submission was made from. The keys are the names of the files, such as
+    # "train_data/train_task_1_2.csv"; the values are the first digits of the files' fingerprints.
+    # Submission templates are left out, since nothing can be learned from them. None if the files
+    # are not known.
     learned_from: dict[str, str] | None = None
 
     @property
@@ -150,7 +152,7 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
     submission = evaluation.submission
     # How the submission was made; None if there is no record.
     training = evaluation.training or provenance.read(submission)
-    # The same, but without a record its fields are empty instead.
+    # Equal to `training`, but if there is no record, this is a record with empty fields.
     training_or_empty = training or Provenance(script="", options={}, seconds=0)
 
     is_named_after_script = training is not None and evaluation.task != TASK_4.number
@@ -218,8 +220,9 @@ def fingerprint_of(reference: Path) -> str:
 def results_path(output_dir: Path) -> Path:
     """Return the path of the record for scores in a folder.
 
-    The folder data/test_output of the kit, those of the related challenges, and all folders inside
-    these share the record in the kit's data/test_output. Other folders have their own record.
+    The kit and each related challenge have a folder data/test_output. All these folders, and the
+    folders inside them, share the record in the kit's data/test_output. Every other folder has a
+    record of its own.
     """
     folder = output_dir.resolve()
     test_output = layout.TEST_OUTPUT_DIR.relative_to(layout.ROOT)
@@ -232,9 +235,9 @@ def results_path(output_dir: Path) -> Path:
 def _revision(training: Provenance | None) -> str | None:
     """Return the kit's revision by `git describe`, "…-dirty" if files have changed.
 
-    None if the kit is no git repository, or if git does not track the script that made the
-    submission: the revision then does not tell that script's code. If it is not known which script
-    that was (`training` is None), the kit's revision is returned.
+    None if the kit is no git repository. Also None if git does not track the script that made the
+    submission, since the revision does not determine the code of such a script. If the script is
+    not known (`training` is None), the kit's revision is returned.
     """
     if not (layout.ROOT / ".git").exists():
         return None

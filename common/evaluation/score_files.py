@@ -17,8 +17,8 @@ from common.tasks import LOCAL, OWN, name_of_phase, title_of
 def score_paths(output_dir: Path, task: int | str, phase: str) -> list[Path]:
     """Return the paths of a score as text and as a page.
 
-    The names are those of the organisers, such as scores_task_1.txt for the local split. For a
-    phase, its name is added.
+    Scores of the local split have the names that the organisers use, such as scores_task_1.txt. Any
+    other phase adds its own name, as in scores_task_1_public.txt.
     """
     name = task if isinstance(task, str) else f"task_{task}"
     if phase not in ("", LOCAL):
