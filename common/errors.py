@@ -8,8 +8,8 @@ from pathlib import Path
 # A message shows at most this many characters of a cell or of another text from a file.
 MAX_SHOWN = 80
 
-# A check calls this with every fault. `stop` raises at the first fault; the `append` of a list
-# collects all faults.
+# A function that a check calls with each fault it finds. `stop` raises an error at the first fault;
+# the method `append` of a list collects all faults in the list.
 Report = Callable[[str], None]
 
 
@@ -30,8 +30,8 @@ def stop(fault: str) -> None:
 
 def quote(text: object) -> str:
     """Return a text in quotes for a message: printable, and shortened if it is long."""
-    # Cut before escaping: the text may be huge. Keep one character more than is shown, by which
-    # `printable` sees that the text is too long.
+    # Cut the text before it is escaped, since it may be huge. Keep one character more than a
+    # message shows, so that `printable` notices that the text is too long.
     start = str(text)[: MAX_SHOWN + 1]
     return f"'{printable(start, MAX_SHOWN)}'"
 
@@ -42,9 +42,9 @@ def printable(text: str, max_length: int | None = None) -> str:
     If `max_length` is given, a longer text is shortened and ends in "…".
     """
     if not text.isprintable():
-        # Where Python takes the names of files for ASCII (a locale without UTF-8), it replaces each
-        # other byte by a surrogate: the name "é" is read as "\udcc3\udca9". Restore the bytes, and
-        # decode them as UTF-8.
+        # In a locale without UTF-8, Python reads the names of files as ASCII. It replaces each byte
+        # that is not ASCII by a surrogate: the name "é" becomes "\udcc3\udca9". Turn the surrogates
+        # back into bytes, and decode the bytes as UTF-8.
         with suppress(UnicodeError):
             text = text.encode("utf-8", "surrogateescape").decode("utf-8")
         escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -25,14 +25,14 @@ from common.errors import InputError
 
 Opener = Callable[[], BinaryIO]
 
-# The content that a reader of a text file may expect.
+# The two formats that a text file may be expected to have, in words for messages.
 CSV = "CSV"
 JSON_LINES = "a JSON object in each line"
 
 _GZIP = b"\x1f\x8b"
 # The first bytes that are looked at. In a workbook, the name of the folder xl/ is among them.
 _N_FIRST = 1 << 12
-# Bytes that are converted at once.
+# Number of bytes that are read and converted at a time.
 _PIECE = 1 << 20
 # A gzip file may unpack to at most `_MIN_UNPACKED` bytes or a multiple of its own size, whichever
 # is larger. gzip shrinks a CSV file to a fifth or a tenth; a small file that unpacks to far more
@@ -131,7 +131,7 @@ def _read_first(opener: Opener) -> bytes:
 
 
 def needs_conversion(first: bytes) -> bool:
-    """Return whether a file that begins like this is text in UTF-16, or packed by gzip."""
+    """Return whether a file that begins with `first` is text in UTF-16, or packed by gzip."""
     return first.startswith(_GZIP) or _find_utf16(first) != ""
 
 
@@ -173,7 +173,7 @@ def _find_format(first: bytes) -> tuple[str, str]:
 
 
 def _describe_zip(first: bytes) -> tuple[str, str]:
-    """Return what a zip is, and what to do: many formats are zips."""
+    """Return what a zip file is, such as an Excel workbook, and what the user should do."""
     if b"opendocument.spreadsheet" in first:
         return "an OpenDocument spreadsheet", _EXPORT
     if b"[Content_Types].xml" in first or b"xl/" in first:
@@ -182,15 +182,15 @@ def _describe_zip(first: bytes) -> tuple[str, str]:
 
 
 def _find_utf16(first: bytes) -> str:
-    """Return Python's name of the encoding if a file that begins like this is UTF-16, else ""."""
-    # The byte order mark of UTF-32 begins with that of UTF-16.
+    """Return Python's name of the encoding if bytes that begin a file are UTF-16, else ""."""
+    # The byte order mark of UTF-32 begins with the bytes of the mark of UTF-16.
     if first.startswith(BOM_UTF32_LE):
         return ""
     if first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         # Python's decoder "utf-16" reads the order of the bytes from the mark.
         return "utf-16"
-    # There is no byte order mark. In UTF-16, each letter of an English header is a byte beside a
-    # zero byte.
+    # There is no byte order mark. In UTF-16, each letter of an English header is two bytes: the
+    # letter's ASCII code and a zero byte.
     n_bytes = min(len(first) // 2 * 2, _N_HEADER_BYTES)
     if n_bytes < 4:
         return ""
@@ -215,7 +215,10 @@ class _Converted(io.RawIOBase):
     """A file whose content is converted while it is read."""
 
     def __init__(self, file: BinaryIO, pieces: Iterator[bytes]) -> None:
-        """Take the open file, which is closed with this one, and its content in pieces."""
+        """Take an open file, and the pieces of its converted content.
+
+        Closing this object closes the file too.
+        """
         self._file = file
         self._pieces = pieces
         self._rest = memoryview(b"")
@@ -253,7 +256,11 @@ def _converting(opener: Opener, convert: Callable[[BinaryIO], Iterator[bytes]]) 
 
 
 def _unpack_gzip(name: str, file: BinaryIO) -> Iterator[bytes]:
-    """Yield the content of a gzip file."""
+    """Yield the content of a gzip file in pieces.
+
+    Raises `DamagedFileError` if the file is damaged, or unpacks to so much that it could fill the
+    memory.
+    """
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     max_unpacked = max(_MIN_UNPACKED, _MAX_RATIO * size)

@@ -20,7 +20,7 @@ from common.stray_files import list_paths
 # samples of its content).
 Fingerprint = dict[str, int | str]
 
-# Large files are fingerprinted by 64 samples, which takes 1 ms.
+# The fingerprint of a large file is made from 64 samples of its content, which takes about 1 ms.
 _N_SAMPLES = 64
 _SAMPLE_SIZE = 1 << 16
 # Number of bytes up to which `digest` reads a file in one go.
@@ -41,7 +41,8 @@ def fingerprint(path: Path) -> Fingerprint:
 def open_unnoticed(path: Path) -> BufferedReader:
     """Open a file for reading, without making it a source of the files that this process writes.
 
-    `provenance.watching_reads` notes files that `open` opens, but not those that `os.open` opens.
+    `provenance.watching_reads` notes each file that a process opens with `open`. It does not note
+    files opened with `os.open`, which this function uses.
     """
     # Only Windows has a flag for binary files.
     return os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0)), "rb")
@@ -91,7 +92,7 @@ def matches(path: Path, known: object) -> bool:
 def is_listed(path: Path, known: Iterable[object]) -> bool:
     """Return whether `path` is a file with one of the fingerprints `known`."""
     size = path.stat().st_size if path.is_file() else None
-    # Only fingerprints of the right size need a look at the file.
+    # Read the file only for fingerprints with its size: all others cannot match.
     same_size = [each for each in known if isinstance(each, Mapping) and each.get("bytes") == size]
     return any(matches(path, each) for each in same_size)
 
@@ -121,10 +122,14 @@ def read_json(path: Path) -> Any:
         return None
 
 
-# A marker may hold some megabytes, and is asked for several times.
+# A marker may hold some megabytes and is needed several times, so keep its content in a cache.
 @lru_cache(maxsize=8)
 def _read_json(path: Path, changed: int, size: int) -> Any:
-    """Return the content of a JSON file that was last changed at a time and has a size."""
+    """Return the content of a JSON file.
+
+    `changed` and `size` only serve as keys of the cache: if the time of the last change or the size
+    of the file is another, the file is read again.
+    """
     return json.loads(path.read_bytes())
 
 
@@ -135,9 +140,10 @@ def read_marker(data_dir: Path) -> dict[str, Any] | None:
     """Read the marker that a simulation leaves in a data folder; None if there is no valid marker.
 
     The entry `files` lists the simulated files. While a new simulation replaces older files,
-    `replaced` lists the older ones. Both are dicts of fingerprints by path. `sketches` tells their
-    rows, see `common.row_sketches`. `hosted` is True if an organiser has simulated the files of a
-    competition, which cannot be simulated again here.
+    `replaced` lists the older ones. Both are dicts of fingerprints by path. `sketches` holds
+    sketches of the files' rows, by which copies of rows are found (see `common.row_sketches`).
+    `hosted` is True if an organiser has simulated the files of a competition, which cannot be
+    simulated again here.
     """
     marker = read_json(data_dir / layout.SIMULATED_MARKER_NAME)
     try:
@@ -149,7 +155,7 @@ def read_marker(data_dir: Path) -> dict[str, Any] | None:
 
 
 def is_simulated_copy(path: Path) -> bool:
-    """Return whether a file has the content of a simulated file, wherever it lies."""
+    """Return whether a file has the content of a simulated file, even if it lies elsewhere."""
     for folder in data_folders(path):
         marker = read_marker(folder) or {}
         for part in ("files", "replaced"):
@@ -160,13 +166,14 @@ def is_simulated_copy(path: Path) -> bool:
 
 def simulated_files(data_dir: Path) -> list[Path]:
     """Return the unchanged simulated files in a folder that is laid out like `data/`."""
-    # The file SIMULATED.json, in which a simulation lists its files with their fingerprints.
+    # The marker is the content of the file SIMULATED.json, in which a simulation lists its files
+    # with their fingerprints.
     marker = read_marker(data_dir)
     if marker is None:
         return []
     simulated: set[Path] = set()
-    # Also look for the files that the latest simulation was to replace: if it was killed, some of
-    # these files are still there.
+    # The entry "replaced" lists older files that the latest simulation had to replace. If it was
+    # killed, some of these older files are still there.
     for part in ("files", "replaced"):
         for name, recorded_fingerprint in marker.get(part, {}).items():
             path = data_dir / name
