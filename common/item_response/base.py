@@ -84,7 +84,7 @@ class BaseItemResponse:
         """Return the settings of this fit; a setting that is None is taken from `other`.
 
         A fit uses all levels of contexts that it is given (MODEL.md explains levels), or leaves all
-        of them out. This fit does as the fit of `other` did.
+        of them out. This fit uses contexts if the fit of `other` used them.
 
         Parameters
         ----------
@@ -126,8 +126,8 @@ class BaseItemResponse:
         # In each stage, leave out the last question, which stands for unknown questions. A question
         # has k slopes, then an intercept.
         n_questions = len(posterior.question_ids)
-        d = posterior.items.mean.shape[1]
-        items = posterior.items.mean.reshape(posterior.n_stages, n_questions + 1, d)
+        n_parameters = posterior.items.mean.shape[1]
+        items = posterior.items.mean.reshape(posterior.n_stages, n_questions + 1, n_parameters)
         self.discrimination_ = items[:, :-1, :-1]
         self.difficulty_ = -items[:, :-1, -1]
         # Prior variances: of students' own effects in contexts, then of shared effects.
@@ -138,7 +138,7 @@ class BaseItemResponse:
     def uses_context(self) -> bool:
         """Whether the fit used contexts; it may leave contexts out if `n_dimensions` is None.
 
-        Contexts that are left out are still used for habits (`ItemResponseOptions`).
+        Contexts that the fit leaves out still serve to find habits (see `ItemResponseOptions`).
         """
         return bool(self._check_fitted().levels)
 
@@ -221,7 +221,7 @@ class BaseItemResponse:
         return {}
 
     def _set_class_arrays(self, arrays: Arrays) -> None:
-        """Set the attributes that `_class_arrays` turned into arrays."""
+        """Set the attributes of this class from the arrays that `_class_arrays` returned."""
 
 
 def as_answers(student: npt.ArrayLike, question: npt.ArrayLike) -> tuple[IntArray, IntArray]:

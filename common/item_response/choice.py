@@ -15,28 +15,29 @@ DEFAULT_GUESSING = 0.2
 # The settings to choose from.
 _DIMENSIONS = (1, 2, 4, 8)
 _GUESSING = (0.0, 0.1, 0.2, 0.3)
-# Settings are chosen if there are at least `_MIN_ANSWERS` and at most `_MAX_ANSWERS` answers. Fewer
-# held-out answers say too little. With more answers, fits take long, and the settings hardly
-# matter.
+# Settings are chosen if there are at least `_MIN_ANSWERS` and at most `_MAX_ANSWERS` answers. With
+# fewer answers, the held-out answers say too little about the settings. With more answers, fits
+# take long, and the settings hardly matter.
 _MIN_ANSWERS = 1_000
 _MAX_ANSWERS = 200_000
 # Each of the `_N_FOLDS` folds is held out in turn, until enough answers have been held out.
 _N_FOLDS = 4
 _ENOUGH_HELD_OUT = 6_000
-# With contexts, a guessing other than the default must lower the loss by this many standard errors,
-# because the defaults were chosen on answers with contexts.
+# With contexts, a guessing probability other than the default must lower the loss by this number of
+# standard errors, because the defaults were chosen on answers with contexts.
 _MIN_GAIN_WITH_CONTEXTS = 3.0
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The settings of a fit that answers can decide."""
+    """The settings of a fit that are chosen by the loss of held-out answers."""
 
     # Number of abilities of a student.
     n_dimensions: int
     # Probability that a student who does not know the answer guesses it.
     guessing: float
-    # Number of levels of contexts that the fit uses: all levels, or 0.
+    # Number of levels of contexts that the fit uses: either all levels of the answers, or 0.
+    # (MODEL.md explains levels.)
     n_levels: int
 
 
@@ -46,11 +47,11 @@ def choose_settings(answers: Answers, n_dimensions: int | None, guessing: float 
     The settings are chosen one after the other:
 
     1. Contexts are used or left out.
-    2. The guessing is chosen. If contexts are used, it is the default, unless another one is
-       clearly better: the defaults were chosen on answers with contexts.
+    2. The guessing probability is chosen. If contexts are used, it is the default unless another
+       value is clearly better, since the defaults were chosen on answers with contexts.
     3. The number of abilities is chosen. If contexts are used, it is the default.
 
-    The first two steps compare fits with one ability, which are the fastest.
+    The first two steps compare fits with one ability, because these fits are the fastest.
 
     Parameters
     ----------
@@ -97,14 +98,14 @@ class _Comparison:
         self._losses: dict[Choice, FloatArray] = {}
 
     def find_best(self, choices: Sequence[Choice]) -> Choice:
-        """Return the settings with the smallest mean loss; of equal ones, the first."""
+        """Return the settings with the smallest mean loss; the first if several have this loss."""
         return min(choices, key=lambda choice: float(self._find_losses(choice).mean()))
 
     def gain(self, before: Choice, after: Choice) -> float:
-        """Return how much smaller the mean loss is `after`, in standard errors of the gain."""
-        gain = self._find_losses(before) - self._find_losses(after)
-        standard_error = gain.std() / np.sqrt(len(gain))
-        return float(gain.mean() / standard_error) if standard_error > 0 else 0.0
+        """Return by how many standard errors the mean loss falls from `before` to `after`."""
+        gains = self._find_losses(before) - self._find_losses(after)
+        standard_error = gains.std() / np.sqrt(len(gains))
+        return float(gains.mean() / standard_error) if standard_error > 0 else 0.0
 
     def _find_losses(self, choice: Choice) -> FloatArray:
         """Return −log P(outcome) of each held-out answer, in the same order for all settings."""

@@ -66,12 +66,12 @@ from common.item_response.model import Gaussians, store_outer_products
 import numpy as np
 import scipy.sparse
 
-# The variance of the effects at the start of a fit. It is also a guess that enters every estimate
-# of the variance: it keeps the variance of few effects from being extreme.
+# The variance of the effects at the start of a fit. It also enters every estimate of the variance
+# as a guess, which keeps an estimate from few effects from being extreme.
 START_VARIANCE = 0.2
-# In an estimate from n effects, the guess has the weight of this number of further effects.
+# In an estimate of the variance, the guess counts as much as this number of effects.
 _EFFECTS_OF_GUESS = 3.0
-# Upper bound on the number of steps of EM that `accelerate` takes at once.
+# `accelerate` makes a change that is at most as large as this number of steps of EM.
 _MAX_ACCELERATION = 25.0
 # In one step, a variance is multiplied or divided by at most this factor.
 _MAX_RATIO = 2.0
@@ -99,7 +99,7 @@ def make_label(context_number: IntArray, stage: IntArray | np.int32, n_stages: i
 
 
 def stage_of_label(label: IntArray, n_stages: int) -> IntArray:
-    """Return the stage in labels, which are context · `n_stages` + stage (see `make_label`)."""
+    """Return the stage of each label; a label is context · `n_stages` + stage, see `make_label`."""
     return label % np.int32(n_stages)
 
 
@@ -114,22 +114,22 @@ class Level:
     start: IntArray
     # Shape (nodes,): the node's parent in the level above. In the first level, the student.
     parent: IntArray
-    # Shape (nodes,): the node's context and stage as one integer (see `make_label`). Increasing
-    # among the nodes of one parent.
+    # Shape (nodes,): the node's context and stage as one integer (see `make_label`). The labels of
+    # the nodes of one parent increase.
     label: IntArray
 
     @cached_property
     def _label_width(self) -> int:
-        """The difference of the keys of two neighbouring parents (see `_keys`).
+        """The factor by which `_keys` multiplies a parent: the largest label of a node plus 2.
 
-        It exceeds the largest label by 2. So the label one above the largest is free: no node has
-        it, and `find` gives it to unknown labels.
+        So the labels from 0 to width − 1 fit between the keys of two neighbouring parents. No node
+        has the label width − 1: `find` uses it in place of labels that no node has.
         """
         return 2 + int(self.label.max(initial=0))
 
     @cached_property
     def _keys(self) -> IntArray:
-        """The nodes' keys by which `find` looks them up: parent · width + label, increasing."""
+        """The key of each node, parent · `_label_width` + label. The keys increase, for `find`."""
         return self.parent * np.int64(self._label_width) + self.label
 
     def find(self, parent: IntArray, label: IntArray) -> IntArray:
@@ -137,14 +137,15 @@ class Level:
 
         If there is no such node, its place in the result holds the number of nodes.
         """
-        # A label above those of all nodes becomes width − 1, which no node has. Without this, its
-        # key could be the key of a node of the next parent.
+        # A label may be larger than the label of any node. Its key could then equal the key of a
+        # node of the next parent. So replace it by width − 1, which is the label of no node.
         label = np.minimum(label, self._label_width - 1)
         return find_ids(self._keys, parent * self._label_width + label)
 
     def sum_children(self, values: FloatArray, n_parents: int) -> FloatArray:
         """Sum `values`, which has a row for each node, over the children of each parent."""
-        # A sparse matrix with a row for each parent and a 1 for each child.
+        # `is_child` is a sparse matrix with a row for each parent and a column for each node. It is
+        # 1 if the node is a child of the parent.
         n_nodes = len(values)
         first_child = np.searchsorted(self.parent, np.arange(n_parents + 1))
         ones = np.ones(n_nodes, np.float32)
@@ -168,8 +169,8 @@ class ConditionalTotals(NamedTuple):
     the module's docstring defines: at a leaf they are sums over answers, elsewhere over children.
     """
 
-    # precision / (precision + weight_sum), shape (nodes,): 1 if no answer of the node is used, and
-    # the closer to 0, the better the answers determine the node's effect.
+    # precision / (precision + weight_sum), shape (nodes,). It is 1 if the fit uses no answer of the
+    # node. The better the answers determine the node's effect, the closer it is to 0.
     gain: FloatArray
     # gain · weight_sum, shape (nodes,): what the node adds to the weight_sum of its parent.
     weight_above: FloatArray
@@ -191,10 +192,10 @@ def eliminate(
     levels
         The coarsest first.
     leaf_sums
-        For each leaf weight_sum, linear_sum and item_sum, in this order; shape (leaves, 2 + d),
-        where item vectors (slopes, intercept) have d numbers. The log likelihood of an answer is
-        linear · logit − weight · logit² / 2, where the logit does not contain the mean of the
-        effect that students share.
+        Shape (leaves, 2 + d). The columns are weight_sum, linear_sum and the d numbers of item_sum,
+        where d is the length of an item vector (slopes, intercept). The module's docstring defines
+        the three sums. In its log likelihood of an answer, linear · logit − weight · logit² / 2,
+        the logit here does not contain the mean of the effect that students share.
     variance
         Prior variances of the effects, shape (levels, stages).
     n_students
@@ -205,8 +206,10 @@ def eliminate(
     conditional_totals : list of ConditionalTotals
         For `restore`, the coarsest level first.
     correction : array of float32, shape (students, d + d(d + 1)/2)
-        To be subtracted from each student's sums of `model.weighted_sums`. These sums then belong
-        to the log likelihood with the effects integrated out.
+        What to subtract from the sums that `model.weighted_sums` returns for each student: first
+        the d numbers of Σ linear · E[item vector], then the d(d + 1)/2 numbers that determine
+        Σ weight · E[item vector item vectorᵀ]. The differences belong to the log likelihood with
+        the effects integrated out.
     """
     d = leaf_sums.shape[1] - 2
     correction: FloatArray = np.zeros((len(leaf_sums), d + d * (d + 1) // 2), np.float32)
@@ -219,8 +222,8 @@ def eliminate(
         conditional = _totals_given_above(node_sums, precision)
         conditional_totals.append(conditional)
 
-        # Integrating out the effects subtracts noise · linear_sum · item_sum from the student's
-        # first sums, and noise · item_sum item_sumᵀ from the second ones.
+        # Integrating out the effects subtracts noise · linear_sum · item_sum from the first d of the
+        # student's sums, and noise · item_sum item_sumᵀ from the others.
         item_sum = node_sums[:, 2:]
         correction[:, :d] += conditional.offset[:, None] * item_sum
         correction[:, d:] += store_outer_products(item_sum, conditional.pull)
@@ -235,9 +238,9 @@ def _totals_given_above(node_sums: FloatArray, precision: FloatArray) -> Conditi
     """Return the Gaussian of the total effect at each node, given the total effect above the node.
 
     The total is the total above plus the node's own effect. The module's docstring has the formulas
-    and the words. The columns of `node_sums` are weight_sum, linear_sum and the k + 1 numbers of
-    item_sum, which describe the likelihood of the answers as a function of the total. `precision`
-    is the prior precision of each node's own effect, shape (nodes,).
+    and explains their terms. The columns of `node_sums` are weight_sum, linear_sum and the k + 1
+    numbers of item_sum, which describe the likelihood of the answers as a function of the total.
+    `precision` is the prior precision of each node's own effect, shape (nodes,).
     """
     weight_sum = node_sums[:, 0]
     linear_sum = node_sums[:, 1]
@@ -248,8 +251,8 @@ def _totals_given_above(node_sums: FloatArray, precision: FloatArray) -> Conditi
     gain = precision * noise
     return ConditionalTotals(
         gain=gain,
-        # With the node's effect integrated out, the log likelihood is a function of the total
-        # above. This is the curvature of that function.
+        # With the node's effect integrated out, the log likelihood is a quadratic function of the
+        # total above, with this curvature.
         weight_above=gain * weight_sum,
         noise=noise,
         offset=noise * linear_sum,
@@ -270,13 +273,13 @@ class _Totals:
 
     # The position of each node's student, shape (nodes,).
     student: IntArray
-    # Shape (nodes,).
+    # The part of the mean that does not depend on the ability, shape (nodes,).
     offset: FloatArray
-    # Shape (nodes, k + 1).
+    # How much the mean falls with each element of (ability, 1), shape (nodes, k + 1).
     pull: FloatArray
-    # Shape (nodes,).
+    # Variance of the total effect if the ability is known, shape (nodes,).
     noise: FloatArray
-    # Posterior mean of the total effect, if the ability is not known; shape (nodes,).
+    # Posterior mean of the total effect if the ability is not known, shape (nodes,).
     mean: FloatArray
 
     def take(self, nodes: IntArray) -> "_Totals":
@@ -307,8 +310,8 @@ def restore(
     levels
         The levels of the trees, at least one, the coarsest first.
     conditional_totals
-        For each level, how the total effect at a node depends on that above: the first result of
-        `eliminate`, which integrates the effects out.
+        For each level, how the total effect at a node depends on the total effect above the node:
+        the first result of `eliminate`, which integrates the effects out.
     students
         Posteriors of the abilities, in which the effects have been integrated out.
     variance
@@ -325,6 +328,7 @@ def restore(
         effect that students share.
     """
     n_students, k = students.mean.shape
+    # The means of the student vectors (ability, 1).
     student_vectors = np.concatenate([students.mean, np.ones((n_students, 1), np.float32)], axis=1)
     # At the root there is no effect: the total is 0.
     zeros: FloatArray = np.zeros(n_students, np.float32)
@@ -338,7 +342,7 @@ def restore(
     effects = []
     sums = np.zeros((*variance.shape, 4))
     for depth, (level, conditional) in enumerate(zip(levels, conditional_totals, strict=True)):
-        # For each node, the total at its parent.
+        # The distribution of the total effect at the parent of each node.
         above = totals.take(level.parent)
         student_vector = student_vectors[above.student]
         ability_covariance = students.covariance[above.student]
@@ -349,7 +353,8 @@ def restore(
         node_variance = _variance_of_node_effects(totals, above, conditional, ability_covariance)
         stage = stage_of_label(level.label, n_stages=variance.shape[1])
         sums[depth] = _sum_effects(stage, node_mean, node_variance, variance[depth])
-    # The last level of the loop has the leaves.
+    # The nodes of the last level are the leaves, so `above`, `conditional` and `student_vector` now
+    # belong to the leaves.
     return effects, sums, _slope_in_shared_effect(above, conditional, student_vector)
 
 
@@ -361,8 +366,9 @@ def _add_effects_of_nodes(
     `conditional` says how the total at a node depends on the total above.
     `student_vector` is E[(ability, 1)] of each node's student.
     """
-    # The total is gain · (total above) + a Gaussian with the variance `noise` and the mean
-    # offset − pull · (ability, 1) of `conditional`.
+    # If the ability is known, the total is gain · (total above) + e. Here e is an independent
+    # Gaussian with the mean conditional.offset − conditional.pull · (ability, 1) and the variance
+    # conditional.noise. Insert the mean and the variance of the total above.
     gain = conditional.gain
     pull = gain[:, None] * above.pull + conditional.pull
     offset = gain * above.offset + conditional.offset
@@ -379,12 +385,14 @@ def _moments_of_totals(totals: _Totals, ability_covariance: FloatArray) -> Float
     shape (nodes, k, k).
     """
     k = ability_covariance.shape[1]
-    # For known abilities, the mean of the total effect is offset − pull · (ability, 1). The last
-    # element of `pull` is multiplied by 1 and adds nothing to variances: leave it out.
+    # For a known ability, the mean of the total effect is offset − pull · (ability, 1). The last
+    # element of `pull` is multiplied by the constant 1. It adds nothing to variances: leave it out.
     pull = totals.pull[:, :k]
-    with_ability = -np.einsum("nij,nj->ni", ability_covariance, pull)
-    variance = totals.noise - np.einsum("ni,ni->n", with_ability, pull)
-    return np.column_stack([totals.mean, variance, with_ability])
+    # With the covariance matrix V of the abilities, the covariance of the total effect with the
+    # abilities is −V pull, and the variance of the total effect is noise + pullᵀ V pull.
+    covariance = -np.einsum("nij,nj->ni", ability_covariance, pull)
+    variance = totals.noise - np.einsum("ni,ni->n", covariance, pull)
+    return np.column_stack([totals.mean, variance, covariance])
 
 
 def _variance_of_node_effects(
@@ -392,14 +400,18 @@ def _variance_of_node_effects(
 ) -> FloatArray:
     """Return the posterior variance of the effect of each node alone, without the total above.
 
-    The arguments are as in `_add_effects_of_nodes` and `_moments_of_totals`.
+    `totals` are the totals at the nodes, `above` the totals at their parents. `conditional` says
+    how the total at a node depends on the total above. `ability_covariance` holds the posterior
+    covariances of the k abilities of each node's student, shape (nodes, k, k).
     """
     k = ability_covariance.shape[1]
-    # For known abilities, the mean of a total effect is offset − pull · (ability, 1). So the mean
-    # of the node's effect changes with the abilities by the difference of the two pulls.
+    # The node's effect is its total minus the total above. For a known ability, the mean of each
+    # total is offset − pull · (ability, 1). So the mean of the effect depends on the ability by
+    # −(totals.pull − above.pull) · (ability, 1), whose variance is pullᵀ V pull.
     pull = (totals.pull - above.pull)[:, :k]
     variance: FloatArray = np.einsum("ni,nij,nj->n", pull, ability_covariance, pull, optimize=True)
-    # For known abilities, the node's effect is (gain − 1) · (total above) plus independent noise.
+    # For a known ability, the node's effect is (gain − 1) · (total above) plus a term that is
+    # independent of the total above and has the variance conditional.noise.
     variance += (1 - conditional.gain) ** 2 * above.noise + conditional.noise
     return variance
 
@@ -409,14 +421,18 @@ def _slope_in_shared_effect(
 ) -> FloatArray:
     """Return the expected slope of each leaf's log likelihood in the effect that students share.
 
-    The leaf's effect is integrated out. The slope is taken at the old mean of the shared effect.
-    With sums over the leaf's answers, the slope is
+    The leaf's effect is integrated out, which multiplies the slope by `gain`. The slope is taken at
+    the old mean of the shared effect. With sums over the leaf's answers, it is
 
         gain · (Σ linear − Σ weight · E[slopes · ability + intercept] − Σ weight · E[total above]).
 
+    The slope of the log likelihood of one answer, linear · logit − weight · logit² / 2, is
+    linear − weight · logit. The logit is slopes · ability + intercept + total.
+
     `student_vector` is E[(ability, 1)] of each leaf's student.
     """
-    # noise · (Σ linear − Σ weight · E[slopes · ability + intercept]).
+    # This is noise · (Σ linear − Σ weight · E[slopes · ability + intercept]): the posterior mean of
+    # the leaf's total if the total above is 0.
     mean_without_above = leaves.offset - np.einsum("ni,ni->n", leaves.pull, student_vector)
     slope: FloatArray = leaves.gain * mean_without_above / leaves.noise
     slope -= leaves.weight_above * above.mean
@@ -431,12 +447,16 @@ def _sum_effects(
 ) -> FloatArray:
     """Return four sums over the effects of each stage, shape (stages, 4).
 
-    The sums are: the number of effects, the squares of their posterior means, their posterior
-    variances, and the squares of 1 − posterior variance / prior variance, the share of the prior
-    variance that the answers have removed. `prior_variance` has shape (stages,).
+    The first sum is the number of effects. The others are the sums of the squared posterior means,
+    of the posterior variances, and of the squares of
+
+        1 − posterior variance / prior variance,
+
+    which is the share of the prior variance that the answers have removed. `prior_variance` has the
+    shape (stages,).
     """
-    square_of_removed = (1 - variance / prior_variance[stage]) ** 2
-    columns = [np.ones(len(mean)), mean**2, variance, square_of_removed]
+    removed_share = 1 - variance / prior_variance[stage]
+    columns = [np.ones(len(mean)), mean**2, variance, removed_share**2]
     return sum_by_label(stage, columns, n_labels=len(prior_variance))
 
 
@@ -448,10 +468,12 @@ def sum_by_label(label: IntArray, columns: Sequence[FloatArray], n_labels: int) 
 def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
     """Return the prior variances of effects after a step of EM, which `accelerate` extrapolates.
 
-    A step of EM gives the mean of E[effect²] over the effects that have the prior. `START_VARIANCE`
-    counts as much as `_EFFECTS_OF_GUESS` effects. `old` are the prior variances before the step.
-    The last axis of `sums` has the four sums of `_sum_effects`, which were computed with `old`. The
-    result has the shape of `old`.
+    After a step of expectation maximisation (EM), a prior variance is the mean of the posterior
+    expectations E[effect²] of all effects that have this prior. `START_VARIANCE` enters the mean as
+    a guess that counts as much as `_EFFECTS_OF_GUESS` effects.
+
+    `old` are the prior variances before the step. The last axis of `sums` has the four sums of
+    `_sum_effects`, which were computed with `old`. The result has the shape of `old`.
     """
     n_effects, squared_means, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
     n = n_effects + _EFFECTS_OF_GUESS
@@ -463,12 +485,14 @@ def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
 def accelerate(
     old: FloatArray, new: FloatArray, squared_removed: FloatArray, max_acceleration: float
 ) -> FloatArray:
-    """Extrapolate a step of expectation maximisation (EM) of variances, from `old` to `new`.
+    """Extrapolate a step of expectation maximisation (EM), which changes variances `old` to `new`.
 
     `squared_removed` is the mean of (1 − posterior variance / prior variance)² over the effects
-    whose variance is estimated. An EM step goes about this share of the way to the variance at
-    which EM would end. So Aitken's extrapolation takes 1 / `squared_removed` steps at once, at most
-    `max_acceleration`. Here it extrapolates the logarithm of the variance, and within bounds.
+    whose variance is estimated. One EM step goes about this share of the way from `old` to the
+    variance at which EM would end. So Aitken's extrapolation makes a change that is as large as
+    1 / `squared_removed` steps, but at most as large as `max_acceleration` steps. Here it
+    extrapolates the logarithm of the variance. The ratio of the result to `old` is from
+    1 / `_MAX_RATIO` to `_MAX_RATIO`, and the result is at least `_MIN_VARIANCE`.
     """
     acceleration = np.minimum(1 / np.maximum(squared_removed, 1e-9), max_acceleration)
     ratio = np.clip((new / old) ** acceleration, 1 / _MAX_RATIO, _MAX_RATIO)
@@ -482,11 +506,11 @@ class SharedEffects(NamedTuple):
     one for each stage, which belongs to all contexts without answers.
     """
 
-    # Shape (labels + stages,), float32.
+    # Posterior mean of each effect, shape (labels + stages,), float32.
     mean: FloatArray
-    # Shape (labels + stages,), float32.
+    # Posterior variance of each effect, shape (labels + stages,), float32.
     variance: FloatArray
-    # Prior variance, shape (stages,).
+    # Prior variance of the effects of each stage, shape (stages,).
     prior: FloatArray
 
 
@@ -500,8 +524,9 @@ def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     Parameters
     ----------
     sums
-        Shape (effects, 2). The first column is what the answers add to the precision of an effect,
-        which is 1 / variance; the second is what they add to precision · mean.
+        Shape (effects, 2). The first column is the number that the answers add to the precision of
+        an effect, which is 1 / variance. The second column is the number that they add to
+        precision · mean.
     old
         The effects before the step.
     """
@@ -513,12 +538,12 @@ def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     variance = 1 / precision
     mean = variance * added_precision_times_mean
 
-    # Only effects with answers are evidence of the prior variances.
+    # Estimate the prior variances only from effects with answers. All others equal their prior.
     has_answers = added_precision > 0
     sums_by_stage = _sum_effects(
         stage[has_answers], mean[has_answers], variance[has_answers], old.prior
     )
     prior = estimate_variance(sums_by_stage, old.prior)
-    # Effects without answers have the new prior variance.
+    # The posterior variance of an effect without answers is its new prior variance.
     variance = np.where(has_answers, variance, prior[stage])
     return SharedEffects(mean.astype(np.float32), variance.astype(np.float32), prior)

@@ -28,9 +28,10 @@ import pandas as pd
 import scipy.sparse
 from scipy.special import ndtr
 
-# Students are sampled if all of them have more pairs of answers than this.
+# If all students together have more pairs of answers than this, a sample of the students is used.
 _MAX_PAIRS = 200_000_000
-# Dense arrays of a block of questions by all questions have about this many numbers.
+# The first questions of the pairs are taken in blocks. Each block has so few questions that a dense
+# array of shape (questions of the block, all questions) has at most about this many numbers.
 _BLOCK = 1 << 21
 
 
@@ -69,7 +70,7 @@ class _Matrices:
     They have a row for each question, a column for each student, and an entry for each answer.
     """
 
-    # The number 1.
+    # 1 for each answer. The products of rows count students who answered both questions.
     is_answered: Any
     # Right (1) or wrong (0) minus P(right), divided by its standard deviation.
     residual: Any
@@ -78,7 +79,7 @@ class _Matrices:
 
 
 def _make_matrices(answers: AnswersOfStudents, predictions: Predictions) -> _Matrices:
-    """Return the values of the answers of all students, or of a sample if there are too many."""
+    """Return the three matrices, for all students or for a sample if there are too many."""
     is_chosen = _choose_students(answers)[answers.student]
     cells = answers.question[is_chosen], answers.student[is_chosen]
     shape = len(answers.question_ids), len(answers.student_ids)
@@ -88,7 +89,8 @@ def _make_matrices(answers: AnswersOfStudents, predictions: Predictions) -> _Mat
         return scipy.sparse.csr_matrix((values[is_chosen], cells), shape)
 
     curvature = predictions.curvature
-    # c² of the module's docstring.
+    # The square of c = √(w (1 + w u₋)), see the module's docstring: w is the curvature of an
+    # answer, and u₋ the variance of its logit without this answer.
     squared_c = curvature * (1 + curvature * predictions.logit_variance)
     loading = np.sqrt(squared_c * _variances(answers)[answers.student])
     return _Matrices(
@@ -103,10 +105,11 @@ def _correlate(
 ) -> pd.DataFrame:
     """Correlate the residuals of pairs of questions, beyond what the abilities explain.
 
-    The residuals are standardised, so their correlation is the mean of their products over the
-    students who answered both questions. Even if the model is true, the expectation of a product is
-    not 0, since both residuals rest on estimates of the same ability. This expectation, which
-    follows from slopes and loadings (see the module's docstring), is subtracted.
+    The residuals are standardised. So the correlation of two questions is the mean of the products
+    of their residuals over the students who answered both questions. Even if the model is true, the
+    expectation of a product is not 0, since both residuals rest on estimates of the same ability.
+    So this expectation is subtracted. It follows from slopes and loadings: the module's docstring
+    has the formula.
 
     Parameters
     ----------
@@ -126,19 +129,21 @@ def _correlate(
         A row for each pair: first, second (positions of the questions), n_students, correlation.
     """
     first = np.arange(questions.start, questions.stop)
-    # `_products` multiplies the rows `first` of a matrix by all of its rows, which gives sums over
-    # the students who answered both questions. Here it is the number of these students.
+    # `_products` returns the scalar product of each row in `first` with each row of the matrix. A
+    # row belongs to a question, so the product is a sum over the students who answered both
+    # questions. Here the product is the number of these students.
     n_common = _products(matrices.is_answered, first)
     row, second = np.nonzero(n_common >= min_students)
     is_pair = second > first[row]
     row = row[is_pair]
     second = second[is_pair]
     n_students = n_common[row, second]
-    # The sums below are needed only for first questions that have a pair.
+    # Compute the products below only for first questions that are in a pair.
     with_pairs, row = np.unique(row, return_inverse=True)
     first = first[with_pairs]
 
     sum_of_products = _products(matrices.residual, first)[row, second]
+    # By the module's docstring, E[z_j z_k] = −(a_j · a_k) l_j l_k. Sum over the students.
     expected_sum = -(slopes[first][row] * slopes[second]).sum(axis=1)
     expected_sum *= _products(matrices.loading, first)[row, second]
     return pd.DataFrame(
@@ -160,9 +165,9 @@ def _choose_students(answers: AnswersOfStudents) -> BoolArray:
     n_pairs = np.diff(answers.start).astype(np.float64) ** 2
     order = np.random.default_rng(0).permutation(len(n_pairs))
     is_chosen = np.zeros(len(n_pairs), bool)
-    # Go through the students in random order, and stop once those chosen have more pairs than
-    # allowed. `n_before` is the number of pairs of the students before each student in this order.
-    # It is 0 for the first student, who is chosen in any case.
+    # Go through the students in random order, and stop once the chosen students have more pairs
+    # than allowed. For each student in this order, `n_before` is the number of pairs of all
+    # students before. It is 0 for the first student, who is chosen in any case.
     n_before = np.cumsum(n_pairs[order]) - n_pairs[order]
     is_chosen[order] = n_before <= _MAX_PAIRS
     return is_chosen
@@ -176,23 +181,25 @@ def _variances(answers: AnswersOfStudents) -> FloatArray:
     all questions, divided by the sum of aᵀ a.
     """
     slopes = answers.items.mean[:, :-1]
-    # With S = Σ a aᵀ, the sum of aᵀ V a over the questions is the sum of the products of the
-    # elements of V and S.
-    squares = slopes.T @ slopes
-    k = len(squares)
+    # With S = Σ a aᵀ, the sum of aᵀ V a over the questions is the sum of V[i, j] · S[i, j] over all
+    # i and j, and the sum of aᵀ a is the trace of S.
+    s = slopes.T @ slopes
+    k = len(s)
     covariance = answers.students.covariance.reshape(-1, k * k)
-    variance: FloatArray = covariance @ squares.ravel() / np.trace(squares)
+    variance: FloatArray = covariance @ s.ravel() / np.trace(s)
     return variance
 
 
 def _products(matrix: Any, rows: IntArray) -> FloatArray:
-    """Return the scalar products of some rows with all rows, a dense array.
+    """Return the scalar products of some rows with all rows, shape (some rows, all rows).
 
-    The products with rows before the first of `rows` are not computed, and are 0.
+    `rows` are increasing. The result is 0 for each row of the matrix before the first of `rows`: no
+    caller needs these products, so they are not computed.
     """
     products = np.zeros((len(rows), matrix.shape[0]), np.float32)
     if len(rows):
-        products[:, rows[0] :] = (matrix[rows] @ matrix[rows[0] :].T).toarray()
+        lowest = rows[0]
+        products[:, lowest:] = (matrix[rows] @ matrix[lowest:].T).toarray()
     return products
 
 

@@ -30,7 +30,7 @@ from scipy.special import ndtr
 # sets them to 1 and 1.5 on its delta scale: a logit is 2.35 units of this scale.
 _MODERATE = 1 / 2.35
 _LARGE = 1.5 / 2.35
-# A size is significant if chance alone reaches it in 5 % of cases.
+# A difference is significant if chance alone makes one at least as large in less than 5 % of cases.
 _SIGNIFICANT = 0.05
 
 
@@ -39,7 +39,7 @@ def find_effects(answers: AnswersOfStudents, group: pd.Series, min_answers: int)
     number, names = _number_groups(answers, group)
     answers = replace(answers, students=_give_groups_means(answers.students, number))
     predictions = predict_left_out(answers)
-    # The largest group is the first.
+    # Group 0 is the largest group. Each other group is compared with it.
     group_of_answer = number[answers.student]
     reference = _sum_by_question(answers, predictions, group_of_answer == 0)
     tables = []
@@ -54,6 +54,7 @@ def find_effects(answers: AnswersOfStudents, group: pd.Series, min_answers: int)
     table = pd.concat(tables).sort_values(["question", "position"], ignore_index=True)
     table = table.drop(columns="position")
     z = table["effect"] / table["error"]
+    # The ends of the 90 % interval.
     table["low"] = table["effect"] - QUANTILE_90 * table["error"]
     table["high"] = table["effect"] + QUANTILE_90 * table["error"]
     table["p"] = 2 * ndtr(-z.abs())
@@ -71,7 +72,7 @@ def _number_groups(answers: AnswersOfStudents, group: pd.Series) -> tuple[IntArr
     row = find_rows(group.index.to_numpy(), answers.student_ids)
     is_named = row >= 0
     group_of_named = group.iloc[row[is_named]]
-    # Sorted by size; groups of the same size by name. NaN is no group.
+    # Sort the groups by size, and groups of the same size by name. NaN is no group.
     counts = group_of_named.dropna().value_counts().sort_index()
     counts = counts.sort_values(ascending=False, kind="stable")
     if len(counts) < 2:
@@ -85,13 +86,18 @@ def _number_groups(answers: AnswersOfStudents, group: pd.Series) -> tuple[IntArr
 
 
 def _give_groups_means(students: Gaussians, number: IntArray) -> Gaussians:
-    """Return the abilities with a prior mean for each group, estimated from the students."""
+    """Return the abilities with a prior mean for each group, estimated from the group's students.
+
+    `number` holds the number of each student's group, from 0; -1 stands for no group.
+    """
     mean = students.mean.copy()
     identity = np.eye(mean.shape[1])
     for position in range(number.max() + 1):
         rows = np.flatnonzero(number == position)
         covariance = students.covariance[rows]
         mean_covariance = covariance.mean(axis=0, dtype=np.float64)
+        # The module's docstring derives the formula (I − mean V)⁻¹ mean m for the prior mean μ of
+        # the group, and the new posterior mean m + V μ of each student.
         group_mean = np.linalg.solve(
             identity - mean_covariance, students.mean[rows].mean(axis=0, dtype=np.float64)
         )
@@ -104,10 +110,11 @@ def _sum_by_question(
 ) -> pd.DataFrame:
     """Return sums over the chosen answers of each question.
 
-    The columns are n, the number of answers, and sums of products, each divided by the variance of
-    the residual, P(right) P(wrong). A name of two letters says what is multiplied: r is the
-    residual, i and s are the derivatives of the expected answer by the question's intercept and by
-    its slope. For example, "ir" sums i · r / variance.
+    The column n is the number of answers. Each other column is a sum of products of two numbers,
+    divided by the variance of the residual, P(right) P(wrong). The two letters of its name stand
+    for the two numbers: r is the residual, i is the derivative of P(right) by the question's
+    intercept, and s is the derivative of P(right) by the question's slope. For example, "ir" is the
+    sum of i · r / variance.
     """
     rows = np.flatnonzero(is_chosen)
     question = answers.question[rows]
@@ -130,18 +137,25 @@ def _sum_by_question(
 
 
 def _effects(reference: pd.DataFrame, focal: pd.DataFrame, min_answers: int) -> pd.DataFrame:
-    """Return the effect of the focal group on each question.
+    """Return the effect of the focal group on each question, and its standard error.
 
-    `reference` and `focal` are the sums that `_sum_by_question` returns for the two groups.
+    `reference` and `focal` are the sums that `_sum_by_question` returns for the two groups. The
+    effect is NaN if one of the groups has fewer than `min_answers` answers to the question.
     """
     total = reference + focal
-    # Least squares with the unknowns effect, intercept and slope. The effect is added to the
-    # intercept for the answers of the focal group. So the sums of products with the effect are the
-    # focal group's sums of products with the intercept: "ii", "is" and "ir".
+    # This is a weighted least-squares fit of the residuals with three unknowns for each question:
+    # the effect, and changes of the question's intercept and slope. The effect changes the logits
+    # of the focal group only, and changes them as the intercept does. So the sums of products with
+    # the derivative by the effect are the focal group's "ii", "is" and "ir".
+    #
+    # The normal equations of intercept and slope have the 2 × 2 matrix `nuisance`. The products of
+    # the effect with these two unknowns are `shared`. Eliminating the two unknowns leaves one
+    # equation, information · effect = score.
     nuisance = np.stack([total[["ii", "is"]].to_numpy(), total[["is", "ss"]].to_numpy()], axis=1)
     shared = focal[["ii", "is"]].to_numpy()
     is_enough = (focal["n"] >= min_answers) & (reference["n"] >= min_answers)
-    # Questions with few answers are left out later; here they must be solvable.
+    # The matrix of a question with few answers may be singular. Its result becomes NaN below, so
+    # any matrix that `solve` accepts will do.
     nuisance[~is_enough] = np.eye(2)
     solved = np.linalg.solve(nuisance, shared[:, :, None])[:, :, 0]
     information = focal["ii"] - (solved * shared).sum(axis=1)
@@ -161,6 +175,7 @@ def _sizes(table: pd.DataFrame) -> Array:
     """Return negligible, moderate or large for each effect."""
     size = table["effect"].abs()
     is_significant = table["p"] < _SIGNIFICANT
+    # A one-sided test: is the effect larger than `_MODERATE`?
     is_above_moderate = ndtr((_MODERATE - size) / table["error"]) < _SIGNIFICANT
     is_large = is_significant & (size >= _LARGE) & is_above_moderate
     is_moderate = is_significant & (size >= _MODERATE)

@@ -172,7 +172,8 @@ class ItemResponse(BaseItemResponse):
         """Return the probabilities that students answer questions wrong and right.
 
         An unknown student counts as an average student. The uncertainty of the student's ability is
-        then the variance of the abilities of all students. The same holds for an unknown question.
+        then the variance of the abilities of all students. Likewise, an unknown question counts as
+        an average question, with the variance of the parameters of all questions.
 
         Parameters
         ----------
@@ -209,16 +210,17 @@ class ItemResponse(BaseItemResponse):
         return prediction.explain(posterior, *self._check_pairs(student, question, context))
 
     def mastery(self, subject: npt.ArrayLike) -> pd.DataFrame:
-        """Return what each student is expected to know of each subject with answers of the student.
+        """Return how much of each subject each student is expected to know.
 
-        The context of each answer in the fit must have been the subjects of its question.
+        A student gets a row for each subject in which the student has answers. In the fit, the
+        context of each answer must have been the subjects of its question.
 
         Parameters
         ----------
         subject
             The subjects of the questions in `question_ids_`, whole numbers of at least 0, shape
-            (questions, levels), the widest subjects first. A subject has the same subjects above it
-            in all rows.
+            (questions, levels), the widest subjects first. In all rows that name a subject, the
+            wider subjects before it must be the same.
 
         Returns
         -------
@@ -259,8 +261,8 @@ class ItemResponse(BaseItemResponse):
             Ids, shape (questions,).
         """
         posterior = self._check_fitted()
-        # `find_ids` gives unknown ids the position after the last id, which is the position of the
-        # average question in `items`.
+        # `find_ids` returns the number of known ids for an unknown id. In `items`, the average
+        # question has this position, just after the last known question.
         position = find_ids(posterior.question_ids, checks.as_ids("question", question))
         items = posterior.items.mean[position]
         return QuestionParameters(discrimination=items[:, :-1], difficulty=-items[:, -1])
@@ -317,10 +319,10 @@ class ItemResponse(BaseItemResponse):
     def with_subjects(self, student: npt.ArrayLike, subject: npt.ArrayLike) -> "ItemResponse":
         """Return an estimator whose `mastery` follows from the abilities of the students alone.
 
-        `mastery` needs an estimator whose contexts are subjects. This one may have been fitted
-        without contexts, or with others, such as quizzes. In the result, the contexts are the
-        subjects, and their effects are 0: how well a student knows a subject follows from the
-        student's abilities and the parameters of the subject's questions.
+        `mastery` needs an estimator whose contexts are subjects. This estimator may have been
+        fitted without contexts, or with contexts of another kind, such as quizzes. In the result,
+        the contexts are the subjects, and their effects are 0. So the student's abilities and the
+        parameters of the subject's questions determine how well a student knows a subject.
 
         Parameters
         ----------
@@ -372,9 +374,9 @@ class ItemResponse(BaseItemResponse):
     ) -> Abilities:
         """Return the abilities of students from their answers; this estimator does not change.
 
-        The answers are all that is used about a student, even if the fit knows the student. The
-        result has the students in the order of their ids. The arguments and the errors are those of
-        `for_students`.
+        An ability depends on the given answers of the student only, even if the fit has learned
+        from other answers of the student. The students of the result are in the order of their ids.
+        The arguments and the errors are those of `for_students`.
         """
         return self.for_students(student, question, is_correct, context=context).abilities()
 
@@ -403,7 +405,7 @@ class ItemResponse(BaseItemResponse):
         answers = self._as_further_answers(student_of_answer, question, is_correct, context)
         # The outcome of a right answer is 0.
         is_right = answers.outcome == 0
-        # For one student, with less overhead than `transform`.
+        # `transform` would return the same ability, but has more overhead for a single student.
         ability = find_ability(posterior, answers.question, is_right)
         return Abilities(student_ids, ability.mean, ability.covariance)
 

@@ -36,8 +36,8 @@ _MIN_HELD_OUT = 50
 _STEPS_WITHOUT_HELD_OUT = 20
 # Largest number of steps with early stopping.
 _MAX_STEPS = 60
-# The fit ends when the last `_PATIENCE` steps together have lowered the held-out loss by less than
-# the share `_MIN_GAIN` of it.
+# The fit ends when the last `_PATIENCE` steps together have lowered the held-out loss by a smaller
+# share than `_MIN_GAIN`.
 _PATIENCE = 2
 _MIN_GAIN = 1.25e-3
 # The steps do not learn from the answers that are held out. If these are at least this share of all
@@ -46,10 +46,10 @@ _SHARE_WORTH_A_STEP = 0.01
 # With more answers than this, a step takes long. The fit then uses momentum and ends earlier. A fit
 # with contexts never uses momentum, which can make its steps oscillate.
 _MANY_ANSWERS = 2_000_000
-# With momentum, the change of the items in the previous step, times this factor, is added to the
-# items before a step. The first two steps have no momentum.
+# With momentum, a step begins with the items moved on in the direction of the previous step, by
+# this factor times the change of the items in that step. The first two steps have no momentum.
 _MOMENTUM = np.float32(0.7)
-# A fit with momentum uses this number in place of `_MIN_GAIN`.
+# A fit with momentum uses this larger number in place of `_MIN_GAIN`, so it ends earlier.
 _MIN_GAIN_WITH_MOMENTUM = 3e-3
 # Lower bound on the probability of an outcome in the held-out loss.
 _MIN_PROBABILITY = 1e-7
@@ -73,8 +73,9 @@ class Answers:
     # Ids with gaps of any size, shape (answers,).
     student: IntArray
     question: IntArray
-    # Shape (answers,). If answers are right or wrong: 0 for right and 1 for wrong. For options: 0
-    # for the right one, 1 for the most popular wrong one, and so on.
+    # Shape (answers,). If answers are right or wrong, a right answer has the outcome 0 and a wrong
+    # one 1. If answers are options, the right option has the outcome 0, the most popular wrong
+    # option 1, the next wrong option 2, and so on.
     outcome: IntArray
     # Ids of contexts, shape (answers, levels), the coarsest level first.
     context: IntArray
@@ -137,7 +138,8 @@ def fit_posterior(
     )
     student_order = rng.permutation(len(student_ids))
     shows_progress = start is None and not is_trial
-    # How many steps at most, when to end them, and which share of the answers to hold out for that.
+    # The plan sets the highest number of steps, the rule that ends them early, and the share of the
+    # answers that is held out for this rule.
     plan = _make_plan(answers, settings, shows_progress=shows_progress, is_trial=is_trial)
     is_held_out = rng.random(len(student), np.float32) < plan.held_out_share
     held_out = answers.take(is_held_out)
@@ -163,13 +165,15 @@ class _SortedAnswers:
 
     observations: Observations
     n_stages: int
-    # Increasing.
+    # Distinct ids, in increasing order.
     student_ids: IntArray
-    # Increasing.
+    # Distinct ids, in increasing order.
     question_ids: IntArray
     # For each level of contexts, the ids of the contexts with answers, increasing.
     context_ids: tuple[IntArray, ...]
-    # For each leaf, the row in `Answers` of one of its answers.
+    # A leaf is a student in a context of the last level. All answers of a leaf have the same
+    # contexts, so one answer is enough to look them up. Here is the row of one answer of each leaf
+    # in `Answers`.
     leaf_row: IntArray
     # For each leaf, the position of its student in `student_ids`.
     leaf_student: IntArray
@@ -185,8 +189,8 @@ def _sort(
 ) -> _SortedAnswers:
     """Sort answers by student and context, with a row for each stage that an answer reaches.
 
-    A context has different effects in different stages: what makes a student know answers in the
-    context may have nothing to do with which wrong option the student prefers.
+    A context has different effects in different stages: what makes a student answer rightly in a
+    context may have nothing to do with which wrong option the student prefers there.
 
     `student` and `question` are numbers, the positions of ids in `student_ids` and `question_ids`.
     """
@@ -201,7 +205,8 @@ def _sort(
     order, start, levels = sort_answers(student[answer_row], labels, len(student_ids))
     del labels
 
-    # Each stage has one more item, which stands for unknown questions in predictions.
+    # Each stage has an item for each question, and one more item after these, which stands for
+    # unknown questions in predictions.
     n_questions = len(question_ids) + 1
     item = question[answer_row] + stage * np.int32(n_questions)
     is_passed = answers.outcome[answer_row] == stage
@@ -236,15 +241,18 @@ def _reached_stages(
 ) -> tuple[IntArray, IntArray]:
     """Return each pair of an answer and a stage that it reaches: row of the answer, and stage.
 
-    The outcome is the number of stages that are not passed. So an answer reaches the stages 0 to
-    `outcome`, or all stages of its question if it passes none. Both results are int32.
+    An answer goes through the stages 0, 1, 2 and so on until it passes one, and its outcome is the
+    number of stages that it does not pass. So it reaches the stages 0 to `outcome`, or all stages
+    of its question if it passes none. A question with n outcomes has n − 1 stages. Both results are
+    int32.
     """
     answer_row = np.arange(len(outcome), dtype=np.int32)
     stage = np.zeros(len(outcome), np.int32)
     for later_stage in range(1, n_stages):
         is_reached = outcome >= later_stage
         if n_outcomes is not None:
-            is_reached &= n_outcomes > later_stage + 1
+            has_stage = later_stage < n_outcomes - 1
+            is_reached &= has_stage
         reached = np.flatnonzero(is_reached).astype(np.int32)
         answer_row = np.append(answer_row, reached)
         stage = np.append(stage, np.full_like(reached, later_stage))
@@ -301,9 +309,8 @@ def _leaf_effects_at_start(levels: tuple[Level, ...], n_dimensions: int) -> Floa
 def _shared_effects_at_start(data: _SortedAnswers) -> SharedEffects:
     """Return the effects that all students share in a context, before the first step.
 
-    There is one for each context of the last level and one more, for unknown contexts. With options
-    in place of right and wrong answers, a question has several stages (see MODEL.md), and there are
-    as many effects for each stage.
+    In each stage, there is one effect for each context of the last level, and one more for unknown
+    contexts. Right and wrong answers have one stage; options have several (see MODEL.md).
     """
     n_contexts = len(data.context_ids[-1]) if data.context_ids else 0
     n_effects = (n_contexts + 1) * data.n_stages
@@ -319,8 +326,8 @@ def _continue(
 ) -> Posterior:
     """Return the state before the first step of a fit that continues from the posterior `start`.
 
-    Only for right and wrong answers. Students, questions and contexts that `start` does not know
-    begin as average ones.
+    The answers must be right and wrong answers, not options. Students, questions and contexts that
+    `start` does not know begin as average ones.
 
     Parameters
     ----------
@@ -333,11 +340,11 @@ def _continue(
     context
         The ids of the contexts of the answers before they were sorted, shape (answers, levels).
     """
-    # For an unknown id, `find_ids` returns the number of ids. In `start`, this is the position of
-    # the average student or question.
+    # For an unknown id, `find_ids` returns the number of known ids. In `start`, the average student
+    # and the average question have this position, just after the known ones.
     student_position = find_ids(start.student_ids, data.student_ids)
     question_position = find_ids(start.question_ids, data.question_ids)
-    # The result has an average question after the last one as well.
+    # Like `start`, the result needs an average question after its last question.
     average_question = len(start.question_ids)
     item_position = np.append(question_position, average_question)
     levels = data.observations.levels
@@ -386,8 +393,8 @@ class _Plan:
     max_steps: int
     # Share of the answers that early stopping holds out; 0 without early stopping.
     held_out_share: float
-    # The fit ends if the last `_PATIENCE` steps together have lowered the held-out loss by less
-    # than this share of it.
+    # The fit ends if the last `_PATIENCE` steps together have lowered the held-out loss by a
+    # smaller share than this.
     min_gain: float
     uses_momentum: bool
     # Whether one more step learns from the held-out answers too.
@@ -436,8 +443,8 @@ def _run_steps(
         try:
             while n_done < plan.max_steps and not _gains_too_little(history, plan.min_gain):
                 items_now = state.items.mean
-                # `state` is replaced when the step is complete. So an interrupt during the step
-                # leaves the result of the step before.
+                # `state` changes only when the step is complete. So if the user interrupts the
+                # step, `state` is the result of the previous step.
                 begin = state
                 if plan.uses_momentum and n_done >= 2:
                     ahead = items_now + _MOMENTUM * (items_now - items_before)
