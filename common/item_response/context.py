@@ -222,8 +222,8 @@ def eliminate(
         conditional = _totals_given_above(node_sums, precision)
         conditional_totals.append(conditional)
 
-        # Integrating out the effects subtracts noise · linear_sum · item_sum from the first d of the
-        # student's sums, and noise · item_sum item_sumᵀ from the others.
+        # Integrating out the effects subtracts noise · linear_sum · item_sum from the first d sums
+        # of the student, and noise · item_sum item_sumᵀ from the others.
         item_sum = node_sums[:, 2:]
         correction[:, :d] += conditional.offset[:, None] * item_sum
         correction[:, d:] += store_outer_products(item_sum, conditional.pull)
