@@ -54,7 +54,8 @@ N_MASKS = 10
 TARGET_SHARE = 0.2
 # Number of pairs of questions that the experts judge; half of the pairs are public.
 N_PAIRS = 50
-# The column of each expert, and the standard deviation of the noise in the expert's judgements.
+# The column of each expert, and the standard deviation of the noise that the expert adds to the
+# difference in quality of two questions.
 EXPERTS = {"T1_ALR": 1.0, "T2_CL": 1.6, "T3_GF": 1.2, "T4_MQ": 1.8, "T5_NS": 1.4}
 # Width and height of an image, and the size of its font, in pixels.
 IMAGE_SIZE = (240, 180)
@@ -73,8 +74,8 @@ N_STEPS = 19
 # The official sizes of tasks 1/2. The class `SchoolSetting` describes the fields.
 TASKS_1_2 = SchoolSetting(
     students=(118_971,),
-    # Training and test answers, which `split_tasks_1_2` splits: 80 % of them are the 15,867,850
-    # official training answers.
+    # Training and test answers together. `split_tasks_1_2` makes 80 % of them training answers:
+    # 15,867,850, as in the official data.
     answers=(19_834_813,),
     n_questions=27_613,
     n_quizzes=17_274,
@@ -97,8 +98,8 @@ TASKS_1_2 = SchoolSetting(
 # part.
 TASKS_3_4 = SchoolSetting(
     students=(4_918, 615, 615),
-    # The numbers of training, public and private answers. AnswerIds count all of them from 0, so
-    # the number of private answers follows from the highest official AnswerId.
+    # The numbers of training, public and private answers. The official AnswerIds number all these
+    # answers from 0, so the highest AnswerId tells the number of private answers.
     answers=(1_382_727, 74_891, 51_299),
     n_questions=948,
     n_quizzes=119,
@@ -123,7 +124,8 @@ TASKS_3_4 = SchoolSetting(
 )
 
 
-# The parts of the students: those of the training file and those of the two test files.
+# A student's part says in which file the student's answers are: in the training file, in the public
+# test file or in the private one.
 TRAINING_PART = 0
 PUBLIC_PART = 1
 PRIVATE_PART = 2
@@ -206,8 +208,8 @@ class School:
     question_id: Array
     # For each question, its subjects on the lowest level of the tree, level 3.
     leaves: Leaves
-    # The accuracies to expect of a model that knows the true probabilities of all answers; no model
-    # is better on average. The keys are those of `limits` in `simulation.Choices`.
+    # The highest accuracies that a model can reach on average. A model reaches them if it knows the
+    # true probabilities of all answers. The keys are those of `limits` in `simulation.Choices`.
     limits: dict[str, float]
     # The planted misconceptions, if there are any.
     misconceptions: Misconceptions | None = None
@@ -216,8 +218,8 @@ class School:
 def settings(size: str, n_questions: int | None = None) -> Size:
     """Return the settings of a size; `n_questions` replaces the number of questions of tasks 3/4.
 
-    A student answers a question at most once: raises `InputError` if the students need more
-    different questions than there are.
+    A student answers a question at most once. Raises `InputError` if a student would need more
+    questions than there are.
     """
     chosen = SIZES[size]
     if n_questions is None:
@@ -252,7 +254,8 @@ def simulate(
     quizzes = simulation.draw_quizzes(rng, topic, setting.n_quizzes)
     # Topics are the subjects of level 2, and areas their parents; both are numbered from 0.
     area_of_topic = pd.factorize(subjects.loc[subjects["Level"] == 2, "parent"])[0]
-    # How advanced a topic is, from 0 to 1. A quiz is as advanced as its first question's topic.
+    # Draw how advanced each topic is, from 0 to 1. A quiz has the level of its first question's
+    # topic.
     level_of_topic = rng.random(len(area_of_topic))
     quiz_level = level_of_topic[topic[quizzes[:, 0]]]
     incidence = simulation.draw_incidence(rng, setting, counts, quizzes, quiz_level)
@@ -296,11 +299,12 @@ def tabulate_students(
 ) -> pd.DataFrame:
     """Return a row for each student, with the columns of `School.students`.
 
-    `student_id` is the UserId of each student, `cohort` the student's cohort. The column part says
-    in which file the student's answers are: training, public test or private test. The students of
-    a part follow one another. In tasks 1/2, all students are of the first part.
+    `student_id` is the UserId of each student, and `cohort` is the student's cohort. The column
+    part of the result says in which file the student's answers are: training, public test or
+    private test. The students of a part follow one another. In tasks 1/2, all students have the
+    first part.
     """
-    # All students of a cohort are of one school year.
+    # All students of a cohort belong to one school year.
     first_year, last_year = setting.birth_years
     year_of_cohort = rng.integers(first_year, last_year + 1, setting.n_cohorts)
     parts = np.arange(len(setting.students), dtype=np.int8)
@@ -322,10 +326,10 @@ def tabulate_answers(
 ) -> pd.DataFrame:
     """Return a row for each answer, with the columns of `School.answers`.
 
-    `incidence` says who answers which question in which sitting, the work of one student on one
-    quiz, and `choices` which option is chosen. `question_id` is the QuestionId of each question,
-    `answer_id` the AnswerId of each answer. `students` is the table that `tabulate_students`
-    returns.
+    `incidence` says who answers which question in which sitting. A sitting is the work of one
+    student on one quiz. `choices` says which option is chosen. `question_id` is the QuestionId of
+    each question, and `answer_id` is the AnswerId of each answer. `students` is the table that
+    `tabulate_students` returns.
 
     In the result, slot is the position of the answer in its sitting. The columns start, quiz,
     cohort (class) and alone (not in class) describe the sitting.
@@ -366,14 +370,16 @@ def draw_answer_counts(rng: Rng, setting: SchoolSetting) -> Array:
 
 
 def change_keys(rng: Rng, school: School) -> None:
-    """Give three questions another right option (key) in the earliest answers to each question.
+    """Change the right option (key) of three questions in time.
 
-    Such questions occur in the official tasks 3/4. The earliest answers are the first 20 to 40 % of
-    the answers to the question. The answers of `school` are changed in place.
+    In the earliest 20 to 40 % of the answers to each of these questions, another option is the
+    right one. The official tasks 3/4 have such questions too. The answers of `school` are changed
+    in place.
     """
     answers = school.answers
     counts = answers["QuestionId"].value_counts().reindex(school.question_id, fill_value=0)
-    # Choose questions with 100 answers; in small data, with the median number of answers.
+    # Choose questions with at least 100 answers, or with at least the median number of answers if
+    # that is smaller.
     enough = min(100, np.median(counts))
     frequent = np.flatnonzero(counts >= enough)
     for question in rng.choice(frequent, 3, replace=False):
@@ -383,7 +389,7 @@ def change_keys(rng: Rng, school: School) -> None:
         # Draw one of the three options that are not the key.
         shift = rng.integers(1, N_OPTIONS)
         early_option = (school.questions.key[question] + shift) % N_OPTIONS
-        # `key` numbers the options from 0, the columns from 1.
+        # `key` numbers the options from 0; the column CorrectAnswer numbers them from 1.
         early_answer = early_option + 1
         answers.loc[early, "CorrectAnswer"] = early_answer
         is_correct = answers["AnswerValue"][early] == early_answer
@@ -490,8 +496,8 @@ def student_metadata(rng: Rng, school: School) -> pd.DataFrame:
     gender[is_unspecified] = 0
     gender[rng.random(n) < 0.0005] = 3
     birth = draw_birth_dates(rng, school.students["birth_year"].to_numpy())
-    # 1 for students whose school gets the pupil premium for them: British public money for
-    # financially disadvantaged students.
+    # PremiumPupil is 1 if the school gets the pupil premium for the student. This is British public
+    # money for financially disadvantaged students.
     premium = (rng.random(n) < 0.27).astype(np.int8)
     premium_is_known = has_birth & (rng.random(n) >= setting.share_without_premium)
     columns = {
@@ -509,9 +515,9 @@ def draw_birth_dates(rng: Rng, birth_year: Array) -> Array:
     Some dates are nonsense, as in the official files.
     """
     n = len(birth_year)
-    # A school year takes students born from September of the year before birth_year to August of
-    # birth_year. Count months from January of the year before birth_year: September has the number
-    # 8, and the next August has the number 19.
+    # The students of a school year were born from September of the year before birth_year to August
+    # of birth_year. `month` is the number of months since January of the year before birth_year:
+    # September is month 8, and August of birth_year is month 19.
     month = rng.integers(8, 20, n)
     year = birth_year - 1 + month // 12
     month_of_year = month % 12
@@ -524,17 +530,18 @@ def draw_birth_dates(rng: Rng, birth_year: Array) -> Array:
 def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
     """Return the metadata of all answers in several tables.
 
-    As in the official files, there are a few more rows, without an AnswerId.
+    As in the official files, a few extra rows have no AnswerId.
     """
     answers = school.answers
     setting = school.setting
     n = len(answers)
-    # The answer that each row of the metadata describes, and whether its AnswerId is missing.
+    # For each row of the metadata: the number of the answer that it describes, and whether the
+    # AnswerId is missing.
     rows, is_empty = draw_metadata_rows(rng, n_answers=n, n_empty=max(2, n // 20_000))
 
-    # On 1 September 2019, a new school year begins, in which each cohort (class) has another
-    # GroupId but the same SchemeOfWorkId. `new_year` is the number of minutes from the first day of
-    # the data to this date; it is negative if the data begin later.
+    # On 1 September 2019, a new school year begins. Then each cohort (class) gets a new GroupId and
+    # keeps its SchemeOfWorkId. `new_year` is the number of minutes from the first day of the data
+    # to this date. It is negative if the data begin later; then there is only one school year.
     first_day = np.datetime64(setting.first_day, "ms")
     new_year = int((np.datetime64("2019-09-01") - first_day) / np.timedelta64(1, "m"))
     n_cohorts = setting.n_cohorts
@@ -548,14 +555,14 @@ def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
     for chunk in split_rows(len(rows)):
         chunk_answers = answers.iloc[rows[chunk]].reset_index(drop=True)
         # A student answers one question of a quiz each minute. `start` is the minute in which the
-        # student begins the quiz, `slot` the position of the answer, from 0.
+        # student begins the quiz, and `slot` is the position of the answer in it, from 0.
         minute = chunk_answers["start"] + chunk_answers["slot"]
         cohort = chunk_answers["cohort"].to_numpy()
-        # 0 is the first school year, 1 the second.
+        # The school year of the answer: 0 for the first year of the data, 1 for the second.
         year = np.where((n_years == 2) & (minute >= new_year), 1, 0)
         confidence = chunk_answers["confidence"].astype("Int8")
-        # A scheme of work is the plan of a class. Some classes have none, and answers that students
-        # give alone, outside class, belong to none.
+        # A scheme of work is the plan of a class. Some classes have no scheme. Answers that
+        # students give alone, outside class, belong to no scheme.
         scheme = pd.Series(scheme_of_cohort[cohort], dtype="Int32")
         has_no_scheme = ~has_scheme[cohort] | chunk_answers["alone"]
         columns = {
@@ -570,20 +577,21 @@ def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
 
 
 def draw_metadata_rows(rng: Rng, n_answers: int, n_empty: int) -> tuple[Array, Array]:
-    """Draw the order of the rows of the answer metadata, `n_empty` of them without an AnswerId.
+    """Draw the order of the rows of the answer metadata; `n_empty` rows have no AnswerId.
 
     Returns
     -------
     rows
         The number of the answer that each row describes, from 0. Each answer has a row with its
-        AnswerId. The rows without an AnswerId repeat the other columns of random answers.
+        AnswerId. A row without an AnswerId repeats the other columns of a random answer.
     is_empty
         Whether each row has no AnswerId.
     """
     order = rng.permutation(n_answers).astype(np.int32)
     repeated = rng.integers(0, n_answers, n_empty)
     rows = np.concatenate([order, repeated])
-    # The last rows have no AnswerId. Exchange them with random rows, to spread them over the file.
+    # The last `n_empty` rows have no AnswerId. Exchange each of them with a random other row, to
+    # spread the rows without an AnswerId over the file.
     last_positions = np.arange(n_answers, len(rows))
     empty_positions = rng.choice(n_answers, n_empty, replace=False)
     rows[last_positions], rows[empty_positions] = rows[empty_positions], rows[last_positions]
@@ -599,10 +607,11 @@ def draw_quality(rng: Rng, questions: Questions) -> Array:
     """Draw the quality of questions in the eyes of experts; float64 (n_questions,).
 
     A good question has wrong options that are all plausible, discriminates between students and is
-    not too easy. A random part is added, which the answers do not show.
+    not too easy. A random part is added, since the answers do not show all that experts see.
     """
     n = len(questions.key)
-    # The shares of the wrong options, and their entropy: high if all wrong options attract alike.
+    # The shares of the wrong options in the wrong answers. Their entropy is high if all wrong
+    # options attract alike.
     wrong_share = np.exp(questions.attraction.astype(float))
     wrong_share[np.arange(n), questions.key] = 0
     wrong_share /= wrong_share.sum(axis=1, keepdims=True)
@@ -628,14 +637,15 @@ def judge(rng: Rng, school: School) -> Iterator[TableFile]:
     pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(N_PAIRS)])
     left = pairs[:, 0]
     right = pairs[:, 1]
-    # Experts differ in the standard deviation of their noise.
+    # Each expert sees the difference in quality of a pair with noise. The standard deviation of the
+    # noise depends on the expert.
     noise_sd = np.array([*EXPERTS.values()])
     noise = noise_sd * rng.normal(size=(N_PAIRS, len(EXPERTS)))
-    # A row for each pair, a column for each expert.
+    # The array has a row for each pair and a column for each expert.
     prefers_right = (quality[right] - quality[left])[:, None] + noise > 0
     # Half of the pairs are public, the others private.
     public, private = np.split(rng.permutation(N_PAIRS), 2)
-    # 1 in the table stands for the left question, 2 for the right one.
+    # In the table, 1 stands for the left question, and 2 stands for the right question.
     table = pd.DataFrame(1 + prefers_right, columns=[*EXPERTS])
     # As in the official files, the expert T4_MQ has not judged two private pairs. The dtype Int8
     # allows missing values. `write_table` writes its numbers as in the official file: 1.0, 2.0.
@@ -653,8 +663,8 @@ def judge(rng: Rng, school: School) -> Iterator[TableFile]:
 def write_images(rng: Rng, folder: Path, school: School) -> None:
     """Write a small picture of every question: its QuestionId, a sum and four options.
 
-    In a picture, the right option is the sum. For questions whose right option changes in time,
-    this is the later right option.
+    In a picture, the right option is the sum. If the right option of a question changes in time,
+    the picture shows the later right option.
     """
     folder.mkdir(parents=True)
     font = ImageFont.load_default(IMAGE_FONT_SIZE)
@@ -677,8 +687,8 @@ def write_images(rng: Rng, folder: Path, school: School) -> None:
 def write_table(path: Path, tables: Iterable[pd.DataFrame]) -> None:
     """Write a file table by table.
 
-    Columns of the dtypes Int8 and Int32, which may have empty cells, are written with a decimal, as
-    in the official files: ``75.0``.
+    Numbers of the dtypes Int8 and Int32, whose columns may have empty cells, are written with a
+    decimal place, as in the official files: ``75.0``.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -723,8 +733,8 @@ def write_tree(
 
     Returns what SIMULATED.json, which marks the folder as simulated, says about the simulation.
     """
-    # Each step has its own random stream, so that a change of one step changes no other step. The
-    # steps must always take their streams in the same order.
+    # Each step takes its own random stream, so that a change of one step changes no other step. The
+    # steps must always take their streams in the same order. There are more streams than steps.
     random_streams = iter(np.random.default_rng(seed).spawn(16))
     subjects = make_subjects()
     write_subjects(subjects, folder / METADATA_FOLDER / layout.SUBJECT_METADATA)
@@ -737,7 +747,7 @@ def write_tree(
     with tqdm(total=N_STEPS, unit="file", disable=None, desc="simulate") as bar:
 
         def write_tables(files: Iterable[TableFile]) -> None:
-            """Write files, a step of the progress bar for each."""
+            """Write files; each file is a step of the progress bar."""
             for file in files:
                 write_table(folder / file.name, file.tables)
                 bar.update()
@@ -799,7 +809,8 @@ def generate(
 
     folders = (TRAIN_FOLDER, METADATA_FOLDER, TEST_FOLDER, layout.IMAGES_DIR.name)
     simulated.place_simulated(output_dir, folders, write)
-    # The kit looks for the templates of its own data folder beside it, not in it.
+    # The templates of data/ go to a folder beside data/, where the kit looks for them. The
+    # templates of another data folder go to a folder inside it.
     is_default = output_dir.resolve() == layout.DATA_DIR
     templates = layout.TEMPLATE_DIR if is_default else output_dir / layout.TEMPLATE_DIR.name
     build_templates(output_dir, templates)

@@ -42,12 +42,14 @@ TOPIC_SD = 0.2
 # Standard deviations of the effects of one quiz and of one day on a student's ability, in logits.
 QUIZ_SD = 1.55
 DAY_SD = 0.3
-# Part of the variance of the general ability that all students of a cohort (class) have in common.
-# The rest is each student's own.
+# Share of the variance of the general ability that comes from differences between cohorts, that
+# is, classes. The rest comes from differences between the students of a cohort.
 COHORT_VARIANCE_SHARE = 0.3
-# Part of the variance of the effect of a quiz that all students of a cohort have in common.
+# Share of the variance of a quiz's effect that comes from differences between cohorts. The rest
+# comes from differences between the students of a cohort.
 COHORT_QUIZ_VARIANCE_SHARE = 0.8
-# Part of the variance of the easiness that all questions of a topic have in common.
+# Share of the variance of the easiness that comes from differences between topics. The rest comes
+# from differences between the questions of a topic.
 TOPIC_VARIANCE_SHARE = 0.15
 # How much easier a question is, in logits, if the logarithm of its number of answers is larger by
 # one standard deviation.
@@ -100,22 +102,23 @@ class SchoolSetting:
     n_cohorts: int
     # Every question has at least this many answers in all parts together.
     min_answers_per_question: int
-    # Quantiles of the number of answers per student, for each part. Only the shape of this
-    # distribution counts: it is shifted to begin at MIN_ANSWERS, and scaled to the number of
+    # Quantiles of the number of answers per student, for each part. They only give the shape of the
+    # distribution: `draw_counts` shifts it to begin at MIN_ANSWERS, and scales it to the number of
     # answers in the part.
     activity: tuple[tuple[float, ...], ...]
     # Quantiles of the logarithm of the popularity of quizzes.
     popularity: tuple[float, ...]
-    # Cohorts and quizzes have levels from 0 to 1. A quiz suits a cohort of a similar level:
-    # `level_width` is the standard deviation of the difference of the levels.
+    # Cohorts and quizzes have levels from 0 to 1, and a cohort mostly gets quizzes of a similar
+    # level. The weight of a quiz in the draw falls with the difference of the two levels, like a
+    # normal density with this standard deviation.
     level_width: float
-    # Mean and standard deviation, over questions, of the easiness: the logit of knowing the answer
-    # at ability 0.
+    # Mean and standard deviation of the questions' easiness. The easiness of a question is the
+    # logit of the probability that a student with ability 0 knows the answer.
     easiness: float
     easiness_sd: float
     # Share of the questions whose right option is the first, second, third and fourth.
     key_shares: tuple[float, float, float, float]
-    # A Monday, on which the first answers are given.
+    # The date of the first answers, which must be a Monday.
     first_day: str
     # School days, Monday to Friday, from the first to the last answer.
     n_days: int
@@ -146,13 +149,14 @@ class Questions:
 
     # Topic of the question, int32 (n,).
     topic: Array
-    # Change of the logit of knowing the answer per unit of ability, float32 (n,).
+    # How much the logit of knowing the answer rises per unit of ability, float32 (n,).
     discrimination: Array
-    # Logit of knowing the answer at ability 0, float32 (n,).
+    # Logit of the probability that a student with ability 0 knows the answer, float32 (n,).
     easiness: Array
-    # The correct option, 0 to 3, int8 (n,).
+    # The right option, 0 to 3, int8 (n,).
     key: Array
-    # Logit of each option for students who do not know the answer, float32 (n, 4).
+    # How strongly each option attracts students who do not know the answer, float32 (n, 4). At
+    # ability 0, they choose an option with a probability in proportion to exp(attraction).
     attraction: Array
     # Change of `attraction` per unit of ability, float32 (n, 4).
     attraction_slope: Array
@@ -168,13 +172,13 @@ class CohortLists:
 
     # Number of quizzes in the list of each cohort, shape (n_cohorts,).
     n_listed: Array
-    # The row with which the list of each cohort begins, shape (n_cohorts,).
+    # The first row of the list of each cohort, shape (n_cohorts,).
     list_start: Array
     # The quiz of each row, shape (n_rows,).
     quiz: Array
     # Number of questions in the block of each row, shape (n_rows,).
     block_size: Array
-    # Index in `questions` with which the block of each row begins, shape (n_rows,).
+    # Index in `questions` at which the block of each row begins, shape (n_rows,).
     block_start: Array
     # The questions of the first row's block, then those of the second row's block, and so on.
     questions: Array
@@ -187,7 +191,7 @@ class ClassSittings:
     student: Array
     # Index of the quiz in the list of the student's cohort, from 0.
     index_in_list: Array
-    # The row of `CohortLists` that stands for this quiz in the list of the student's cohort.
+    # The row of `CohortLists` for this quiz in the list of the student's cohort.
     list_row: Array
     # Number of questions that the student answers, at least one.
     n_answers: Array
@@ -202,7 +206,8 @@ def _draw_by_quantiles(rng: Rng, quantiles: tuple[float, ...], n: int) -> Array:
     The first quantile is the minimum, the last one the maximum.
     """
     probabilities = np.linspace(0, 1, len(quantiles))
-    # A uniform random number is a probability; the quantile at this probability is the draw.
+    # Draw a random probability for each number. The number is the quantile at this probability,
+    # interpolated between the given quantiles.
     return np.interp(rng.random(n), probabilities, quantiles)
 
 
@@ -212,10 +217,11 @@ def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high
     The quantiles give the shape of the distribution.
     """
     low = MIN_ANSWERS
-    # A count is `low` plus scale · excess.
+    # The count of a student is `low` + scale * excess, but at most `high`. The excess is a random
+    # number of 0 or more for each student; the scale is one number for all students.
     excess = _draw_by_quantiles(rng, quantiles, n) - quantiles[0]
-    # Find by bisection the scale with which the counts sum to `total`. As counts are capped at
-    # `high`, their sum is not proportional to the scale.
+    # Find by bisection the scale with which the counts sum to `total`. There is no formula for it,
+    # since the counts of some students stop growing at `high`.
     low_scale = 0.0
     high_scale = 1.0
     while np.minimum(low + excess * high_scale, high).sum() < total and high_scale < 1e9:
@@ -243,9 +249,9 @@ def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high
 def draw_quizzes(rng: Rng, topic: Array, n_quizzes: int) -> Array:
     """Cut the questions, in order of topic, into quizzes; int32 (n_quizzes, QUIZ_LENGTH).
 
-    A round puts every question into a quiz, in random order within topics. Further rounds follow
-    until there are enough quizzes. No question is twice in a quiz. Every question is in a quiz if
-    the first round is complete.
+    A round sorts all questions by topic, in random order within a topic, and cuts this order into
+    quizzes. Further rounds follow until there are enough quizzes. No question is twice in a quiz.
+    Every question is in a quiz if there are at least as many quizzes as a round has.
     """
     n_per_round = math.ceil(len(topic) / QUIZ_LENGTH)
     n_rounds = math.ceil(n_quizzes / n_per_round)
@@ -289,7 +295,8 @@ def draw_incidence(
 
 def _draw_cohorts(rng: Rng, n_wanted: Array, n_cohorts: int) -> Array:
     """Put students of about the same activity into cohorts of unequal size."""
-    # Students in order of activity, with noise. Cut this order into pieces of random sizes.
+    # Sort the students by their activity plus noise, and cut this order into pieces of random
+    # sizes, the cohorts. Each piece ends at one of the `edges`, which are positions in the order.
     order = np.argsort(np.log(n_wanted) + rng.normal(0, 0.5, len(n_wanted)))
     weights = rng.gamma(4, size=n_cohorts)
     edges = np.cumsum(weights) / weights.sum() * len(n_wanted)
@@ -310,7 +317,7 @@ def _draw_lists(
 ) -> CohortLists:
     """Draw the list of quizzes that each cohort (class) gets, long enough for its keenest student.
 
-    No question comes twice in a list: a quiz lacks the questions of earlier quizzes in the list.
+    No question comes twice in a list: a quiz leaves out the questions of earlier quizzes.
 
     Parameters
     ----------
@@ -323,22 +330,23 @@ def _draw_lists(
     """
     most_wanted = np.zeros(setting.n_cohorts, np.int64)
     np.maximum.at(most_wanted, cohort, n_wanted)
-    # Students leave out some quizzes, and do not finish others: list about a third more.
+    # Students leave out some quizzes, and do not finish others. So list about a third more quizzes
+    # than the keenest student's answers fill.
     n_needed = np.ceil(most_wanted * 1.35 / QUIZ_LENGTH).astype(np.int64) + 2
     n_listed = np.minimum(n_needed, len(quizzes))
     quiz = _draw_listed_quizzes(rng, popularity, quiz_level, n_listed, setting.level_width)
 
-    # The questions of all quizzes of all lists, one after the other, and the cohort of each.
+    # The questions of all quizzes of all lists, one after the other, and each question's cohort.
     questions = quizzes[quiz].ravel()
     n_questions_listed = n_listed * QUIZ_LENGTH
     cohort_of_question = np.repeat(np.arange(setting.n_cohorts), n_questions_listed)
-    # Keep a question only where it comes first in its list. One number stands for each pair of
-    # cohort and question; `np.unique` finds the first position of each pair.
+    # Keep a question only where it comes first in its list. `pair` numbers the pairs of cohort and
+    # question; `np.unique` finds the first position of each pair.
     pair = cohort_of_question * setting.n_questions + questions
     _, first_positions = np.unique(pair, return_index=True)
     is_first = np.zeros(len(pair), bool)
     is_first[first_positions] = True
-    # The blocks of `CohortLists`.
+    # The number of questions that each quiz in a list keeps; see the blocks of `CohortLists`.
     block_size = is_first.reshape(-1, QUIZ_LENGTH).sum(axis=1)
     return CohortLists(
         n_listed=n_listed,
@@ -355,16 +363,18 @@ def _draw_listed_quizzes(
 ) -> Array:
     """Draw a list of quizzes for each cohort; return the quizzes of all lists, one after the other.
 
-    A list holds no quiz twice. Popular quizzes and those of the cohort's level tend to come first.
+    A list holds no quiz twice. Popular quizzes and quizzes of the cohort's level tend to come
+    first, because they have larger weights.
 
-    Each quiz has a weight. To draw a list with probabilities in proportion to the weights, and no
-    quiz twice, give each quiz a random waiting time, exponentially distributed with the mean
-    1 / weight, and sort the quizzes by it (Efraimidis & Spirakis 2006).
+    Each quiz gets a random waiting time, exponentially distributed with the mean 1 / weight. The
+    list is the quizzes with the shortest waiting times, sorted by these. This draws quizzes without
+    replacement, with probabilities in proportion to the weights (Efraimidis & Spirakis 2006).
     """
     longest = int(n_listed.max())
     cohort_level = rng.random(len(n_listed))
     lists = []
-    # Take some cohorts at a time: the arrays have a row for each cohort and a column for each quiz.
+    # The arrays below have a row for each cohort and a column for each quiz. To save memory, take
+    # only so many cohorts at a time that an array has at most about 4 * CHUNK cells.
     n_at_once = max(1, 4 * CHUNK // len(popularity))
     for start in range(0, len(n_listed), n_at_once):
         cohorts = slice(start, start + n_at_once)
@@ -373,13 +383,15 @@ def _draw_listed_quizzes(
         waiting_time = rng.standard_exponential(weight.shape, dtype=np.float32) / (weight + 1e-12)
         n_quizzes = waiting_time.shape[1]
         if longest < n_quizzes:
-            # Only the quizzes with the shortest waiting times are needed: sort no others.
+            # No list is longer than `longest`. Find this number of quizzes with the shortest
+            # waiting times, so that only these must be sorted.
             candidates = np.argpartition(waiting_time, longest - 1, axis=1)[:, :longest]
         else:
             candidates = np.broadcast_to(np.arange(n_quizzes), waiting_time.shape)
         times = np.take_along_axis(waiting_time, candidates, axis=1)
         order = np.argsort(times, axis=1, kind="stable")
         sorted_quizzes = np.take_along_axis(candidates, order, axis=1)
+        # Each row holds `longest` quizzes; the cohort's list is the first `n_listed` of them.
         is_in_list = np.arange(longest) < n_listed[cohorts, None]
         lists.append(sorted_quizzes[is_in_list])
     return np.concatenate(lists)
@@ -390,36 +402,39 @@ def _draw_class_sittings(
 ) -> ClassSittings:
     """Let each student go through the cohort's list until the student has enough answers.
 
-    Students leave out some quizzes, and do not finish others.
+    Students leave out some quizzes, and do not finish others. `n_wanted` is the number of answers
+    that each student is to give, and `cohort` the student's cohort.
     """
-    # As students do not finish all quizzes, each student may sit a quarter more quizzes than the
-    # wanted number of answers needs.
+    # The arrays have a row for each sitting. Each student gets a quarter more sittings than the
+    # wanted number of answers fills, since students do not finish all quizzes.
     n_tried = np.ceil(n_wanted * 1.25 / QUIZ_LENGTH).astype(np.int64) + 1
     student = np.repeat(np.arange(len(n_wanted)), n_tried)
-    # How far the student moves in the list from one quiz to the next. A step of 1 takes the next
-    # quiz; a step of 2 leaves out one quiz, a step of 3 two quizzes.
+    # How far the student moves in the list from the previous quiz to this one. A step of 1 takes
+    # the next quiz; a step of 2 leaves out one quiz, and a step of 3 leaves out two quizzes.
     steps = 1 + (rng.random(len(student)) < 0.15) + (rng.random(len(student)) < 0.05)
     # A student begins at index 0 of the list; each further row moves on by its step. `np.cumsum`
     # adds up the steps of all students, so subtract the sum at the student's first row.
     sum_of_steps = np.cumsum(steps)
     index_in_list = sum_of_steps - sum_of_steps[_first_row_of_group(student)]
+    # Leave out the rows that lie beyond the end of the list.
     is_listed = index_in_list < lists.n_listed[cohort[student]]
     student = student[is_listed]
     index_in_list = index_in_list[is_listed]
     list_row = lists.list_start[cohort[student]] + index_in_list
 
-    # How many questions of the quiz are new to the cohort.
+    # The number of questions in the quiz that no earlier quiz of the cohort's list holds.
     n_new = lists.block_size[list_row]
     stops_early = rng.random(len(list_row)) < 0.2
     # A student who stops early leaves out the last one to five questions of the quiz.
     n_left_out = np.where(stops_early, rng.integers(1, 6, len(list_row)), 0)
     n_possible = np.maximum(n_new - n_left_out, 0)
-    # The student's answers in earlier sittings: all earlier answers, without those of the students
-    # before, which are the earlier answers at the student's first row.
+    # The number of answers that the student gives in earlier sittings. The first line counts the
+    # answers in all earlier rows. The second line subtracts the count at the student's first row:
+    # the answers of other students.
     n_before = np.cumsum(n_possible) - n_possible
     n_before -= n_before[_first_row_of_group(student)]
-    # The sitting in which the student reaches the wanted number ends there. In later sittings the
-    # number of missing answers is zero or negative, which becomes zero.
+    # A student stops as soon as no answer is missing. In the sittings after that, `n_missing` is
+    # zero or negative, and the student gives no answer.
     n_missing = n_wanted[student] - n_before
     n_answers = np.clip(n_missing, 0, n_possible)
 
@@ -437,23 +452,24 @@ def _draw_class_starts(
 ) -> Array:
     """Draw when each sitting in class starts, in minutes since midnight of the first day.
 
-    A cohort, a group of students, has a list of quizzes (in `lists`). It gets them in pairs, at
-    equal distances over the school days. A student sits both quizzes of a pair on one day, some
-    time after the cohort got them, but before the next pair. `cohort` is the cohort of each
-    student.
+    A cohort, a group of students, has a list of quizzes (in `lists`). The cohort gets the quizzes
+    in pairs, at equal distances over the school days. A student starts both quizzes of a pair on
+    one day, some time after the cohort gets the pair, but before it gets the next pair. `cohort` is
+    the cohort of each student.
     """
     student = sittings.student
     pair_of_quizzes = sittings.index_in_list // 2
-    # 0 for the first quiz of a pair, 1 for the second.
+    # The number is 0 for the first quiz of a pair, and 1 for the second.
     number_in_pair = sittings.index_in_list % 2
-    # On average, a cohort gets a quiz in each period of `days_per_quiz` school days. This is the
-    # unit of the times below.
+    # On average, a cohort gets one quiz in `days_per_quiz` school days. This period is the unit of
+    # `time_of_pair` and `delay`.
     days_per_quiz = setting.n_days / np.maximum(lists.n_listed, 1)
-    # One quiz takes one unit of time, and a pair takes two. So the cohort gets pair 0 at the time
-    # 0, pair 1 at the time 2, pair 2 at the time 4.
+    # A pair takes two units of time: the cohort gets pair 0 at the time 0, pair 1 at the time 2,
+    # and pair 2 at the time 4.
     time_of_pair = pair_of_quizzes * 2
-    # Draw a delay from 0 to 1 for each sitting, then take that of the student's first quiz of the
-    # pair for both. One number stands for each student and pair of quizzes.
+    # A student starts both quizzes of a pair after the same delay, from 0 to 1. So draw a delay for
+    # each sitting, but use the delay of the student's first sitting in the pair. The array
+    # `student_and_pair` has the same number in the sittings of a student that are of one pair.
     student_and_pair = student * lists.n_listed.max() + pair_of_quizzes
     delay = rng.beta(1, 4, len(student))[_first_row_of_group(student_and_pair)]
     day = (time_of_pair + delay) * days_per_quiz[cohort[student]]
@@ -463,9 +479,10 @@ def _draw_class_starts(
 def _list_class_answers(
     lists: CohortLists, sittings: ClassSittings, cohort: Array, start: Array
 ) -> Incidence:
-    """Return the sittings in class and the answers in these sittings, a table of each.
+    """Return a table of the sittings in class, and a table of the answers in these sittings.
 
-    A sitting is one student who works on one quiz. `start` is the minute in which it starts.
+    A sitting is one student who works on one quiz. `start` is the minute in which each sitting
+    starts.
     """
     student = sittings.student
     list_row = sittings.list_row
@@ -477,13 +494,16 @@ def _list_class_answers(
         "alone": False,
     }
 
-    # A row for each answer: repeat the number of each sitting for its answers.
+    # The table of answers has a row for each answer. `sitting` is the number of the row's sitting:
+    # each number is repeated once for each answer in the sitting.
     n_answers = sittings.n_answers
     sitting = np.repeat(np.arange(len(student), dtype=np.int32), n_answers)
-    # The position of the answer in its sitting, from 0.
+    # `slot` is the position of the answer in its sitting, from 0: the distance from the row of the
+    # sitting's first answer.
     first_answer = np.cumsum(n_answers) - n_answers
     slot = (np.arange(len(sitting)) - first_answer[sitting]).astype(np.int8)
-    # A quiz in a cohort's list has a block of questions. The student answers the first of them.
+    # A quiz in a cohort's list has a block of questions. The student answers the questions at the
+    # start of the block, in their order.
     block_start = lists.block_start[list_row][sitting]
     answer_columns = {
         "sitting": sitting,
@@ -503,6 +523,7 @@ def _school_minute(day: Array) -> Array:
     The time 2.5, for example, is the middle of the third school day: Wednesday, 12 o'clock.
     """
     whole_day = np.floor(day).astype(np.int64)
+    # Five school days make a week of seven calendar days.
     calendar_day = whole_day // 5 * 7 + whole_day % 5
     minute_of_day = SCHOOL_START + (day - whole_day) * SCHOOL_LENGTH
     return (calendar_day * MINUTES_PER_DAY + minute_of_day).astype(np.int32)
@@ -521,7 +542,7 @@ def _add_alone(
     sittings = extra[["student", "quiz"]].drop_duplicates()
     start = _school_minute(rng.random(len(sittings)) * setting.n_days)
     sittings = sittings.assign(cohort=cohort[sittings["student"]], start=start, alone=True)
-    # Groups are numbered in the order of `sittings`: both are sorted by student and quiz.
+    # `ngroup` numbers the groups in the order of the rows of `sittings`, by student and quiz.
     grouped = extra.groupby(["student", "quiz"])
     sitting = len(incidence.sittings) + grouped.ngroup()
     # `slot` is the position of the answer in its sitting.
@@ -559,7 +580,7 @@ def _continue_alone(
         How popular each quiz is.
     """
     n_questions = setting.n_questions
-    # A sorted array of the pairs of student and question that have an answer.
+    # The pairs of student and question that have an answer, as sorted numbers; see `_pairs`.
     answered = np.sort(_pairs(incidence.answers, n_questions))
     # Number of answers that each student lacks.
     missing = n_wanted - np.bincount(incidence.answers["student"], minlength=len(n_wanted))
@@ -569,14 +590,15 @@ def _continue_alone(
         if not missing.any():
             break
         if round_number == FIRST_EQUAL_ROUND:
-            # These students have answered all popular quizzes: draw from all quizzes equally.
+            # Students who still lack answers have answered all popular quizzes: from now on, draw
+            # all quizzes with the same probability.
             popularity = None
         new = _offer_quizzes(rng, missing, quizzes, popularity)
         # Leave out questions that the student has answered before.
         new = new[~_contains(answered, _pairs(new, n_questions))]
-        # Keep only as many of a student's new questions as the student lacks answers.
-        rank = new.groupby("student").cumcount()
-        new = new[rank < missing[new["student"]]]
+        # If a student has more new questions than missing answers, drop the last questions.
+        index_in_student = new.groupby("student").cumcount()
+        new = new[index_in_student < missing[new["student"]]]
         parts.append(new)
         answered = np.sort(np.concatenate([answered, _pairs(new, n_questions)]))
         missing -= np.bincount(new["student"], minlength=len(n_wanted))
@@ -592,8 +614,11 @@ def _continue_alone(
 def _unanswered_questions(answered: Array, student: int, n_questions: int) -> Array:
     """Return the questions that a student has not answered, in increasing order.
 
-    `answered` are the pairs of student and question with an answer, as sorted numbers (`_pairs`).
+    `answered` holds the pairs of student and question that have an answer, as sorted numbers; see
+    `_pairs`.
     """
+    # The numbers of a student's pairs begin with the number for question 0. They follow one another
+    # in the sorted array.
     first_pair = student * n_questions
     start, end = np.searchsorted(answered, [first_pair, first_pair + n_questions])
     answered_questions = answered[start:end] - first_pair
@@ -603,11 +628,11 @@ def _unanswered_questions(answered: Array, student: int, n_questions: int) -> Ar
 def _offer_quizzes(
     rng: Rng, missing: Array, quizzes: Array, popularity: Array | None
 ) -> pd.DataFrame:
-    """Draw quizzes for the students who lack answers; return their questions, a row for each.
+    """Draw quizzes for the students who lack answers; return a row for each student and question.
 
-    `missing` is the number of answers that each student lacks. Quizzes are drawn in proportion to
-    `popularity`, or equally if it is None. The columns are student, quiz and question. A student
-    gets a question only once.
+    `missing` is the number of answers that each student lacks. Quizzes are drawn with probabilities
+    in proportion to `popularity`, or with equal probabilities if it is None. The columns are
+    student, quiz and question. A student gets a question only once.
     """
     unfinished = np.flatnonzero(missing)
     # A quiz has ten questions. Assume that a student has answered half of them before. Then each
@@ -618,6 +643,8 @@ def _offer_quizzes(
     if popularity is None:
         quiz = (uniform * len(quizzes)).astype(int)
     else:
+        # Cut the range from 0 to 1 into an interval for each quiz, with a length in proportion to
+        # the popularity. The random number lies in the interval of the quiz that is drawn.
         cumulative = np.cumsum(popularity)
         quiz = np.searchsorted(cumulative / cumulative[-1], uniform)
     offered = pd.DataFrame(
@@ -633,7 +660,8 @@ def _offer_quizzes(
 def _pairs(answers: pd.DataFrame, n_questions: int) -> Array:
     """Return one number for each pair of student and question, int64, in the order of the rows.
 
-    Sorting the numbers sorts the pairs by student, then by question.
+    The number is student * n_questions + question. Sorting the numbers sorts the pairs by student,
+    then by question.
     """
     pairs = answers["student"].to_numpy(np.int64) * n_questions
     pairs += answers["question"].to_numpy()
@@ -642,7 +670,7 @@ def _pairs(answers: pd.DataFrame, n_questions: int) -> Array:
 
 def _contains(sorted_values: Array, values: Array) -> Array:
     """Return for each value whether `sorted_values`, which must not be empty, holds it."""
-    # np.isin does not make use of the order of the values, and takes many times as long.
+    # `np.isin` does not use the fact that the values are sorted, and takes many times as long.
     position = np.minimum(np.searchsorted(sorted_values, values), len(sorted_values) - 1)
     return np.asarray(sorted_values[position] == values)
 
@@ -650,7 +678,8 @@ def _contains(sorted_values: Array, values: Array) -> Array:
 def _quiz_of_question(quizzes: Array, n_questions: int) -> Array:
     """Return for each question the first quiz that holds it."""
     quiz_of_question = np.zeros(n_questions, np.int64)
-    # Assign in reverse: the first quiz of a question is assigned last, and stays.
+    # Assign the quizzes in reverse order. If several quizzes hold a question, the first of these
+    # quizzes is assigned last, and overwrites the others.
     reversed_quizzes = np.repeat(np.arange(len(quizzes)), QUIZ_LENGTH)[::-1]
     quiz_of_question[quizzes.ravel()[::-1]] = reversed_quizzes
     return quiz_of_question
@@ -678,10 +707,12 @@ def _ensure_min_answers(
         if counts.min() >= least:
             return incidence
         replacements = _draw_replacements(rng, incidence.answers, counts, least)
-        # Drop exchanges that would give a student a question twice; the next turn tries others.
+        # Drop exchanges that would give a student a question twice. The next turn of the loop tries
+        # other exchanges.
         answered = _pairs(incidence.answers, n_questions)
         answered.sort()
         replacements = replacements[~_contains(answered, _pairs(replacements, n_questions))]
+        # Free the memory of this large array before the tables are copied.
         del answered
         incidence = _without_answers(incidence, replacements.index)
         quiz = quiz_of_question[replacements["question"]]
@@ -700,14 +731,15 @@ def _draw_replacements(rng: Rng, answers: pd.DataFrame, counts: Array, least: in
     """
     rare = np.flatnonzero(counts < least)
     n_missing = least - counts[rare]
-    # Take more candidates than needed: below, some answers turn out not to be exchangeable.
+    # Take more candidates than needed, since some of them are dropped below.
     n_candidates = 4 * int(n_missing.sum()) + 1000
     candidates = answers.iloc[rng.permutation(len(answers))[:n_candidates]]
-    # A question with n answers can spare n - `least` of them, a rare question none. So exchange, of
-    # the candidates that are answers to the same question, only the first n - `least`.
+    # A question with n answers can spare n - `least` answers; for a rare question, this number is
+    # negative. Keep only this number of candidates among the answers to the same question.
     n_to_spare = counts[candidates["question"]] - least
-    number_in_question = candidates.groupby("question").cumcount()
-    spared = candidates[number_in_question < n_to_spare]
+    index_in_question = candidates.groupby("question").cumcount()
+    spared = candidates[index_in_question < n_to_spare]
+    # Every student exchanges at most one answer.
     exchanged = spared.drop_duplicates("student")
     # List each rare question once for each answer that it lacks.
     new_question = rng.permutation(np.repeat(rare, n_missing))[: len(exchanged)]
@@ -718,8 +750,8 @@ def _without_answers(incidence: Incidence, rows: pd.Index) -> Incidence:
     """Return the incidence without the answers in the given rows."""
     kept = np.ones(len(incidence.answers), bool)
     kept[rows] = False
-    # Select column by column to save memory: rows of the whole DataFrame would get an index that is
-    # as large as a column.
+    # Select the rows column by column to save memory: a selection from the whole DataFrame would
+    # also make a new index, which is as large as a column.
     columns = {name: column.to_numpy()[kept] for name, column in incidence.answers.items()}
     return replace(incidence, answers=pd.DataFrame(columns, copy=False))
 
@@ -753,27 +785,27 @@ def require_room(n_questions: int, n_misconceptions: int) -> None:
 def draw_misconceptions(rng: Rng, questions: Questions, n_students: int, n: int) -> Misconceptions:
     """Draw n misconceptions; each leads to one wrong option of MISCONCEPTION_LENGTH questions.
 
-    The questions of a misconception are of one topic or of neighbouring ones. No question belongs
+    The questions of a misconception are of one topic or of neighbouring topics. No question belongs
     to two misconceptions. Raises `InputError` if there are too few questions.
     """
     n_questions = len(questions.key)
     require_room(n_questions, n)
     n_blocks = n_questions // MISCONCEPTION_LENGTH
-    # Sort the questions by topic, at random within a topic, and cut this order into blocks. So a
-    # block holds questions of one topic or of neighbouring ones. Each misconception gets a block.
+    # Sort the questions by topic, at random within a topic, and cut this order into blocks. Then a
+    # block holds questions of one topic or of neighbouring topics. Each misconception gets a block.
     order = np.lexsort((rng.random(n_questions), questions.topic))
     blocks = order[: n_blocks * MISCONCEPTION_LENGTH].reshape(n_blocks, MISCONCEPTION_LENGTH)
     chosen_blocks = blocks[rng.permutation(n_blocks)[:n]]
-    of_question = np.full(n_questions, -1, np.int32)
+    misconception_of_question = np.full(n_questions, -1, np.int32)
     for misconception, questions_of_block in enumerate(chosen_blocks):
-        of_question[questions_of_block] = misconception
+        misconception_of_question[questions_of_block] = misconception
     # Draw a wrong option for every question: go one to three options on from the right option;
-    # after the last option comes the first. Questions without a misconception do not need it.
+    # after the last option comes the first. Only questions with a misconception keep this option.
     steps = rng.integers(1, N_OPTIONS, n_questions)
-    option = ((questions.key + steps) % N_OPTIONS).astype(np.int8)
-    option[of_question < 0] = -1
-    has = rng.random((n_students, n)) < MISCONCEPTION_SHARE
-    return Misconceptions(of_question, option, has)
+    wrong_option = ((questions.key + steps) % N_OPTIONS).astype(np.int8)
+    wrong_option[misconception_of_question < 0] = -1
+    student_has = rng.random((n_students, n)) < MISCONCEPTION_SHARE
+    return Misconceptions(misconception_of_question, wrong_option, student_has)
 
 
 def _follow_misconceptions(
@@ -785,14 +817,15 @@ def _follow_misconceptions(
 ) -> None:
     """Change the probabilities of options, in place, for students with a misconception.
 
-    The option to which the misconception leads gets the share MISCONCEPTION_STRENGTH of the
-    probability of a wrong answer. The probability of the right option stays. `student` and
-    `question` have the shape (n,), `probability` (n, 4).
+    The probability of the right option stays. The share MISCONCEPTION_STRENGTH of the probability
+    of a wrong answer goes to the option to which the misconception leads. The rest stays divided
+    among the wrong options as before. `student` and `question` have the shape (n,), `probability`
+    has the shape (n, 4).
     """
-    number = misconceptions.of_question[question]
-    # The rows whose question belongs to a misconception that the student has.
-    rows = np.flatnonzero(number >= 0)
-    rows = rows[misconceptions.has[student[rows], number[rows]]]
+    misconception = misconceptions.of_question[question]
+    # Select the rows whose question belongs to a misconception that the student has.
+    rows = np.flatnonzero(misconception >= 0)
+    rows = rows[misconceptions.has[student[rows], misconception[rows]]]
     right_option = questions.key[question[rows]]
     misconception_option = misconceptions.option[question[rows]]
     changed = probability[rows]
@@ -839,15 +872,17 @@ def _easiness(
 ) -> Array:
     """Return the easiness of each question, on the scale of the students' abilities.
 
-    `within_topic` and `between_topics` are standard normal. Each question has its own number in
-    `within_topic`; the questions of a topic share their number in `between_topics`. `counts` holds
-    the number of answers of each question.
+    `within_topic` and `between_topics` hold standard normal random numbers for the questions. Each
+    question has its own number in `within_topic`. The questions of a topic have the same number in
+    `between_topics`. `counts` holds the number of answers of each question.
     """
-    # Make the mean over all answers 0, so that the answers are equally hard with every seed.
+    # Shift `between_topics` so that its mean over all answers is 0. Otherwise the topics with many
+    # answers would make the answers easier with some seeds, and harder with others.
     between_topics = between_topics - np.average(between_topics, weights=counts)
     standardised = np.sqrt(1 - TOPIC_VARIANCE_SHARE) * within_topic
     standardised += np.sqrt(TOPIC_VARIANCE_SHARE) * between_topics
-    # Questions with many answers are a little easier.
+    # Questions with many answers are a little easier. `frequency` is the logarithm of the number of
+    # answers, standardised over the questions.
     log_count = np.log(counts)
     frequency = (log_count - log_count.mean()) / log_count.std()
     easiness: Array = (
@@ -859,18 +894,19 @@ def _easiness(
 def draw_abilities(rng: Rng, cohort: Array, n_cohorts: int, area_of_topic: Array) -> Array:
     """Draw the abilities of students in each topic, in logits; float32 (n_students, n_topics).
 
-    An ability is the sum of a general ability and of deviations for the area and for the topic.
+    An ability is the sum of the student's general ability, a deviation in the area, and a deviation
+    in the topic.
     """
     n_students = len(cohort)
     n_topics = len(area_of_topic)
     n_areas = int(area_of_topic.max()) + 1
-    # The variances of the effects of cohorts and of students sum to 1.
+    # The sum of a cohort's and a student's effect has the variance 1.
     cohort_effect = rng.standard_normal(n_cohorts, np.float32) * np.sqrt(COHORT_VARIANCE_SHARE)
     student_sd = np.sqrt(1 - COHORT_VARIANCE_SHARE)
     student_effect = rng.standard_normal(n_students, np.float32) * student_sd
     general = GENERAL_SD * (cohort_effect[cohort] + student_effect)
     area = AREA_SD * rng.standard_normal((n_students, n_areas), np.float32)
-    # The sum is built in place, to save memory.
+    # Add up the three parts in place, to save memory.
     ability = TOPIC_SD * rng.standard_normal((n_students, n_topics), np.float32)
     ability += area[:, area_of_topic]
     ability += general[:, None]
@@ -880,10 +916,12 @@ def draw_abilities(rng: Rng, cohort: Array, n_cohorts: int, area_of_topic: Array
 def draw_sitting_effects(rng: Rng, sittings: pd.DataFrame) -> Array:
     """Draw the effect of each sitting on ability, in logits; float32 (n_sittings,).
 
-    The effect is the sum of three: how well the student does in the quiz, how well the whole cohort
-    does in the quiz, and how well the student does on the day.
+    The effect is a sum of three parts: how well the student does in the quiz, how well the whole
+    cohort does in the quiz, and how well the student does on the day.
     """
-    # An effect has a random number for each group of sittings. There are at most `n` groups.
+    # The second and the third part are the same for all sittings of a group: of a cohort and quiz,
+    # or of a student and day. A sitting takes the random number at the number of its group. There
+    # are no more groups than sittings, so `n` random numbers are enough.
     n = len(sittings)
     student_quiz_sd = QUIZ_SD * np.sqrt(1 - COHORT_QUIZ_VARIANCE_SHARE)
     effect = student_quiz_sd * rng.standard_normal(n, np.float32)
@@ -903,9 +941,9 @@ class Choices:
     option: Array
     # The stated confidence, 0 to 100, or NO_CONFIDENCE, int8 (n_answers,).
     confidence: Array
-    # The accuracy to expect if the option with the highest true probability is predicted for each
-    # answer (key "option"), and if the more probable of right and wrong is predicted (key
-    # "right_or_wrong"). No model is better on average.
+    # The highest accuracies that a model can reach on average. A model that knows the true
+    # probabilities reaches them if it predicts the most probable option of each answer (key
+    # "option"), or the more probable of the two outcomes right and wrong (key "right_or_wrong").
     limits: dict[str, float]
 
 
@@ -918,21 +956,21 @@ def draw_choices(
 ) -> Choices:
     """Draw the option and the confidence of each answer.
 
-    The result also says how well answers can be predicted (`limits`): the accuracy to expect of
-    someone who knows the true probabilities and predicts the most probable outcome of each answer.
+    The result also says how well answers can be predicted (`limits`): the mean accuracy of a model
+    that knows the true probabilities and predicts the most probable outcome of each answer.
 
     `incidence` holds the tables of sittings and answers, without outcomes. `ability` is in logits,
     float32 (n_students, n_topics).
     """
     n = len(incidence.answers)
     sitting_effect = draw_sitting_effects(rng, incidence.sittings)
-    # A tenth of the sittings asks for confidence.
+    # In a tenth of the sittings, the student is asked for the confidence in each answer.
     asks_confidence = rng.random(len(sitting_effect), np.float32) < 0.1
     option = np.empty(n, np.int8)
     confidence = np.empty(n, np.int8)
-    # Sums over all answers: the probability of the more probable of right and wrong, and the
-    # probability of the most probable option.
-    best_right_sum = 0.0
+    # Sums over all answers of the probability that the best prediction is correct, where the
+    # prediction is either an outcome (right or wrong) or an option.
+    best_outcome_sum = 0.0
     best_option_sum = 0.0
     for start in range(0, n, CHUNK):
         rows = slice(start, start + CHUNK)
@@ -944,16 +982,17 @@ def draw_choices(
         if misconceptions is not None:
             _follow_misconceptions(misconceptions, questions, student, question, probability)
         p_right = probability[np.arange(len(question)), questions.key[question]]
-        best_right_sum += float(np.maximum(p_right, 1 - p_right).sum(dtype=np.float64))
+        best_outcome_sum += float(np.maximum(p_right, 1 - p_right).sum(dtype=np.float64))
         best_option_sum += float(probability.max(axis=1).sum(dtype=np.float64))
-        # The option is the number of bounds between the options that the random number exceeds.
+        # Draw the options. Three bounds cut the range from 0 to 1 into four intervals, as long as
+        # the options' probabilities. The number of bounds below a random number is the option.
         uniform = rng.random(len(question), np.float32)[:, None]
         bounds = np.cumsum(probability, axis=1)[:, :-1]
         option[rows] = (uniform > bounds).sum(axis=1)
         is_asked = asks_confidence[sitting]
         confidence[rows] = _draw_confidence(rng, probability, option[rows], is_asked)
     limits = {
-        "right_or_wrong": round(best_right_sum / n, 4),
+        "right_or_wrong": round(best_outcome_sum / n, 4),
         "option": round(best_option_sum / n, 4),
     }
     return Choices(option, confidence, limits)
@@ -963,8 +1002,8 @@ def _draw_confidence(rng: Rng, probability: Array, option: Array, is_asked: Arra
     """Draw the stated confidence of n answers, or NO_CONFIDENCE; int8 (n,).
 
     `probability` holds the probabilities of the options, shape (n, 4), and `option` the options
-    chosen. `is_asked` says whether the student was asked for the confidence; 65 % of those who were
-    asked state one.
+    chosen. `is_asked` says whether the student was asked for the confidence. Students state it in
+    65 % of the answers for which they are asked.
     """
     confidence = np.full(len(option), NO_CONFIDENCE, np.int8)
     is_stated = is_asked & (rng.random(len(option), np.float32) < 0.65)
@@ -973,7 +1012,7 @@ def _draw_confidence(rng: Rng, probability: Array, option: Array, is_asked: Arra
     p_chosen = probability[stated, option[stated]]
     noise = rng.standard_normal(len(stated))
     noisy_logit = 0.35 * np.log(p_chosen / (1 - p_chosen + 1e-6)) + noise
-    # Four bounds separate the five levels.
+    # Four bounds divide the noisy logits among the five levels of confidence.
     level = np.searchsorted([-1.6, -1.35, -0.6, 0.3], noisy_logit)
     confidence[stated] = CONFIDENCE_LEVELS[level]
     return confidence
@@ -982,13 +1021,14 @@ def _draw_confidence(rng: Rng, probability: Array, option: Array, is_asked: Arra
 def _option_probabilities(questions: Questions, question: Array, ability: Array) -> Array:
     """Return the probabilities of the options of `question[i]` at `ability[i]`, float32 (n, 4).
 
-    Students who know the answer choose the right option, the others in proportion to weights.
+    Students who know the answer choose the right option. The other students choose an option with a
+    probability in proportion to its weight.
     """
     logit = questions.discrimination[question] * ability + questions.easiness[question]
     p_knows = 1 / (1 + np.exp(-logit))
     slope = questions.attraction_slope[question]
     weight = np.exp(questions.attraction[question] + slope * ability[:, None])
-    # The weights become the probabilities in place, to save memory.
+    # Turn the weights into probabilities in place, to save memory.
     probability = weight
     probability *= ((1 - p_knows) / weight.sum(axis=1))[:, None]
     probability[np.arange(len(question)), questions.key[question]] += p_knows
