@@ -57,8 +57,8 @@ BLOCK_BYTES = 1 << 20
 # Options of the progress bars. With `disable` None, tqdm shows a bar on a terminal only.
 BYTES_BAR: dict[str, Any] = {"unit": "B", "unit_scale": True, "disable": None}
 TIMEOUT_SECONDS = 60.0
-# Seconds to wait after the first, second, … transfer in a row that brings no bytes. After one more
-# the download fails.
+# Seconds to wait after the first, second, third and fourth transfer in a row that brings no bytes.
+# After the fifth such transfer, the download fails.
 PAUSES = (1.0, 3.0, 10.0, 30.0)
 
 
@@ -81,7 +81,8 @@ def main() -> None:
     """Fetch, check and unpack the archive, then build the templates."""
     options = build_parser().parse_args()
     data_dir: Path = options.output_dir
-    # If the data go to a folder other than data/, their templates go to a folder in it.
+    # The templates of data/ go to a folder beside data/, where the kit looks for them. The
+    # templates of another data folder go to a folder inside it.
     is_default = data_dir.resolve() == layout.DATA_DIR
     template_dir = layout.TEMPLATE_DIR if is_default else data_dir / layout.TEMPLATE_DIR.name
     log_event = run_log.open_log(options.log)
@@ -98,8 +99,8 @@ def main() -> None:
         files = find_members(archive, options.parts, data_dir)
         remove_simulated(data_dir, template_dir)
         unpack(archive, files, data_dir)
-    # With this record, evaluations know which answers are official. A record that is up to date is
-    # not written again.
+    # OFFICIAL.json, the record of official files, tells evaluations which answers are official. A
+    # record that is up to date is not written again.
     tables = [path for path in files if path.suffix == ".csv"]
     for record, content in official_files.record_of(data_dir, tables).items():
         is_up_to_date = record.is_file() and record.read_text() == content
@@ -143,7 +144,7 @@ def fetch(url: str, path: Path) -> None:
     n_kept = partial.stat().st_size
     # Whether the file may hold bytes of an earlier run.
     is_continued = n_kept > 0
-    # Transfers in a row that brought no bytes.
+    # The number of transfers in a row, up to the last one, that brought no bytes.
     n_failures = 0
     require_space(path.parent, SIZE - n_kept)
     with tqdm(total=SIZE, desc=f"fetching {ARCHIVE_NAME}", **BYTES_BAR) as bar:
@@ -157,11 +158,11 @@ def fetch(url: str, path: Path) -> None:
                         f"{url}: the file sent is not the official archive (SHA-256 differs), "
                         f"expected {SHA256}; the file was removed"
                     )
-                # The earlier run may have written the wrong bytes: fetch everything once more.
+                # The bytes that an earlier run has fetched may be wrong: fetch everything again.
                 partial.touch()
                 n_before = 0
                 is_continued = False
-            # Used if the transfer ends early without an error.
+            # The reason to report if the transfer ends early without an error.
             reason = "the server closed the connection"
             try:
                 append_blocks(url, partial, n_before, bar)
@@ -187,7 +188,7 @@ def append_blocks(url: str, partial: Path, n_bytes: int, bar: tqdm[Any]) -> None
     """
     with partial.open("r+b", buffering=0) as file:
         for block, start in request_blocks(url, n_bytes):
-            # Compare the bytes that the file already holds at this position, and write the others.
+            # Compare the part of the block that the file already holds, and write the rest.
             file.seek(start)
             present = file.read(len(block))
             if present != block[: len(present)]:
@@ -217,7 +218,7 @@ def request_blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
     A server that does not support ranges sends everything: the first position is then 0. Raises
     `ConnectionError` if another attempt may succeed, otherwise `InputError`.
     """
-    # Without compression, which would change the positions of bytes.
+    # Ask the server for no compression, since it would change the positions of bytes.
     headers = {"Accept-Encoding": "identity"}
     if start:
         headers["Range"] = f"bytes={start}-"
@@ -239,7 +240,7 @@ def request_blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
     except UnicodeError:
         raise InputError(f"{url}: the host name is not valid; choose another address") from None
     except (OSError, http.client.HTTPException) as error:
-        # Some errors hold the true cause in `reason`; others have no text.
+        # Some errors hold the true cause in `reason`. If an error has no text, name its type.
         reason = str(getattr(error, "reason", error)) or type(error).__name__
         raise ConnectionError(reason) from None
 
@@ -248,7 +249,7 @@ def read_position(response: http.client.HTTPResponse, url: str, start: int) -> i
     """Return the position in the archive of the first byte that a server sends: `start` or 0.
 
     Raises `ConnectionError` if the server sends another range than the one from byte `start` on,
-    and `InputError` if its file has not the size of the archive.
+    and `InputError` if the size of the server's file is not the size of the archive.
     """
     # The status 206 means that the server sends the range that was requested.
     if response.status == 206:
@@ -259,7 +260,8 @@ def read_position(response: http.client.HTTPResponse, url: str, start: int) -> i
     else:
         total = response.headers.get("Content-Length", "")
         position = 0
-    # The server may send any header: `int` raises an error if a number has too many digits.
+    # A server may send any header. Take at most 18 digits, since `int` raises an error for a number
+    # with very many digits.
     if re.fullmatch("[0-9]{1,18}", total) and int(total) != SIZE:
         raise InputError(f"{url}: has {int(total):,} bytes, expected {SIZE:,}")
     return position
@@ -276,7 +278,7 @@ def is_official(path: Path) -> bool:
 def find_members(
     archive: zipfile.ZipFile, parts: Sequence[str], data_dir: Path
 ) -> dict[Path, zipfile.ZipInfo]:
-    """Map the path of each file to be written to the member of the archive that holds it.
+    """Return the members of the archive to unpack; the keys are the paths of the files to write.
 
     Raises `InputError` if a member would be written outside `data_dir`. Also raises it if a member
     differs from a file that exists, unless that file holds simulated data.
@@ -311,8 +313,9 @@ def may_leave_folder(member: zipfile.ZipInfo) -> bool:
     """Return whether unpacking a member could write outside the folder that it is unpacked into."""
     # The upper 16 bits are the mode of a file on Unix.
     is_link = stat.S_ISLNK(member.external_attr >> 16)
-    # `find_members` joins the parts of the name one by one: on Windows, any part with a drive would
-    # replace the folder. `leads_out` looks at the first part only.
+    # On Windows, a part of the name that holds a drive, such as C:, would replace the folder when
+    # `find_members` joins the folder and the parts. Refuse a drive in any part, since `leads_out`
+    # refuses it in the first part only.
     has_drive = ":" in member.filename
     return is_link or has_drive or zips.leads_out(member.filename)
 
@@ -340,8 +343,8 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
     if not is_simulated or fingerprints.is_hosted(data_dir):
         return
     print(f"removing the simulated data in {cli.show(data_dir)}")
-    # Templates and local splits are made from the data. Each has a record beside it, which says how
-    # it was made.
+    # Templates and local splits are made from the data. Each of these files has a record beside it,
+    # which says how the file was made.
     split_dir = data_dir / layout.TEST_INPUT_DIR.name
     for name, record in layout.RECORD_OF_FILE.items():
         is_template = name in (layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3)
@@ -366,7 +369,7 @@ def unpack(archive: zipfile.ZipFile, files: Mapping[Path, zipfile.ZipInfo], data
     require_space(data_dir, n_bytes)
     with tqdm(total=n_bytes, desc="unpacking", **BYTES_BAR) as bar:
         for file, member in missing.items():
-            # Reading checks the CRC-32.
+            # Reading a member to its end checks its CRC-32.
             with archive.open(member) as source, writing.atomic_write(file) as (target,):
                 while block := source.read(BLOCK_BYTES):
                     target.write(block)

@@ -128,18 +128,18 @@ def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return the text of each page by file name: a page on simulated data, a page on other data.
 
     `parts` are the variables of the template explore.html for each group of tasks. If all data are
-    simulated, or none, there is only one page, explore.html.
+    simulated, or no data are, there is only one page, explore.html.
     """
     found_tasks = [part["tasks"] for part in parts]
     missing_tasks = [tasks for tasks in layout.TASK_PAIRS if tasks not in found_tasks]
     texts = {}
     for simulated in (False, True):
-        # The groups of tasks on this page, and those on the other page.
+        # The groups of tasks on this page, and the groups of tasks on the other page.
         shown = [part for part in parts if part["simulated"] == simulated]
         others = [part for part in parts if part["simulated"] != simulated]
         if not shown:
             continue
-        # A page about simulated data gets a name of its own only beside another page.
+        # A page about simulated data is called SIMULATED_PAGE only if there is another page.
         name = SIMULATED_PAGE if simulated and others else PAGE
         texts[name] = pages.render(
             "explore.html",
@@ -147,7 +147,7 @@ def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
             tab="",
             simulated=simulated,
             others=others,
-            # The name of the other page, if there are two.
+            # The name of the other page, if there is one.
             other_name=PAGE if simulated else SIMULATED_PAGE,
             # Groups of tasks that have no training answers.
             without=missing_tasks,
@@ -168,8 +168,8 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
       others;
     - absent: names of the metadata files that do not exist;
     - foreign: names of the metadata files that belong to other data than the answers;
-    - paths: the paths of the files to read. The keys are train, and those of question, student,
-      answer and subject whose files are there and belong to the answers.
+    - paths: the path of each file to read. The key train is always there. The keys question,
+      student, answer and subject are there if the metadata file exists and belongs to the answers.
     """
     ending = layout.ending_of(tasks)
     train = folder / layout.TRAIN_DIR.name / f"train_{ending}"
@@ -292,8 +292,8 @@ def read_subjects(
     """Add what the page shows about subjects to `part`; return each question's main subject.
 
     `part` holds variables of the template explore.html, by name. The main subject of a question is
-    the first subject in the question's list that is on level 1, just below a root of the tree. It
-    is given as a row number of `tree`, -1 for none.
+    the first subject in the question's list that is on level 1, just below a root of the tree. The
+    result holds the row number of this subject in `tree`, or -1 for none.
     """
     question_id = questions.index.to_numpy()
     # A row for each question and subject.
@@ -323,9 +323,9 @@ def count_right(is_correct: pd.Series, by: Any) -> pd.DataFrame:
 def add_up(rows: pd.DataFrame, by: Any, index: pd.Index | None = None) -> pd.DataFrame:
     """Add up the numbers of answers (n) and of right answers (n_right) over groups of rows.
 
-    `by` is the key of the groups, as in `DataFrame.groupby`. With `index`, the result has these
-    groups, in this order. The column n_rows is the number of rows in the group, and share is
-    n_right / n, or NaN if there are no answers.
+    `by` is the key of the groups, as in `DataFrame.groupby`. If `index` is given, it lists the
+    groups of the result, in order. The column n_rows is the number of rows in the group, and share
+    is n_right / n, or NaN if there are no answers.
     """
     groups = rows.groupby(by)
     counts = groups[["n", "n_right"]].sum().assign(n_rows=groups.size())
@@ -349,7 +349,7 @@ def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, 
         node["below"] = []
     roots: list[Any] = []
     for node in nodes.values():
-        # A subject whose parent is no node, or that has no parent, is shown as a root.
+        # A subject is shown as a root if it has no parent, or if its parent is not among the nodes.
         parent = nodes.get(node["parent"])
         if parent is None:
             roots.append(node)
@@ -361,8 +361,8 @@ def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, 
 def count_missing(things: str, is_missing: pd.DataFrame) -> list[dict[str, Any]]:
     """Return for each column how many values are missing, for the page's list of missing values.
 
-    `things` is the plural of what a row stands for, such as "students". The page lists the columns
-    of `is_missing` in their order.
+    `things` is the plural of what a row stands for, such as "students". The list has the order of
+    the columns of `is_missing`.
     """
     counts = []
     for name, n in is_missing.sum().items():
@@ -373,14 +373,14 @@ def count_missing(things: str, is_missing: pd.DataFrame) -> list[dict[str, Any]]
 def read_students(path: Path, students: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
     """Add the metadata of students to their numbers of answers, and count missing values.
 
-    `students` is indexed by UserId; the result has further columns. The second result is that of
-    `count_missing`.
+    `students` is indexed by UserId; the result has further columns. The second result holds the
+    counts of missing values that `count_missing` returns.
     """
     student_id = students.index.to_numpy()
     known = metadata.read_student_metadata(path, student_id)
     has_no_value = known.isna() | (known == -1)
-    # The reader drops dates of birth that are nonsense. To tell them from dates that were never
-    # stated, read the column once more.
+    # The reader drops dates of birth that are nonsense. Read the column once more, to distinguish
+    # such dates from dates that were never stated.
     has_stated_date = np.zeros(len(students), bool)
     if schema.DATE_OF_BIRTH.name in reading.read_header(reading.file_source(path)):
         raw = reading.read_table(path, [schema.USER_ID, schema.DATE_OF_BIRTH])
@@ -403,14 +403,14 @@ def add_answer_metadata(
 ) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
     """Return the answers with their metadata as columns, and the counts of missing values.
 
-    Dates that are nonsense become NaT. The second result is that of `count_missing`.
+    Dates that are nonsense become NaT. The second result is the list that `count_missing` returns.
     """
     known = metadata.read_circumstances(path, answers["AnswerId"].to_numpy())
     is_missing = known.isna() | (known == -1)
     date = known["DateAnswered"]
     is_possible = date.between(FIRST_ANSWER, AFTER_LAST_ANSWER, inclusive="left")
-    # The page lists the columns in their order: count the dates that are nonsense in a column next
-    # to that of the missing dates.
+    # The page lists the columns in their order. Insert the column of dates that are nonsense just
+    # after the column of missing dates.
     date_index = is_missing.columns.tolist().index("DateAnswered")
     is_missing.insert(date_index + 1, "DateAnswered is nonsense", date.notna() & ~is_possible)
     known["DateAnswered"] = date.where(is_possible)
@@ -495,16 +495,17 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     """Show which options are chosen and right, and how the wrong ones of a question compare."""
     if "AnswerValue" not in answers:
         return
-    # Numbers of answers: a row for each question and right option, a column for each option chosen.
-    # A question whose right option was changed has several rows.
+    # Count the answers to each question, by right option and by option chosen. The table `counts`
+    # has a row for each question and right option, and a column for each option chosen. A question
+    # whose right option was changed has several rows.
     n_by_cell = answers.groupby(["QuestionId", "CorrectAnswer", "AnswerValue"]).size()
     options = range(1, answer_options.count_options(answers) + 1)
     counts = n_by_cell.unstack("AnswerValue", fill_value=0).reindex(columns=options, fill_value=0)
-    # The same numbers over all questions: a row for each right option, a column for each option
-    # chosen.
+    # Add up these counts over all questions. The table has a row for each right option, and a
+    # column for each option chosen.
     total = counts.groupby("CorrectAnswer").sum().reindex(options, fill_value=0)
-    # For each option: in how many answers it was chosen, in how many it was the right one, and in
-    # how many of these it was chosen (on the diagonal of the table).
+    # For each option, count the answers in which it was chosen, the answers in which it was right,
+    # and the answers in which it was both chosen and right (the diagonal of the table).
     n_chosen = total.sum(axis="index")
     n_right = total.sum(axis="columns")
     n_chosen_where_right = np.diag(total)
@@ -525,7 +526,7 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
     """Show how often the wrong options (distractors) of a question are chosen.
 
     `counts` has a row for each question and right option, and a column for each option chosen.
-    `n_options` has the number of options of each row's question.
+    `n_options` holds, for each row, the number of options of its question.
     """
     usual_counts = choose_usual_right_options(counts)
     usual_counts = usual_counts[usual_counts.sum(axis=1) >= FEW_ANSWERS]
@@ -534,9 +535,9 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
     if not wrong_counts.any():
         return
     n_distractors = wrong_counts.shape[1]
-    # Both figures say whether questions differ in their number of options.
+    # Both figures below mention whether questions differ in their number of options.
     is_mixed = n_options.nunique() > 1
-    # With one distractor, all wrong answers fall on it.
+    # A single distractor gets all wrong answers: then the figure would show nothing.
     if n_distractors > 1:
         yield attraction_figure(wrong_counts, is_mixed=is_mixed)
     n_answers = usual_counts.sum(axis=1).to_numpy()
@@ -559,9 +560,8 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
 def choose_usual_right_options(counts: pd.DataFrame) -> pd.DataFrame:
     """Return one row of `counts` for each question.
 
-    `counts` has a row for each question and right option. The right option of a few questions was
-    changed, so that they have several rows. The row of the right option that applied to most
-    answers is kept.
+    `counts` has a row for each question and right option. A few questions have several rows, since
+    their right option was changed. The row with most answers is kept.
     """
     n_answers = counts.sum(axis=1)
     return counts.loc[n_answers.groupby("QuestionId").idxmax()]
@@ -599,11 +599,11 @@ def sorted_wrong_counts(counts: pd.DataFrame) -> np.ndarray:
     that a question does not have count 0.
     """
     right_option = counts.index.get_level_values("CorrectAnswer").to_numpy()
-    # Each row of `is_wrong` is true for all options but the right one. Indexing gives a flat array,
-    # with equally many counts for each question.
+    # Each row of `is_wrong` is true for all options but the right one. Indexing with `is_wrong`
+    # gives a flat array. It has the same number of counts for each question, so it can be reshaped.
     is_wrong = counts.columns.to_numpy() != right_option[:, None]
     wrong_counts = counts.to_numpy()[is_wrong].reshape(-1, counts.shape[1] - 1)
-    # `np.sort` sorts in increasing order: sort the negative numbers.
+    # `np.sort` sorts in increasing order. For decreasing order, sort the negative counts.
     return -np.sort(-wrong_counts, axis=1)
 
 
@@ -625,20 +625,20 @@ def times_figures(
     hour = answers["DateAnswered"].dt.floor("h")
     if hour.isna().all():
         return
-    # All figures sum over a small table. It has a row for each pair of an hour (such as 10:00 to
-    # 10:59 on a certain day) and a subject. The columns n and n_right count answers and right
-    # answers.
+    # All figures add up rows of the small table `hourly`. It has a row for each pair of an hour
+    # (such as 10:00 to 10:59 on a certain day) and a subject. The columns n and n_right count
+    # answers and right answers.
     subject = answers["QuestionId"].map(main_subject).rename("subject")
     hourly = count_right(answers["IsCorrect"], [hour.rename("hour"), subject]).reset_index()
     months = pd.period_range(hour.min(), hour.max(), freq="M")
     # If there are many months, only January, May and September get a name on the axis.
-    named = range(1, 13) if len(months) <= 6 else (1, 5, 9)
-    month_names = [f"{month:%b %y}" if month.month in named else "" for month in months]
+    named_months = range(1, 13) if len(months) <= 6 else (1, 5, 9)
+    month_names = [f"{month:%b %y}" if month.month in named_months else "" for month in months]
     month_counts = add_up(hourly, hourly["hour"].dt.to_period("M"), months)
     chart: Chart = partial(
         column_chart,
         heights=month_counts["n"].tolist(),
-        # Such as "Mar 2020: 400 answers, 75% right".
+        # A tooltip is like "Mar 2020: 400 answers, 75% right".
         tooltips=rate_tooltips(months.strftime("%b %Y"), month_counts),
         names=[(column + 0.5, name) for column, name in enumerate(month_names) if name],
         axis="month",
@@ -666,21 +666,21 @@ def subject_month_figures(
         values="n", index="subject", columns=month, aggfunc="sum", fill_value=0
     )
     counts = counts.reindex(columns=months, fill_value=0)
-    total = counts.sum()
-    has_enough = total.max() >= ENOUGH_FOR_A_SHADE
+    n_by_month = counts.sum()
+    has_enough = n_by_month.max() >= ENOUGH_FOR_A_SHADE
     if not has_enough:
         return
-    by_size = counts.sum(axis=1).sort_values(ascending=False, kind="stable")
-    largest = by_size.head(N_MAIN_SUBJECTS).index
+    n_by_subject = counts.sum(axis=1).sort_values(ascending=False, kind="stable")
+    largest = n_by_subject.head(N_MAIN_SUBJECTS).index
     counts = counts.loc[largest].set_axis(subject_names[largest])
     tooltips = []
     for name, month_counts in zip(counts.index, counts.to_numpy(), strict=True):
         row_tooltips = []
-        for month, n, n_in_month in zip(months, month_counts, total, strict=True):
+        for month, n, n_in_month in zip(months, month_counts, n_by_month, strict=True):
             row_tooltips.append(f"{name}, {month:%b %Y}: {n:,} answers of {n_in_month:,}")
         tooltips.append(row_tooltips)
     heat_map = HeatMap(
-        values=(counts / total.where(total >= ENOUGH_FOR_A_SHADE)).to_numpy(),
+        values=(counts / n_by_month.where(n_by_month >= ENOUGH_FOR_A_SHADE)).to_numpy(),
         row_names=counts.index.tolist(),
         column_names=month_names,
         tooltips=tooltips,
@@ -720,7 +720,8 @@ def week_figures(hourly: pd.DataFrame) -> Iterator[Figure]:
     if share.notna().any():
         lowest = share.min()
         highest = share.max()
-        # If the shares differ by less than LEAST_RANGE, widen the range by as much on both sides.
+        # If the shares differ by less than LEAST_RANGE, widen their range to LEAST_RANGE, by the
+        # same margin on both sides.
         margin = max(LEAST_RANGE - (highest - lowest), 0) / 2
         heat_map = HeatMap(
             values=share.to_numpy().reshape(7, 24),
@@ -757,15 +758,15 @@ def quizzes_figures(answers: pd.DataFrame) -> Iterator[Figure]:
 def count_pairs(answers: pd.DataFrame, first: str, second: str) -> pd.Series:
     """Return the number of answers for each pair of ids in two columns, such as quiz and student.
 
-    The result has an element for each pair. Its index holds the first id of the pair, so it repeats
-    if an id has several partners. The second id is left out, since no caller needs it. Answers
-    whose first id is unknown (-1) do not count.
+    The result has an element for each pair. Its index is the first id of the pair. So a first id
+    that is in several pairs is repeated. The second id is left out, since no caller needs it.
+    Answers whose first id is unknown (-1) do not count.
     """
     known = answers[answers[first] >= 0]
     first_id = known[first].to_numpy().astype(np.int64)
     second_id = known[second].to_numpy()
-    # Sorting one column is much faster than sorting two: combine both ids in one number, with the
-    # first id in the upper 32 bits.
+    # Sorting one column is much faster than sorting two. So combine both ids in one number: the
+    # upper 32 bits hold the first id, and the lower 32 bits hold the second id.
     pairs, n_answers = np.unique((first_id << 32) | second_id, return_counts=True)
     return pd.Series(n_answers, index=pd.Index(pairs >> 32, name=first))
 
@@ -792,7 +793,8 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
     if birth_year.isna().all():
         return
     years = pd.RangeIndex(int(birth_year.min()), int(birth_year.max()) + 1)
-    # For each year of birth: n_rows is the number of students, share the share of right answers.
+    # The table has a row for each year of birth. The column n_rows is the number of students, and
+    # share is the share of right answers.
     born = add_up(students, birth_year, years)
     tooltips = rate_tooltips(
         [f"born in {year}" for year in years],
@@ -826,19 +828,19 @@ def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts
     """
     edges = bin_edges(int(values.min()), int(values.max()) + 1)
     counts, _ = np.histogram(values, edges)
-    # Either each bin holds one number, or `bin_edges` has made fewer bins, of increasing width. On
-    # a logarithmic scale, these bins are about equally wide.
+    # If there are few numbers, each bin holds one number. Otherwise `bin_edges` has made fewer bins
+    # of increasing width. They are about equally wide on a logarithmic scale.
     n_numbers = edges[-1] - edges[0]
     is_logarithmic = len(counts) < n_numbers
 
     def position(number: float) -> float:
         """Return where a number stands on the axis; 1 is the width of a column."""
-        # A number between two edges is placed in proportion.
+        # The edge with index k is at position k. Interpolate between the edges.
         edge_positions = np.arange(len(edges))
         if is_logarithmic:
-            # A bin holds many numbers: each stands where it is in the bin.
+            # A bin holds many numbers, so a number may stand anywhere in its bin.
             return float(np.interp(np.log(number), np.log(edges), edge_positions))
-        # A bin holds one number, its left edge: the number stands below the bin's middle.
+        # A bin holds only one number, its left edge. The number stands below the bin's middle.
         return float(np.interp(number, edges, edge_positions)) + 0.5
 
     named_numbers = choose_round_numbers(edges) if is_logarithmic else edges[:-1].tolist()
@@ -867,8 +869,8 @@ def bin_edges(low: int, high: int) -> np.ndarray:
     """
     if high - low <= MOST_UNIT_BINS:
         return np.arange(low, high + 1)
-    # Each edge is to be (1 + growth) times the edge before. With this growth, N_BINS bins would
-    # cover the range exactly.
+    # Each edge is about (1 + growth) times the previous edge. Without rounding to whole numbers,
+    # N_BINS such bins would cover the range exactly.
     growth = (high / low) ** (1 / N_BINS) - 1
     edges = [low]
     width = 1
@@ -886,6 +888,7 @@ def choose_round_numbers(edges: np.ndarray) -> list[int]:
     fine = (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)
     for factors in (coarse, fine):
         numbers = []
+        # These powers give numbers up to 90 million, which is more than all answers.
         for power in range(8):
             for factor in factors:
                 number = factor * 10**power

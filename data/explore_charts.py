@@ -26,7 +26,8 @@ import numpy as np
 def compact(number: float) -> str:
     """Return a number as a short text: 950, 1.5k, 20k, 3M."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        # From 0.9995 units on, three digits round to 1 unit: 999,950 is 1M, not 1000k.
+        # A number of at least 0.9995 units, rounded to three digits, is 1 unit or more: 999,950 is
+        # 1M, not 1000k.
         if abs(number) >= 0.9995 * size:
             return f"{number / size:.3g}{letter}"
     return f"{number:.3g}"
@@ -64,7 +65,7 @@ def column_chart(
     highest = max(heights) * room
     if highest == 0:
         highest = 1.0
-    # Use only the heights of the ticks: their texts are too long here.
+    # Use only the heights of the ticks. Their texts are too long here: `compact` writes short ones.
     tick_heights = [height for height, _ in charts.ticks(0, highest, 4, integer=True)]
     scale = [(height, compact(height)) for height in tick_heights]
     # A name at the right end of the axis is centred there: its right half needs room.
@@ -120,7 +121,7 @@ _LEGEND_HEIGHT = 10.0
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Values in rows and columns, to be drawn as shades: a larger value is darker."""
+    """A chart with a cell for each value, in rows and columns; a larger value has a darker cell."""
 
     # Shape (rows, columns); NaN for an empty cell, which is grey.
     values: FloatArray
@@ -130,7 +131,7 @@ class HeatMap:
     tooltips: Sequence[Sequence[str]]
     # Title below the columns.
     axis: str
-    # Turns the lowest and the highest value into texts for the legend.
+    # A function that turns the lowest and the highest value into texts for the legend.
     legend_text: Callable[[float], str]
     # Title above the rows.
     side: str = ""
@@ -150,6 +151,7 @@ class HeatMap:
             has_name = any(lines)
             if has_name:
                 axes.drawing.note(axes.left - GAP, axes.y(row + 0.5), lines, "end")
+            # A gap of 5 % of the cell's size on all sides separates neighbours.
             y_edges = (axes.y(row + 0.05), axes.y(row + 0.95))
             for column, tooltip in enumerate(self.tooltips[row]):
                 x_edges = (axes.x(column + 0.05), axes.x(column + 0.95))
