@@ -24,8 +24,8 @@ def place_simulated(
     folders
         Names of folders in `data_dir`. They may hold only simulated files.
     write_tree
-        Writes the new files into the folder that it is called with. It returns further entries for
-        SIMULATED.json, the file that marks the data folder as simulated.
+        Called with a folder; writes the new files into it. Returns entries that describe the
+        simulation, for SIMULATED.json. This file marks the data folder as simulated.
 
     Raises
     ------
@@ -81,7 +81,10 @@ def _require_no_other_process(data_dir: Path, partial: Path) -> None:
 def _replace_files(
     old_paths: Iterable[Path], new_paths: Iterable[Path], partial: Path, data_dir: Path
 ) -> None:
-    """Move the new files from the folder `partial` into the data folder; remove other old files."""
+    """Move the new files from the folder `partial` into the data folder, and remove old files.
+
+    An old file with the path of a new file is overwritten.
+    """
     targets = set()
     for path in new_paths:
         target = data_dir / path.relative_to(partial)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-# Columns of a template. The last two are there if the answers have them.
+# Columns of a template. AnswerId and NumberOfOptions are left out if the answers do not have them.
 PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId", schema.NUMBER_OF_OPTIONS.name)
 # Share of the answers of tasks 1 and 2 that the local split holds out.
 _HELD_OUT = 0.2
@@ -64,12 +64,12 @@ def run(
     Parameters
     ----------
     options
-        The flags, parsed by the parser that `parser` in this module returns.
+        The flags, parsed by the parser that the function `parser` returns.
     split
         Called with the answers and the seed; returns a table for each file to write, by file name.
     leaves_out_faulty_options
-        Whether the answers are read without their options if these are faulty, see
-        `read_right_or_wrong`. By default, faulty options raise `InputError`.
+        If True and the options in the file are faulty, the answers are read without their options;
+        see `read_right_or_wrong`. By default, faulty options raise `InputError`.
 
     Raises
     ------
@@ -92,8 +92,8 @@ def run(
         # --output_dir would overwrite the official file.
         if path.resolve() == train.resolve():
             raise InputError(f"{path}: is the file to be split, expected another --output_dir")
-    # The files of a split share one record of how they were made. The name of the record can be
-    # looked up by the name of any of these files.
+    # The files of a split share one record of how they were made. In `RECORD_OF_FILE`, all these
+    # files have the same record, so look up the first file.
     any_name = next(iter(parts))
     record = options.output_dir / layout.RECORD_OF_FILE[any_name]
     writing.write_files(tables, record=record, made_from=[train])
@@ -172,6 +172,6 @@ def hold_out_students(answers: pd.DataFrame, share: float, seed: int) -> BoolArr
         True for the answers of students who are held out.
     """
     students, student_index = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
-    # `hold_out_answers` only needs to know among how many to choose: here students, not answers.
+    # `hold_out_answers` only needs a number of things to choose from. Here these are students.
     is_held_out = hold_out_answers(len(students), share, seed)
     return is_held_out[student_index]

@@ -114,17 +114,18 @@ def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
     """Rank questions by their quality, the highest quality first.
 
     Returns ranks from 1, int64, shape (questions,). Questions of equal quality are ranked by
-    QuestionId, questions whose quality is NaN last.
+    QuestionId. Questions whose quality is NaN come last.
     """
     if np.shape(quality) != question.shape:
         raise InputError(
             f"quality has shape {np.shape(quality)}, expected {question.shape}, one for each "
             "question of the template"
         )
-    # The last key of `lexsort` counts first. It puts NaN after every number.
+    # `lexsort` sorts by its last key first: by falling quality, then by QuestionId. It puts NaN
+    # after every number.
     order = np.lexsort((question, -np.asarray(quality, np.float64)))
-    # order[k] is the position of the question with rank k + 1. The argsort of a permutation is its
-    # inverse, here the rank of each question.
+    # order[k] is the position of the question with rank k + 1. We need the inverse, the rank of the
+    # question at each position. The argsort of a permutation is its inverse.
     return np.argsort(order) + 1
 
 
@@ -232,8 +233,9 @@ def submission_source(
 def read_predictions(path: Path, task: int, template: Path, report: Report = stop) -> pd.DataFrame:
     """Read a submission of task 1 or 2, which must hold all pairs of the template and no others.
 
-    `report` is called with each fault; by default, the first fault raises `InputError`. If `report`
-    does not raise, the rows with faults are returned too. Returns the table of `read_pair_values`.
+    `report` is called with each fault. By default, the first fault raises `InputError`. If `report`
+    does not raise, the result also holds the rows with faults. The result is the table that
+    `read_pair_values` returns.
     """
     source = submission_source(path, task, template, report)
     wanted = read_template(template)
@@ -249,17 +251,18 @@ def read_predictions(path: Path, task: int, template: Path, report: Report = sto
 def read_pair_values(source: reading.Source, column: Column, report: Report = stop) -> pd.DataFrame:
     """Read UserId, QuestionId and one further column, from a submission or a file of true answers.
 
-    `report` is called with each fault of the file; by default, the first fault is raised. Both ids
-    of a row become -1 if one of them is unreadable, or if an earlier row has the same pair.
+    `report` is called with each fault of the file. By default, the first fault raises `InputError`.
+    Both ids of a row become -1 if an id is unreadable, or if an earlier row has the same pair.
     """
     pairs = reading.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
     ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
-    # The default `stop` has raised an error for the first unreadable id: there is none to look for.
+    # The default `stop` raises an error for the first unreadable id. Any other `report` may let
+    # unreadable ids pass.
     if report is not stop:
         is_unreadable = (pairs[ids] == schema.UNKNOWN).any(axis=1)
         pairs.loc[is_unreadable, ids] = schema.UNKNOWN
     repeats = answers.require_distinct_pairs(source, pairs, report)
-    # Set the ids of repeats to -1. Otherwise they would be reported again, as extra rows.
+    # Set the ids of repeated pairs to -1. Otherwise these rows would be reported again, as extra.
     pairs.loc[repeats, ids] = schema.UNKNOWN
     return pairs
 
@@ -292,7 +295,7 @@ def find_pairs(
     """
     keys = answers.pair_keys(pairs["UserId"], pairs["QuestionId"])
     wanted_keys = answers.pair_keys(wanted["UserId"], wanted["QuestionId"])
-    # Usually both tables have the same order. Then there is no need to sort them.
+    # Usually both tables hold the same pairs in the same order. Then no search is needed.
     if np.array_equal(keys, wanted_keys):
         rows: IntArray = np.arange(len(keys))
     else:
@@ -300,7 +303,8 @@ def find_pairs(
     missing = np.flatnonzero(rows < 0)
     # The key of a row whose ids are -1 is negative.
     is_readable = keys >= 0
-    # If no row could be read, that has been reported: do not report all pairs as missing too.
+    # If no row could be read, the unreadable rows have been reported already. Do not report all
+    # pairs as missing too.
     if len(missing) and is_readable.any():
         report(
             f"{name}: {len(missing)} of {len(wanted)} pairs are missing, first "
@@ -331,8 +335,8 @@ def _name_pairs(pairs: pd.DataFrame, rows: npt.NDArray[np.int64]) -> str:
 def read_ranking(path: Path, template: Path, report: Report = stop) -> pd.Series:
     """Read a ranking of task 3, which must give each question of the template a rank.
 
-    Returns the ranks with QuestionIds as index. The ranks are 1 to the number of questions, each
-    once. A rank or an id that was reported as unreadable is -1.
+    Returns the ranks with QuestionIds as index. Each rank from 1 to the number of questions must
+    appear once. A rank or an id that was reported as unreadable is -1.
     """
     expected = read_ranking_template(template)
     source = submission_source(path, TASK_3.number, template, report)
@@ -350,7 +354,7 @@ def _require_all_ranks(
 ) -> None:
     """Report ranks outside of 1 to `n_ranks`, and ranks that appear twice."""
     ranks = np.arange(1, n_ranks + 1)
-    # Unreadable ranks have been reported already.
+    # Unreadable ranks are UNKNOWN. They have been reported already.
     outside = np.flatnonzero(~np.isin(ranking, [schema.UNKNOWN, *ranks]))
     repeats = answers.find_repeats(ranking)
     unused = np.setdiff1d(ranks, ranking)

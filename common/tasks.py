@@ -12,9 +12,9 @@ from common.schema import Column
 # Name of the local split in variables that hold a phase. The phases of the official test data are
 # `layout.PHASES`.
 LOCAL = "local"
-# The same for a cross-validation.
+# Name of a cross-validation in variables that hold a phase.
 CROSS_VALIDATION = "cross-validation"
-# The same for a test on true answers of the user.
+# Name of a test on the user's own true answers, in variables that hold a phase.
 OWN = "own"
 
 
@@ -33,7 +33,7 @@ class Form(Enum):
 class DataFiles:
     """Names of the official files that two tasks share."""
 
-    # The numbers of the two tasks, as in the names of the files: "1_2" or "3_4".
+    # The numbers of the two tasks, as in the names of their files: "1_2" or "3_4".
     tasks: str
     train: str
     question_metadata: str
@@ -56,17 +56,18 @@ class Task:
     form: Form
 
     # ---- What is predicted ----
-    # The column that a submission fills in; in task 4 the column that predictions are compared to.
+    # The column that a submission fills in. In task 4, the column that predictions are compared to.
     column: Column
     # Names of the values of `column`, in increasing order. Empty for ranks, which need no names,
     # and for options, whose number depends on the data; see `name_values`.
     value_names: tuple[str, ...] = ()
-    # Whether training answers need CorrectAnswer and AnswerValue.
+    # Whether training answers must have the columns CorrectAnswer and AnswerValue.
     needs_options: bool = False
-    # Column of a file of probabilities; "" for a ranking. With options, there is a numbered column
-    # for each of them; see `probability_columns`.
+    # Name of the column in a file of predicted probabilities; "" in task 3, which has no such file.
+    # In task 2, there is a column for each option: the number of the option follows this name. See
+    # `probability_columns`.
     probability_column: str = ""
-    # The event that a probability is for, on charts: "answered correctly".
+    # The event whose probability is predicted, in words for charts: "answered correctly".
     event: str = ""
     # A key in SIMULATED.json, a file beside simulated data. Its value is the accuracy that the best
     # possible model is expected to reach. "" if there is none.
@@ -77,8 +78,8 @@ class Task:
     metric: str
     # The metric explained in a sentence.
     metric_sentence: str
-    # A score may have parts: experts (task 3), masks (task 4) or folds. If True, the score is that
-    # of the best part, otherwise the mean of the parts.
+    # A score may have parts: experts (task 3), masks (task 4) or folds. If this is True, the score
+    # is the best part's score. Otherwise it is the mean of the parts' scores.
     scores_best_part: bool = False
     # The lowest possible score: -1 for a correlation.
     lowest_score: int = 0
@@ -89,14 +90,16 @@ class Task:
 
     # ---- Its files ----
     data: DataFiles
-    # The simplest sample model: a script's name without `sample_model_`, or a package of task 4.
+    # The simplest sample model. In tasks 1 to 3, this is the name of a script without
+    # `sample_model_`. In task 4, it is the name of a package.
     simplest_model: str
     # Name of the template that a submission fills in; None in task 4.
     template: str | None
     # Name of the file in the uploaded zip. In tasks 1 to 3 it is also the file's name on disk.
     submission: str
-    # Name of the released answers in data/test_data, with {phase} in it. In task 3 these are
-    # experts' judgements, in task 4 answers with ten masks, which say what is to be predicted.
+    # Name of the file of released answers in data/test_data; {phase} in it stands for the phase. In
+    # task 3, the file holds experts' judgements. In task 4, it holds answers and ten masks. A mask
+    # says which answers are to be predicted.
     released_answers: str
     # Files of the local split, in data/test_input; only tasks 1 and 2 have a template there.
     local_train: str
@@ -146,18 +149,25 @@ class Task:
     def local_submission(self) -> str:
         """Name on disk of a submission for the local split.
 
-        In a zip, the file has the same name as a submission for the official test data.
+        In its zip, the file has the name `submission`, like a submission for the official test
+        data.
         """
         return f"test_{self.submission}"
 
     def answers_name(self, phase: str) -> str:
-        """Return the name of the file of true answers of a phase, or else of the local split."""
+        """Return the name of the file of true answers of a phase.
+
+        If `phase` is no phase of the challenge, this is the file of the local split.
+        """
         if phase in layout.PHASES:
             return self.released_answers.format(phase=phase)
         return self.local_answers
 
     def answers_path(self, phase: str) -> Path:
-        """Return the path of the file of true answers of a phase, or else of the local split."""
+        """Return the path of the file of true answers of a phase.
+
+        If `phase` is no phase of the challenge, this is the file of the local split.
+        """
         is_released = phase in layout.PHASES
         folder = layout.TEST_DIR if is_released else layout.TEST_INPUT_DIR
         return folder / self.answers_name(phase)
@@ -165,8 +175,8 @@ class Task:
     def phase_of(self, phase: str, reference_name: str | None) -> str:
         """Return the phase that a score belongs to.
 
-        A user may name a file of true answers with --ref_data. If its name, `reference_name`, is
-        not that of the released answers of the `phase`, the score belongs to `OWN`.
+        A user may name a file of true answers with --ref_data. If its name, `reference_name`,
+        differs from the usual name of the file (`answers_name`), the score belongs to `OWN`.
         """
         if reference_name and Path(reference_name).name != self.answers_name(phase):
             return OWN
@@ -176,16 +186,16 @@ class Task:
         """Return the default path of a submission for a phase or the local split (tasks 1 to 3).
 
         A submission for the local split may lie in data/test_output or, as the challenge's guide
-        says, in data/test_input. If there are both, the newer file counts.
+        says, in data/test_input. If both files exist, the newer file counts.
         """
         if phase in layout.PHASES:
             return layout.SUBMISSION_DIR / self.submission
         in_output = layout.TEST_OUTPUT_DIR / self.local_submission
         in_input = layout.TEST_INPUT_DIR / self.local_submission
-        is_newer = in_input.is_file() and (
+        input_counts = in_input.is_file() and (
             not in_output.is_file() or in_input.stat().st_mtime > in_output.stat().st_mtime
         )
-        return in_input if is_newer else in_output
+        return in_input if input_counts else in_output
 
 
 _DATA_1_2 = DataFiles(
