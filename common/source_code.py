@@ -52,7 +52,8 @@ def _imports_of(path: Path, content: bytes) -> set[Path]:
                 folders = [path.parents[statement.level - 1]]
             else:
                 folders = [path.parent, layout.ROOT]
-        # For the name a.b: the files a/__init__.py and a/b.py (or a/b/__init__.py) in the folder.
+        # The name a.b, for example, stands for two files in a folder: a/__init__.py, and a/b.py or
+        # a/b/__init__.py.
         for folder in folders:
             for name in names:
                 files.update(_modules(folder, name))
@@ -84,13 +85,14 @@ def _statements(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 @cache
 def _modules(folder: Path, name: str) -> list[Path]:
-    """Return the existing files of a module and of the packages around it."""
+    """Return the files of a module and of the packages around it, if they exist in `folder`."""
     package_name, _, last = name.rpartition(".")
     files: list[Path] = []
     if package_name:
         files += _modules(folder, package_name)
         folder = folder.joinpath(*package_name.split("."))
-        # Most names are those of libraries. Looking for each of their modules would take long.
+        # Most names are names of libraries, which `folder` does not hold. Stop early, because it
+        # would take long to look for each module of a library.
         if not _is_folder(folder):
             return files
     candidates = (folder / f"{last}.py", folder / last / "__init__.py")
@@ -126,7 +128,7 @@ def fingerprint_contents(files: Iterable[tuple[str, bytes]]) -> str:
 def imported_modules(node: ast.AST) -> list[str]:
     """Return the top-level modules that a statement imports; relative imports are left out.
 
-    The list is empty for any other node of a syntax tree.
+    The list is empty if `node` is a node of a syntax tree that imports nothing.
     """
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]

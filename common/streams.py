@@ -22,14 +22,17 @@ def prepare_streams() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Let streams that the process was started without, as with ``>&-``, lead nowhere."""
+    """Open the null device in place of each standard stream that is closed.
+
+    A shell closes stdout, for example, if it starts the process with ``>&-``.
+    """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
         except OSError:
-            # The descriptor is closed. Open the null device: `os.open` gives it this descriptor,
-            # the lowest free one. Otherwise the next file that is opened would get the descriptor,
-            # and all that a library or a child process prints would go into that file.
+            # The descriptor is closed. `os.open` opens the null device with the lowest free
+            # descriptor, which is this one. Otherwise the next file that is opened would get this
+            # descriptor, and all that a library or a child process prints would go into that file.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     # For a closed descriptor, Python has set `sys.stdout` or `sys.stderr` to None. Nobody closes
     # the streams that replace it, since the process may print until it ends.
@@ -54,7 +57,7 @@ def safe_printing() -> Iterator[None]:
     Raises
     ------
     OSError
-        At the end, if stdout has failed for another reason than a closed pipe.
+        At the end, if stdout has failed. A pipe whose reader has ended does not count as a failure.
     """
     output = _SafeStream(sys.stdout)
     messages = _SafeStream(sys.stderr)
@@ -99,8 +102,8 @@ class _SafeStream:
     def finish(self) -> None:
         """Write what is buffered, at the end.
 
-        Python flushes stdout once more when it ends. If the stream has failed, this would fail too,
-        so what is left goes nowhere.
+        Python flushes stdout once more when it ends. If the stream has failed, this flush would
+        fail too. So the text that is left goes to the null device.
         """
         self.flush()
         if self.error is not None:

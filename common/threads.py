@@ -14,11 +14,12 @@ _MAX_THREADS = 8
 
 
 def _count_threads() -> int:
-    """Return the number of threads: that of OMP_NUM_THREADS, else the number of cores up to 8.
+    """Return the number of threads: OMP_NUM_THREADS if it is set, otherwise the number of cores.
 
-    To share the cores of one machine among several processes, set OMP_NUM_THREADS.
+    The number of cores counts up to _MAX_THREADS. To share the cores of one machine among several
+    processes, set OMP_NUM_THREADS.
     """
-    # OpenMP allows a list, with one number for each level of nesting.
+    # OMP_NUM_THREADS may be a list, with a number for each level of nested threads. Take the first.
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if first.isdecimal() and int(first) > 0:
         return int(first)
@@ -31,7 +32,7 @@ N_THREADS = _count_threads()
 def in_threads(function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
     """Yield function(part) for every part, in the order of parts; several run at the same time."""
     parts = list(parts)
-    # For a single part, starting threads would take longer than a small part itself.
+    # Run a single part without threads: to start them may take longer than the part itself.
     if N_THREADS == 1 or len(parts) == 1:
         yield from map(function, parts)
         return

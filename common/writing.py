@@ -48,9 +48,10 @@ def require_writable_folder(folder: Path) -> None:
 
 @contextmanager
 def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
-    """Open temporary files for writing; at the end of the `with` block they become the paths.
+    """Open temporary files for writing; at the end of the `with` block, move them to the paths.
 
-    If the block or writing fails, the temporary files are removed, and no path changes.
+    If the block or writing fails, the temporary files are removed, and the files at the paths stay
+    as they are.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
     InputError
         If a path cannot be written, before anything is written.
     OSError
-        If writing fails, with the name of a file.
+        If writing fails. The error always names a file.
     """
     for path in paths:
         require_writable(path)
@@ -81,7 +82,7 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
         for path, partial in partial_by_path.items():
             partial.replace(path)
     except OSError as error:
-        # The error of a full disk names no file.
+        # The error of a full disk names no file. Add the name of the first path.
         if error.errno is not None and error.filename is None:
             error.filename = str(paths[0])
         raise
@@ -173,6 +174,7 @@ def write_csv_to(file: BinaryIO, columns: Table, *, header: bool = True) -> None
         options = pa_csv.WriteOptions(include_header=False, quoting_style="none")
         pa_csv.write_csv(pa.Table.from_pandas(table, preserve_index=False), file, options)
     except (ImportError, ValueError, NotImplementedError, TypeError):
+        # Remove what pyarrow may have written, and write all rows with pandas.
         file.seek(start)
         file.truncate()
         table.to_csv(file, index=False, header=False, lineterminator="\n")

@@ -16,9 +16,9 @@ from common.reading import SHOWN, Source, require_file, text_source
 from common.stray_files import is_stray_path
 
 _MAX_MEMBERS = 100_000
-# Error numbers of the system if the file system refuses the name of a member, or if the name
-# conflicts with another member.
-_ODD_NAMES = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ)
+# Error numbers of the system that mean a bad name: the file system refuses the name of a member, or
+# the name conflicts with another member.
+_NAME_ERRORS = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ)
 # Exceptions that `zipfile` raises for a damaged zip, besides OSError.
 _ERRORS_OF_DAMAGE = (
     zipfile.BadZipFile,
@@ -38,8 +38,8 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
 
     Backslashes in names, which some programs of Windows write, are taken for slashes.
 
-    Raises `InputError` if the zip is damaged, also if the damage shows only when the `with` block
-    reads a member.
+    Raises `InputError` if the zip is damaged. If the damage shows only when the `with` block reads
+    a member, the error is raised there.
     """
     require_file(path)
     if not zipfile.is_zipfile(path):
@@ -48,8 +48,8 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(path) as archive:
             _tidy(archive, path)
             for member in archive.infolist():
-                # Refuse other methods of compression: for these, Python unpacks a whole block at
-                # once, whose size cannot be limited.
+                # Refuse other methods of compression. With these, Python unpacks a whole block at
+                # once, and the size of the unpacked block cannot be limited.
                 if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                     fault = "is packed by another method than deflate, or with a password"
                     raise InputError(f"{path}: {printable(member.filename)} {fault}")
@@ -58,10 +58,10 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         # For an encrypted member, `zipfile` raises RuntimeError.
         raise InputError(f"{path}: cannot be unpacked ({error})") from None
     except InputError:
-        # This is also a ValueError, which would count as damage below.
+        # `InputError` is a kind of ValueError. Without this clause, it would count as damage below.
         raise
     except OSError as error:
-        # `zipfile` seeks to a position that a damaged zip states. If that is negative, the system
+        # A damaged zip may state a negative position. When `zipfile` seeks to it, the system
         # answers EINVAL. Other errors of the system do not mean that the zip is damaged.
         if error.errno != errno.EINVAL:
             raise
@@ -81,11 +81,11 @@ def _tidy(archive: zipfile.ZipFile, path: Path) -> None:
         # A zip may hold the folder "./", whose name is empty now.
         if member.filename and not is_stray_path(member.filename):
             members.append(member)
-    # A zip may hold the very same name twice. Then the last of these members counts.
+    # A zip may hold two members of the same name. Then the last of these members counts.
     by_name = {member.filename: member for member in members}
     for member in members:
-        # But two names that were different before the loop above, such as a\b and a/b, are refused.
-        # `orig_filename` is the name before the loop.
+        # Two names that differ in the zip, such as a\b and a/b, may be the same after the loop
+        # above. Such a zip is refused. `orig_filename` is the name in the zip.
         other = by_name[member.filename]
         if other.orig_filename != member.orig_filename:
             raise InputError(
@@ -108,9 +108,10 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
         raise InputError(too_large)
     if member.flag_bits & 1:  # Flag of encryption, APPNOTE 4.4.4.
         raise InputError(f"{name}: is encrypted, expected a zip without a password")
-    # The zip may state a wrong size. Python's reader would stop at the stated size, and a larger
-    # member would not be noticed. So change the stated size, in a copy, to more than is read below.
-    # The reader must not compare the checksum then; this function checks size and checksum itself.
+    # The zip may state a size that is too small. Python's reader would stop there, and nobody would
+    # notice that the member is larger. So read with a copy of the member whose stated size is more
+    # than is read below. The copy has no checksum (CRC), because the reader could not compare it
+    # correctly. This function checks the size and the checksum itself.
     with_large_size: Any = copy(member)
     with_large_size.file_size = max_size + 2
     with_large_size.CRC = None
@@ -145,8 +146,8 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
                 f"{path}: holds {n_members:,} files, expected at most {_MAX_MEMBERS:,}"
             )
         for member in members:
-            # `orig_filename` is the name in the zip; in `filename`, Python has changed dangerous
-            # names.
+            # Check `orig_filename`, the name in the zip file. Python and `_tidy` may have changed
+            # `filename`.
             if leads_out(member.orig_filename):
                 raise InputError(
                     f"{path}: holds {printable(member.orig_filename)}, which leads out of its "
@@ -157,8 +158,8 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
             try:
                 archive.extract(member, folder)
             except OSError as error:
-                # `_ODD_NAMES` holds the error numbers of names that the file system refuses.
-                if error.errno not in _ODD_NAMES:
+                # Only a bad name is a fault of the zip.
+                if error.errno not in _NAME_ERRORS:
                     raise
                 raise InputError(
                     f"{path}: {printable(member.filename)} cannot be unpacked ({error.strerror})"
@@ -213,12 +214,13 @@ def write_zip_to(file: BinaryIO, members: Mapping[str, Path]) -> None:
         for name, path in members.items():
             info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
             info.compress_type = zipfile.ZIP_DEFLATED
+            # The upper 16 bits are the mode on Unix: the owner may write the file, all may read it.
             info.external_attr = 0o644 << 16
             # Compression level 1 takes a quarter of the default's time. In Python 3.11, there is no
             # public attribute for the level.
             info._compresslevel = 1  # type: ignore[attr-defined]
-            # Files from 2 GiB on, such as weights, need the zip64 extension. The size of a member
-            # must be announced before it is written.
+            # Files of 2 GiB or more, such as weights, need the zip64 extension. `zipfile` must know
+            # this before it writes the file.
             is_large = path.stat().st_size >= 1 << 31
             with path.open("rb") as source, archive.open(info, "w", force_zip64=is_large) as target:
                 while block := source.read(1 << 20):
