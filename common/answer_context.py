@@ -70,12 +70,12 @@ def find_contexts(
 def number_contexts(
     student: IntArray, question: IntArray, n_answers: int, circumstances: pd.DataFrame | None
 ) -> IntArray:
-    """Give each row the number of its context, for callers that have read the metadata already.
+    """Return the number of each row's context, given the metadata that the caller has read.
 
     If QuizId is known for at least half of the pairs to be predicted, a context is a quiz that one
     class takes, and the result has one column. Otherwise a context is a cluster of questions that
-    the same students answer. Then the result has a column for each clustering, the one with the
-    largest clusters first. Each clustering divides the clusters of the column before.
+    the same students answer. Then the result has a column for each level of clusters, from the
+    largest clusters to the smallest. Each level divides the clusters of the level before.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ def number_contexts(
 
     Returns
     -------
-    array of int32, shape (rows, columns)
-        Numbers of contexts, from 0 in each column.
+    array of int32, shape (rows, levels)
+        Numbers of contexts, from 0 on each level.
     """
     if circumstances is not None:
         quiz = circumstances["QuizId"].to_numpy()
@@ -99,7 +99,7 @@ def number_contexts(
         share_known = (quiz[n_answers:] >= 0).mean()
         if share_known >= _MIN_SHARE_KNOWN:
             return _number_quizzes_of_classes(quiz, group)[:, None]
-    # `clusters` has a row for each of the sorted `question_ids`, and a column for each clustering.
+    # `clusters` has a row for each of the sorted `question_ids`, and a column for each level.
     question_ids, clusters = cluster_questions(student, question)
     return clusters[np.searchsorted(question_ids, question)]
 
@@ -110,8 +110,9 @@ def _number_quizzes_of_classes(quiz: IntArray, group: IntArray) -> IntArray:
     `quiz` and `group` hold the QuizId and the GroupId (the class) of each row, -1 where unknown.
     Every row whose quiz is unknown gets a number that no other row has.
     """
-    # Unknown ids are -1, but `small_keys` needs numbers from 0.
-    _, number = number_ids(small_keys(group + 1, quiz + 1))
+    # `small_keys` needs numbers from 0, but an unknown id is -1: add 1 to all ids.
+    keys = small_keys(group + 1, quiz + 1)
+    _, number = number_ids(keys)
     unknown = np.flatnonzero(quiz < 0)
     number[unknown] = number.max() + 1 + np.arange(len(unknown))
     return number

@@ -8,8 +8,8 @@ from common.answer_features.nearest_answers import NearestAnswers, summarise_nea
 from common.answer_features.pairs import Pairs
 from common.arrays import Array, IntArray
 
-# The features that a function of `groups.py` computes: columns by name. Each has a value for each
-# row asked, NaN where it is unknown.
+# The features that a function of `groups.py` computes: the columns by their names. A column has a
+# value for each row asked, and NaN where the feature is unknown.
 Columns = dict[str, Array]
 
 
@@ -40,7 +40,7 @@ class Asked:
 
     @property
     def context(self) -> IntArray:
-        """Number of the context of each row, such as its quiz, shape (rows, levels)."""
+        """The contexts of each row as numbers, shape (rows, levels); see `Pairs.context`."""
         return self.pairs.context[self.rows]
 
     @cached_property

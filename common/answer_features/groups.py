@@ -22,12 +22,13 @@ import pandas as pd
 
 # `order` describes this many known answers before a row, and as many after it.
 _N_BEFORE_AND_AFTER = 2
-# Date for ages: the start of the year in which most answers were given.
-_YEAR = np.datetime64("2019-01-01")
+# The feature `age` is a student's age on this date: the start of the year in which most answers
+# were given.
+_AGE_DATE = np.datetime64("2019-01-01")
 _DAYS_PER_YEAR = 365.25
 # The smallest probability whose logarithm is taken. The largest is 1 minus this.
 _MIN_PROBABILITY = np.float32(1e-6)
-# Steps of the fit in `distractors`.
+# Number of steps in the fit of the model of `distractors`.
 _STEPS_OF_DISTRACTORS = 8
 
 
@@ -36,11 +37,11 @@ _STEPS_OF_DISTRACTORS = 8
 
 @dataclass(frozen=True)
 class Need:
-    """Data that may be missing, and that some groups need."""
+    """Data that some groups of features need, and that may be missing, such as metadata."""
 
     # The name of the data in messages.
     title: str
-    # Returns whether the data are there, given the pairs and the training answers.
+    # A function of the pairs and the training answers that returns whether the data are there.
     is_met: Callable[[Pairs, pd.DataFrame], bool]
 
 
@@ -94,7 +95,7 @@ def available_groups(
     wanted: Sequence[str] | None = None,
     leave_out: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Choose the groups of features whose data are there.
+    """Choose the groups of features for which all needed data are there.
 
     A group, such as "options", is a set of features that are computed together. It may need data
     that not all users have, for example metadata.
@@ -106,8 +107,8 @@ def available_groups(
     answers
         The training answers.
     wanted
-        Names of groups in `GROUPS`, all of which must have their data. By default, every group
-        whose data are there, except for `leave_out`.
+        Names of groups in `GROUPS`. All data that these groups need must be there. By default,
+        every group is chosen for which the data are there, except for `leave_out`.
     leave_out
         Names of groups that are not chosen by default.
 
@@ -143,7 +144,7 @@ def _find_unmet_need(name: str, pairs: Pairs, answers: pd.DataFrame) -> Need | N
 
 @group()
 def model(asked: Asked) -> Columns:
-    """Logit of P(right) by an item response model, and the parts of which it consists.
+    """Logit of P(right) by an item response model, and the parts that make up this logit.
 
     The parts, such as the student's ability and the question's easiness, are the fields of
     `LogitParts`. `Known.fit_model` fits the model.
@@ -174,7 +175,11 @@ def options(asked: Asked) -> Columns:
 
 @group()
 def rates(asked: Asked) -> Columns:
-    """Rates of the question and of the student (see `Known`), each with its number of answers."""
+    """The question's and the student's rate, each with the number of known answers behind it.
+
+    The question's rate is the share of right answers. The student's rate says how much more often
+    the student is right than other students on the same questions (see `Known`).
+    """
     known = asked.known
     student = asked.student
     question = asked.question
@@ -200,8 +205,9 @@ def distractors(asked: Asked) -> Columns:
       most popular wrong option.
 
     The probability comes from an item response model that is fitted to the known wrong answers.
-    Questions with only one wrong option leave no choice, so their answers are not used. If there is
-    no answer to fit the model to, the column distractor is 0.
+    Answers to a question with only one wrong option are not used, since the student could not
+    choose between wrong options. If there is no answer to fit the model to, the column distractor
+    is 0.
     """
     known = asked.known
     columns = _columns_by_rank("share", known.option_share[asked.question], asked)
@@ -239,10 +245,15 @@ def subjects(asked: Asked) -> Columns:
 
 @group(uses_nearest=True)
 def context(asked: Asked) -> Columns:
-    """Mean residual of the student on the most similar questions, and how similar these are.
+    """How well the student did on the most similar questions, and how similar these questions are.
 
-    A residual is 1 for right or 0 for wrong, minus the expected rate (`Known.residual`). The mean
-    is weighted by a power of the similarity, which is the number in the column's name.
+    The columns are, for each power in `PRIOR_WEIGHT_BY_POWER`,
+
+    - near_2 and so on: the mean residual of the student's answers to the most similar questions. A
+      residual is 1 for a right answer or 0 for a wrong one, minus the expected rate
+      (`Known.residual`). The number in the column's name is the power. Each answer has the weight
+      similarity**power;
+    - nearness_2 and so on: the sum of these weights.
     """
     columns: Columns = {}
     for power in PRIOR_WEIGHT_BY_POWER:
@@ -260,8 +271,8 @@ def habits(asked: Asked) -> Columns:
     one rank 1, and so on. The columns are
 
     - place_0, place_1 and so on: the position of the option of rank 0, of rank 1, and so on;
-    - habit_0, habit_1 and so on: how much more often than usual the student chooses that position,
-      in all known answers of the student;
+    - habit_0, habit_1 and so on: how much more often than usual the student chooses the position
+      place_0, place_1 and so on, in all known answers of the student;
     - habit_2_0, habit_2_1 and so on: the same, in the student's answers to similar questions, each
       weighted by the power 2 of its similarity. The columns habit_6_0 and habit_15_0 belong to the
       powers 6 and 15;
@@ -285,7 +296,7 @@ def students(asked: Asked) -> Columns:
     student_rows = asked.pairs.students.iloc[asked.student]
     columns = {
         "gender": student_rows["Gender"],
-        "age": (_YEAR - student_rows["DateOfBirth"]).dt.days / _DAYS_PER_YEAR,
+        "age": (_AGE_DATE - student_rows["DateOfBirth"]).dt.days / _DAYS_PER_YEAR,
         "premium": student_rows["PremiumPupil"],
     }
     # -1 stands for unknown. A student's age below 0 is a mistake in the data: it is unknown, too.
@@ -301,8 +312,8 @@ def quiz(asked: Asked) -> Columns:
 
     Residuals are averaged over three sets of answers in the quiz: the student's answers, the
     answers to the question, and all answers. The size is the number of the student's pairs in the
-    quiz. The preference is how much more often than usual the student chose the option at each
-    position.
+    quiz. The preference for a position is how much more often than usual the student chose the
+    option at this position.
     """
     columns = rates_of(asked, [("student", "quiz"), ("question", "quiz"), ("quiz",)])
     number = asked.pairs.combined_number("student", "quiz")
@@ -315,17 +326,17 @@ def quiz(asked: Asked) -> Columns:
 
 @group(need=ANSWER_METADATA)
 def order(asked: Asked) -> Columns:
-    """The student's two known answers before, and the two after, in the same quiz.
+    """The student's two known answers before the row, and the two after it, in the same quiz.
 
     The columns are, for each of these four neighbours,
 
     - before_2, before_1, after_1 and after_2: the residual of the neighbour, which is right (1) or
       wrong (0) minus the expected rate (`Known.residual`);
-    - before_2_option and so on: which option of the question asked is at the position that the
-      student chose in the neighbour. It is given as a rank: 0 for the right option, 1 for the most
-      popular wrong one, and so on.
+    - before_2_option and so on: in the neighbour, the student chose a position. The column holds
+      the rank of the option at this position of the question asked: 0 for the right option, 1 for
+      the most popular wrong one, and so on.
 
-    They are NaN for a row without this neighbour.
+    A column is NaN for a row without this neighbour.
     """
     known = asked.known
     question = asked.question
@@ -342,7 +353,7 @@ def order(asked: Asked) -> Columns:
 def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray]]:
     """Find the student's known answers shortly before and after each row, in the same quiz.
 
-    Known answers of the same minute as the row count as later.
+    A known answer that was given in the same minute as the row's answer counts as later.
 
     Yields
     ------
@@ -355,16 +366,16 @@ def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray
     """
     asked_moment, known_moment, by_time = _sort_known_by_moment(asked)
     n_earlier = _count_less(known_moment, asked_moment)
-    # Pad both ends with the moment -1, which belongs to no quiz: every row then has two neighbours
-    # on either side.
+    # Pad both ends with the moment -1, which belongs to no quiz. Then there are two elements before
+    # and after every row, and neighbours of another quiz are left out below.
     known_moment = np.pad(known_moment, _N_BEFORE_AND_AFTER, constant_values=-1)
     by_time = np.pad(by_time, _N_BEFORE_AND_AFTER)
-    # The position, in the padded arrays, of the first answer that is not earlier than the row.
+    # For each row, the position in the padded arrays of the first known answer at or after it.
     first_later = n_earlier + _N_BEFORE_AND_AFTER
 
     student_and_quiz = _combined_number_of(asked_moment)
-    # Steps -2 and -1 lead to the second and the first answer before, steps 0 and 1 to the first and
-    # the second answer after.
+    # Counted from that position, steps -2 and -1 are the two answers before the row, steps 0 and 1
+    # the two answers after it.
     for step in range(-_N_BEFORE_AND_AFTER, _N_BEFORE_AND_AFTER):
         name = f"before_{-step}" if step < 0 else f"after_{step + 1}"
         position = first_later + step
@@ -379,20 +390,20 @@ def _sort_known_by_moment(asked: Asked) -> tuple[IntArray, IntArray, IntArray]:
     Returns
     -------
     asked_moment : array of int64, shape (rows,)
-        The moment of each pair to predict: an integer that grows with student and quiz, then with
-        the minute (see `Pairs.moments`).
+        The moment of each row asked: an integer that sorts by student and quiz, then by minute (see
+        `Pairs.moments`). -1 where the quiz or the time is unknown.
     known_moment : array of int64, shape (known answers of known time,)
         The moments of the known answers, in increasing order.
     by_time : array of int32, the same shape
         Where each element of `known_moment` comes from: the index of the answer in `asked.known`.
     """
-    # A moment for each pair. `asked.rows` and `asked.known.rows` hold positions among the pairs.
+    # `moment` has an element for each pair. `asked.rows` and `asked.known.rows` index the pairs.
     moment = asked.pairs.moments("student", "quiz")
     asked_moment = moment[asked.rows]
     known_moment = moment[asked.known.rows]
-    # Free this large array, which has an element for each pair.
+    # Free this large array.
     del moment
-    # Answers of unknown time have the moment -1 and come first: drop them.
+    # Answers with the unknown moment -1 come first in the sorted order: drop them.
     n_unknown = np.sum(known_moment < 0)
     by_time = np.argsort(known_moment, kind="stable").astype(np.int32)[n_unknown:]
     return asked_moment, known_moment[by_time], by_time
@@ -430,8 +441,14 @@ def classes(asked: Asked) -> Columns:
 def time(asked: Asked) -> Columns:
     """When the answer was given, and the student's mean residual on that day.
 
-    The times are the hour, the weekday, the number of the student's earlier pairs in the quiz, the
-    minutes since the student's last pair, and the student's age in years.
+    The columns are
+
+    - hour and weekday of the answer;
+    - student_day_rate and student_day_count: the student's mean residual on that day, and the
+      number of answers in it (`rates_of`);
+    - place_in_quiz: the number of the student's earlier pairs in the quiz;
+    - gap: the minutes since the student's last pair;
+    - age_then: the student's age in years, if there are student metadata.
     """
     assert asked.pairs.circumstances is not None
     date = asked.pairs.circumstances["DateAnswered"].iloc[asked.rows]
@@ -449,8 +466,8 @@ def time(asked: Asked) -> Columns:
 def _count_earlier_in_quiz(asked: Asked) -> FloatArray:
     """Count the student's earlier pairs in the quiz for each row; NaN where the time is unknown."""
     moment, ordered = _moments_asked_and_sorted(asked, "student", "quiz")
-    # A moment is n · MINUTES_PER_NUMBER + minute, where n is the number of the student and quiz. So
-    # the moments of this student and quiz start at minute 0:
+    # A moment is n · MINUTES_PER_NUMBER + minute, where the number n stands for a student and a
+    # quiz. So all moments of this student and quiz are at least n · MINUTES_PER_NUMBER.
     start_of_quiz = _combined_number_of(moment) * MINUTES_PER_NUMBER
     n_earlier = _count_less(ordered, moment) - _count_less(ordered, start_of_quiz)
     return np.where(moment < 0, np.nan, n_earlier)
@@ -459,9 +476,10 @@ def _count_earlier_in_quiz(asked: Asked) -> FloatArray:
 def _minutes_since_last_pair(asked: Asked) -> FloatArray:
     """Return the minutes since the student's previous pair, for each row; NaN if there is none."""
     moment, ordered = _moments_asked_and_sorted(asked, "student")
-    # The latest moment of any pair before the row's moment; -1 if there is none. The pair may
-    # belong to another student.
-    last = np.append(-1, ordered)[_count_less(ordered, moment)]
+    # Find the latest moment of any pair before the row's moment. The pair may belong to another
+    # student. If n moments are earlier, element n is the last of them, since a -1 is put in front.
+    n_earlier = _count_less(ordered, moment)
+    last = np.append(-1, ordered)[n_earlier]
     is_same_student = (moment >= 0) & (_combined_number_of(last) == _combined_number_of(moment))
     # The difference of two moments of the same student is in minutes.
     return np.where(is_same_student, moment - last, np.nan)
@@ -473,15 +491,16 @@ def confidence(asked: Asked) -> Columns:
 
     Confidence is 0 to 100. The columns are
 
-    - confidence: the confidence stated for this answer, NaN without one, as for most answers;
+    - confidence: the confidence stated for this answer; NaN if none was stated, which is the case
+      for most answers;
     - usual_confidence: the mean of the confidences that the student stated, shrunk towards the mean
       of all stated confidences (`shrunk_mean`); NaN if the student stated none;
     - confidence_above_usual: the difference of the two;
     - confidence_count: the number of confidences that the student stated.
     """
     assert asked.pairs.circumstances is not None
-    # A value for each of `asked.pairs`. The features are computed for some of these pairs only: the
-    # pairs at the positions `asked.rows`.
+    # `stated` has a value for each of `asked.pairs`. The features are computed for some of these
+    # pairs only: the pairs at the positions `asked.rows`.
     stated = asked.pairs.circumstances["Confidence"].to_numpy()
     student = asked.pairs.numbers["student"]
     is_stated = ~np.isnan(stated)
@@ -502,10 +521,11 @@ def confidence(asked: Asked) -> Columns:
 
 
 def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
-    """Return two columns for each key: mean residual and number of answers that share the key.
+    """Return two columns for each key: the mean residual of some known answers, and their number.
 
-    A key is one or two names of `Pairs.numbers`. With the key ("student", "quiz"), the known
-    answers of the row's student in the row's quiz count. The columns are then
+    A key is one or two names of `Pairs.numbers`. It selects, for each row, the known answers that
+    agree with the row in the named values. The key ("student", "quiz") selects the known answers of
+    the row's student in the row's quiz. The columns are then
 
     - student_quiz_rate: the mean residual of these answers. A residual is 1 for a right answer or 0
       for a wrong one, minus the rate that is expected of the student on the question
@@ -524,16 +544,17 @@ def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
 def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
     """Return for each row how much more often than usual students chose each position.
 
-    Only the known answers that share the key with the row count: for ("student", "quiz"), those of
-    the same student in the same quiz. An answer is compared with the share of the option at this
-    position among all known answers to the question. Returns shape (rows, positions).
+    The known answers that agree with the row in the key are considered. For the key
+    ("student", "quiz"), they are the answers of the row's student in the row's quiz. Each answer is
+    compared with the usual share of the position: its share among all known answers to the same
+    question. Returns shape (rows, positions).
     """
     known = asked.known
     habit_by_position = []
     for position in range(known.n_options):
         is_chosen = known.option == position + 1
         excess = is_chosen - known.option_share[known.question, position]
-        # The mean excess of the known answers that share the key; their number is not used.
+        # The number of answers in each mean, which is also returned, is not used.
         habit, _ = _mean_in(key, asked, excess)
         habit_by_position.append(habit)
     return np.column_stack(habit_by_position)
@@ -542,7 +563,7 @@ def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
 def _mean_in(
     key: tuple[str, ...], asked: Asked, value: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Average a value over the known answers that share a key with each row asked.
+    """Average a value, for each row asked, over the known answers that agree with it in a key.
 
     For the key ("student", "quiz"), a row gets the mean over the known answers of the row's student
     in the row's quiz.
@@ -564,12 +585,12 @@ def _mean_in(
     count : array of float32, shape (rows,)
         The number of known answers in each mean. NaN for a row whose key is unknown.
     """
-    # Pairs that share the key have the same number.
+    # Pairs that agree in the key have the same number.
     number = asked.pairs.combined_number(*key)
     n_numbers = int(number.max(initial=-1)) + 1
     known_number = number[asked.known.rows]
     asked_number = number[asked.rows]
-    # Free this large array, unless `pairs` caches it.
+    # Free this large array, which has an element for each pair. If `pairs` caches it, it stays.
     del number
     mean, count = shrunk_mean(known_number, value, n_numbers)
     return _look_up(mean, asked_number), _look_up(count, asked_number)
@@ -577,7 +598,7 @@ def _mean_in(
 
 def _look_up(values: FloatArray, number: IntArray) -> FloatArray:
     """Return values[number], element by element; NaN where the number is -1."""
-    # Append a NaN, since the index -1 reads the last element.
+    # The index -1 reads the last element: append a NaN there.
     return np.append(values, np.float32(np.nan))[number]
 
 
@@ -585,17 +606,19 @@ def _look_up(values: FloatArray, number: IntArray) -> FloatArray:
 
 
 def _option_by_rank(asked: Asked) -> IntArray:
-    """Return the positions of the right option, the most popular wrong one, and so on, from 0.
+    """Return the position of the option of each rank, for each row asked: shape (rows, options).
 
-    Shape (rows, options).
+    Rank 0 is the right option, rank 1 the most popular wrong one, and so on. Positions count from
+    0.
     """
-    # `outcome_of_option` holds the rank of the option at each position. The argsort of a
-    # permutation is its inverse: the position of the option of each rank.
-    return np.argsort(asked.known.outcome_of_option, axis=1)[asked.question]
+    # A row of `outcome_of_option` holds the rank of the option at each position of a question. This
+    # is a permutation, and its argsort is the inverse: the position of the option of each rank.
+    position_of_rank = np.argsort(asked.known.outcome_of_option, axis=1)
+    return position_of_rank[asked.question]
 
 
 def _columns_by_rank(name: str, values: FloatArray, asked: Asked) -> Columns:
-    """Return values of options as columns: first the right option, then the wrong ones.
+    """Return columns with a value for each option: first the right option, then the wrong ones.
 
     `values` has shape (rows, options), in the order in which the question shows its options. The
     column name_0 belongs to the right option, name_1 to the most popular wrong option, and so on.
@@ -614,8 +637,9 @@ def _numbered(name: str, columns: Array) -> Columns:
 def _moments_asked_and_sorted(asked: Asked, *names: str) -> tuple[IntArray, IntArray]:
     """Return the moment of each row asked, and the sorted moments of all pairs.
 
-    A moment is an integer that sorts pairs by the numbers of `names`, such as student and quiz,
-    then by minute; -1 where unknown (see `Pairs.moments`). The sorted moments leave out -1.
+    A moment is an integer that sorts pairs by the named `Pairs.numbers`, such as student and quiz,
+    then by minute. It is -1 if one of these facts is unknown (see `Pairs.moments`). The sorted
+    moments leave out -1.
     """
     moment = asked.pairs.moments(*names)
     asked_moment = moment[asked.rows]
@@ -625,10 +649,10 @@ def _moments_asked_and_sorted(asked: Asked, *names: str) -> tuple[IntArray, IntA
 
 
 def _combined_number_of(moment: IntArray) -> IntArray:
-    """Return the number in each moment that stands, for instance, for a student and a quiz.
+    """Return the combined number in each moment, for instance of a student and a quiz.
 
-    A moment is n · `MINUTES_PER_NUMBER` + minute, where n is this number (`Pairs.combined_number`).
-    The unknown moment -1 has the number -1.
+    A moment is n · `MINUTES_PER_NUMBER` + minute, where n is the combined number
+    (`Pairs.combined_number`). The unknown moment -1 has the number -1.
     """
     return moment // MINUTES_PER_NUMBER
 

@@ -31,8 +31,8 @@ class Known:
         Whether each training answer is held out, shape (training answers,). By default none is.
     first
         A `Known` that holds some of these known answers and no others, and whose models are fitted
-        already. `fit_model` continues from its model. `fit_options` takes the settings of its model
-        of options.
+        already. `fit_model` continues from the `model` of `first`. `fit_options` takes the settings
+        of the `options_model` of `first`.
 
     Attributes
     ----------
@@ -121,30 +121,32 @@ class Known:
         self.residual = right - np.clip(expected, _MIN_EXPECTED, 1 - _MIN_EXPECTED)
 
     def _compute_option_statistics(self, n_questions: int) -> None:
-        """Compute `option_share`, and `outcome_of_option`: the rank of each option in its question.
+        """Compute `option_share` and `outcome_of_option`.
 
-        The right option has rank 0, the most popular wrong one rank 1, and so on.
+        `outcome_of_option` is the rank of each option in its question. The right option has rank 0,
+        the most popular wrong one rank 1, and so on.
         """
         count = count_options(self.question, self.option, n_questions, self.n_options)
         n_answers = count.sum(axis=1, keepdims=True)
         overall_share = count.sum(axis=0) / len(self.rows)
+        # Shrink the shares in each question towards the shares among all known answers.
         share = (count + _PRIOR_COUNT * overall_share) / (n_answers + _PRIOR_COUNT)
         is_absent = np.arange(self.n_options) >= self.n_options_of_question[:, None]
         if is_absent.any():
-            # The prior gives each option a share: remove it from options that are absent.
+            # The shrinking has also given a share to options that the question does not have.
             share[is_absent] = 0
             share /= share.sum(axis=1, keepdims=True)
         self.option_share = share.astype(np.float32)
         rank = order_options(
             self.question, self.option, self.correct_option, n_questions, self.n_options
         )
-        # A question may have no known answers; then its right option is unknown. Rank its options
-        # by how often each of them is chosen in all known answers, the most frequent one first.
+        # The right option of a question without known answers is unknown. Rank the options of such
+        # a question by their shares among all known answers, the most frequent option first.
         # Options that the question does not have come last.
         is_unanswered = n_answers[:, 0] == 0
         sort_key = np.where(is_absent[is_unanswered], np.inf, -overall_share)
-        # Column r holds the option of rank r. The inverse of this permutation is the rank of each
-        # option, and `argsort` inverts a permutation.
+        # Column r of `option_of_rank` holds the option of rank r. Each row is a permutation, and
+        # the argsort of a permutation is its inverse: the rank of each option.
         option_of_rank = np.argsort(sort_key, axis=1, kind="stable")
         rank[is_unanswered] = np.argsort(option_of_rank, axis=1)
         self.outcome_of_option = rank
@@ -159,8 +161,8 @@ class Known:
 
         A student may do better or worse in one context than in another. A context is a quiz, for
         instance; `pairs` holds the contexts of each answer. The first call fits the model, later
-        calls return the same model. A fit that continues from the model of `first` takes only a few
-        steps.
+        calls return the same model. If this object was made with the argument `first`, the fit
+        continues from the model of `first`, which takes only a few steps.
         """
         if self.model is None:
             start = None if self._first is None else self._first.model
@@ -179,8 +181,9 @@ class Known:
     def fit_options(self, pairs: Pairs) -> ItemResponseOptions:
         """Return an item response model of the options chosen, fitted to the known answers.
 
-        The first call fits the model, later calls return the same model. From the model of `first`,
-        the fit takes settings such as the number of dimensions, but no parameters to start from.
+        The first call fits the model, later calls return the same model. If this object was made
+        with the argument `first`, the model gets the same settings as the model of `first`, such as
+        the number of dimensions. But the fit does not start from the parameters of that model.
         """
         if self.options_model is None:
             like = None if self._first is None else self._first.options_model

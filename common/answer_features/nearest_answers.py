@@ -12,8 +12,8 @@ from common.threads import N_THREADS, in_threads
 
 import numpy as np
 
-# For a question asked, the student's known answers to the most similar questions are the nearest
-# answers. At most this many are used.
+# The nearest answers of a question asked are the student's known answers to the questions that are
+# most similar to it. At most this many are used.
 _N_NEAREST = 32
 # Number of nearest answers whose chosen options become features, one for each answer.
 _N_OPTIONS_SHOWN = 4
@@ -22,8 +22,8 @@ _N_OPTIONS_SHOWN = 4
 # the weights plus a prior weight, which is the value in this dict. Powers and prior weights were
 # chosen on training answers (tests/benchmarks/README.md).
 PRIOR_WEIGHT_BY_POWER = {2: 2.0, 6: 1.0, 15: 0.5}
-# Each thread looks answers up in a table with a row for each student and a column for each
-# question. A table has at most this many elements.
+# Each thread looks answers up in a table with a row for each student of a group and a column for
+# each question. A table has at most this many elements.
 _MAX_CELLS = 16_000_000
 
 
@@ -84,7 +84,8 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
             The similarity of each nearest answer, of the same shape. 0 where there is no answer.
         """
         weight_by_power = {power: similarity**power for power in powers}
-        # Without an answer, known.residual[-1] would be the residual of another one: use 0.
+        # Where `nearest` is -1, there is no answer, and `known.residual[-1]` is the residual of an
+        # unrelated answer: use 0.
         residual = np.where(nearest >= 0, known.residual[nearest], 0)
         for power, weight in weight_by_power.items():
             summary.weight[power][block] = weight.sum(axis=1)
@@ -116,7 +117,7 @@ def _habits(
     weight_by_power: Mapping[int, FloatArray],
     rank_of_position: IntArray,
 ) -> dict[int, FloatArray]:
-    """Return how much more often than usual the student chose each position among the options.
+    """Return how much more often than usual the student chose each position in similar questions.
 
     Position 0 is the first option that a question shows. The result is a weighted mean over the
     nearest answers, shrunk towards 0.
@@ -128,40 +129,42 @@ def _habits(
     nearest
         Indices of the nearest answers in `known`, -1 where there is none, shape (rows, nearest).
     weight_by_power
-        For each power in `PRIOR_WEIGHT_BY_POWER`, the weights of the nearest answers, which are
-        this power of their similarities, 0 where there is no answer; shape (rows, nearest).
+        For each power in `PRIOR_WEIGHT_BY_POWER`, the weights of the nearest answers: their
+        similarities raised to this power, and 0 where there is no answer. Shape (rows, nearest).
     rank_of_position
-        The rank of the first option of the question asked, of the second, and so on: 0 for the
-        right option, 1 for the most popular wrong one; shape (rows, options).
+        The rank of the option at each position of the question asked: 0 for the right option, 1 for
+        the most popular wrong one, and so on. Shape (rows, options).
 
     Returns
     -------
     dict
-        For each power, an array of shape (rows, options). Its first column is about the position
-        that the right option of the question asked has, the next about the position of the most
-        popular wrong option, and so on.
+        For each power, an array of shape (rows, options). Column 0 belongs to the position of the
+        right option of the question asked, column 1 to the position of the most popular wrong
+        option, and so on.
     """
-    # 1 for the position chosen and 0 for the others, minus the share of all students who chose the
-    # position in the same question; shape (rows, nearest, options).
+    # For each nearest answer and each position: 1 if the student chose the position, else 0, minus
+    # the share of the position among all known answers to the same question. Shape (rows, nearest,
+    # options).
     excess = _excess_over_share(known, nearest)
-    # The position of the right option, of the most popular wrong one, and so on. The argsort of a
-    # permutation is its inverse.
+    # A row of `rank_of_position` is a permutation. Its argsort is the inverse permutation: the
+    # position of the right option, of the most popular wrong one, and so on.
     position_of_rank = np.argsort(rank_of_position, axis=1)
     habit_by_power: dict[int, FloatArray] = {}
     for power, weight in weight_by_power.items():
-        # For each row and position, the sum of weight · excess over the nearest answers.
+        # For each row and position, the sum of weight · excess over the nearest answers: a matrix
+        # product of shapes (1, nearest) and (nearest, options) for each row.
         weighted_excess = (weight[:, None] @ excess)[:, 0]
         habit = weighted_excess / _shrunk_total(weight, power)[:, None]
-        # Put the position of the right option first, then that of the most popular wrong one.
+        # Change the order of the columns from positions to ranks.
         habit_by_power[power] = np.take_along_axis(habit, position_of_rank, axis=1)
     return habit_by_power
 
 
 def _ranks_chosen(known: Known, nearest: IntArray, rank_of_position: IntArray) -> FloatArray:
-    """Return which option the question asked has where the student clicked in each nearest answer.
+    """Return the rank of the option of the question asked at each position that was chosen before.
 
-    If the student chose the third option in a nearest answer, the result tells the third option of
-    the question asked, as a rank: 0 for the right option, 1 for the most popular wrong one, and so
+    If the student chose the third option in a nearest answer, the result is the rank of the third
+    option of the question asked: 0 for the right option, 1 for the most popular wrong one, and so
     on.
 
     Parameters
@@ -172,8 +175,7 @@ def _ranks_chosen(known: Known, nearest: IntArray, rank_of_position: IntArray) -
         Indices of the nearest answers in `known`, -1 where there is none, shape (rows, nearest).
         Only the first `_N_OPTIONS_SHOWN` of each row are used.
     rank_of_position
-        The rank of the first option of the question asked, of the second, and so on; shape (rows,
-        options).
+        The rank of the option at each position of the question asked, shape (rows, options).
 
     Returns
     -------
@@ -200,10 +202,10 @@ def _shrunk_total(weight: FloatArray, power: int) -> FloatArray:
 
 
 def _excess_over_share(known: Known, answer: IntArray) -> FloatArray:
-    """Compare each choice with the choices of all students.
+    """Compare the option that each answer chose with the options that all students chose.
 
-    For each answer and each option of its question: 1 if the answer is this option, else 0, minus
-    the share of all known answers to the question that are this option.
+    For each answer and each option of its question, the result is 1 if the answer chose this
+    option, else 0, minus the share of this option among all known answers to the question.
 
     `answer` holds positions in `known`, shape (rows, answers). The result has shape (rows, answers,
     options), and is 0 where `answer` is -1.
@@ -224,7 +226,8 @@ def visit_nearest(
 ) -> None:
     """Call `visit` with the nearest known answers for each pair that is asked, block by block.
 
-    The nearest answers are those of the same student to the most similar questions.
+    The nearest answers of a pair are the answers of the same student to the questions that are most
+    similar to the pair's question.
 
     Parameters
     ----------
@@ -248,15 +251,15 @@ def visit_nearest(
     known_student, known_question = known_pairs
     asked_student, asked_question = asked_pairs
     n_questions, n_neighbours = neighbours.shape
-    # The positions of the known answers, sorted by student. Those of student s begin at element
-    # `start_of_student[s]`.
+    # The positions of the known answers, sorted by student. The answers of student s begin at
+    # element `start_of_student[s]`.
     known_by_student, start_of_student, _ = sort_answers(known_student, [], n_students)
-    # The positions of the asked pairs, sorted by student, and the student of each.
+    # The positions of the asked pairs, sorted by student, and the students in this order.
     asked_by_student = np.argsort(asked_student, kind="stable")
     sorted_asked_student = asked_student[asked_by_student]
-    # Each thread looks answers up in a table of some students × all questions, for a block of rows
-    # at a time. A block needs several arrays of rows × neighbours. To bound the memory, each of
-    # these arrays has at most an eighth of the table's elements.
+    # Each thread looks answers up in a table of some students × all questions, for a block of asked
+    # pairs at a time. A block needs several arrays of pairs × neighbours. To bound their memory,
+    # each of these arrays has at most an eighth of `_MAX_CELLS` elements.
     n_table_students = max(1, min(_MAX_CELLS // n_questions, math.ceil(n_students / N_THREADS)))
     n_block_rows = max(1, _MAX_CELLS // (8 * max(n_neighbours, 1)))
 
@@ -274,8 +277,10 @@ def visit_nearest(
             # The group consists of the students `first` to `end` - 1.
             end = min(first + n_table_students, n_students)
             answers = known_by_student[start_of_student[first] : start_of_student[end]]
+            # Enter the group's known answers into the table.
             cells = known_student[answers] - first, known_question[answers]
             answer_table[cells] = answers
+            # Find the asked pairs of the group, and visit them in blocks.
             first_asked, end_asked = np.searchsorted(sorted_asked_student, [first, end])
             asked_of_group = asked_by_student[first_asked:end_asked]
             for begin in range(0, len(asked_of_group), n_block_rows):
@@ -296,9 +301,10 @@ def visit_nearest(
 def _take_nearest(
     candidates: IntArray, similarity: FloatArray, n_nearest: int
 ) -> tuple[IntArray, FloatArray]:
-    """Return the first candidates of each row that are not -1, with their similarities.
+    """Return the first `n_nearest` candidates of each row, and their similarities, without gaps.
 
-    Shapes are (rows, at most n_nearest). Missing candidates at the end are -1, with similarity 0.
+    A candidate -1 is missing and is left out. A row with fewer candidates ends with -1, with the
+    similarity 0. The shapes are (rows, `n_nearest`), or (rows, candidates) if that is less.
     """
     # A stable sort moves missing candidates to the end and keeps the order of the others.
     order = np.argsort(candidates < 0, axis=1, kind="stable")[:, :n_nearest]

@@ -15,10 +15,10 @@ import pandas as pd
 # Keys of `Pairs.numbers`. The values are a question's subjects at three levels of the subject tree,
 # from general to specific. The root is left out, since all questions have it.
 SUBJECT_LEVELS = ("subject_1", "subject_2", "subject_3")
-# A moment is one integer that combines two facts about an answer: the number of its quiz, for
-# example, and the minute when it was given. It is `Pairs.combined_number` · MINUTES_PER_NUMBER +
-# minute. The factor is nearly four years in minutes. The official dates span less; `Pairs.moments`
-# clips later dates.
+# A moment is one integer that combines two facts about an answer: a number, which stands for
+# instance for its student and quiz, and the minute when it was given. The moment is
+# number · MINUTES_PER_NUMBER + minute (`Pairs.moments`). MINUTES_PER_NUMBER is nearly four years in
+# minutes. The official dates span less time; `Pairs.moments` clips later dates.
 MINUTES_PER_NUMBER = 1 << 21
 # With more pairs than this, `Pairs.combined_number` caches only the result for `_ALWAYS_CACHED`, to
 # save memory. Several groups of features need this result.
@@ -38,8 +38,8 @@ class Pairs:
     numbers: dict[str, IntArray]
     n_students: int
     n_questions: int
-    # The number of each pair's context, such as its quiz, from `number_contexts`, shape (pairs,
-    # levels). Each level divides the contexts of the level before into smaller ones.
+    # The contexts of each pair as numbers, from `number_contexts`: shape (pairs, levels). A context
+    # is a quiz, for instance. Each level divides the contexts of the level before.
     context: IntArray
     # For each question, the most similar questions and their similarities, from
     # `similar_questions`: shape (questions, neighbours).
@@ -58,11 +58,12 @@ class Pairs:
         return len(self.numbers["student"])
 
     def combined_number(self, *names: str) -> IntArray:
-        """Return a number for each pair, equal for two pairs if the named `numbers` are equal.
+        """Return one number for each pair, which stands for its values in one or two of `numbers`.
 
-        One or two of `numbers` are named. ``combined_number("student", "quiz")``, for instance, is
-        equal for two pairs of the same student in the same quiz. Returns int32, shape (pairs,),
-        from 0, with gaps; -1 where a value is unknown. To save memory, not every result is cached
+        Pairs have the same number if and only if they agree in all named values. The numbers of
+        ``combined_number("student", "quiz")``, for instance, are equal for all pairs of one student
+        in one quiz. Returns int32, shape (pairs,), with numbers from 0, some of which may be
+        unused. The number is -1 if a value is unknown. To save memory, not every result is cached
         if there are many pairs.
         """
         if len(names) == 1:
@@ -80,31 +81,36 @@ class Pairs:
         return number
 
     def _shorten_keys(self, key: IntArray) -> IntArray:
-        """Give equal keys an equal number from 0, small enough for int32; gaps are possible."""
+        """Replace keys by numbers from 0 that fit into int32; equal keys get the same number.
+
+        Some numbers may be unused.
+        """
         highest = int(key.max(initial=0))
-        # Keys below the number of pairs are small enough to be the numbers.
+        # Keys below the number of pairs fit into int32 already.
         if highest < len(self):
             return key
-        # `number_ids` makes a lookup table with `highest` elements. While the table is small, that
-        # is faster than hashing, which `factorize` does.
+        # `number_ids` makes a lookup table with `highest` elements. While the table is small, it is
+        # faster than the hash table of `factorize`.
         if highest < 4 * len(key):
             return number_ids(key)[1]
         return pd.factorize(key)[0]
 
     def moments(self, *names: str) -> IntArray:
-        """Return a sort key for each pair: first by the named `numbers`, then by minute.
+        """Return a sort key for each pair, which sorts by the named `numbers`, then by minute.
 
-        Sorted by ``moments("student", "quiz")``, for instance, the pairs of a student in a quiz
-        follow each other, from the first minute to the last. Each moment is a whole number, int64:
-        `combined_number(*names)` · `MINUTES_PER_NUMBER` + minute. Minutes count from the first date
-        of all pairs. The moment of a pair is -1 if the combined number or the date is unknown.
+        If pairs are sorted by ``moments("student", "quiz")``, for instance, the pairs of a student
+        in a quiz follow each other, from the first minute to the last. Each moment is a whole
+        number, int64: `combined_number(*names)` · `MINUTES_PER_NUMBER` + minute. Minutes count from
+        the first date of all pairs. The moment of a pair is -1 if the combined number or the date
+        is unknown.
         """
         assert self.circumstances is not None
         date = self.circumstances["DateAnswered"].to_numpy().astype("datetime64[m]", copy=False)
         number = self.combined_number(*names)
         is_known = ~np.isnat(date) & (number >= 0)
         minute = date.astype(np.int64)
-        # If no date is known, the minimum of nothing is `initial`; every moment is then -1.
+        # Let the first known date be minute 0. `initial` is needed only if no date is known; all
+        # moments then become -1 below.
         minute -= minute.min(where=is_known, initial=np.iinfo(np.int64).max)
         # The minutes of the official dates are below `MINUTES_PER_NUMBER`. Later dates count as the
         # last minute below it.
@@ -186,25 +192,27 @@ def _read_subjects(folder: Path | None, question_ids: IntArray) -> dict[str, Int
     subjects = metadata.read_question_subjects(path, question_ids, tree)
     subject_by_level = {}
     for level, name in enumerate(SUBJECT_LEVELS, start=1):
-        subject_by_row = _choose_subject(subjects, tree, level)
-        complete = subject_by_row.reindex(range(len(question_ids)), fill_value=-1)
-        subject_by_level[name] = complete.to_numpy(np.int32)
+        chosen = _choose_subject(subjects, tree, level)
+        # Questions without a subject of this level get -1.
+        subject_of_question = chosen.reindex(range(len(question_ids)), fill_value=-1)
+        subject_by_level[name] = subject_of_question.to_numpy(np.int32)
     return subject_by_level
 
 
 def _choose_subject(subjects: pd.DataFrame, tree: pd.DataFrame | None, level: int) -> pd.Series:
-    """Choose one subject of a level, 1 to 3, for each question that has any.
+    """Choose one subject of a level, 1 to 3, for each question that has a subject of this level.
 
-    `subjects` has a row for each subject of a question: row, the question's number, and subject.
-    Returns the chosen subject by the question's number. If a question has several subjects of the
-    level, the last one is chosen.
+    `subjects` has a line for each subject of each question, with two columns: "row" holds the
+    number of the question, "subject" the subject. Returns a Series of the chosen subjects, indexed
+    by the number of the question. If a question has several subjects of the level, the last one is
+    chosen.
     """
     if tree is not None:
         is_chosen = subjects["subject"].map(tree["Level"]) == level
     else:
-        # Without the tree, the level of a subject is unknown. Take the list of a question's
-        # subjects as a path from the root at position 0: level 1 is at position 1, level 2 is the
-        # last but one, level 3 the last.
+        # Without the tree, the level of a subject is unknown. Assume that the subjects of a
+        # question are a path down the tree. The root is the first subject, level 1 is the second,
+        # level 2 the last but one, and level 3 the last. The root is never chosen.
         position = subjects.groupby("row").cumcount()
         position_from_end = subjects.groupby("row").cumcount(ascending=False)
         if level == 1:

@@ -14,19 +14,19 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-# Features are computed for about this many held-out training answers in all. Boosted trees hardly
-# learn more from more answers. Whole parts are held out, and at least one: a part may have up to a
-# fifth more answers than this.
+# Features are computed for about this many held-out training answers in all, since boosted trees
+# hardly learn more from more answers. Whole parts are held out, and at least one part. A part may
+# be up to a fifth larger than this number.
 _MAX_HELD_OUT = 125_000
-# Number of parts if there are at most `_MAX_HELD_OUT` answers. Every part is held out in turn, so
-# the features are computed from nine tenths of the answers.
+# Number of parts if there are at most `_MAX_HELD_OUT` answers. Every part is held out in turn, and
+# its features are computed from the other nine tenths of the answers.
 _N_PARTS = 10
 # Smallest number of parts if there are more than `_MAX_HELD_OUT` answers.
 _MIN_PARTS_OF_MANY_ANSWERS = 5
-# With more parts than this, only one part is held out, less than 2 % of the training answers. The
-# features of this part come from a model fitted to the other training answers. To save time, the
-# features of the pairs to be predicted come from the same model, although these pairs could use all
-# training answers: a model fitted to all of them would hardly differ.
+# With more parts than this, only one part is held out, which has less than 2 % of the training
+# answers. The features of this part come from a model fitted to the other training answers. To save
+# time, the features of the pairs to be predicted come from the same model. They could come from a
+# model fitted to all training answers, but that model would hardly differ.
 _MANY_PARTS = 50
 
 
@@ -36,8 +36,9 @@ class Part:
 
     # The rows, shape (rows,).
     rows: IntArray
-    # Rank of each option of each question: 0 the right option, 1 the wrong one that is most popular
-    # in the answers from which the features are computed, and so on. Shape (questions, options).
+    # Rank of each option in its question: the right option has rank 0, the most popular wrong one
+    # rank 1, and so on. Popularity is measured in the answers from which the features are computed.
+    # Shape (questions, options).
     outcome_of_option: IntArray
     # A row for each of `rows`, a float32 column for each feature.
     table: pd.DataFrame
@@ -45,7 +46,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Split:
-    """The part of each training answer, and how many of the parts are held out, one at a time."""
+    """A split of the training answers into parts, some of which are held out, one at a time."""
 
     # The part of each answer, from 0, shape (answers,).
     part: IntArray
@@ -61,7 +62,7 @@ def cut_into_parts(n_answers: int, seed: int) -> Split:
     else:
         n_parts = max(_MIN_PARTS_OF_MANY_ANSWERS, n_answers // _MAX_HELD_OUT)
     part = np.random.default_rng(seed).permutation(n_answers) % n_parts
-    # The largest number of parts that have at most `_MAX_HELD_OUT` answers in total.
+    # The largest number of parts that together have at most `_MAX_HELD_OUT` answers.
     n_within_limit = _MAX_HELD_OUT * n_parts // max(n_answers, 1)
     return Split(part, n_parts, n_held_out=min(max(1, n_within_limit), n_parts))
 
@@ -72,8 +73,8 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
     The features of a held-out part use the outcomes of all other training answers. The features of
     the template use the outcomes of all training answers. There is one exception: if less than 2 %
     of the training answers are held out, the features of the template do not use the outcomes of
-    the held-out answers either. Then the same fit gives the features of the held-out part and those
-    of the template. Shows a progress bar on a terminal.
+    the held-out answers either. Then one fit gives the features of both the held-out part and the
+    template. Shows a progress bar on a terminal.
 
     Parameters
     ----------
@@ -95,8 +96,8 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
     first_known = _make_first_known(pairs, answers, groups, split)
     template = np.arange(len(answers), len(pairs))
     if split.n_parts > _MANY_PARTS:
-        # Only one part is held out. Compute its features and those of the template in one go, from
-        # the same known answers: all training answers outside the part.
+        # Only one part is held out. Compute the features of this part and of the template in one
+        # go, from the same known answers: all training answers outside the part.
         known = first_known[0]
         held_out = np.flatnonzero(split.part < split.n_held_out)
         whole = table(pairs, known, np.append(held_out, template), groups)
@@ -106,11 +107,11 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
         return
 
     def describe_part(number: int) -> Part:
-        # Answers that are not in the part, with models that are fitted to them (see
-        # `_make_first_known`).
+        # If there are two first models, model 0 serves the parts with even numbers, and model 1 the
+        # parts with odd numbers.
         first = first_known[number % len(first_known)]
         if split.n_held_out == 1:
-            # `first` knows all other answers already, so no further fit is needed.
+            # `first` holds all answers outside the part already, so no further fit is needed.
             known = first
         else:
             known = Known(pairs, answers, split.part == number, first)
@@ -138,21 +139,24 @@ def _make_first_known(
     For each held-out part, a model is fitted to all other answers. This takes fewer steps if the
     fit continues from a first model. The first model must not have seen any outcome of the part.
 
-    Usually one first model, which knows no held-out answer, serves all parts. If more than half of
-    the parts are held out, such a model would know too little. Then there are two models: model 0
-    serves the parts with even numbers and knows none of their answers, model 1 serves the parts
-    with odd numbers and knows none of their answers.
+    Usually one first model serves all parts. It is fitted to the answers that are not held out. If
+    more than half of the parts are held out, too few answers are left for such a model. Then there
+    are two first models. Model 0 serves the held-out parts with even numbers, and is fitted to all
+    answers outside these parts. Model 1 serves the held-out parts with odd numbers, and is fitted
+    to all answers outside those parts.
 
-    Returns, for each first model, the `Known` with the answers that the model was fitted to. It
-    holds the fitted models of those of the groups `model` and `options` that are in `groups`. A fit
-    for the group `options` does not continue from the first model, which lowered the accuracy by
-    0.0007: it only takes settings from this model, such as the number of dimensions.
+    Returns a `Known` for each first model, with the answers that the model was fitted to. If the
+    group `model` is in `groups`, the `Known` holds the fitted model of this group, and likewise for
+    the group `options`. A fit for the group `options` does not continue from the parameters of the
+    first model, since that lowered the accuracy by 0.0007. The fit only takes settings from the
+    first model, such as the number of dimensions.
     """
     n_models = 2 if split.n_held_out > split.n_parts / 2 else 1
 
     def fit_first_model(number: int) -> Known:
-        is_unknown = (split.part < split.n_held_out) & (split.part % n_models == number)
-        known = Known(pairs, answers, is_unknown)
+        is_held_out = split.part < split.n_held_out
+        is_served = split.part % n_models == number
+        known = Known(pairs, answers, is_held_out & is_served)
         if "model" in groups:
             known.fit_model(pairs)
         if "options" in groups:
@@ -191,7 +195,8 @@ def table(pairs: Pairs, known: Known, rows: IntArray, groups: Sequence[str]) -> 
     one_by_one = [name for name in groups if GROUPS[name].uses_nearest]
     in_parallel = [name for name in groups if not GROUPS[name].uses_nearest]
     # The computed columns are kept, so memory fills up over time. Therefore start with the groups
-    # whose computation takes most memory: the first group (`model`), then the last ones.
+    # whose computation takes most memory: with the first group (`model`), then from the last group
+    # backwards.
     in_parallel = [*in_parallel[:1], *reversed(in_parallel[1:])]
     by_group = dict(zip(in_parallel, in_threads(compute, in_parallel), strict=True))
     # `asked.nearest` uses all threads by itself.
@@ -199,5 +204,6 @@ def table(pairs: Pairs, known: Known, rows: IntArray, groups: Sequence[str]) -> 
         by_group[name] = compute(name)
     # The columns of the result are in the order of `groups`.
     columns = {key: column for name in groups for key, column in by_group[name].items()}
-    # Without copy=False, pandas would copy all columns to one array, perhaps the largest of all.
+    # Without copy=False, pandas would copy all columns to one more array, perhaps the largest array
+    # in memory.
     return pd.DataFrame(columns, copy=False)

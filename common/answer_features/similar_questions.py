@@ -8,8 +8,9 @@ from scipy.sparse import csr_matrix
 
 # Number of nearest questions that are kept for each question.
 _N_NEIGHBOURS = 96
-# A student with n answers adds n² products to the matrix product, which is most of the work. Random
-# students are drawn until their products add up to this.
+# Most of the time is spent on a product of two sparse matrices. A student with n answers adds n²
+# multiplications to it. Random students are drawn until their multiplications add up to this
+# number.
 _MAX_PRODUCTS = 1_000_000_000
 # Number of questions whose similarities to all questions are held in memory at a time.
 _BLOCK = 256
@@ -21,9 +22,10 @@ def similar_questions(
     """Find the nearest questions of each question.
 
     The similarity of two questions is the number of students who answered both, divided by the
-    geometric mean of the numbers who answered each. This similarity is the cosine of two vectors
-    with an element for each student: 1 if the student answered the question, else 0. If there are
-    many answers, only a random part of the students counts.
+    geometric mean of the number who answered the first question and the number who answered the
+    second one. This similarity is the cosine of two vectors with an element for each student: 1 if
+    the student answered the question, else 0. If there are many answers, only a random part of the
+    students counts.
 
     Parameters
     ----------
@@ -45,7 +47,8 @@ def similar_questions(
     ones = np.ones(int(rows.sum()), np.float32)
     answered = csr_matrix((ones, (student[rows], question[rows])), (n_students, n_questions))
     by_question = answered.T.tocsr()
-    # Questions without answers have no similarity to any: avoid a division by 0.
+    # Count at least 1 answer to avoid a division by 0. The similarities of a question without
+    # answers are then 0.
     n_answers = np.maximum(np.diff(by_question.indptr), 1).astype(np.float32)
     k = min(_N_NEIGHBOURS, n_questions - 1)
     neighbours = np.zeros((n_questions, k), np.int32)
@@ -53,6 +56,7 @@ def similar_questions(
 
     def fill_block(first: int) -> None:
         block = np.arange(first, min(first + _BLOCK, n_questions))
+        # First the number of students who answered both questions, shape (block, questions).
         cosine = (by_question[block] @ answered).toarray()
         cosine /= np.sqrt(n_answers[block, None] * n_answers)
         # A question is not its own neighbour.
@@ -69,14 +73,17 @@ def similar_questions(
 
 
 def _draw_students(student: IntArray, n_students: int) -> BoolArray:
-    """Draw random students whose numbers of answers squared add up to at most `_MAX_PRODUCTS`.
+    """Draw random students until their multiplications add up to `_MAX_PRODUCTS`.
 
-    Returns whether each student is drawn, shape (students,).
+    A student with n answers takes n² multiplications. Returns whether each student is drawn, shape
+    (students,).
     """
     order = np.random.default_rng(0).permutation(n_students)
     n_products = np.bincount(student, minlength=n_students).astype(np.float64) ** 2
+    n_products_so_far = np.cumsum(n_products[order])
+    drawn = order[n_products_so_far <= _MAX_PRODUCTS]
     is_drawn = np.zeros(n_students, bool)
-    is_drawn[order[np.cumsum(n_products[order]) <= _MAX_PRODUCTS]] = True
+    is_drawn[drawn] = True
     return is_drawn
 
 
@@ -85,14 +92,17 @@ def _largest_columns(values: FloatArray, k: int) -> IntArray:
 
     Equal values come in the order of their columns.
     """
-    # If several values equal the k-th largest, `argpartition` picks any of them. So sort all values
-    # that are at least the k-th largest, and take the first k.
+    # `argpartition` would not do: if several columns hold the k-th largest value, it may return any
+    # of these columns. So find the k-th largest value of each row, sort all values that are not
+    # smaller, and take the first k.
     kth_largest = np.partition(values, -k, axis=1)[:, -k, None]
     row, column = np.nonzero(values >= kth_largest)
-    # Sort by row, then from the largest value to the smallest, and take the first k of each row.
+    # Sort the values by row, then from the largest to the smallest.
     order = np.lexsort((-values[row, column], row))
-    # `nonzero` returns the rows in increasing order, so a search finds where each row begins.
+    # `nonzero` returns the rows in increasing order, so a search finds where each row begins in
+    # `order`.
     first_of_row = np.searchsorted(row, np.arange(len(values)))
+    # The positions in `order` of the first k values of each row, shape (rows, k).
     first_k_of_row = first_of_row[:, None] + np.arange(k)
     largest: IntArray = column[order[first_k_of_row]]
     return largest
