@@ -30,8 +30,9 @@ def count_together(mask: FloatArray) -> tuple[FloatArray, FloatArray]:
     together : array of float32, shape (questions, questions)
         The number of students who answered both questions.
     cosine : array of float32, shape (questions, questions)
-        `together` over the geometric mean of the numbers of students who answered each: 1 if the
-        same students answered both questions, 0 if nobody did.
+        `together`, divided by the geometric mean of the number of students who answered the first
+        question and the number who answered the second one. The cosine is 1 if the same students
+        answered both questions, and 0 if nobody answered both.
     """
     together = mask.T @ mask
     n_students = np.maximum(np.diagonal(together), 1)
@@ -41,7 +42,8 @@ def count_together(mask: FloatArray) -> tuple[FloatArray, FloatArray]:
 def fit_latent(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Fit a ridge regression that predicts latent vectors of students from their answered masks.
 
-    The prediction for a mask m is latent.mean(axis=0) + (m / √m.sum() − mean) @ weights.
+    With the `mean` and the `weights` that are returned, the prediction for a mask m is
+    latent.mean(axis=0) + (m / √m.sum() − mean) @ weights.
 
     Parameters
     ----------
@@ -53,11 +55,12 @@ def fit_latent(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]
     Returns
     -------
     mean : array of float32, shape (questions,)
-        Mean of the masks, each divided by the root of its number of questions.
+        Mean of the masks, after each mask is divided by the square root of its sum.
     weights : array of float32, shape (questions, k)
         The regression coefficients.
     """
-    # Dividing by the root of its number of questions gives a mask of zeros and ones the norm 1.
+    # A mask consists of zeros and ones. Divided by the square root of its sum, it is a vector of
+    # length 1.
     x = np.asarray(mask / np.sqrt(mask.sum(axis=1, keepdims=True)), np.float32)
     mean = x.mean(axis=0)
     x -= mean
@@ -66,10 +69,10 @@ def fit_latent(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def fit_completion(together: FloatArray) -> FloatArray:
-    """Fit a ridge regression that predicts the questions that are hidden in an answered mask.
+    """Fit a ridge regression that finds the hidden targets of a student from the answered mask.
 
-    The regression predicts the whole mask of a student, 1 for each question answered, from the mask
-    in which the targets are 0.
+    The regression predicts the whole mask of a student, which is 1 for each question answered, from
+    the mask in which the targets are 0.
 
     Parameters
     ----------
@@ -91,10 +94,10 @@ def fit_completion(together: FloatArray) -> FloatArray:
     kept_share · together.
     """
     kept_share = np.float32(1 - HIDDEN_SHARE)
-    # E[xᵀx] with the ridge penalty on its diagonal.
+    # E[xᵀx] of the notes above, with the ridge penalty on its diagonal.
     expected_squares = kept_share**2 * together
     expected_diagonal = kept_share * np.diagonal(together)
     np.fill_diagonal(expected_squares, expected_diagonal + _COMPLETION_PENALTY)
-    # E[xᵀy].
+    # E[xᵀy] of the notes above.
     expected_products = kept_share * together
     return np.linalg.solve(expected_squares, expected_products)

@@ -22,7 +22,7 @@ import numpy as np
 ENTRY_FILE = f"{ENTRY_MODULE}.py"
 # Largest size in bytes of all files of an entry together.
 _MAX_SIZE = 8 << 30
-# Largest size in bytes of a file of an entry that the kit reads itself.
+# Largest size in bytes of a file that the kit itself reads from an entry.
 _MAX_FILE = 256 << 20
 # The scripts of a package, which do not take part in the game.
 _SCRIPTS = (TRAINER, "local_evaluation.py")
@@ -58,7 +58,7 @@ def collect(package: Path) -> dict[str, Path]:
         _require_plain_file(path, package)
         name_in_zip = _name_in_zip(path.relative_to(package))
         if name_in_zip in files:
-            # For instance, a file a/b.npy and a file named a\b.npy.
+            # For instance, the folder a holds a file b.npy, and beside a lies a file named a\b.npy.
             raise InputError(f"{path}: has the name of another file, with backslashes")
         # `common.py` finds the kit for the scripts of the package. An entry cannot use the kit.
         if name_in_zip != _KIT_FINDER:
@@ -97,9 +97,12 @@ def _walk(package: Path) -> Iterator[Path]:
 
 
 def _name_in_zip(path: Path) -> str:
-    """Return the name in a zip, with slashes, of a file whose path in the package is `path`."""
-    # Backslashes in a zip made on Windows may have become a part of a file's name. `as_posix`
-    # replaces backslashes only on Windows.
+    """Return the name that a file gets in the zip of its package: its path, with slashes.
+
+    `path` is relative to the package.
+    """
+    # If a zip made on Windows was unpacked on another system, the backslashes between its folders
+    # may have become a part of a file's name. `as_posix` replaces backslashes only on Windows.
     return path.as_posix().replace("\\", "/")
 
 
@@ -148,7 +151,7 @@ def read_entry_file(submission: Path, name: str) -> bytes | None:
     if submission.is_dir():
         path = submission / name
         if not is_there(path):
-            # A platform may have kept the backslashes in the names of a zip made on Windows.
+            # A zip made on Windows may have been unpacked to files with backslashes in their names.
             path = submission / name.replace("/", "\\")
         if not is_there(path):
             return None
@@ -190,22 +193,23 @@ def fingerprint_data(submission: Path, sizes: Collection[int]) -> dict[str, Fing
     sizes
         Only files of these sizes in bytes are read. All other files get None.
     """
-    known: dict[str, Fingerprint | None] = {}
+    fingerprint_by_name: dict[str, Fingerprint | None] = {}
     if submission.is_dir():
         for name, path in collect(submission).items():
             if _may_hold_weights(name):
-                known[name] = fingerprint(path) if path.stat().st_size in sizes else None
-        return known
+                is_to_read = path.stat().st_size in sizes
+                fingerprint_by_name[name] = fingerprint(path) if is_to_read else None
+        return fingerprint_by_name
     with zips.open_zip(submission) as archive:
         for member in archive.infolist():
             name = member.filename
             if member.is_dir() or not _may_hold_weights(name):
                 continue
-            known[name] = None
+            fingerprint_by_name[name] = None
             if member.file_size in sizes:
                 with archive.open(member) as file:
-                    known[name] = fingerprint_open(file, member.file_size)
-    return known
+                    fingerprint_by_name[name] = fingerprint_open(file, member.file_size)
+    return fingerprint_by_name
 
 
 def _may_hold_weights(name: str) -> bool:
@@ -217,8 +221,9 @@ def _may_hold_weights(name: str) -> bool:
 def fingerprint_code(submission: Path, training_code: str = "") -> str:
     """Return a fingerprint of the code of an entry and of the code that trained its weights.
 
-    If `training_code` is known, the scripts of the package are left out, since the trainer may have
-    changed after the training.
+    `training_code` is the fingerprint of the training code from the time of the training, or "" if
+    it is unknown. If it is known, the scripts of the package are left out: they take no part in the
+    game, and the trainer may have changed after the training.
     """
     left_out = (_KIT_FINDER, *_SCRIPTS) if training_code else (_KIT_FINDER,)
     contents = []
@@ -256,9 +261,10 @@ def warn_of_names(submission: Path) -> None:
 
 
 def needed_to_play(files: Mapping[str, Path]) -> dict[str, Path]:
-    """Return the files of an entry without the scripts that do not take part in the game.
+    """Return the files of an entry that take part in the game.
 
-    `files` come from `collect`. A script stays if another module imports it.
+    `files` come from `collect`. The scripts that train weights and that score the entry are left
+    out, unless another module of the entry imports them.
     """
     imported: set[str] = set()
     for name, path in files.items():

@@ -117,7 +117,8 @@ def build_parser(doc: str | None, package: Path | None = None) -> argparse.Argum
     Returns
     -------
     ArgumentParser
-        Its options hold the entry's path as `submission`, None if no entry is named.
+        The options that it parses hold the entry's path as `submission`. This is None if
+        `package` is None and the user names no entry.
     """
     parser = cli.parser(doc)
     _add_submission(parser, package)
@@ -169,7 +170,8 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
     inputs = [setting.submission, setting.reference, setting.train]
     phase = TASK_4.phase_of(options.phase, options.ref_data)
     text_path, _ = score_files.score_paths(options.output_dir, TASK_4.number, phase)
-    # Beside scores_task_4_public.txt, for example, lies sequence_task_4_public.csv.
+    # The table of questions is named like the score: for scores_task_4_public.txt, for instance, it
+    # is sequence_task_4_public.csv.
     task_and_phase = text_path.stem.removeprefix("scores")
     paths = _Paths(
         asked=text_path.with_name(f"sequence{task_and_phase}.csv"),
@@ -188,8 +190,8 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
 def _with_local_weights(setting: Setting, may_train: bool) -> Iterator[Setting]:
     """Yield the setting with the entry to be played.
 
-    If `may_train`, this is the entry of `package_without_local_students`: perhaps a copy of the
-    entry with other weights.
+    If `may_train` is true and the entry's weights are trained on students of the local split, this
+    is a copy of the entry with other weights (see `package_without_local_students`).
     """
     if may_train:
         with package_without_local_students(setting.submission, setting.reference) as package:
@@ -212,14 +214,14 @@ def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _E
     with_probability = paths.probabilities is not None
     played = play_all(setting, reference, paths.output, with_probability)
     seconds = time.perf_counter() - started
-    # The curves are accuracies after each question. A text in their place says why there are none.
+    # `curves` holds the accuracies after each question, or a text that says why there are none.
     curves: FloatArray | str
     if options.skip_curve:
         curves = "not asked for"
     else:
         curves = measure_curves(setting, reference, played.games)
-    # The record of the weights has a fingerprint of the training code, from the time of the
-    # training. Use it, since the code may have changed since.
+    # The training code may have changed after the training. So use the fingerprint in the record of
+    # the weights, which was taken when the weights were trained.
     training_code = "" if origin.record is None else origin.record.code
     code = entry_files.fingerprint_code(setting.submission, training_code)
     if played.output:
@@ -308,12 +310,13 @@ def _show_sequences(
     is_shown = asked["UserId"].isin(reference.student[:n_students])
     by_student = asked[is_shown].sort_values("UserId", kind="stable")
     for (student, mask), rows in by_student.groupby(["UserId", "Mask"], sort=False):
-        # IsCorrect is 0 or 1: the position of the outcome's name.
+        # IsCorrect is 0 or 1, which is the index of the outcome's name.
         outcome_names = OUTCOMES[rows["IsCorrect"]]
         questions = zip(rows["QuestionId"], outcome_names, strict=True)
         sequence = ", ".join(f"{question} {outcome}" for question, outcome in questions)
         lines.append(f"UserId {student}, {mask}: {sequence}")
-    # With 0, the user wants no such lines. With all students shown, there is no rest.
+    # If `n_students` is 0, the user wants no such lines. If all students are shown, the file names
+    # no further students.
     if 0 < n_students < len(reference.student):
         rest = f"and so on, of all {len(reference.student):,} students"
         lines.append(f"{rest}: {cli.show(path)}")

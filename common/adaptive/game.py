@@ -53,7 +53,7 @@ class Reference:
     student: IntArray
     # 1 right, 0 wrong, -1 not answered, int8.
     is_correct: IntArray
-    # The option chosen, 1 to 4, or -1 where it is unknown or the question not answered, int8.
+    # The option chosen, 1 to 4, int8. -1 if the option is unknown or the question is not answered.
     option: IntArray
     # For each mask, by its name such as "IsTarget_0": True for the answers to be predicted.
     targets: dict[str, BoolArray]
@@ -111,7 +111,8 @@ def make_reference(
     answers
         A row for each answer: UserId, QuestionId, IsCorrect and, if it is known, AnswerValue.
     masks
-        By name of a mask: an array with a value for each row of `answers`, 1 or True for a target.
+        The masks by their names. A mask is an array with a value for each row of `answers`: 1 or
+        True if the answer is a target.
     n_questions
         The least number of columns of the matrices. They have more columns if `answers` has larger
         QuestionIds.
@@ -136,12 +137,13 @@ def make_reference(
         cells[row, column] = values
         return cells
 
-    unknown = -1
+    # Without the column AnswerValue, all options are unknown: -1.
+    options = answers.get("AnswerValue", -1)
     return Reference(
         name=name,
         student=student,
         is_correct=to_matrix(answers["IsCorrect"], not_answered=-1),
-        option=to_matrix(answers.get("AnswerValue", unknown), not_answered=-1),
+        option=to_matrix(options, not_answered=-1),
         targets={
             mask: to_matrix(values, not_answered=0).astype(bool) for mask, values in masks.items()
         },
@@ -435,7 +437,7 @@ def play(
         If a student has too few questions that may be asked.
     """
     rounds = _play_rounds(entry, reference, mask, rules)
-    # The first state is that before round 1. Each round updates this same object.
+    # `rounds` yields the same object each time: first before round 1, then updated by each round.
     state = next(rounds)
     for _ in rounds:
         on_round()

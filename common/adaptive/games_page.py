@@ -108,8 +108,8 @@ def _list_facts(
 def score_of(figures: Mapping[str, Any]) -> Score:
     """Return the score: the mean accuracy over the masks.
 
-    On a server, `figures` also hold the keys `standard_error` and `n_students`. Without these keys,
-    the score has no standard error.
+    If a server has played the games, `figures` also holds the keys `standard_error` and
+    `n_students`. Without these keys, the score has no standard error.
     """
     accuracies = list(figures["masks"].values())
     # `scores_best_part` is False for task 4: the score is the mean, not the best accuracy.
@@ -183,7 +183,8 @@ def _draw_masks(accuracies: Mapping[str, float], mean: float) -> str:
         [charts.Dot(mask, accuracy) for mask, accuracy in accuracies.items()],
         label="Accuracy with each mask",
         digits=4,
-        # `dot_chart` draws a dashed line at `chance`. Here the line marks the mean.
+        # `dot_chart` draws a dashed line at `chance`, which is usually what guessing reaches. Here
+        # the line marks the mean.
         chance=mean,
         axis="accuracy, mean dashed",
     )
@@ -193,8 +194,8 @@ def _draw_curves(curves: list[list[float]]) -> str:
     """Draw the accuracies after each question, a curve for each name in `_CURVE_NAMES`."""
     steps = range(N_ROUNDS + 1)
     drawn = [
-        charts.Curve(name, steps, accuracies, color)
-        for color, (name, accuracies) in enumerate(zip(_CURVE_NAMES, curves, strict=True))
+        charts.Curve(name, steps, accuracies, number)
+        for number, (name, accuracies) in enumerate(zip(_CURVE_NAMES, curves, strict=True))
     ]
     return charts.curve_chart(drawn, label="Accuracy after each question", axis="questions asked")
 
@@ -211,14 +212,15 @@ def _list_example_games(asked: pd.DataFrame, metadata_dir: Path) -> dict[int, An
     subjects = np.array(metadata.name_subjects(metadata_dir, question_ids))
     texts = asked.assign(
         Subject=subjects[asked["QuestionId"]],
-        # IsCorrect is 0 or 1: the position of its name.
+        # IsCorrect is 0 or 1, which is the index of the outcome's name.
         Answer=OUTCOMES[asked["IsCorrect"]],
     ).astype(str)
 
     students = asked["UserId"].unique()
     positions = np.linspace(0, len(students) - 1, _N_STUDENTS_SHOWN).astype(int)
     games = {}
-    # With few students, positions repeat.
+    # If there are fewer students than `_N_STUDENTS_SHOWN`, some positions are equal: `unique` drops
+    # the repeats.
     for student in students[np.unique(positions)]:
         of_student = texts[asked["UserId"] == student]
         games[student] = of_student[["Round", "QuestionId", "Subject", "Answer"]].to_numpy()

@@ -30,8 +30,8 @@ N_DRY_RUN_STUDENTS = 30
 _MIN_DRY_RUN_ANSWERS = 2 * N_ROUNDS
 # Metadata files that are copied to an entry's folder if they exist.
 _METADATA = (*TASK_4.data.metadata, layout.SUBJECT_METADATA)
-# Typical errors of entries that expect 0 where an answer is not revealed. They get -1 there, and
-# use -1 as an index or as a count.
+# Typical errors of entries that expect 0 where an answer is not revealed. Such an entry gets -1
+# there, and uses -1 as an index or as a count.
 _FAULTS_OF_MINUS_1 = re.compile(r"raised IndexError|raised .*\b(out of (bounds|range)|negative)\b")
 
 
@@ -111,7 +111,7 @@ def play_all(
 
 
 def _explain(fault: EntryError, setting: Setting) -> str:
-    """Return the text of an entry's error, and a hint if the entry seems to expect 0 for -1."""
+    """Return the text of an entry's error, with a hint if the entry seems to expect 0, not -1."""
     text = str(fault)
     may_expect_0 = _FAULTS_OF_MINUS_1.search(text) is not None
     if setting.rules.unobserved == -1 and may_expect_0:
@@ -167,7 +167,8 @@ def measure_curves(
                     progress.update()
     except EntryError as fault:
         return f"replaying the games without select_questions, {fault}"
-    # The outer loop ran over masks, the inner loop over the two choices of questions.
+    # `accuracies` has an element for each game: for each mask, first the game with the entry's
+    # questions, then the game with random questions.
     return np.array(accuracies).reshape(len(games), 2, N_ROUNDS + 1)
 
 
@@ -178,6 +179,7 @@ def list_questions(reference: Reference, games: Mapping[str, Game]) -> pd.DataFr
     """
     tables = []
     for mask, played in games.items():
+        # The student's row and the round of each cell of `chosen`, in the order of `ravel`.
         row, round_index = np.indices(played.chosen.shape).reshape(2, -1)
         question = played.chosen.ravel()
         columns = {
@@ -194,7 +196,7 @@ def list_questions(reference: Reference, games: Mapping[str, Game]) -> pd.DataFr
 def list_targets(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
     """Return a table of all targets: Mask, UserId, QuestionId, part, truth, predicted, PRight.
 
-    `part` is the position of the mask. `PRight` is empty unless the entry gave probabilities.
+    `part` is the number of the mask, from 0. `PRight` is empty unless the entry gave probabilities.
     """
     tables = []
     for part, (mask, played) in enumerate(games.items()):

@@ -88,8 +88,9 @@ def _parse_positive(text: str) -> float:
 def read_data_flags(options: argparse.Namespace, submission: Path) -> Setting:
     """Return a `Setting` with the files for an entry, and with the default rules and limits.
 
-    The flags of `add_data_flags` name the file of the students to be examined; the training file
-    and the metadata follow from its folder. `submission` is the entry, a folder or a zip.
+    The flags of `add_data_flags` name the file of the students to be examined. From the folder of
+    this file follow the paths of the training file and of the metadata. `submission` is the entry,
+    a folder or a zip.
     """
     reference = TASK_4.answers_path(options.phase)
     input_dir = options.input_dir or reference.parent

@@ -68,7 +68,9 @@ def training_paths(options: argparse.Namespace) -> tuple[list[Path], Path]:
         default_dir = layout.TRAIN_DIR
         default_train = layout.TRAIN_TASK_3_4
     input_dir = options.input_dir or default_dir
-    names = [options.train_data or default_train, *getattr(options, "more_train_data", ())]
+    # Not every `train_model.py` has the flag --more_train_data.
+    more_names = getattr(options, "more_train_data", ())
+    names = [options.train_data or default_train, *more_names]
     paths = [input_dir / name for name in names]
     provenance.require_current(paths)
     return paths, input_dir.parent / layout.METADATA_DIR.name
@@ -92,8 +94,8 @@ def count_questions(train: Path | None, metadata_dir: Path) -> int:
 def read_training(paths: list[Path], metadata_dir: Path) -> tuple[pd.DataFrame, int]:
     """Return the answers of all training files, and the number of questions of the game.
 
-    An entry gets arrays with a column for each question of the game. Their number is the largest
-    QuestionId in the training files and in the metadata, plus 1.
+    An entry gets arrays with a column for each question of the game. The number of questions is the
+    largest QuestionId in the training files and in the metadata, plus 1.
     """
     answers = read_students(paths)
     n_in_metadata = count_questions(None, metadata_dir)
@@ -105,9 +107,10 @@ def read_training(paths: list[Path], metadata_dir: Path) -> tuple[pd.DataFrame, 
 def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
     """Yield an empty folder for new weights; when the `with` block ends, move them to the package.
 
-    Two more files are written beside the weights. One lists the students of the training answers:
-    the evaluation refuses to examine these students. The other one records the command, its code,
-    its input files and the weights. If saving fails, the package keeps its old weights.
+    Two more files are written beside the weights. The first lists the students of the training
+    answers, whom the evaluation refuses to examine. The second records the training: its command,
+    and the fingerprints of its code, of its input files and of the weights. If saving fails, the
+    package keeps its old weights.
 
     Parameters
     ----------
@@ -127,8 +130,8 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
             if path.is_file():
                 name = path.relative_to(partial).as_posix()
                 known_files[name] = fingerprints.fingerprint(path)
-        # If the process is killed while it moves files, the package holds old and new weights.
-        # Until all files are moved, record the students of both trainings, and no files of weights.
+        # If the process is killed while it moves files, the package holds both old and new weights.
+        # So record the students of both trainings, and no files of weights, until all are moved.
         both_students = students if old_students is None else np.union1d(old_students, students)
         _record_training(folder, both_students, {})
         for path in sorted(partial.iterdir()):
@@ -153,11 +156,11 @@ def _record_training(folder: Path, students: IntArray, files: Mapping[str, Finge
 
 @contextmanager
 def package_without_local_students(package: Path, reference: Path) -> Iterator[Path]:
-    """Yield a package to be played with the students of the local split.
+    """Yield a package whose weights are not trained on the students that the local split examines.
 
-    Usually this is the package itself. But if a record tells that its weights were trained on
-    students in the file `reference`, a temporary copy is yielded instead. Its weights are trained
-    with --local, and otherwise in the same way.
+    Usually this is `package` itself. But if a record says that its weights were trained on students
+    in the file `reference`, a temporary copy of the package is yielded instead. The weights of the
+    copy are trained with --local, and otherwise in the same way.
     """
     trainer = package / TRAINER
     if not trainer.is_file():
@@ -172,14 +175,14 @@ def package_without_local_students(package: Path, reference: Path) -> Iterator[P
         return
     options = {**provenance.settings(record.options), "local": True}
     shown_trainer = provenance.show_path(trainer)
-    # The command line that trains with --local, to show it.
+    # The command line that trains with --local, for the message.
     command = replace(record, script=shown_trainer, options=options).command
     print(f"its weights know the local split: `{command}` trains a copy", flush=True)
     with tempfile.TemporaryDirectory(prefix="task_4_local_") as folder:
         copy = Path(folder) / package.name
         copy_package(package, copy)
         _train(copy, provenance.flags_of(options))
-        # The copy's record names files relative to the temporary folder. Let the record read as if
+        # The copy's record names files relative to the temporary folder. Rewrite the record as if
         # the package itself had been trained.
         move_record(folder=copy, copy=copy, package=package)
         yield copy

@@ -12,12 +12,12 @@ from common import provenance
 from common.errors import printable
 from common.stray_files import is_stray
 
-# The beginning of the name of a saved model, or of the folder of a saved model, as the challenge's
-# rules ask.
+# The challenge's rules ask that the name of a saved model, or of its folder, begins with this.
 WEIGHTS = "model_task_4"
-# UserIds of the students that the weights are trained on. These students may not be examined.
+# The file with the UserIds of the students that the weights are trained on. These students may not
+# be examined.
 TRAINED_STUDENTS = f"{WEIGHTS}_students.npy"
-# How the weights were trained, as a `provenance.Provenance`.
+# The file that records how the weights were trained, as a `provenance.Provenance`.
 TRAINING = f"{WEIGHTS}_training.json"
 # The script that trains a package's weights. A package may lack this script.
 TRAINER = "train_model.py"
@@ -37,7 +37,7 @@ def describe_origin(record: provenance.Provenance | None) -> str:
 def move_record(folder: Path, copy: Path, package: Path) -> None:
     """Rewrite the record of weights trained in a copy, as if the package had trained them.
 
-    The record then names the script in the package, and paths of its sources relative to the
+    The record then names the package's script, and the paths of its sources become relative to the
     package. If there is no valid record, nothing changes.
 
     Parameters
@@ -54,8 +54,8 @@ def move_record(folder: Path, copy: Path, package: Path) -> None:
     if record is None:
         return
     made_from = {
-        os.path.relpath(copy / name, package).replace(os.sep, "/"): known
-        for name, known in record.made_from.items()
+        os.path.relpath(copy / name, package).replace(os.sep, "/"): fingerprint
+        for name, fingerprint in record.made_from.items()
     }
     script = provenance.show_path(package / TRAINER)
     moved_record = replace(record, script=script, made_from=made_from)

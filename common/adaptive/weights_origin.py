@@ -38,8 +38,8 @@ class WeightsOrigin:
     students: IntArray | None
     # Names of the entry's files that may be weights and that no record names.
     unknown_files: tuple[str, ...]
-    # If a package of the kit has the very same weights: the record of their training in that
-    # package. Otherwise None.
+    # The record of the training in a package of the kit that has the very same weights. None if no
+    # package of the kit has them.
     kit_record: Provenance | None = None
 
 
@@ -58,10 +58,10 @@ class _FilesFromPackage:
 def find_weights_origin(submission: Path) -> WeightsOrigin:
     """Return how the weights of an entry were made.
 
-    An entry may have a record of the training, a file beside the weights, that says how. Weights
-    that this record does not name are compared with the weights of the kit's packages: if they are
-    equal, the package's record says how they were made. If the list of students is missing beside
-    the entry's record, this record counts as one that names no weights.
+    An entry may have a record of the training, in a file beside the weights. Weights that this
+    record does not name are compared with the weights of the kit's packages. If they are equal, the
+    package's record says how they were made. The entry's record is complete only with the list of
+    students beside it. Without the list, all weights are compared with the weights of the packages.
 
     Raises
     ------
@@ -70,20 +70,21 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
     """
     own_record = provenance.parse(entry_files.read_entry_file(submission, TRAINING) or b"")
     own_students = entry_files.read_trained_students(submission)
-    has_own_record = own_record is not None and own_students is not None
-    if own_record is not None and has_own_record and not (own_record.files or own_record.time):
-        # Earlier versions of the kit recorded neither the time nor the files of weights.
-        return WeightsOrigin(own_record, own_students, ())
+    complete_record = None if own_students is None else own_record
+    if complete_record is not None and not (complete_record.files or complete_record.time):
+        # An earlier version of the kit wrote this record. It recorded neither the time nor the
+        # files of weights, so the record stands for all weights of the entry.
+        return WeightsOrigin(complete_record, own_students, ())
     record_of_package = _read_records_of_kit()
     records = list(record_of_package.values())
     if own_record is not None:
         records.append(own_record)
-    # The fingerprint of each file that may hold weights. A file of a size that is in no record is
-    # in no record itself, so it is not read, and its fingerprint is None.
+    # The fingerprint of each file that may hold weights. If no record names a file of the same
+    # size, the file need not be read, and its fingerprint is None.
     fingerprints = entry_files.fingerprint_data(submission, _sizes_of_files(records))
     own_files: set[str] = set()
-    if own_record is not None and has_own_record:
-        own_files = _names_of_recorded(own_record, fingerprints)
+    if complete_record is not None:
+        own_files = _names_of_recorded(complete_record, fingerprints)
     unknown = set(fingerprints) - own_files
     from_packages = _find_in_packages(unknown, fingerprints, record_of_package)
 
@@ -92,7 +93,7 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
         unknown -= found.names
         students = found.students if students is None else np.union1d(students, found.students)
     record = own_record
-    if from_packages and not has_own_record:
+    if from_packages and complete_record is None:
         record = from_packages[0].record
     kit_record = None
     if own_files:
@@ -111,8 +112,8 @@ def _find_in_packages(
     """Find the files of an entry that are equal to weights of the kit's packages.
 
     Only the files in `names` are looked up. `fingerprints` holds the fingerprint of each file. If
-    several packages have an equal file, the file belongs to the first of them. Packages without a
-    valid list of students do not count.
+    several packages have an equal file, the file counts as a file of the first of these packages.
+    Packages without a valid list of students do not count.
     """
     from_packages = []
     remaining = set(names)
@@ -150,7 +151,8 @@ def _find_record_of_all(
 ) -> Provenance | None:
     """Return the first record that names the contents of all files; None if no record does.
 
-    One equal file is not enough: some files of weights do not depend on the answers.
+    It is not enough that a record names one of the files: some files of weights do not depend on
+    the training answers, so they are equal in several trainings.
     """
     for record in records:
         recorded = record.files.values()
@@ -163,18 +165,18 @@ def _sizes_of_files(records: Iterable[Provenance]) -> set[int]:
     """Return the sizes of all files that records name, in bytes."""
     sizes = set()
     for record in records:
-        for known in record.files.values():
-            # A damaged record may hold anything.
-            size = known.get("bytes") if isinstance(known, Mapping) else None
+        for fingerprint in record.files.values():
+            # In a damaged record, values may be of any type.
+            size = fingerprint.get("bytes") if isinstance(fingerprint, Mapping) else None
             if isinstance(size, int):
                 sizes.add(size)
     return sizes
 
 
 def read_students_if_valid(package: Path) -> IntArray | None:
-    """Return the UserIds that weights are trained on; None if they are not recorded or damaged.
+    """Return the UserIds that a package's weights are trained on; None if there is no valid list.
 
-    The evaluation reports a damaged record.
+    A damaged list is no error here. It is reported when the package is evaluated.
     """
     try:
         return entry_files.read_trained_students(package)
@@ -186,7 +188,8 @@ def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
     """Return the doubts that the origin of an entry's weights raises about the entry's score.
 
     The weights of a zip, or of a folder outside the kit, may have been trained elsewhere, with
-    other data and code. The record of such weights is not compared with the files of this kit.
+    other data and code. Unless a package of the kit has the very same weights, their record is not
+    compared with the files of this kit.
 
     Parameters
     ----------
@@ -206,23 +209,23 @@ def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
         sentence = f"{UNKNOWN_SOURCES.mark}: no record of training names {names}"
         doubts.append(Doubt(UNKNOWN_SOURCES.mark, sentence))
     is_in_kit = entry.is_dir() and entry.resolve().is_relative_to(layout.ROOT)
-    # The record of a training in this kit. A package of the kit has such a record itself; another
-    # entry has it only if its weights are equal to those of a package (`kit_record`).
+    # The record of a training in this kit, if there is one. An entry in the kit's folder has the
+    # record itself. For another entry, a package of the kit with equal weights has it.
     record_in_kit = origin.record if is_in_kit else origin.kit_record
     if record_in_kit is not None:
         _require_same_sources(entry, record_in_kit)
         doubts += find_training_doubts(entry, record_in_kit)
     elif origin.record is not None:
-        # The weights may be trained elsewhere. A record without the fingerprint `code` is not
-        # compared with the code of this kit.
+        # The weights may be trained elsewhere, with other code. Remove the fingerprint `code` from
+        # the record, so that it is not compared with the code of this kit.
         record_without_code = replace(origin.record, code="")
         doubts += find_training_doubts(entry, record_without_code)
     return doubts
 
 
 def _require_same_sources(entry: Path, record: Provenance) -> None:
-    """Raise `InputError` if a training file of an entry's weights has changed since."""
-    # The paths of the sources are relative to the folder where the script ran.
+    """Raise `InputError` if a training file of an entry's weights changed after the training."""
+    # In the record, the paths of the training files are relative to the folder of the script.
     folder = (layout.ROOT / record.script).parent
     shown_record = replace(record, script=provenance.show_path(_find_trainer(entry, record)))
     entry_origin.require_same_sources(entry, shown_record, folder)
@@ -231,15 +234,15 @@ def _require_same_sources(entry: Path, record: Provenance) -> None:
 def find_training_doubts(entry: Path, record: Provenance) -> list[Doubt]:
     """Return the doubts about the training of an entry's weights.
 
-    There is a doubt if the training was interrupted, the script that trains changed during the
-    training, or the script has changed since. The last is checked only if the record has a
-    fingerprint of the script, `record.code`.
+    There is a doubt if the training was interrupted, if the code that trains changed during the
+    training, or if it has changed after the training. A change after the training is found only if
+    the record has a fingerprint of the code, `record.code`.
     """
     trainer = _find_trainer(entry, record)
     shown_trainer = provenance.show_path(trainer)
-    # Sentences of the doubts name `record.script`: let this be the trainer of the entry.
+    # The sentences of the doubts name the script in the record. Let them name the entry's trainer.
     doubts = entry_origin.doubts_of_run(replace(record, script=shown_trainer))
-    # After a change during the training, there is a doubt about the code already.
+    # If the code changed during the training, there is a doubt about the code already.
     is_to_compare = record.code and trainer.is_file() and not record.code_changed
     if is_to_compare and source_code.fingerprint(trainer) != record.code:
         sentence = (
@@ -260,7 +263,7 @@ def _find_trainer(entry: Path, record: Provenance) -> Path:
 
 
 def _join_names(names: Sequence[str]) -> str:
-    """Return names of files as text, at most `_N_NAMED` of them."""
+    """Return at most `_N_NAMED` names of files as text, and how many more there are."""
     shown = ", ".join(map(printable, names[:_N_NAMED]))
     n_more = len(names) - _N_NAMED
     return f"{shown} and {n_more} more" if n_more > 0 else shown
