@@ -15,5 +15,6 @@ class Adam(torch.optim.Adam):
     # PyTorch wraps these methods in functions that import its compiler; `unwrap` undoes that.
     add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
     zero_grad = inspect.unwrap(torch.optim.Adam.zero_grad)
-    # `unwrap` has also removed `torch.no_grad()` from `step`. Autograd must not track the updates.
+    # `unwrap` also removes the wrapper that switches gradients off during `step`. Switch them off
+    # again: autograd must not track the updates.
     step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))

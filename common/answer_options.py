@@ -43,10 +43,11 @@ def columns_of_answers(header: Sequence[str]) -> list[Column]:
 
 
 def column_in(source: reading.Source, column: Column) -> Column:
-    """Return a column whose highest valid option fits a file of answers, and its predictions.
+    """Return a copy of a column whose bound `high` fits the options in a file of answers.
 
-    A column that holds no options is returned unchanged. In a column of options, `high` becomes the
-    largest number of options of the file's questions:
+    The same bound fits predictions of these answers. A column that holds no options is returned
+    unchanged. In a column of options, the highest valid option, `high`, becomes the largest number
+    of options of the file's questions:
 
     - If the file has the column NumberOfOptions, the maximum of this column.
     - In a file like those of the challenge (`is_of_challenge`), four.
@@ -58,9 +59,10 @@ def column_in(source: reading.Source, column: Column) -> Column:
         return column
     header = reading.read_header(source)
     if is_of_challenge(header):
-        # The columns in `schema` have four options.
+        # `high` is four already: `schema` describes the files of the challenge.
         return column
-    # To read the file, allow as many options as a question of any file may have.
+    # Options in the file may be above `column.high`. To read them, allow the highest option that
+    # any file may name.
     column_to_read = replace(column, high=_highest(header))
     if _NAME not in header:
         options = reading.read_table(source, [column_to_read])[column.name]
@@ -72,11 +74,12 @@ def column_in(source: reading.Source, column: Column) -> Column:
 
 
 def column_for(template: pd.DataFrame, column: Column) -> Column:
-    """Return a column whose highest valid option fits submissions for a template.
+    """Return a copy of a column whose bound `high` fits the submissions for a template.
 
-    A column that holds no options is returned unchanged. In a column of options, `high` becomes the
-    largest number of options of the template's questions, which is four in a template without the
-    column NumberOfOptions. `template` is the table that was read from the file.
+    A column that holds no options is returned unchanged. In a column of options, the highest valid
+    option, `high`, becomes the largest number of options of the template's questions. It is four if
+    the template lacks the column NumberOfOptions. `template` is the table that was read from the
+    file.
     """
     if column.name not in OPTION_NAMES:
         return column
@@ -84,7 +87,7 @@ def column_for(template: pd.DataFrame, column: Column) -> Column:
 
 
 def _highest(header: Sequence[str]) -> int:
-    """Return the highest option that a file may name, given the names of its columns."""
+    """Return the highest option that is valid in a file, given the names of the file's columns."""
     return schema.N_OPTIONS if is_of_challenge(header) else schema.NUMBER_OF_OPTIONS.high
 
 
@@ -99,8 +102,8 @@ def is_of_challenge(header: Sequence[str]) -> bool:
 def require_consistent(source: reading.Source, table: pd.DataFrame) -> None:
     """Raise `InputError` if the numbers of options in a table of answers contradict each other.
 
-    They do if two rows of a question have different numbers, or if the number of a row is less than
-    an option that the row names: option 5 of a question with four options, for instance.
+    They do if two rows of a question have different numbers, or if a row names an option above the
+    row's number: option 5 of a question with four options, for instance.
 
     `table` has the columns QuestionId, NumberOfOptions and perhaps CorrectAnswer and AnswerValue.
     """
@@ -137,11 +140,11 @@ def add_number_of_options(
     - In a file like those of the challenge (`is_of_challenge`), all questions have four options:
       no column is added.
     - In any other file, every question gets the same number: the highest option that a student
-      chose or that is correct, but at least two. If that is four, no column is added.
+      chose or that is correct, but at least two. If this number is four, no column is added.
 
     `answers` were read from `source`, with AnswerValue (the option chosen) and CorrectAnswer.
-    `header` holds the names of the file's columns. Raises `InputError` if the column contradicts
-    itself or the options.
+    `header` holds the names of the file's columns. Raises `InputError` if the file's column has two
+    numbers for one question, or a number below an option of the question.
     """
     if _NAME in answers:
         require_consistent(source, answers)
@@ -171,9 +174,11 @@ def number_of_each(answers: pd.DataFrame) -> IntArray:
 def for_template(p_option: FloatArray, template: pd.DataFrame) -> FloatArray:
     """Return probabilities of the options that the questions of a template have.
 
-    The training answers may be about questions with more options, or with fewer. Options that a
-    question does not have get probability 0. An option above all those in `p_option` gets an equal
-    share, 1 / number of options. A template without NumberOfOptions changes nothing.
+    The questions of the training answers may have more options than those of the template, or
+    fewer. An option that a question of the template does not have gets probability 0. An option
+    that has no column in `p_option` gets the probability 1 / number of options. Then all
+    probabilities of a question are divided by their sum. Without the column NumberOfOptions in the
+    template, `p_option` is returned unchanged.
 
     Parameters
     ----------

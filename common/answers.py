@@ -87,16 +87,16 @@ def read_right_or_wrong(path: Path) -> pd.DataFrame:
     """Read answers for task 1, which can do without options.
 
     Returns the table of `read_answers`, with AnswerId and options if the file has them. The options
-    may be faulty: they cannot be read, or IsCorrect contradicts them. Then they are left out, and a
-    note is printed. But in a file of the challenge's form (`answer_options.is_of_challenge`),
-    faulty options raise `InputError`.
+    may be faulty: they cannot be read, or IsCorrect contradicts them. In a file of the challenge's
+    form (`answer_options.is_of_challenge`), faulty options raise `InputError`. In any other file,
+    they are left out, and a note is printed.
     """
     try:
         return read_answers(path, ids=True)
     except InputError as fault:
         if answer_options.is_of_challenge(reading.read_header(reading.file_source(path))):
             raise
-        # If the fault is not in the options, this raises it again.
+        # If the fault is not in the options, this call raises the same error again.
         answers = read_answers(path, options=False, ids=True)
         print(f"note: {fault}; task 1 goes on without the options")
         return answers
@@ -160,8 +160,8 @@ def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int3
     if _fits_lookup_table(highest, len(ids)):
         is_present = np.zeros(highest + 1, bool)
         is_present[ids] = True
-        # `number` has an element for each possible id. The number of an id is the count of present
-        # ids up to it, minus 1.
+        # `number` has an element for each possible id. Element i is the count of the present ids
+        # from 0 to i, minus 1. For a present id, this is its position in `distinct`.
         number = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
         distinct = np.flatnonzero(is_present).astype(np.int32)
         return distinct, number[ids]
@@ -174,7 +174,7 @@ def find_ids(distinct: IntArray, ids: IntArray | pd.Series) -> npt.NDArray[np.in
 
     An id that is not in `distinct` gets the position `len(distinct)`. Returns int32, shape (ids,).
     """
-    # A lookup table is faster for many ids, a binary search for few.
+    # For many ids, `find_rows` with its lookup table is faster; for few ids, a binary search is.
     if len(distinct) <= len(ids):
         row = find_rows(distinct, ids)
         return np.where(row < 0, np.int32(len(distinct)), row)
@@ -193,14 +193,14 @@ def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.ND
     wanted = np.asarray(wanted)
     highest = int(ids.max(initial=-1))
     if _fits_lookup_table(highest, len(ids)):
-        # Element i + 1 of the table holds the row of id i. The first element (for the unknown id
-        # -1) and the last one (for all ids above the highest) hold -1: no row.
+        # Element i + 1 of the table holds the row of id i. The first element stands for the unknown
+        # id -1, the last element for all ids above the highest. Both hold -1: no row.
         row_of_id = np.full(highest + 3, -1, np.int32)
         row_of_id[1:][ids] = np.arange(len(ids), dtype=np.int32)
-        # If `ids` contains -1, NumPy takes it as the index of the last element, and so has written
-        # a row there. Set the last element to -1 again.
+        # An id -1 in `ids` is the index of the last element for NumPy, which has written a row
+        # there. Set the last element to -1 again.
         row_of_id[-1] = -1
-        # "clip" looks up larger ids in the last element.
+        # With "clip", the index of an id above the highest becomes the index of the last element.
         return row_of_id.take(wanted + 1, mode="clip")
     # Sort the wanted ids too: a search for millions of ids in random order takes ten times as long.
     order = np.argsort(ids)
@@ -213,7 +213,7 @@ def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.ND
 
 
 def _fits_lookup_table(highest: int, n_ids: int) -> bool:
-    """Return whether a lookup table of all ids up to the highest is of reasonable size."""
+    """Return whether a lookup table with an element for each id up to the highest may be used."""
     return highest < _TABLE_SIZE_PER_ID * n_ids + _TABLE_SIZE
 
 
@@ -224,7 +224,7 @@ def pair_keys(
     student: IntArray | pd.Series, question: IntArray | pd.Series
 ) -> npt.NDArray[np.int64]:
     """Encode every (student, question) pair as one number; equal pairs get equal numbers."""
-    # Ids are below 2**31.
+    # Ids are below 2**31, so the question fits into the lowest 31 bits, below the student.
     keys: npt.NDArray[np.int64] = np.asarray(student).astype(np.int64) << 31
     keys |= np.asarray(question)
     return keys
@@ -233,8 +233,8 @@ def pair_keys(
 def small_keys(first: IntArray, second: IntArray) -> IntArray:
     """Encode each pair of two non-negative numbers as one key: uint32 if all keys fit, else int64.
 
-    The key is first · (largest second + 1) + second. Unlike keys of `pair_keys`, keys of different
-    calls cannot be compared.
+    The key is first · (largest second + 1) + second. So keys of one call cannot be compared with
+    keys of another call, unlike the keys of `pair_keys`.
     """
     width = int(second.max(initial=0)) + 1
     is_small = (int(first.max(initial=0)) + 1) * width <= 1 << 32
@@ -249,7 +249,7 @@ def find_repeats(keys: IntArray) -> npt.NDArray[np.int64]:
 
     Negative keys never count: they stand for values that could not be read.
     """
-    # Usually there are no repeats. Sorting finds that out ten times as fast as `duplicated`.
+    # Usually there are no repeats. Sorting is ten times as fast as `duplicated` to find that out.
     ordered = np.sort(keys)
     if not ((ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)).any():
         return np.empty(0, np.int64)
@@ -265,9 +265,8 @@ def require_distinct_pairs(
     """
     student = pairs["UserId"].to_numpy()
     question = pairs["QuestionId"].to_numpy()
-    # Usually there are no repeats. Check first whether there are any, with the keys of
-    # `small_keys`: a key stands for one pair too, and usually takes half the memory of one of
-    # `pair_keys`.
+    # Usually there are no repeats. Check this first with the keys of `small_keys`, which usually
+    # take half as much memory as the keys of `pair_keys`.
     ordered_keys = small_keys(student, question)
     ordered_keys.sort()
     if not (ordered_keys[1:] == ordered_keys[:-1]).any():
@@ -291,7 +290,8 @@ def _hint_at_rounding(student: IntArray, question: IntArray) -> str:
     `student` and `question` are the ids of the repeated pairs.
     """
     for name, ids in (("UserIds", student), ("QuestionIds", question)):
-        # Three different ids of seven digits end in two zeros once in a million times.
+        # One long id in a hundred ends in two zeros by chance, but three different ids all do so
+        # only once in a million times: then the ids are probably rounded.
         is_rounded = (ids >= 1_000_000) & (ids % 100 == 0)
         if len(np.unique(ids)) >= 3 and is_rounded.all():
             return (

@@ -24,14 +24,14 @@ ACCENT = "rgb(var(--accent))"
 LINE = "var(--line)"
 SOFT = "color-mix(in srgb, currentColor 70%, Canvas)"
 GREY = "color-mix(in srgb, currentColor 40%, Canvas)"
-# Width of a chart: that of a phone, so that the text of the chart is readable on a phone.
+# Width of a chart. It is the width of a phone, so that the text of a chart is readable there.
 WIDTH = 340.0
 # Font size of most texts.
 _FONT_SIZE = 11.0
 # Font size of tick labels, and of titles above axes.
 SMALL = 10.0
-# SVG places a text by its baseline. The middle of the letters is above it by this share of the
-# font size.
+# SVG places a text by its baseline. The middle of the letters is above the baseline by this share
+# of the font size.
 _MIDDLE_ABOVE_BASELINE = 0.36
 ROW_HEIGHT = 21.0
 LINE_HEIGHT = 13.5
@@ -39,7 +39,7 @@ LINE_HEIGHT = 13.5
 PAD = 3.0
 # Free space between an axis and the text to its left or right.
 GAP = 5.0
-# Distance from the top or the bottom of axes to the middle of the small text above or below.
+# Distance from axes to the middle of the line of small text above or below them.
 _TO_SMALL_TEXT = 9.0
 # Height of a row of tick labels.
 TICK_HEIGHT = 17.0
@@ -64,9 +64,9 @@ _WIDTHS = {
     }.items()
     for character in characters
 }  # fmt: skip
-# Width of other characters of Latin, Greek and similar scripts.
+# Width of all other characters below U+1100, such as Greek letters, in the same unit.
 _USUAL_WIDTH = 65
-# Width of characters of wider scripts such as Chinese, from U+1100 on.
+# Width of all characters from U+1100 on, which belong to wider scripts such as Chinese.
 _WIDE_WIDTH = 100
 
 
@@ -92,7 +92,7 @@ def wrap(text: str, width: float, *, bold: bool = False) -> list[str]:
 
 
 def _count_fitting(text: str, width: float, *, bold: bool) -> int:
-    """Return how many of the first characters of a text fit into a width; at least 1."""
+    """Return how many characters at the beginning of a text fit into a width; at least 1."""
     width_so_far = 0.0
     for n_before, character in enumerate(text):
         width_so_far += text_width(character, bold=bold)
@@ -102,14 +102,16 @@ def _count_fitting(text: str, width: float, *, bold: bool) -> int:
 
 
 def _find_break(text: str, n_fitting: int) -> int:
-    """Return how many characters of a text to put on its first line, if `n_fitting` fit on a line.
+    """Return how many characters to put on the first line of a text that is too long for one line.
 
-    The line ends after a space if possible, else after an underscore, else anywhere.
+    `n_fitting` characters fit on the line. The line ends after a space if possible, else after an
+    underscore, else after `n_fitting` characters.
     """
-    # A space at the end of a line is not drawn, so it may be the first character that does not fit.
+    # A space at the end of a line is not drawn. So the space may also be the character after the
+    # `n_fitting` characters: search one character further.
     after_space = text.rfind(" ", 0, n_fitting + 1) + 1
     after_underscore = text.rfind("_", 0, n_fitting) + 1
-    # Both positions are 0 if there is no such character.
+    # `rfind` returns -1 if there is no such character. The position after it is then 0.
     return after_space or after_underscore or n_fitting
 
 
@@ -136,7 +138,7 @@ def ticks(low: float, high: float, n_steps: int, *, integer: bool = False) -> li
     There are about `n_steps` steps between the numbers, and at least two numbers. If `integer`, the
     numbers are whole.
     """
-    # Take the first step of which at least two multiples lie on the scale. 1e-9 allows for rounding
+    # Take the first step that has at least two multiples on the scale. 1e-9 allows for rounding
     # errors.
     for step in _steps_to_try((high - low) / n_steps, integer):
         multiples = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
@@ -148,19 +150,21 @@ def ticks(low: float, high: float, n_steps: int, *, integer: bool = False) -> li
 
 
 def _steps_to_try(least_step: float, integer: bool) -> list[float]:
-    """Return round steps: the smallest that is at least `least_step`, then smaller ones.
+    """Return round numbers as steps between ticks, in the order in which to try them.
 
-    If `integer`, the steps are whole numbers.
+    The first step is the smallest round number that is at least `least_step`. Smaller and smaller
+    round numbers follow. If `integer`, the steps are whole numbers.
     """
-    # Round steps around `least_step`, in increasing order: 0.1, 0.2, 0.25, 0.5, 1, 2 and so on,
+    # Round numbers around `least_step`, in increasing order: 0.1, 0.2, 0.25, 0.5, 1, 2 and so on,
     # times a power of ten.
     magnitude = 10.0 ** floor(log10(least_step))
     steps = [magnitude * power * factor for power in (0.1, 1, 10) for factor in (1, 2, 2.5, 5)]
     if integer:
         steps = [step for step in steps if step >= 1 and step == round(step)] or [1.0]
     # 1e-9 allows for rounding errors.
-    n_smaller = next(k for k, step in enumerate(steps) if step >= least_step * (1 - 1e-9))
-    return steps[n_smaller::-1]
+    first = next(k for k, step in enumerate(steps) if step >= least_step * (1 - 1e-9))
+    # Return step `first`, then the steps before it, backwards.
+    return steps[first::-1]
 
 
 def _count_decimals(values: Sequence[float], tolerance: float) -> int:
@@ -172,9 +176,9 @@ def _count_decimals(values: Sequence[float], tolerance: float) -> int:
 
 
 def drop_overlapping(labels: Sequence[Tick], unit_length: float) -> list[Tick]:
-    """Leave out labels that would overlap the label before.
+    """Leave out each label that would overlap the label before it.
 
-    `unit_length` is the length in the drawing of one unit of the scale.
+    `unit_length` is the distance in the drawing between two values of the scale that differ by 1.
     """
     shown: list[Tick] = []
     end = float("-inf")
@@ -193,10 +197,12 @@ def _polygon(n: int, size: float, *, turn: float = 0, inner: float = 0) -> list[
     """Return the corners of a polygon or a star with n points, clockwise.
 
     `size` is the distance of the points from the centre. The first point is at the top. `turn`
-    turns the figure clockwise; 1 is the angle between two neighbouring points. If `inner` is not 0,
-    the figure is a star, and `inner` is the distance of its inner corners from the centre.
+    turns the figure clockwise. A turn of 1 moves each point to the place of the next point. If
+    `inner` is not 0, the figure is a star, and `inner` is the distance of its inner corners from
+    the centre.
     """
     corners = []
+    # Even k are points, odd k are the inner corners between two points.
     for k in range(2 * n):
         radius = inner if k % 2 else size
         angle = (k / 2 + turn) * 2 * pi / n
@@ -222,7 +228,8 @@ def _mark_path(mark: str, x: float, y: float, radius: float) -> str:
     """Return the SVG path of a mark, one of `MARKS`, around a point."""
     start = f"M {_format(x)} {_format(y)}"
     if mark == "o":
-        # A circle is two arcs, each a half circle.
+        # "m" moves from the centre to the left end of the circle. Each "a" draws an arc, which is a
+        # half circle: to the right end, which is one diameter away, and back to the left end.
         r = f"{radius:g}"
         d = f"{2 * radius:g}"
         return f"{start} m -{r} 0 a {r} {r} 0 1 0 {d} 0 a {r} {r} 0 1 0 -{d} 0 z"
@@ -368,10 +375,11 @@ def axes_with_y_labels(
 ) -> Axes:  # fmt: skip
     """Return axes that fill a drawing, with the tick labels of the vertical axis at the left.
 
-    `title` is written above the axes. `axis` is the name of the horizontal axis: room is left for
-    it, and `draw_x_axis` writes it. `above`, `beside` and `below` are the further space that stays
-    free above the axes, at their right, and below them.
+    `title` is written above the axes. `axis` is the name of the horizontal axis. This function only
+    leaves room for the name, which `draw_x_axis` writes. `above`, `beside` and `below` are the
+    sizes of further free space above the axes, at their right, and below them.
     """
+    # `SMALL / 2` is room for half of a tick label: a label at the end of an axis sticks out.
     axes = Axes(
         drawing,
         x_limits,
@@ -496,8 +504,8 @@ class _DotRow(NamedTuple):
     dot: Dot
     # The label, broken into lines.
     name: list[str]
-    # The value of the dot, `dot.value`, as text. A dot without a value (NaN) shows `dot.mark`
-    # instead: the value to compare with.
+    # The value of the dot, `dot.value`, as text. If it is NaN, the text is the diamond's value,
+    # `dot.mark`.
     number: str
     # The share of the answers, as a percentage.
     share: str
@@ -527,9 +535,9 @@ def _draw_share(bars: Axes, dot: Dot, y: float, share: str) -> None:
 def _fit_limits(dots: Sequence[Dot], chance: float) -> Interval:
     """Return the two ends of an axis that is long enough for all dots.
 
-    The intervals of a dot count only if the dot's share of the answers is at least
-    `_MIN_SHARE_FOR_SCALE`, or unknown: the wide intervals of few answers would squeeze the chart.
-    Other intervals may reach beyond the axis.
+    The interval and the band of a dot count only if the dot's share of the answers is unknown or at
+    least `_MIN_SHARE_FOR_SCALE`. Groups of few answers have wide intervals, which would squeeze the
+    chart. These intervals may reach beyond the axis.
     """
     values = [chance]
     for dot in dots:
@@ -552,6 +560,7 @@ def _draw_dot(axes: Axes, dot: Dot, y: float, height: float, digits: int) -> Non
         low, high = map(axes.x, dot.band)
         drawing.box((low, high), (y - height / 2, y + height / 2), f"fill: {LINE}")
     if not isnan(dot.interval[0]):
+        # Cut the interval off at the ends of the axis.
         least, most = axes.x_limits
         ends = [(axes.x(min(max(end, least), most)), y) for end in dot.interval]
         drawing.line(ends, stroke(colour, 1.6, "; stroke-linecap: round"))
@@ -574,10 +583,10 @@ def share_chart(
 ) -> Html:
     """Draw for each group a dot, a diamond, and a bar for the group's share of all answers.
 
-    `groups` has a row for each group. `value` is the name of the column with the values of the
-    dots, `mark` that of the column with the values of the diamonds. The columns low and high are
-    the ends of intervals; further columns are share and n_answers. Columns may be missing, and
-    numbers may be NaN.
+    `groups` has a row for each group. `value` and `mark` are the names of two columns, which hold
+    the values of the dots and of the diamonds. The columns low and high hold the ends of the
+    intervals, the columns share and n_answers the share and the number of the group's answers.
+    Columns may be missing, and numbers may be NaN.
     """
     columns = [value, "low", "high", mark, "share", "n_answers"]
     # Columns that are missing become NaN.
@@ -614,7 +623,7 @@ class Panel(NamedTuple):
 
 # Height of a chart of bars without the titles.
 _HEIGHT_OF_BARS = 150
-# Width of the labels of the vertical axis, about.
+# Approximate width of the labels of the vertical axis.
 _WIDTH_OF_SHARES = 40
 # Free space between the titles of neighbouring panels.
 _BETWEEN_TITLES = 6
@@ -640,7 +649,8 @@ def bar_panels(
     n_lines = max(map(len, titles))
     above = LINE_HEIGHT * n_lines
     drawing = Drawing(_HEIGHT_OF_BARS + above)
-    # The vertical axis ends at 20 %, 40 %, 60 %, 80 % or 100 %: the lowest that no bar exceeds.
+    # The vertical axis ends at 20 %, 40 %, 60 %, 80 % or 100 %: at the lowest of these shares that
+    # no bar exceeds.
     highest = max(reaches, *(max(panel.shares) for panel in panels))
     n_fifths = 1
     while n_fifths < 5 and highest > n_fifths / 5:
@@ -664,10 +674,12 @@ def bar_panels(
                 style = f"fill: {LINE}; stroke: {GREY}; stroke-width: 0.8; stroke-dasharray: 2,2"
             tooltip = f"{panel.title}, {name}: {share:.0%}"
             axes.bar((middle - _HALF_BAR, middle + _HALF_BAR), share, style, tooltip)
-        # Align the titles at the top, `n_lines` lines and a gap of 6 above the axes. `text` centres
-        # a title at `middle_y`, which is half the title's own lines below the top.
-        middle_y = axes.top - 6 - LINE_HEIGHT * (n_lines - len(title) / 2)
-        drawing.text(axes.x(number * pitch - _HALF_BAR), middle_y, title, bold=panel.accent)
+        # All titles begin at the same height. A title of `n_lines` lines, the longest one, ends 6
+        # above the axes. `text` needs the middle of a title.
+        top_of_titles = axes.top - 6 - LINE_HEIGHT * n_lines
+        middle_of_title = top_of_titles + LINE_HEIGHT * len(title) / 2
+        left_of_title = axes.x(number * pitch - _HALF_BAR)
+        drawing.text(left_of_title, middle_of_title, title, bold=panel.accent)
     axes.draw_x_axis(labels, axis)
     return drawing.svg(label)
 
@@ -682,9 +694,9 @@ _COLOURS = (ACCENT, *(f"color-mix(in srgb, currentColor 12%, {hue})" for hue in 
 _MAX_MARKED = 25
 # Height of a chart of curves without the legend.
 _HEIGHT_OF_CURVES = 240
-# Length of the piece of a curve in the legend.
+# Length of the short piece of each curve that the legend shows.
 _LEGEND_LINE = 26
-# Distance from the left end of this piece to the name of the curve.
+# Distance from the left end of the piece of a curve to the name of the curve.
 _TO_LEGEND_NAME = 34
 # Free space above each name in the legend.
 _ABOVE_LEGEND_NAME = 5
@@ -724,7 +736,8 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         ticks(*y_limits, 6),
         title=value_axis,
         axis=axis,
-        # Room at the right for half of the last label of the horizontal axis.
+        # The last label of the horizontal axis sticks out at the right. Leave room for one digit,
+        # which is half of a label of two digits.
         beside=text_width("0"),
         below=below,
     )
@@ -766,13 +779,14 @@ def _draw_curve(
     The curve's number determines the style. Numbers 0, 1, 2 and so on take the colours in order,
     and start again with the first colour after the last.
     """
+    # `n_repeats` counts how many times the colours have started again before this curve.
     n_repeats, colour = divmod(curve.number, len(_COLOURS))
     dashes = "; stroke-dasharray: 5,2.2" if curve.is_dashed else ""
     width = 1.4 if curve.number else 2.2
     drawing.line(points, stroke(_COLOURS[colour], width, dashes), tooltip)
     if len(curve.values) <= _MAX_MARKED:
-        # In the first round of colours, colour k has mark k, in the next round mark k + 1. So
-        # curves of the same colour have different marks.
+        # Each time the colours start again, every colour gets the next mark. So curves of the same
+        # colour have different marks.
         mark = MARKS[(colour + n_repeats) % len(MARKS)]
         marks = " ".join(_mark_path(mark, x, y, 2.75) for x, y in marked)
         drawing.path(marks, f"fill: {_COLOURS[colour]}")

@@ -20,12 +20,13 @@ def run(main: Callable[[], None]) -> None:
     """Run a script's `main`. If it fails, print the error and exit.
 
     `InputError` and `OSError` count as mistakes of the user: they are printed in one line, and the
-    exit code is 2. Without an error, `run` returns, as a notebook that runs the script expects.
+    exit code is 2. Without an error, `run` returns and does not exit, so that a notebook that runs
+    the script goes on.
     """
     provenance.start_run(has_end=True)
     # Fingerprint the code before `main` runs: somebody may edit it meanwhile.
     provenance.note_code()
-    # The earlier handlers, which are put back at the end.
+    # The signal handlers before this run, which are put back at the end.
     handlers_before = _exit_on_signals()
     try:
         with (
@@ -50,11 +51,11 @@ def run(main: Callable[[], None]) -> None:
         sys.exit(130)
     finally:
         # A notebook's kernel, or the quickstart, may run another script in this process. So put the
-        # earlier handlers back.
+        # earlier signal handlers back.
         for number, handler in handlers_before.items():
             signal.signal(number, handler)
-        # The folder of the other script may hold modules of the same names as the folder of this
-        # script. Forget those of this script, so that the other script imports its own.
+        # The other script may import modules that have the same names as modules in this script's
+        # folder. Forget this script's modules, so that the other script imports its own modules.
         running_script.forget_modules_beside(main)
 
 
@@ -79,8 +80,9 @@ def _exit_on_signals() -> dict[int, Any]:
         signals.append(signal.SIGHUP)
     handlers: dict[int, Any] = {}
     for number in signals:
-        # A signal that is ignored stays ignored: `nohup` ignores SIGHUP.
-        # A handler that a library has set without Python is None here and cannot be put back.
+        # A signal that is ignored stays ignored, such as SIGHUP under `nohup`. For a handler that
+        # was set by a library in C, `getsignal` returns None. Such a handler could not be put back
+        # later, so keep it.
         if signal.getsignal(number) not in (signal.SIG_IGN, None):
             handlers[number] = signal.signal(number, exit_on_signal)
     return handlers
@@ -143,8 +145,8 @@ def show(path: Path) -> str:
 def require_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
     """Raise `InputError` unless every output can be written, and none overwrites another file.
 
-    An output must not be one of the `inputs`, an input data file of the kit, or the same file as
-    another output. Paths that are None are skipped.
+    An output must be neither one of the `inputs` nor an input data file of the kit, and no two
+    outputs may be the same file. Paths that are None are skipped.
     """
     taken = {_identity(path) for path in inputs if path is not None}
     for path in outputs:
@@ -166,7 +168,8 @@ def require_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None
 def _identity(path: Path) -> object:
     """Return a key that is equal for two paths to the same file.
 
-    The paths may differ by symlinks, or by letter case if the file system ignores it.
+    Two paths to one file may differ by symlinks. If the file system ignores the case of letters,
+    they may also differ in upper and lower case.
     """
     try:
         status = path.stat()
@@ -214,8 +217,8 @@ def _begin_run_in_notebook() -> None:
     A kernel runs several scripts, one after the other. The record of what a script writes should
     name only the files that have been read since the script parsed its flags.
     """
-    # A script that was started by `cli.run` has a run already, which `cli.run` also ends. Only code
-    # of a cell that calls a script's functions itself needs a new run here.
+    # If `cli.run` has started the script, there is a run already, which `cli.run` also ends. But if
+    # a cell of the notebook calls the script's functions without `cli.run`, begin a run here.
     if running_script.in_kernel() and not provenance.RUN.has_end:
         provenance.start_run(has_end=False)
 
@@ -394,6 +397,6 @@ def whole_number(low: int, high: int = sys.maxsize) -> Callable[[str], int]:
     return number
 
 
-# Parse the seed of random numbers, and a number of things.
+# Two parsers of whole numbers: of the seed of random numbers, and of a count of at least 1.
 seed = whole_number(0)
 count = whole_number(1)
