@@ -63,7 +63,7 @@ def collect(package: Path) -> dict[str, Path]:
         # `common.py` finds the kit for the scripts of the package. An entry cannot use the kit.
         if name_in_zip != _KIT_FINDER:
             files[name_in_zip] = path
-    # A package with a script that trains weights needs weights.
+    # A package whose script trains weights must hold the trained weights.
     has_trainer = (package / TRAINER).is_file()
     has_weights = any(_is_weights(name) for name in files)
     if has_trainer and not has_weights:
