@@ -16,7 +16,7 @@ def files_of(*scripts: Path) -> dict[Path, bytes]:
     """Return the contents of scripts and of all kit files that they import, sorted by path."""
     # Files may have been added or removed since the last call.
     _modules.cache_clear()
-    _is_folder.cache_clear()
+    _names_in.cache_clear()
     contents: dict[Path, bytes] = {}
     waiting = [script.resolve() for script in scripts]
     while waiting:
@@ -56,7 +56,10 @@ def _imports_of(path: Path, content: bytes) -> set[Path]:
         # a/b/__init__.py.
         for folder in folders:
             for name in names:
-                files.update(_modules(folder, name))
+                # Most names are names of libraries, which `folder` does not hold. To look for the
+                # files of each of these modules would take long.
+                if name.partition(".")[0] in _names_in(folder):
+                    files.update(_modules(folder, name))
     return files
 
 
@@ -84,6 +87,15 @@ def _statements(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 
 @cache
+def _names_in(folder: Path) -> frozenset[str]:
+    """Return the names of the modules and folders in `folder`; none if there is no such folder."""
+    try:
+        return frozenset(path.name.removesuffix(".py") for path in folder.iterdir())
+    except OSError:
+        return frozenset()
+
+
+@cache
 def _modules(folder: Path, name: str) -> list[Path]:
     """Return the files of a module and of the packages around it, if they exist in `folder`."""
     package_name, _, last = name.rpartition(".")
@@ -91,18 +103,8 @@ def _modules(folder: Path, name: str) -> list[Path]:
     if package_name:
         files += _modules(folder, package_name)
         folder = folder.joinpath(*package_name.split("."))
-        # Most names are names of libraries, which `folder` does not hold. Stop early, because it
-        # would take long to look for each module of a library.
-        if not _is_folder(folder):
-            return files
     candidates = (folder / f"{last}.py", folder / last / "__init__.py")
     return files + [file.resolve() for file in candidates if file.is_file()]
-
-
-@cache
-def _is_folder(path: Path) -> bool:
-    """Return whether a path is a folder."""
-    return path.is_dir()
 
 
 def fingerprint(*scripts: Path) -> str:

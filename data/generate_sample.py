@@ -228,10 +228,11 @@ def settings(size: str, n_questions: int | None = None) -> Size:
     for n_students, n_answers in zip(setting.students, setting.answers, strict=True):
         answers_per_student = math.ceil(n_answers / n_students)
         if answers_per_student > int(n_questions * MOST_ANSWERED):
+            fewest = math.ceil(answers_per_student / MOST_ANSWERED)
             raise InputError(
                 f"--questions {n_questions}: too few questions for {n_answers:,} answers of "
-                f"{n_students:,} students, expected at least "
-                f"{int(answers_per_student / MOST_ANSWERED) + 1}; choose more, or a smaller --size"
+                f"{n_students:,} students, expected at least {fewest}; choose "
+                "more, or a smaller --size"
             )
     n_quizzes = max(1, round(setting.n_quizzes * n_questions / setting.n_questions))
     changed = replace(setting, n_questions=n_questions, n_quizzes=n_quizzes)
