@@ -35,7 +35,8 @@ from tools.blend import (
 import numpy as np
 
 TASK = 1
-# The models to blend, and how many fits, each with another seed, make up their predictions.
+# The models to blend. The prediction of a model is the mean of this many fits, each with another
+# seed.
 N_FITS = {"gradient_boosting": 3, "item_response": 1, "partial_vae": 1}
 
 
@@ -43,7 +44,7 @@ def list_commands(name: str, seed: int) -> list[Command]:
     """Return a command for each fit of a model: a script of this folder, and its flags."""
     script = Path(__file__).with_name(f"sample_model_{name}.py")
     n_fits = N_FITS[name]
-    # Two blends with different seeds have no seed of a fit in common.
+    # If two blends have different seeds, all their fits have different seeds too.
     return [(script, ["--seed", str(n_fits * seed + i)]) for i in range(n_fits)]
 
 
@@ -68,7 +69,8 @@ def main() -> None:
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `models`, `commands`, `paths`. Out, for each template row: `prediction`, `p_right`.
     # Every model predicts answers that are held out of the training answers, so that its weight
-    # does not depend on answers that it has learned from. One fit of each is enough for that.
+    # does not depend on answers that it has learned from. One fit of each model is enough for the
+    # weights.
     # `held_out.logs` has the log probabilities of wrong and right, shape (models, answers, 2).
     # `held_out.truth` is 1 for a right answer.
     first_fits = [fits[0] for fits in commands]
@@ -76,7 +78,7 @@ def main() -> None:
     weights = learn_weights(held_out.logs, held_out.truth)
     print(describe_weights(models, weights, held_out.logs, held_out.truth))
 
-    # The mean over the fits of each model.
+    # For each model, the mean of the log probabilities over its fits.
     logs = np.stack([predict_template(fits, paths, TASK).mean(axis=0) for fits in commands])
     # The columns are P(wrong) and P(right).
     probability = np.exp(log_blend(logs, weights))

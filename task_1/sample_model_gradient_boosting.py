@@ -50,7 +50,8 @@ N_FITS = 2
 MIN_ANSWERS = 100
 # Trees do not use a feature that is known for fewer rows than this.
 MIN_KNOWN = 100
-# The weights of the trees to choose from: 0 is the item response model alone, 1 the trees alone.
+# The possible weights of the trees. Weight 0 uses the item response model alone, weight 1 the trees
+# alone.
 WEIGHTS = np.linspace(0, 1, 51)
 # Predict this many rows at a time, to limit memory.
 BLOCK_ROWS = 100_000
@@ -91,7 +92,8 @@ def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]
     block_means = []
     for start in range(0, len(table), BLOCK_ROWS):
         block = table[start : start + BLOCK_ROWS].to_numpy()
-        block_means.append(np.mean([model.predict_proba(block)[:, 1] for model in models], axis=0))
+        p_by_model = [model.predict_proba(block)[:, 1] for model in models]
+        block_means.append(np.mean(p_by_model, axis=0))
     return np.concatenate(block_means)
 
 
@@ -114,26 +116,28 @@ def choose_weight(
 ) -> float:
     """Return the weight of the trees in the mean of trees and item response model (`mix`).
 
-    The weight is chosen by the outcomes (1 for right) of answers that the trees have not learned
-    from. `start` holds the logits that the item response model predicts for these answers,
-    `p_trees` the probabilities that the trees predict.
+    The weight is chosen by held-out answers, from which the trees have not learned: `outcome` is 1
+    where such an answer is right. `start` holds the logits that the item response model predicts
+    for these answers, `p_trees` the probabilities that the trees predict.
 
     If the trees alone predict better than the item response model alone, by more than two standard
     errors, the weight is 1. A smaller weight would be too cautious: these trees have learned from
     half of the rows only, and the final trees, which learn from all rows, predict better.
 
     Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. This
-    weight lies about two standard errors below the best weight. So trees get a weight above 0 only
-    if they surely add something to the item response model.
+    weight lies about two standard errors below the best weight, because a weight that is z standard
+    errors away lowers the log-likelihood by about z² / 2. So trees get a weight above 0 only if
+    they surely add something to the item response model.
     """
-    # The log-likelihood of each outcome (row) with each weight (column). The first weight is 0, the
-    # item response model alone; the last one is 1, the trees alone.
+    # The log-likelihood of each outcome (row) with each weight (column). The first column is the
+    # item response model alone (weight 0), the last column the trees alone (weight 1).
     by_outcome = np.empty((len(outcome), len(WEIGHTS)))
     for i, weight in enumerate(WEIGHTS):
         p = mix(start, p_trees, weight)
         by_outcome[:, i] = np.log(np.where(outcome, p, 1 - p))
     gain = by_outcome[:, -1] - by_outcome[:, 0]
-    if gain.sum() > 2 * gain.std() * np.sqrt(len(gain)):
+    standard_error = gain.std() * np.sqrt(len(gain))
+    if gain.sum() > 2 * standard_error:
         return 1.0
     log_likelihood = by_outcome.sum(axis=0)
     is_likely = log_likelihood >= log_likelihood.max() - 2
@@ -147,18 +151,20 @@ def weigh_trees(
     seed: int,
     **more_settings: object,
 ) -> float:
-    """Return the weight of the trees where `mix` averages them with the item response model.
+    """Return the weight that the trees get when `mix` averages them with the item response model.
 
     To choose the weight, trees learn from a random half of the rows and predict the other half.
 
-    `start` holds the logits that the item response model predicts for the rows, `outcome` is 1
-    where the answer is right. `more_settings` are those of the final trees (`fit_trees`).
+    `start` holds the logits that the item response model predicts for the rows. `outcome` is 1
+    where the answer is right. `more_settings` are the settings that `fit_trees` adds to `SETTINGS`,
+    as for the final trees.
     """
     random_state = np.random.RandomState(seed)
     learned, held_out = train_test_split(
         np.arange(len(outcome)), test_size=0.5, stratify=outcome, random_state=random_state
     )
-    # A single fit (1) is enough for this; the final trees are the mean of several.
+    # A single fit (the argument 1) is enough to choose a weight. The final trees are the mean of
+    # several fits.
     models = fit_trees(features[learned], outcome[learned], random_state, 1, **more_settings)
     p_trees = models[0].predict_proba(features[held_out])[:, 1]
     return choose_weight(start[held_out], p_trees, outcome[held_out])
@@ -190,7 +196,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def require_right_and_wrong(answers: pd.DataFrame, path: Path) -> None:
-    """Raise `InputError` if there are too few right or too few wrong answers for trees."""
+    """Raise `InputError` if there are too few right or too few wrong answers to train trees."""
     n_wrong, n_right = np.bincount(answers["IsCorrect"], minlength=2)
     if min(n_right, n_wrong) < MIN_ANSWERS:
         raise InputError(
@@ -210,10 +216,10 @@ def main() -> None:
     # The facts that are known before an answer is given: who is asked which question, and when.
     # There is a row for each training answer, followed by a row for each template row.
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
-    # Save memory: `pairs` holds these ids too.
+    # To save memory, drop the ids, which `pairs` holds too.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
-    # By default `options` is left out because it is slow, `distractors` because it helps in task 2
-    # only.
+    # By default, the features `options` are left out because they are slow, and the features
+    # `distractors` because they help in task 2 only.
     groups = answer_features.available_groups(
         pairs, answers, options.features, leave_out=["options", "distractors"]
     )
@@ -232,8 +238,9 @@ def main() -> None:
     train_rows = np.concatenate([part.rows for part in train_parts])
     is_correct = answers["IsCorrect"].to_numpy()[train_rows]
 
-    # The feature `model` is the prediction of an item response model. If it rises, the prediction
-    # of the trees must not fall (1). Other features may act in any direction (0).
+    # The feature `model` is the prediction of an item response model. Its direction is 1: if it
+    # rises, the prediction of the trees must not fall. Direction 0 leaves the effect of the other
+    # features free.
     directions = [1 if name == "model" else 0 for name in template_part.table.columns]
     random_state = np.random.RandomState(options.seed)
     models = fit_trees(features, is_correct, random_state, monotonic_cst=directions)
@@ -243,8 +250,8 @@ def main() -> None:
     p_right = predict_mean(models, template_part.table)
     if "model" in groups:
         # If there are no metadata, trees may predict worse than the item response model whose
-        # prediction is one of their features. So take a weighted mean of both. Answers held out of
-        # the trees decide the weight, from 0 to 1.
+        # prediction is one of their features. So take a weighted mean of both. The weight, from 0
+        # to 1, is chosen by answers that the trees have not learned from.
         start = np.concatenate([part.table["model"] for part in train_parts])
         weight = weigh_trees(start, features, is_correct, options.seed, monotonic_cst=directions)
         p_right = mix(template_part.table["model"].to_numpy(), p_right, weight)

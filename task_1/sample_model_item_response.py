@@ -30,8 +30,8 @@ from common.probabilities import write_probabilities
 import numpy as np
 
 TASK = 1
-# The default of flags, as --help shows it: without the flag, the model chooses the setting by
-# predicting answers that are held out.
+# --help shows this text as the default of some flags: without the flag, the model chooses the
+# setting by predicting answers that are held out.
 CHOSEN = "chosen by held-out answers"
 
 
@@ -55,8 +55,8 @@ def main() -> None:
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
-    # Read right and wrong, without the options, and the AnswerIds, by which the metadata name the
-    # quizzes.
+    # Read which answers are right, but not which options were chosen. Read the AnswerIds too, by
+    # which the metadata name the quiz of each answer.
     answers = read_answers(paths.train, options=False, ids=True)
     train_context, template_context = find_contexts(answers, template, paths.metadata)
     log_event = run_log.open_log(options.log)

@@ -98,10 +98,10 @@ def ridge_step(
     covariances : array, shape (n, k, k)
         The new covariances of the vectors.
     """
-    # For an element y, 1 if right and 0 if wrong, with the present logit x, the parabola is
-    #     curvature · z² / 2 - (y - 1/2) · z + constant,    curvature = tanh(x / 2) / (2 x),
-    # as a function of the new logit z.
-    # The lower limit 1e-4 avoids 0 / 0.
+    # Let y be an element (1 for right, 0 for wrong), x its present logit and z its new logit. The
+    # parabola is a function of z:
+    #     curvature · z² / 2 - (y - 1/2) · z + constant,    curvature = tanh(x / 2) / (2 x).
+    # The lower limit 1e-4 of |x| / 2 avoids 0 / 0.
     half = np.maximum(np.abs(logits) / 2, 1e-4)
     curvatures = answers.copy()
     curvatures.data = np.tanh(half) / (4 * half)
@@ -140,7 +140,9 @@ def question_prior(is_correct: pd.Series, n_dimensions: int) -> Prior:
 def fit(
     answers: csr_matrix, prior: Prior, options: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray]:
-    """Fit the vectors of students and questions in turns; return both, a row for each.
+    """Fit the vectors of students and questions in turns.
+
+    Returns two arrays: one with a row for each student, one with a row for each question.
 
     `answers` has a row for each student and a column for each question: 1 for a right answer, 0 for
     a wrong one. `prior` is the prior of the questions.
@@ -168,8 +170,8 @@ def fit(
             questions, question_covariances = ridge_step(
                 prior, students, student_covariances, answers.T, logits
             )
-            # The mean logistic loss before the step above. To compute the logits again after this
-            # step would take time.
+            # Show the mean logistic loss before the step above. To compute the logits again after
+            # this step would take time.
             show(loss=np.mean(np.logaddexp(0, logits) - answers.data * logits))
     return students, questions
 
@@ -199,8 +201,9 @@ def main() -> None:
     # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_right`.
     student_ids, student = number_ids(answers["UserId"])
     question_ids, question = number_ids(answers["QuestionId"])
-    # `find_ids` gives an id without training answers the number after the last one. So one more
-    # student and one more question stand for all unknown ids. Their vectors stay at the prior.
+    # For an id without training answers, `find_ids` returns the number after the last id. So one
+    # extra student and one extra question stand for all unknown ids. Their vectors stay at the
+    # prior mean.
     shape = (len(student_ids) + 1, len(question_ids) + 1)
     is_correct = answers["IsCorrect"].astype(np.float32)
     answer_matrix = csr_matrix((is_correct, (student, question)), shape)

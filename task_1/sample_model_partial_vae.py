@@ -64,10 +64,12 @@ class PartialVAE(nn.Module):
         logit = torch.log((n_correct + 1) / (n_wrong + 1))
         self.intercept = nn.Parameter(logit.mean())
         self.easiness = nn.Parameter(logit - logit.mean())
-        # The loadings, scores and precisions of a question are sums of a part that all questions
-        # share and a part of its own, `own_…`. Loadings have a third part: `loading_slope` times
-        # the easiness. At the start only z[0] acts: it is the ability. Each answer tells little at
-        # the start: its precision is softplus(raw_precision) = softplus(-2) = 0.13.
+        # Each loading, score and raw precision is the sum of a part that all questions share and a
+        # part of the single question (`own_…`). The prior keeps the second part small if the
+        # question has few answers. A loading has a third part, `loading_slope` times the easiness.
+        # At the start, the shared part lets only z[0] raise the logit of a right answer, so z[0]
+        # becomes the student's ability. An answer tells little about z at the start: its precision
+        # is softplus(raw_precision) = softplus(-2) = 0.13.
         loading = torch.zeros(k)
         loading[0] = 1
         self.loading = nn.Parameter(loading)
@@ -83,8 +85,8 @@ class PartialVAE(nn.Module):
 
         `shown` is 1 for an answer to use and 0 for an answer to leave out.
         """
-        # Row 2 · question + is_correct of the table holds k scores and k precisions. softplus makes
-        # the precisions positive.
+        # A table with a row for each value of `answer`: row 2 · question + is_correct holds k
+        # scores, then k precisions. softplus makes the precisions positive.
         precision = functional.softplus(self.raw_precision + self.own_raw_precision)
         table = torch.cat([self.score + self.own_score, precision], dim=2).flatten(0, 1)
         # Sum the rows of the table over the answers of each student. A student's answers begin at
@@ -100,43 +102,48 @@ class PartialVAE(nn.Module):
     def decode(self, z: Tensor, student: Tensor, question: Tensor) -> Tensor:
         """Return the logit of a correct answer for each pair of a student and a question.
 
-        `z` has a row for each student of the batch, and `student` holds the row of each pair.
+        `z` holds the latent vector of each student, shape (S, k). `student` holds the row in `z` of
+        each pair's student, `question` the number of each pair's question.
         """
         loading = self.loading + self.easiness[:, None] * self.loading_slope + self.own_loading
-        # index_select sums gradients in a fixed order, unlike z[student]: runs are reproducible.
+        # Use `index_select`, not `z[student]`: it adds up the gradients of a student's pairs in a
+        # fixed order, so that runs with the same seed give the same result.
         product = loading.index_select(0, question) * z.index_select(0, student)
         return self.intercept + self.easiness.index_select(0, question) + product.sum(dim=1)
 
     def forward(self, answer: Tensor, count: Tensor, weight: float) -> Tensor:
-        """Return the loss of a batch: -`weight` · ELBO - log prior of the parameters.
+        """Return the loss of a batch of students: -`weight` · ELBO - log prior of the parameters.
 
-        ELBO is the evidence lower bound of the batch. `weight` scales it to all students.
+        The ELBO (evidence lower bound) is what a variational autoencoder maximises: the log
+        likelihood of the answers, minus how far q(z), the encoder's Gaussian of each student's
+        latent vector z, is from the prior N(0, I). `weight` scales the batch to all students.
         """
         # For each answer, the position of its student in the batch.
         student = torch.repeat_interleave(count)
-        # The encoder sees all answers of half of the students, as in prediction, and a random share
-        # of the answers of the other half.
+        # For every second student, the encoder sees all answers, as in prediction. For the other
+        # students, it sees a random share of the answers.
         shown_share = torch.rand(len(count))
         shown_share[::2] = 1
         shown = torch.rand(len(answer)) < shown_share[student]
         mean, variance = self.encode(answer, count, shown.float())
         z = mean + variance.sqrt() * torch.randn_like(mean)
-        # An answer is the number 2 · question + is_correct.
+        # Each element of `answer` is 2 · question + is_correct.
         question = answer // 2
         correct = (answer % 2).float()
         logit = self.decode(z, student, question)
         nll = functional.binary_cross_entropy_with_logits(logit, correct, reduction="sum")
+        # The Kullback-Leibler divergence of N(mean, variance) from N(0, 1), summed over dimensions.
         divergence = 0.5 * (variance + mean.square() - 1 - variance.log()).sum()
         # Gaussian priors keep the parameters of single questions near 0. They matter most for
         # questions with few answers. Up to a constant, minus the log density of a parameter is its
-        # square times 1 / (2 · variance): the factors 20, 15 and 1 below.
+        # square times 1 / (2 · variance of the prior): the factors 20, 15 and 1 below.
         encoder_squares = self.own_score.square().sum() + self.own_raw_precision.square().sum()
-        prior = (
+        minus_log_prior = (
             20 * self.own_loading.square().sum()
             + 15 * encoder_squares
             + self.easiness.square().sum()
         )
-        return weight * (nll + divergence) + prior
+        return weight * (nll + divergence) + minus_log_prior
 
 
 def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.Namespace) -> None:
@@ -197,7 +204,7 @@ def prepare_torch(options: argparse.Namespace, n_answers: int) -> None:
     cuda = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
     torch.set_default_device(cuda if options.device == "cuda" else "cpu")
     torch.manual_seed(options.seed + RANK)
-    # With fewer answers, the steps are so short that one thread is faster.
+    # With 2 million answers or fewer, the steps are so short that one thread is faster.
     n_threads = torch.get_num_threads() if n_answers > 2_000_000 else 1
     torch.set_num_threads(n_threads)
 
@@ -233,14 +240,15 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_right`.
-    # Ids are numbered from 0. `find_ids` gives an id without training answers the number after the
-    # last one. So one more student and one more question stand for all unknown ids.
+    # Ids are numbered from 0. For an id without training answers, `find_ids` returns the number
+    # after the last id. So one extra student and one extra question stand for all unknown ids.
     student_ids, student = number_ids(answers["UserId"])
     question_ids, question = number_ids(answers["QuestionId"])
     n_students = len(student_ids) + 1
     n_questions = len(question_ids) + 1
     is_correct = answers["IsCorrect"].to_numpy()
-    # `PartialVAE` takes an answer as one number, and the answers of a student one after the other.
+    # `PartialVAE` reads each answer as one number, and needs the answers in the order of the
+    # students.
     order_by_student = np.argsort(student, kind="stable")
     answer = torch.as_tensor((2 * question + is_correct)[order_by_student])
     count = torch.as_tensor(np.bincount(student, minlength=n_students))

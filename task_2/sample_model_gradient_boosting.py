@@ -55,7 +55,7 @@ SETTINGS = {
     "validation_fraction": 0.03,
     "n_iter_no_change": 30,
 }
-# The largest numbers of trees of the stages 0 and 1, and of each later one.
+# The largest numbers of trees in stage 0, in stage 1 and in each later stage.
 N_TREES = (100, 50)
 N_TREES_OF_LATER_STAGES = 25
 # Each fit draws at random which features a tree may split on and which rows are set aside. The mean
@@ -63,19 +63,21 @@ N_TREES_OF_LATER_STAGES = 25
 N_FITS = 2
 # The training file must hold at least this many answers of each kind, right and wrong.
 MIN_ANSWERS = 100
-# Stage r asks of the answers of rank r or above whether their rank is above r: those of rank r stop
-# there, the others go on to the next stage. A stage gets trees only if at least this many answers
-# stop, and at least this many go on. Half of them are held out to weigh the trees.
+# Stage r sees the answers whose option has rank r or a higher rank. Answers of rank r stop at this
+# stage, all other answers go on to the next stage. A stage gets trees only if at least this many
+# answers stop and at least this many go on. Half of these answers are held out to choose the weight
+# of the trees.
 MIN_STAGE_ANSWERS = 40
 # Trees do not use a feature that is known for fewer rows than this.
 MIN_KNOWN = 100
-# The weights of the trees to choose from: 0 is the simpler models of `start_logits` alone, 1 the
-# trees alone.
+# The possible weights of the trees. Weight 0 uses the simpler models of `start_logits` alone,
+# weight 1 the trees alone.
 WEIGHTS = np.linspace(0, 1, 51)
-# Shares of options are at least this large where their logarithm is taken.
+# A share of answers that is smaller than this is raised to this, before its logarithm is taken.
 MIN_SHARE = 1e-6
-# With more training answers than this, the features `options` are left out by default: their item
-# response models take long, and longer still with contexts.
+# With more training answers than this, the features `options` are left out by default, because
+# their item response models take long. With contexts, these models take even longer, so the limit
+# is lower.
 MAX_ANSWERS_OF_OPTIONS = 200_000
 MAX_ANSWERS_WITH_CONTEXTS = 100_000
 # Predict this many rows at a time, to limit memory.
@@ -117,20 +119,21 @@ def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]
     block_means = []
     for start in range(0, len(table), BLOCK_ROWS):
         block = table[start : start + BLOCK_ROWS].to_numpy()
-        block_means.append(np.mean([model.predict_proba(block)[:, 1] for model in models], axis=0))
+        p_by_model = [model.predict_proba(block)[:, 1] for model in models]
+        block_means.append(np.mean(p_by_model, axis=0))
     return np.concatenate(block_means)
 
 
 def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]:
     """Return logits that simpler models than trees predict, shape (rows, n_options - 1).
 
-    Options have ranks: 0 is the right one, 1 the most popular wrong one, and so on. Column 0 holds
-    the logit of P(rank > 0), column 1 that of P(rank > 1 | rank ≥ 1), and column r in general that
-    of P(rank > r | rank ≥ r).
+    Options have ranks: 0 is the right one, 1 the most popular wrong one, and so on. Column r holds
+    the logit of P(rank > r | rank ≥ r). So column 0 holds the logit of P(rank > 0), the probability
+    of a wrong answer.
 
-    `table` holds the features of the rows. The logits follow from its columns `model_0`, `model_1`,
-    ..., if it has them: the log-probabilities of the ranks by an item response model of options.
-    Otherwise they come from other columns:
+    `table` holds the features of the rows. If it has the columns `model_0`, `model_1`, ..., the
+    logits follow from them: these columns hold the log-probabilities of the ranks, by an item
+    response model of options. Otherwise the logits come from other columns:
 
     - column 0 from `model`, the logit of a right answer;
     - column 1 from `distractor`, the logit of rank 1 given that the answer is wrong;
@@ -140,7 +143,8 @@ def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]
     if "model_0" in table:
         log_p_rank = table[[f"model_{rank}" for rank in range(n_options)]].to_numpy()
         p_rank = np.exp(log_p_rank.astype(np.float64))
-        # Column r holds the probability of rank r or above.
+        # Sum the columns from the last one backwards: column r becomes the probability of rank r or
+        # above.
         p_reached = np.cumsum(p_rank[:, ::-1], axis=1)[:, ::-1]
         logits: npt.NDArray[np.float64] = np.log(p_reached[:, 1:] / p_rank[:, :-1])
         return logits
@@ -174,26 +178,28 @@ def choose_weight(
 ) -> float:
     """Return the weight of the trees in the mean of trees and simpler models (`mix`).
 
-    The weight is chosen by the outcomes (true or false) of answers that the trees have not learned
-    from. `start` holds the logits that the simpler models predict for these answers, `p_trees` the
-    probabilities that the trees predict.
+    The weight is chosen by the `outcome` (true or false) of held-out answers, from which the trees
+    have not learned. `start` holds the logits that the simpler models predict for these answers,
+    `p_trees` the probabilities that the trees predict.
 
     If the trees alone predict better than the simpler models alone, by more than two standard
     errors, the weight is 1. A smaller weight would be too cautious: these trees have learned from
     half of the rows only, and the final trees, which learn from all rows, predict better.
 
     Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. This
-    weight lies about two standard errors below the best weight. So trees get a weight above 0 only
-    if they surely add something to the simpler models.
+    weight lies about two standard errors below the best weight, because a weight that is z standard
+    errors away lowers the log-likelihood by about z² / 2. So trees get a weight above 0 only if
+    they surely add something to the simpler models.
     """
-    # The log-likelihood of each outcome (row) with each weight (column). The first weight is 0, the
-    # simpler models alone; the last one is 1, the trees alone.
+    # The log-likelihood of each outcome (row) with each weight (column). The first column is the
+    # simpler models alone (weight 0), the last column the trees alone (weight 1).
     by_outcome = np.empty((len(outcome), len(WEIGHTS)))
     for i, weight in enumerate(WEIGHTS):
         p = mix(start, p_trees, weight)
         by_outcome[:, i] = np.log(np.where(outcome, p, 1 - p))
     gain = by_outcome[:, -1] - by_outcome[:, 0]
-    if gain.sum() > 2 * gain.std() * np.sqrt(len(gain)):
+    standard_error = gain.std() * np.sqrt(len(gain))
+    if gain.sum() > 2 * standard_error:
         return 1.0
     log_likelihood = by_outcome.sum(axis=0)
     is_likely = log_likelihood >= log_likelihood.max() - 2
@@ -207,20 +213,22 @@ def weigh_trees(
     seed: int,
     **more_settings: object,
 ) -> float:
-    """Return the weight of the trees where `mix` averages them with simpler models.
+    """Return the weight that the trees get when `mix` averages them with simpler models.
 
     To choose the weight, trees learn from a random half of the rows and predict the other half.
 
-    All rows belong to one stage r: answers whose option has the rank r or a higher one. Rank 0 is
-    the right option, rank 1 the most popular wrong one. `outcome` is true where the rank is higher
-    than r. `start` holds the logits of this that the simpler models predict (`start_logits`), and
-    `more_settings` are those of the final trees (`fit_trees`).
+    All rows belong to one stage r: they are answers whose option has rank r or a higher rank. Rank
+    0 is the right option, rank 1 the most popular wrong option. `outcome` is true where the rank is
+    higher than r. `start` holds the logits that the simpler models predict for a true `outcome`
+    (`start_logits`). `more_settings` are the settings that `fit_trees` adds to `SETTINGS`, as for
+    the final trees.
     """
     random_state = np.random.RandomState(seed)
     learned, held_out = train_test_split(
         np.arange(len(outcome)), test_size=0.5, stratify=outcome, random_state=random_state
     )
-    # A single fit (1) is enough for this; the final trees are the mean of several.
+    # A single fit (the argument 1) is enough to choose a weight. The final trees are the mean of
+    # several fits.
     models = fit_trees(features[learned], outcome[learned], random_state, 1, **more_settings)
     p_trees = models[0].predict_proba(features[held_out])[:, 1]
     return choose_weight(start[held_out], p_trees, outcome[held_out])
@@ -263,8 +271,9 @@ def build_parser() -> argparse.ArgumentParser:
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     default_in_words = "all whose files are there; options only with few answers"
-    # "options only with few answers": the features named `options` are slow, so that they are left
-    # out by default if there are many training answers (`MAX_ANSWERS_OF_OPTIONS`).
+    # "options only with few answers": the features named `options` are slow. They are left out by
+    # default if there are more training answers than `MAX_ANSWERS_OF_OPTIONS` (with contexts,
+    # `MAX_ANSWERS_WITH_CONTEXTS`).
     cli.add_optional_names(
         parser,
         "--features",
@@ -297,7 +306,7 @@ def main() -> None:
     # The facts that are known before an answer is given: who is asked which question, and when.
     # There is a row for each training answer, followed by a row for each template row.
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
-    # Save memory: `pairs` holds these ids too.
+    # To save memory, drop the ids, which `pairs` holds too.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
     has_contexts = pairs.context.shape[1] > 0
     limit = MAX_ANSWERS_WITH_CONTEXTS if has_contexts else MAX_ANSWERS_OF_OPTIONS
@@ -314,22 +323,22 @@ def main() -> None:
     # from about 125,000. The last part is the template.
     *train_parts, template_part = answer_features.tables(pairs, answers, groups, options.seed)
     features = pd.concat([part.table for part in train_parts]).to_numpy()
-    # The rank of the option of each answer. An answer must not influence its own rank: the options
-    # of the questions are ranked anew for each part, by the answers outside the part.
     question = pairs.numbers["question"]
-    option = answers["AnswerValue"].to_numpy()
     # The number of options of each question, and the highest of these numbers: 4 in the challenge.
     train_question = question[: len(answers)]
     n_options = answer_options.number_by_question(answers, train_question, pairs.n_questions)
     most_options = answer_options.count_options(answers)
+    # Find the rank of the option that each answer chose. An answer must not influence its own rank.
+    # So for each part, the options of a question are ranked by the answers outside the part.
+    option = answers["AnswerValue"].to_numpy()
     ranks = []
     for part in train_parts:
         rank_of_option = part.outcome_of_option[question[part.rows]]
         option_number = option[part.rows] - 1
         ranks.append(rank_of_option[np.arange(len(part.rows)), option_number])
     rank = np.concatenate(ranks)
-    # Stage r asks, of answers of rank r or above, whether the rank is above r. The last rank needs
-    # no stage, so a question has one stage fewer than options.
+    # Stage r sees the answers of rank r or above and asks whether their rank is above r. The last
+    # rank needs no stage, so a question has one stage fewer than options.
     n_stages = n_options[question] - 1
     train_stages = np.concatenate([n_stages[part.rows] for part in train_parts])
 
@@ -355,24 +364,26 @@ def main() -> None:
             if has_start:
                 # If there are no metadata, trees may predict worse than simpler models, such as the
                 # item response model whose prediction is one of their features. So take a weighted
-                # mean of both. Answers held out of the trees decide the weight, from 0 to 1.
+                # mean of both. The weight, from 0 to 1, is chosen by answers that the trees have
+                # not learned from.
                 start = train_start[reaches_stage, stage]
                 stage_features = features[reaches_stage]
                 weight = weigh_trees(start, stage_features, goes_on, options.seed, max_iter=n_trees)
                 p_go_on = mix(template_start[:, stage], p_go_on, weight)
                 print(f"weight of the trees at stage {stage}: {weight:.2f}")
         else:
-            # Too few answers for trees: the same probability for all rows. Laplace's rule of
-            # succession keeps it above 0 and below 1.
+            # There are too few answers for trees. All rows get the same probability. Laplace's rule
+            # of succession keeps it above 0 and below 1.
             p_go_on = np.full(len(template), (n_go_on + 1) / (n_stop + n_go_on + 2))
-        # Nobody goes on after the last stage that the question has.
+        # No answer goes on after the last stage of its question.
         p_go_on[n_stages[template_part.rows] <= stage] = 0
-        # An answer that stops at a stage has the stage's number as its rank.
+        # An answer that stops at this stage has the rank `stage`. An answer that goes on has a
+        # higher rank.
         p_rank[:, stage] *= 1 - p_go_on
         p_rank[:, stage + 1 :] *= p_go_on[:, np.newaxis]
     log_losses(log_event, logged_stages)
 
-    # `p_rank` has a column for each rank, `p_option` one for each option, in their order.
+    # `p_rank` has a column for each rank. `p_option` has a column for each option, from 1.
     rank_of_option = template_part.outcome_of_option[question[template_part.rows]]
     p_any_option = np.take_along_axis(p_rank, rank_of_option, axis=1)
     p_option = answer_options.for_template(p_any_option, template)

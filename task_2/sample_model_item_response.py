@@ -28,8 +28,8 @@ from common.model_files import add_save_flag, write_model
 from common.probabilities import write_probabilities
 
 TASK = 2
-# The default of flags, as --help shows it: without the flag, the model chooses the setting by
-# predicting answers that are held out.
+# --help shows this text as the default of some flags: without the flag, the model chooses the
+# setting by predicting answers that are held out.
 CHOSEN = "chosen by held-out answers"
 # Training answers that the script handles per second, to estimate its run time. Measured on files
 # of the official size (tests/benchmarks/full_size.md).
@@ -56,7 +56,8 @@ def main() -> None:
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
-    # Read the options that were chosen, and the AnswerIds, by which the metadata name the quizzes.
+    # Read the options that were chosen. Read the AnswerIds too, by which the metadata name the quiz
+    # of each answer.
     answers = read_answers(paths.train, options=True, ids=True)
     train_context, template_context = find_contexts(answers, template, paths.metadata)
     log_event = run_log.open_log(options.log)

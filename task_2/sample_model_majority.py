@@ -34,24 +34,25 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_option`.
-    # The options of all questions: 1 to 4 in the challenge.
-    options_of_test = range(1, answer_options.count_options(answers) + 1)
+    # The options that any question has: 1 to 4 in the challenge.
+    all_options = range(1, answer_options.count_options(answers) + 1)
     question_counts = {}
-    for option in options_of_test:
+    for option in all_options:
         is_chosen = answers["AnswerValue"] == option
         question_counts[option] = answers.loc[is_chosen, "QuestionId"].value_counts()
     counts = pd.DataFrame(question_counts).fillna(0)
-    # Unanswered questions get the overall counts.
+    # A question without answers gets the counts of all questions together.
     overall_counts = counts.sum()
     counts = counts.reindex(template["QuestionId"].unique()).fillna(overall_counts)
 
     # Laplace's rule of succession: add one choice to every option that the question has.
     n_options = answer_options.number_by_id(answers, counts.index)
-    is_there = np.array(options_of_test) <= n_options[:, np.newaxis]
+    is_there = np.array(all_options) <= n_options[:, np.newaxis]
     smoothed_counts = (counts + 1).where(is_there, 0)
     p_by_question = smoothed_counts.div(smoothed_counts.sum(axis=1), axis=0)
     p_option = p_by_question.loc[template["QuestionId"]].to_numpy()
-    # Drop the options that no question of the template has, and add those that training lacks.
+    # Drop the options that no question of the template has, and add the options that occur in the
+    # template only.
     p_option = answer_options.for_template(p_option, template)
     # If options are tied, the first of them is predicted.
     prediction = 1 + p_option.argmax(axis=1)

@@ -102,10 +102,10 @@ def ridge_step(
     covariances : array, shape (n, k, k)
         The new covariances of the vectors.
     """
-    # For an element y, 1 for a yes and 0 for a no, with the present logit x, the parabola is
-    #     curvature · z² / 2 - (y - 1/2) · z + constant,    curvature = tanh(x / 2) / (2 x),
-    # as a function of the new logit z.
-    # The lower limit 1e-4 avoids 0 / 0.
+    # Let y be an element (1 for a yes, 0 for a no), x its present logit and z its new logit. The
+    # parabola is a function of z:
+    #     curvature · z² / 2 - (y - 1/2) · z + constant,    curvature = tanh(x / 2) / (2 x).
+    # The lower limit 1e-4 of |x| / 2 avoids 0 / 0.
     half = np.maximum(np.abs(logits) / 2, 1e-4)
     curvatures = choices.copy()
     curvatures.data = np.tanh(half) / (4 * half)
@@ -136,7 +136,8 @@ def rank_options(
 
     Rank 0 is the correct option, 1 the most popular wrong one, and so on. Options that a question
     does not have rank last, since nobody chose them. The last question stands for unknown ids. Its
-    correct option is unknown, so all its ranks are by popularity, among all answers together.
+    correct option is unknown, so the popularity of the options in all answers together decides all
+    its ranks.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ def rank_options(
         For each answer, the number of its question, the option that the student chose, and the
         correct option. Options are numbered from 0.
     n_questions
-        Number of questions, with the last one.
+        Number of questions, including the last one.
     n_options
         Largest number of options of a question, usually 4.
     """
@@ -168,47 +169,51 @@ def list_decisions(
     a yes (1) in decision 0 of its question. Rank 1 is a no (0) in decision 0 and a yes in decision
     1. The last rank is a no in all decisions.
 
-    `student`, `question` and `rank` describe each answer. `n_decisions` has the number of decisions
-    of each question. If no question has more than 3 decisions, question q has the columns 3 q,
-    3 q + 1 and 3 q + 2.
+    `student`, `question` and `rank` have an element for each answer, `n_decisions` has the number
+    of decisions of each question. If no question has more than 3 decisions, question q has the
+    columns 3 q, 3 q + 1 and 3 q + 2.
     """
-    most = int(n_decisions.max())
-    # A student takes no further decision after the first yes, which is decision `rank`.
-    is_taken = rank[:, None] >= np.arange(most)
-    is_taken &= n_decisions[question][:, None] > np.arange(most)
+    most_decisions = int(n_decisions.max())
+    # An answer of rank r takes the decisions 0 to r of its question: decision r is the first yes,
+    # and no decision follows a yes. For the last rank, the question has no decision r.
+    is_taken = rank[:, None] >= np.arange(most_decisions)
+    is_taken &= n_decisions[question][:, None] > np.arange(most_decisions)
     answer_row, decision = np.nonzero(is_taken)
     is_yes = (rank[answer_row] == decision).astype(np.float32)
-    column = most * question[answer_row] + decision
-    shape = n_students, most * len(n_decisions)
+    column = most_decisions * question[answer_row] + decision
+    shape = n_students, most_decisions * len(n_decisions)
     return csr_matrix((is_yes, (student[answer_row], column)), shape)
 
 
 def decision_prior(
     rank: IntArray, n_decisions_of_answer: IntArray, n_questions: int, n_dimensions: int
 ) -> Prior:
-    """Return the prior of the vectors of all decisions, the same for every question.
+    """Return the prior of the vectors of all decisions. It is the same for every question.
 
-    Decision d of a question is a yes for the answers of rank d, and a no for those of higher rank.
-    Answers of lower rank do not come to this decision. Rank 0 is the correct option, rank 1 the
-    most popular wrong option. The vector of a decision holds the easiness, which is the logit of a
-    yes for a student whose abilities are all 0, and the loadings, which multiply the abilities.
+    Decision d of a question is a yes for the answers of rank d, and a no for answers of a higher
+    rank. Answers of a lower rank do not come to this decision. Rank 0 is the correct option, rank 1
+    the most popular wrong option. The vector of a decision holds the easiness, which is the logit
+    of a yes for a student whose abilities are all 0, and the loadings, which multiply the
+    abilities.
 
-    `rank` is the rank of each training answer, `n_decisions_of_answer` the number of decisions of
-    its question: one fewer than the question has options.
+    `rank` is the rank of each training answer. `n_decisions_of_answer` is the number of decisions
+    of each answer's question: one fewer than the question has options.
     """
-    most = int(n_decisions_of_answer.max())
-    mean_of_question = np.zeros((most, 1 + n_dimensions))
-    for decision in range(most):
-        # Questions with few options lack the later decisions. Leave their answers out here.
+    most_decisions = int(n_decisions_of_answer.max())
+    # The prior means of a question's decisions, a row for each decision.
+    means_of_question = np.zeros((most_decisions, 1 + n_dimensions))
+    for decision in range(most_decisions):
+        # Questions with few options lack the later decisions. Leave out the answers to such
+        # questions.
         has_decision = n_decisions_of_answer > decision
         # The number of answers of each rank. Adding 1 keeps the logarithms finite.
-        n_by_rank = np.bincount(rank[has_decision], minlength=most + 1) + 1
+        n_by_rank = np.bincount(rank[has_decision], minlength=most_decisions + 1) + 1
         n_yes = n_by_rank[decision]
         n_no = n_by_rank[decision + 1 :].sum()
         log_odds_of_yes = np.log(n_yes / n_no)
         first_loading = FIRST_LOADING if decision == 0 else FIRST_LOADING_OF_OTHERS
-        mean_of_question[decision, :2] = log_odds_of_yes, first_loading
-    mean = np.tile(mean_of_question, (n_questions, 1))
+        means_of_question[decision, :2] = log_odds_of_yes, first_loading
+    mean = np.tile(means_of_question, (n_questions, 1))
     penalty = np.array(
         [EASINESS_PENALTY, FIRST_LOADING_PENALTY] + [LOADING_PENALTY] * (n_dimensions - 1)
     )
@@ -218,7 +223,9 @@ def decision_prior(
 def fit(
     choices: csr_matrix, prior: Prior, options: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray]:
-    """Fit the vectors of students and decisions in turns; return both, a row for each.
+    """Fit the vectors of students and decisions in turns.
+
+    Returns two arrays: one with a row for each student, one with a row for each decision.
 
     A question of four options has three decisions between yes and no: is the answer the correct
     option; if not, is it the most popular wrong option; if not, is it the second most popular one?
@@ -248,8 +255,8 @@ def fit(
             decisions, decision_covariances = ridge_step(
                 prior, students, student_covariances, choices.T, logits
             )
-            # The mean logistic loss before the step above. To compute the logits again after this
-            # step would take time.
+            # Show the mean logistic loss before the step above. To compute the logits again after
+            # this step would take time.
             show(loss=np.mean(np.logaddexp(0, logits) - choices.data * logits))
     return students, decisions
 
@@ -279,8 +286,9 @@ def main() -> None:
     # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_option`.
     student_ids, student = number_ids(answers["UserId"])
     question_ids, question = number_ids(answers["QuestionId"])
-    # `find_ids` gives an id without training answers the number after the last one. So one more
-    # student and one more question stand for all unknown ids. Their vectors stay at the prior.
+    # For an id without training answers, `find_ids` returns the number after the last id. So one
+    # extra student and one extra question stand for all unknown ids. Their vectors stay at the
+    # prior mean.
     n_students = len(student_ids) + 1
     n_questions = len(question_ids) + 1
     option = answers["AnswerValue"].to_numpy() - 1
@@ -310,12 +318,13 @@ def main() -> None:
     for rank_of_yes in range(most_decisions):
         template_decision = most_decisions * template_question + rank_of_yes
         p_yes = expit(compute_logits(students, decisions, template_student, template_decision))
-        # The last option that the question has gets the remaining probability.
+        # If the question has no decision `rank_of_yes`, this rank is its last option and gets the
+        # remaining probability.
         p_yes[n_decisions[template_question] <= rank_of_yes] = 1
         p_rank[:, rank_of_yes] = p_no * p_yes
         p_no *= 1 - p_yes
     p_rank[:, most_decisions] = p_no
-    # `p_rank` has a column for each rank, `p_option` one for each option, in their order.
+    # `p_rank` has a column for each rank. `p_option` has a column for each option, from 1.
     p_option = np.take_along_axis(p_rank, rank_of_option[template_question], axis=1)
     p_option = answer_options.for_template(p_option, template)
     prediction = 1 + p_option.argmax(axis=1)

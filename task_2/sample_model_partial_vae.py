@@ -51,9 +51,9 @@ class PartialVAE(nn.Module):
 
     An option has the category (option - correct option) modulo the number of options, so that
     category 0 is correct. In a batch, `answer` holds a number for each answer: K · question +
-    category, where K is the number of options of the question that has most, usually 4. The answers
-    of the first student come first, then those of the second, and so on. `count` is the number of
-    answers of each student.
+    category, where K is the largest number of options of a question, usually 4. The answers of the
+    first student come first, then those of the second, and so on. `count` is the number of answers
+    of each student.
     """
 
     def __init__(self, counts: Tensor, n_options: Tensor, k: int) -> None:
@@ -65,8 +65,8 @@ class PartialVAE(nn.Module):
             intercept[c] + popularity[question, c] + loading[question, c] · z.
 
         The encoder turns a student's answers into a Gaussian over z. It has k scores and k
-        precisions for each pair of a question and a category, and adds up those of the student's
-        answers (`encode`).
+        precisions for each pair of a question and a category. `encode` adds up the scores and the
+        precisions of the student's answers.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class PartialVAE(nn.Module):
             Category 0 is the correct option.
         n_options
             The number of options of each question, shape (questions,). A question has as many
-            categories, and lacks the others.
+            categories as options, and lacks all higher categories.
         k
             The length of z.
         """
@@ -85,39 +85,41 @@ class PartialVAE(nn.Module):
         # Whether each question lacks each category, shape (questions, K).
         self.is_missing = torch.arange(self.n_categories) >= n_options[:, None]
         self.some_are_missing = bool(self.is_missing.any())
-        # A student with z = 0 chooses each category as often as all students do. `popularity` is
-        # the part of these logits in which the question differs from the mean question.
+        # At the start, a student with z = 0 chooses each category as often as all students do.
+        # `intercept` is the mean of these logits over the questions, and `popularity` is how far
+        # each question is from this mean.
         logit = torch.log((counts + 1) / (counts + 1).sum(dim=1, keepdim=True))
         self.intercept = nn.Parameter(logit.mean(dim=0))
         self.popularity = nn.Parameter(logit - logit.mean(dim=0))
-        # Loadings, scores and precisions are sums of a part that all questions share and a part of
-        # the single question, `own_…`, so that questions with few answers are near the shared part.
+        # Each loading, score and raw precision is the sum of a part that all questions share and a
+        # part of the single question (`own_…`). The prior keeps the second part small if the
+        # question has few answers.
 
         # The decoder: the loading of a question, shape (K, k), says how much each element of z
         # raises the logit of each category. It is loading + popularity · loading_slope +
-        # own_loading. In the shared part at the start, only z[0] raises a logit, that of category
-        # 0, the correct option. So z[0] is the student's ability.
+        # own_loading. At the start, the shared part lets only z[0] raise a logit: the logit of
+        # category 0, the correct option. So z[0] becomes the student's ability.
         loading = torch.zeros(n, k)
         loading[0, 0] = 1
         self.loading = nn.Parameter(loading)
         self.loading_slope = nn.Parameter(torch.zeros(n, k))
         self.own_loading = nn.Parameter(0.1 * torch.randn(n_questions, n, k))
 
-        # The encoder: score + own_score, and softplus(raw_precision + own_raw_precision), which is
-        # above 0. An answer tells little about z at the start: its precision is
-        # softplus(-2) = 0.13.
+        # The encoder: a score is score + own_score, a precision is softplus(raw_precision +
+        # own_raw_precision), which is above 0. An answer tells little about z at the start: its
+        # precision is softplus(-2) = 0.13.
         self.score = nn.Parameter(0.1 * torch.randn(n, k))
         self.own_score = nn.Parameter(torch.zeros(n_questions, n, k))
         self.raw_precision = nn.Parameter(torch.full((n, k), -2.0))
         self.own_raw_precision = nn.Parameter(torch.zeros(n_questions, n, k))
 
     def encode(self, answer: Tensor, count: Tensor, shown: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of z, given a student's answers; each has the shape (S, k).
+        """Return the mean and the variance of z for each of S students, both with shape (S, k).
 
-        Every answer is a measurement of z: it has k precisions and k scores, a score being the
-        precision times the measured value. z has the mean 0 and the precision 1 before any answer.
-        So its precision is 1 plus the sum of the answers' precisions, and its mean is the sum of
-        the scores times the variance (Bayes' rule for Gaussians).
+        Every answer is a measurement of z: it has k precisions and k scores, one for each element
+        of z. A score is the precision times the measured value. z has the mean 0 and the precision
+        1 before any answer. So its precision is 1 plus the sum of the answers' precisions, and its
+        mean is the sum of the scores times the variance (Bayes' rule for Gaussians).
 
         Parameters
         ----------
@@ -147,12 +149,12 @@ class PartialVAE(nn.Module):
     def decode(self, z: Tensor, student: Tensor, question: Tensor) -> Tensor:
         """Return the logits of the categories for pairs of a student and a question.
 
-        `z` holds the latent vector of each student, shape (S, k). `student` and `question` hold the
-        position of each pair's student in `z` and of its question. The result has the shape (pairs,
-        categories).
+        `z` holds the latent vector of each student, shape (S, k). `student` holds the row in `z` of
+        each pair's student, `question` the number of each pair's question. The result has the shape
+        (pairs, categories).
         """
         loading = self.loading + self.popularity[:, :, None] * self.loading_slope + self.own_loading
-        # `index_select` instead of `z[student]`: it adds up the gradients of a student's pairs in a
+        # Use `index_select`, not `z[student]`: it adds up the gradients of a student's pairs in a
         # fixed order, so that runs with the same seed give the same result.
         product = loading.index_select(0, question) * z.index_select(0, student)[:, None]
         logit = self.intercept + self.popularity.index_select(0, question) + product.sum(dim=2)
@@ -172,14 +174,14 @@ class PartialVAE(nn.Module):
         """
         # For each answer, the position of its student in the batch.
         student = torch.repeat_interleave(count)
-        # The encoder sees all answers of every second student, as in prediction, and a random share
-        # of the answers of the others.
+        # For every second student, the encoder sees all answers, as in prediction. For the other
+        # students, it sees a random share of the answers.
         shown_share = torch.rand(len(count))
         shown_share[::2] = 1
         shown = torch.rand(len(answer)) < shown_share[student]
         mean, variance = self.encode(answer, count, shown.float())
         z = mean + variance.sqrt() * torch.randn_like(mean)
-        # An answer is the number K · question + category.
+        # Each element of `answer` is K · question + category, where K is the number of categories.
         question = answer // self.n_categories
         category = (answer % self.n_categories).long()
         logits = self.decode(z, student, question)
@@ -256,7 +258,7 @@ def prepare_torch(options: argparse.Namespace, n_answers: int) -> None:
     cuda = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
     torch.set_default_device(cuda if options.device == "cuda" else "cpu")
     torch.manual_seed(options.seed + RANK)
-    # With fewer answers, the steps are so short that one thread is faster.
+    # With 2 million answers or fewer, the steps are so short that one thread is faster.
     n_threads = torch.get_num_threads() if n_answers > 2_000_000 else 1
     torch.set_num_threads(n_threads)
 
@@ -292,8 +294,8 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_option`.
-    # Ids are numbered from 0. `find_ids` gives an id without training answers the number after the
-    # last one. So one more student and one more question stand for all unknown ids.
+    # Ids are numbered from 0. For an id without training answers, `find_ids` returns the number
+    # after the last id. So one extra student and one extra question stand for all unknown ids.
     student_ids, student = number_ids(answers["UserId"])
     question_ids, question = number_ids(answers["QuestionId"])
     n_students = len(student_ids) + 1
@@ -305,11 +307,12 @@ def main() -> None:
     # counts. For unknown questions, it is the option chosen most often.
     correct_option = np.full(n_questions, answers["AnswerValue"].mode()[0], np.int8)
     correct_option[question] = answers["CorrectAnswer"]
-    # The categories are 0 for the correct option and 1, 2 and so on for the options after it,
-    # cyclically.
+    # Category 0 is the correct option. Categories 1, 2 and so on are the options after it, where
+    # option 1 comes after the last option.
     option = answers["AnswerValue"].to_numpy()
     category = (option - correct_option[question]) % n_options[question]
-    # `PartialVAE` takes an answer as one number, and the answers of a student one after the other.
+    # `PartialVAE` reads each answer as one number, and needs the answers in the order of the
+    # students.
     order_by_student = np.argsort(student, kind="stable")
     answer = torch.as_tensor((most_options * question + category)[order_by_student])
     count = torch.as_tensor(np.bincount(student, minlength=n_students))
@@ -324,13 +327,13 @@ def main() -> None:
         z, _ = model.encode(answer, count, torch.ones(len(answer)))
         logits = model.decode(z, template_student, torch.as_tensor(template_question))
     p_category = logits.softmax(dim=1).cpu().numpy()
-    # `p_category` has a column for each category: 0 is the correct option, 1 the option after it,
-    # cyclically, and so on. `p_option` has a column for each option.
+    # `p_category` has a column for each category. `p_option` has a column for each option. The
+    # category of an option is its distance from the correct option, modulo the number of options.
     template_options = n_options[template_question][:, np.newaxis]
     distance = np.arange(1, most_options + 1) - correct_option[template_question][:, np.newaxis]
-    # If a question has fewer options than others, its last options and categories do not exist. The
-    # model gives such a category the probability 0. A missing option takes the category in its own
-    # column, so it gets the probability 0, too.
+    # If a question has fewer options than others, its last options and its last categories do not
+    # exist. The model gives these categories the probability 0. A missing option takes the category
+    # in the same column, which is missing too. So the option gets the probability 0.
     is_there = np.arange(most_options) < template_options
     category_of_option = np.where(is_there, distance % template_options, np.arange(most_options))
     p_option = np.take_along_axis(p_category, category_of_option, axis=1)
