@@ -23,13 +23,13 @@ from common.arrays import Array, BoolArray, FloatArray, IntArray
 import numpy as np
 from scipy import sparse
 
-# The variance of a student's tendency to a group, on the scale of logits.
+# The variance of a student's tendency to choose options of a group, on the scale of logits.
 SPREAD = 0.5
-# Thresholds of the evidence for merging two groups, in standard deviations. `choose_groups` tries
-# each threshold.
+# Two groups are merged if the evidence for it exceeds a threshold, in standard deviations.
+# `choose_groups` tries each of these thresholds.
 THRESHOLDS = (3.5, 3.75, 4.0, 4.5, 5.0, 6.0)
-# Added to the variance of each pair. Otherwise, two students who both chose two rare options would
-# be strong evidence, and there are many such pairs.
+# This constant is added to the variance of each pair. Without it, two students who both chose two
+# rare options would be strong evidence, and there are many such pairs.
 EXTRA_VARIANCE = 1.0
 # An option takes part only if it forms a pair with at least this evidence. At most MOST_ITEMS
 # options take part, because the matrices of their pairs are dense.
@@ -75,7 +75,7 @@ class WrongAnswers:
 
     @property
     def n_items(self) -> int:
-        """Return the number of options of all questions."""
+        """Return the number of items: `n_options` for each question."""
         return self.n_questions * self.n_options
 
     def of_students(self, is_wanted: BoolArray) -> WrongAnswers:
@@ -118,7 +118,8 @@ class Pairs:
     # chose it, otherwise 0 minus this probability. `covariance` sums, over the students who got
     # both questions wrong, the product of the residuals of the two options.
     covariance: sparse.csr_array
-    # The variance of `covariance` if the two choices are independent, plus EXTRA_VARIANCE.
+    # The variance that `covariance` has if students choose the two options independently, plus
+    # EXTRA_VARIANCE.
     variance: sparse.csr_array
     # Largest number of options of a question; see `WrongAnswers`.
     n_options: int
@@ -127,31 +128,32 @@ class Pairs:
 def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) -> Pairs:
     """Compare how often students chose both of two wrong options with what the model expects.
 
-    The residual of an option is 1 minus its probability for a student who chose it, 0 minus its
-    probability for others, where the probability is that of the model of answers. For two options
-    of different questions, the covariance is the sum, over the students who got both questions
-    wrong, of the products of their residuals. It is above 0 if more students than expected chose
-    both.
+    A student's residual of an option is 1 minus its probability if the student chose it, otherwise
+    0 minus its probability. The probability comes from the model of answers. For two options of
+    different questions, the covariance is the sum, over the students who got both questions wrong,
+    of the products of their residuals. It is above 0 if more students than expected chose both.
 
-    At most `most_pairs` pairs of questions are compared, those that most students got wrong.
+    At most `most_pairs` pairs of questions are compared: the pairs that the largest numbers of
+    students got wrong.
     """
     n_options = wrong.n_options
     is_wrong = _wrong_matrix(wrong)
     min_students, questions = _frequent_questions(is_wrong, most_pairs)
-    # An item is an option of a question, as a number: n_options · question + option. The matrices
-    # below have a row for each student, and a column for each of the questions or of their items.
+    # Item n_options · question + option is an option of a question. The matrices below have a row
+    # for each student, and a column for each of the `questions` (`wrong_columns`) or each of their
+    # `items` (`residual_columns`).
     items = (questions[:, None] * n_options + np.arange(n_options, dtype=np.int32)).ravel()
     wrong_columns = is_wrong.tocsc()[:, questions]
     residual_columns = _residual_matrix(wrong).tocsc()[:, items]
     mean_variance = _mean_variance(wrong)[items]
     # For each block of questions: the items of the pairs, the covariances and the variances.
     parts: list[tuple[IntArray, IntArray, FloatArray, FloatArray]] = []
-    # To save memory, compare one block of questions at a time with the questions from its start on.
-    # Earlier blocks hold the pairs with earlier questions.
+    # To save memory, compare one block of questions at a time with the questions of this block and
+    # of all later blocks. The pairs with earlier questions were found in the earlier blocks.
     for start in range(0, len(questions), BLOCK):
         block_residuals = residual_columns[:, n_options * start : n_options * (start + BLOCK)]
         other_residuals = residual_columns[:, n_options * start :].tocsr()
-        # The covariance of each item of the block (row) and each other item (column).
+        # The covariance of each item of the block (row) and each item of these questions (column).
         covariance = (block_residuals.T @ other_residuals).tocoo()
         # How many students got a question of the block (row) and another question (column) wrong.
         block_wrong = wrong_columns[:, start : start + BLOCK]
@@ -215,10 +217,10 @@ def _mean_variance(wrong: WrongAnswers) -> FloatArray:
 
 
 def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[int, IntArray]:
-    """Return how many students must have got both questions of a pair wrong, and the questions.
+    """Return the number of students that a pair of questions needs, and the questions of the pairs.
 
-    Only pairs of questions that enough students got wrong are compared. The first result is this
-    number of students: the smallest one, from MIN_COMMON on, that leaves at most `most_pairs`
+    A pair of questions is compared only if at least this number of students got both questions
+    wrong. The number is the smallest one, from MIN_COMMON on, that leaves at most `most_pairs`
     pairs. The second result lists the questions that occur in these pairs, in increasing order.
 
     `is_wrong` has a row for each student and a column for each question: 1 where the student got
@@ -227,7 +229,9 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
     columns = is_wrong.tocsc()
     n_students, n_questions = is_wrong.shape
     # Element m is the number of pairs of which exactly m students got both questions wrong. Here
-    # (A, B) and (B, A) count as two pairs, because the loop below meets both.
+    # (A, B) and (B, A) count as two pairs, because the loop below meets both. No pair has
+    # n_students + 1 students, so the last element stays 0, and some m always leaves few enough
+    # pairs.
     n_ordered_pairs = np.zeros(n_students + 2, np.int64)
     # For each question, the largest number of students who got it and another question wrong.
     most_common = np.zeros(n_questions, np.int64)
@@ -235,12 +239,13 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
         # Entry (i, j) is the number of students who got both question `start` + i and question j
         # wrong.
         product = (columns[:, start : start + BLOCK].T @ is_wrong).tocoo()
+        # Leave out the entries of a question with itself.
         is_pair = product.row + start != product.col
         n_common = product.data[is_pair].astype(np.int64)
         n_ordered_pairs += np.bincount(n_common, minlength=n_students + 2)
         np.maximum.at(most_common, product.col[is_pair], n_common)
-    # Element m is the number of pairs of which at least m students got both questions wrong. The
-    # order within a pair does not matter here, so divide by 2.
+    # Sum from the last element backwards: element m becomes the number of pairs of which at least m
+    # students got both questions wrong. Here (A, B) and (B, A) are one pair, so divide by 2.
     n_pairs = np.cumsum(n_ordered_pairs[::-1])[::-1] // 2
     is_few_enough = n_pairs <= most_pairs
     min_students = max(MIN_COMMON, int(np.flatnonzero(is_few_enough)[0]))
@@ -254,8 +259,8 @@ def find_groups(pairs: Pairs, threshold: float) -> IntArray:
     """Group items (wrong options of questions) that the same students choose.
 
     At first each item is a group. Two groups are merged as long as the evidence that the same
-    students choose items of both exceeds `threshold`. The unit of evidence is its standard
-    deviation if students chose independently.
+    students choose items of both exceeds `threshold`. The unit of this evidence is the standard
+    deviation that it has if students choose independently.
 
     Returns the group of each item, -1 for none; int32 (n_items,). Groups are numbered from 0. A
     group has at least two items, all of different questions. Item n_options · question + option is
@@ -266,7 +271,8 @@ def find_groups(pairs: Pairs, threshold: float) -> IntArray:
     if len(items):
         covariance = pairs.covariance[items][:, items].toarray()
         variance = pairs.variance[items][:, items].toarray()
-        # Each pair has one entry in `pairs`, and two in symmetric matrices.
+        # In `pairs`, each pair has one entry. Make the matrices symmetric, so that each pair has
+        # two.
         covariance = covariance + covariance.T
         variance = variance + variance.T
         question = items // pairs.n_options
@@ -278,7 +284,7 @@ def _promising_items(pairs: Pairs) -> IntArray:
     """Return the items with the strongest pairs, in increasing order."""
     evidence = pairs.covariance.copy()
     evidence.data /= np.sqrt(pairs.variance.data)
-    # A pair has its entry in the row of one item and in the column of the other.
+    # The one entry of a pair is in the row of its first item and in the column of its second item.
     by_row = evidence.max(axis=1).toarray().ravel()
     by_column = evidence.max(axis=0).toarray().ravel()
     strongest = np.maximum(by_row, by_column)
@@ -298,7 +304,7 @@ def merge_groups(
     question
         The question of each item, shape (n,). No two items of a group share their question.
     threshold
-        The least evidence, in standard deviations, with which two groups are merged.
+        Two groups are merged only if their evidence, in standard deviations, exceeds this.
 
     Returns
     -------
@@ -306,14 +312,15 @@ def merge_groups(
         The group of each item, numbered from 0; -1 for an item in no group.
     """
     n = len(question)
-    # At first each item is a group. A merged group keeps the number of the first of its two parts.
+    # The number of each item's group. At first each item is a group. When the second of two groups
+    # is merged into the first, the merged group keeps the number of the first.
     group = np.arange(n)
     # The total covariance and variance of all pairs between two groups.
     covariance = covariance.astype(np.float64)
     variance = variance.astype(np.float64)
     shares_question = question[:, None] == question
     evidence = _evidence(covariance, variance, shares_question)
-    # The strongest partner of each group.
+    # The strongest partner of each group: the group with which it has the strongest evidence.
     best = evidence.argmax(axis=1)
     best_evidence = evidence[np.arange(n), best]
     is_gone = np.zeros(n, bool)
@@ -329,14 +336,14 @@ def merge_groups(
         shares_question[first] |= shares_question[second]
         shares_question[:, first] = shares_question[first]
         is_excluded = shares_question[first] | is_gone
-        row = _evidence(covariance[first], variance[first], is_excluded)
-        evidence[first] = row
-        evidence[:, first] = row
+        evidence_of_merged = _evidence(covariance[first], variance[first], is_excluded)
+        evidence[first] = evidence_of_merged
+        evidence[:, first] = evidence_of_merged
         evidence[second] = -np.inf
         evidence[:, second] = -np.inf
         # The strongest partner may have changed for groups whose partner was one of the merged two,
         # and for groups whose strongest partner is now the merged group.
-        is_changed = (best == first) | (best == second) | (row > best_evidence)
+        is_changed = (best == first) | (best == second) | (evidence_of_merged > best_evidence)
         is_changed[[first, second]] = True
         changed = np.flatnonzero(is_changed)
         best[changed] = evidence[changed].argmax(axis=1)
@@ -353,7 +360,7 @@ def _evidence(covariance: FloatArray, variance: FloatArray, is_excluded: Array) 
 
 
 def _number_groups(group: IntArray) -> IntArray:
-    """Number the groups with two or more members from 0, and the others -1."""
+    """Number the groups of two or more items from 0; -1 for an item that is alone."""
     size = np.bincount(group, minlength=1)
     number = np.full(len(size), -1, np.int32)
     is_group = size >= 2
@@ -369,10 +376,11 @@ def predict_with_groups(
 ) -> FloatArray:
     """Return the probabilities of the options of wrong answers, from a student's other choices.
 
-    A student has a tendency to each group, which is added to the logits of the group's options. A
-    tendency is normally distributed with mean 0 and variance `spread`. One step of Newton's method
-    from 0 approximates its posterior mode: the sum of the residuals, divided by the sum of their
-    variances plus 1 / `spread`.
+    A student has a tendency to each group. It is a number that is added to the logits of the
+    group's options. Its prior is normal with mean 0 and variance `spread`. One step of Newton's
+    method from 0 approximates its posterior mode. The result of the step is the sum of the
+    student's residuals in the group, divided by (sum of the variances of these residuals +
+    1 / `spread`).
 
     Parameters
     ----------
@@ -393,8 +401,9 @@ def predict_with_groups(
     # A chance is a wrong answer together with an option of its question that is in a group: the
     # student may or may not have chosen this option.
     chances = _list_chances(known, group)
-    # A cell is a student and a group, as one number. `cells` holds the cells of all chances in
-    # `known`, in increasing order. `position` holds the index in `cells` of each chance's cell.
+    # A cell is one number for a pair of a student and a group. `cells` holds the cells of all
+    # chances in `known`, in increasing order. `position` holds the index in `cells` of each
+    # chance's cell.
     cells, position = np.unique(chances.cell, return_inverse=True)
     residual = np.bincount(position, chances.is_chosen - chances.p, len(cells))
     variance = np.bincount(position, chances.p * (1 - chances.p), len(cells))
@@ -430,7 +439,7 @@ class Chances:
     # The option, from 0.
     option: IntArray
     group: IntArray
-    # The student and the group as one number: student · n_groups + group, int64.
+    # One number for the pair of the student and the group: student · n_groups + group, int64.
     cell: IntArray
     # The probability of the option, float64, and whether the student chose it.
     p: FloatArray
@@ -444,11 +453,12 @@ def _list_chances(wrong: WrongAnswers, group: IntArray) -> Chances:
     or not the student chose this option. `group` holds the group of each option of each question,
     -1 for none, shape (n_questions · n_options,).
     """
-    # For each wrong answer, the groups of the options of its question, shape (n, n_options).
+    # Row i holds the groups of all options of the question of wrong answer i, shape (n, n_options).
     group_of_option = group.reshape(-1, wrong.n_options)[wrong.question]
     row, option = np.nonzero(group_of_option >= 0)
     group_of_chance = group_of_option[row, option]
-    # A number for each pair of a student and a group, to sum over a student's chances in a group.
+    # A cell is one number for a pair of a student and a group. It serves to sum over all chances
+    # that the student had to choose an option of the group.
     cell = wrong.student[row].astype(np.int64) * count_groups(group) + group_of_chance
     return Chances(
         row=row,
@@ -480,7 +490,7 @@ class Ratio:
     """A ratio with its interval; NaN where there is nothing to divide by."""
 
     value: float
-    # The bounds of the 95 % interval; NaN if it rests on fewer than FEW_STUDENTS.
+    # The bounds of the 95 % interval; NaN if the ratio rests on fewer than FEW_STUDENTS students.
     low: float
     high: float
 
@@ -488,9 +498,10 @@ class Ratio:
 def ratio_by_student(numerator: FloatArray, denominator: FloatArray) -> Ratio:
     """Return the ratio of two sums over students, with an interval clustered by student.
 
-    Both arrays have an element for each student. The interval is that of a linearised ratio of
-    means (Cochran 1977, Sampling Techniques, section 2.11). If only a few students have a
-    denominator other than 0, the error cannot be estimated, and the interval is NaN.
+    Both arrays have an element for each student. The interval comes from the standard error of a
+    linearised ratio of means (Cochran 1977, Sampling Techniques, section 2.11). If only a few
+    students have a denominator other than 0, the error cannot be estimated, and the interval is
+    NaN.
     """
     total = denominator.sum()
     if not total > 0:
@@ -505,10 +516,11 @@ def ratio_by_student(numerator: FloatArray, denominator: FloatArray) -> Ratio:
 def gain_by_student(
     known: WrongAnswers, asked: WrongAnswers, group: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return by how much groups lower the log loss of each student, and the number of answers.
+    """Return for each student by how much groups lower the log loss, and the number of answers.
 
-    `known` and `asked` are as in `predict_with_groups`. Both results are float64 (n_students,), and
-    are sums over the student's answers in `asked`.
+    `known` and `asked` are as in `predict_with_groups`. The results have the shape (n_students,),
+    float64. Both results are over the student's answers in `asked`: the first is the sum of the
+    decreases of the log loss, the second is the number of answers.
     """
     before = log_loss(asked.probability, asked.option)
     after = log_loss(predict_with_groups(known, asked, group), asked.option)
@@ -546,20 +558,21 @@ class Choices:
     Both matrices have the shape (n_students, n_groups).
     """
 
-    # Number of pairs of choices of the student that are both options of the group.
+    # Number of pairs of the student's choices in which both choices are options of the group.
     n_pairs: sparse.csr_array
-    # How many pairs the model of answers expects, if the student made the first choice of each pair
-    # but chose elsewhere as other students do.
+    # How many pairs the model of answers expects: it takes the first choice of each pair as given,
+    # and predicts the second choice.
     n_expected: sparse.csr_array
 
 
 def pair_choices(known: WrongAnswers, asked: WrongAnswers, group: IntArray) -> Choices:
     """Count how often students who chose an option of a group chose further options of the group.
 
-    A pair is two choices of one student, both options of one group: the first in the wrong answers
-    `known`, the second in the wrong answers `asked`. Beside the number of pairs, the result has the
-    number that the model of answers expects, given the first choices. If `known` and `asked` are
-    the same object, a choice makes no pair with itself. `group` is as in `find_groups`.
+    A pair consists of two choices of one student, and both are options of the same group. The first
+    choice is in the wrong answers `known`, the second in the wrong answers `asked`. The result
+    holds the number of pairs, and the number of pairs that the model of answers expects if the
+    first choices are given. If `known` and `asked` are the same object, a choice makes no pair with
+    itself. `group` is as in `find_groups`.
     """
     chances = _list_chances(known, group)
     # All sums are sparse arrays of this shape, and products are element by element.
@@ -570,9 +583,9 @@ def pair_choices(known: WrongAnswers, asked: WrongAnswers, group: IntArray) -> C
         n_second = _sum_by_student(asked_chances, asked_chances.is_chosen, asked, shape)
         expected_second = _sum_by_student(asked_chances, asked_chances.p, asked, shape)
         return Choices(n_pairs=n_first * n_second, n_expected=n_first * expected_second)
-    # A student who chose k options of a group has k · (k − 1) ordered pairs of choices. For each of
-    # the k first choices, the expected number of second choices is the sum of all probabilities
-    # without that of the first choice.
+    # A student who chose k options of a group has k · (k − 1) ordered pairs of choices. For each
+    # first choice, the expected number of second choices is the sum of the probabilities of all the
+    # student's chances in the group, without the probability of the first choice itself.
     expected = _sum_by_student(chances, chances.p, known, shape)
     expected_of_chosen = _sum_by_student(chances, chances.p * chances.is_chosen, known, shape)
     return Choices(
@@ -595,9 +608,9 @@ def _sum_by_student(
 def measure_lift(wrong: WrongAnswers, group: IntArray) -> list[Ratio]:
     """Return how much more often than expected students stay with a group, for each group.
 
-    Take the students who chose an option of the group, and the group's other questions that they
-    got wrong: how often did they choose the group's option there? The result is this number,
-    divided by the number that the model of answers expects.
+    Some students who chose an option of the group got other questions of the group wrong too. The
+    result is how often they chose an option of the group in these questions, divided by how often
+    the model of answers expects it.
     """
     choices = pair_choices(wrong, wrong, group)
     n_pairs = choices.n_pairs.tocsc()
@@ -613,6 +626,8 @@ def count_students(wrong: WrongAnswers, group: IntArray) -> IntArray:
     n_groups = count_groups(group)
     chosen_group = group[wrong.question * wrong.n_options + wrong.option]
     rows = np.flatnonzero(chosen_group >= 0)
+    # A cell is one number for a pair of a student and a group. Its remainder, divided by the number
+    # of groups, is the group.
     cells = wrong.student[rows].astype(np.int64) * n_groups + chosen_group[rows]
     cells, n_chosen = np.unique(cells, return_counts=True)
     counts: IntArray = np.bincount(cells[n_chosen >= 2] % max(n_groups, 1), minlength=n_groups)

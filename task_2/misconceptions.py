@@ -44,8 +44,8 @@ TABLE = "misconceptions.csv"
 # learn the misconceptions.
 N_DIMENSIONS = 2
 # The students are divided at random into three parts. The answers of the first part are searched
-# for groups of wrong options, those of the second part choose how strict the search is, and those
-# of the third part check the groups. These are the shares of the parts.
+# for groups of wrong options, the answers of the second part decide how strict the search is, and
+# the answers of the third part check the groups. These are the shares of the parts.
 SHARES = (0.6, 0.2, 0.2)
 FINDING, CHOOSING, CHECKING = range(3)
 
@@ -92,8 +92,8 @@ class Group:
     def common_subjects(self) -> list[str]:
         """Return the subjects that more than half of the questions have."""
         counts = Counter(name for option in self.options for name in option.subjects)
-        most = len(self.options) / 2
-        return [name for name, n in counts.most_common() if n > most]
+        half = len(self.options) / 2
+        return [name for name, n in counts.most_common() if n > half]
 
     @property
     def common_position(self) -> int | None:
@@ -116,10 +116,10 @@ class Found:
     group: IntArray
     # For each group, how much more often than expected students choose another of its options.
     lifts: list[Ratio]
-    # Some students take no part in the search for groups: their answers check the groups. By this
-    # much, the groups lower the mean log loss of these students' wrong answers.
+    # How much the groups lower the mean log loss of the wrong answers of the students who check
+    # them. These students take no part in the search for groups.
     gain: Ratio
-    # The number of these students.
+    # The number of students who check the groups.
     n_checking: int
 
 
@@ -147,7 +147,7 @@ def main() -> None:
     found = find(answers, context, options.seed)
 
     subjects = metadata.list_subject_names(options.metadata_dir, found.question_id, options.tasks)
-    # Tasks 1/2 have no images and no pages of task 3.
+    # Only the questions of tasks 3/4 have images, and pages that task 3 writes.
     has_images = options.tasks == "3/4"
     images_dir = options.images_dir if has_images else None
     report_dir = options.output_dir / "question_report" if has_images else None
@@ -163,10 +163,11 @@ def main() -> None:
 def find_context(answers: pd.DataFrame, metadata_dir: Path, ending: str) -> IntArray:
     """Return the contexts in which each answer was given, as numbers, int32.
 
-    A context is a quiz that a class takes, or a cluster of questions that the same students answer
-    where quizzes are not known. The model of answers learns an effect of each student in each
-    context. The shape is (answers, columns): one column of quizzes, or a column for each size of
-    clusters. `ending` is the end of the files' names, such as task_3_4.csv.
+    A context is a quiz that a class takes. If quizzes are not known, a context is a cluster of
+    questions that the same students answer. The model of answers learns an effect of each student
+    in each context. The shape is (answers, columns): one column if contexts are quizzes, otherwise
+    a column for each size of clusters. `ending` is the end of the files' names, such as
+    task_3_4.csv.
     """
     path = metadata.find(metadata_dir, f"answer_metadata_{ending}")
     circumstances = None
@@ -177,7 +178,8 @@ def find_context(answers: pd.DataFrame, metadata_dir: Path, ending: str) -> IntA
         circumstances = metadata.read_circumstances(path, answer_id, columns=columns)
     student = answers["UserId"].to_numpy()
     question = answers["QuestionId"].to_numpy()
-    # All rows count as pairs to be predicted, because the model predicts all answers afterwards.
+    # The model predicts all of these answers afterwards. So all rows count as pairs to be
+    # predicted, and `n_answers`, the number of rows that only train the model, is 0.
     return number_contexts(student, question, n_answers=0, circumstances=circumstances)
 
 
@@ -187,11 +189,11 @@ def find_context(answers: pd.DataFrame, metadata_dir: Path, ending: str) -> IntA
 def find(answers: pd.DataFrame, context: IntArray, seed: int) -> Found:
     """Find groups of wrong options, and check them on students who took no part in the search.
 
-    A model of answers (item response) says how probable each option is. The first part of the
-    students finds groups of wrong options that are chosen together more often than this. The second
-    part chooses how strict the search is. The third part checks the result: the lift of a group
-    says how much more often than expected students stay with the group, the gain how much better
-    all groups together predict wrong answers.
+    A model of answers (item response) says how probable each option is. The answers of a first part
+    of the students are searched for groups of wrong options that are chosen together more often
+    than the model expects. The second part decides how strict the search is. The third part checks
+    the result. The lift of a group says how much more often than expected students choose further
+    options of the group. The gain says how much better all groups together predict wrong answers.
 
     `context` is the result of `find_context`.
     """
@@ -231,8 +233,8 @@ def find(answers: pd.DataFrame, context: IntArray, seed: int) -> Found:
 def draw_parts(n_students: int, seed: int) -> IntArray:
     """Draw the part of each student: FINDING, CHOOSING or CHECKING, int64 (n_students,).
 
-    The answers of the first part are searched for groups of wrong options, those of the second part
-    choose how strict the search is, and those of the third part check the groups.
+    The answers of the first part are searched for groups of wrong options, the answers of the
+    second part decide how strict the search is, and the answers of the third part check the groups.
     """
     bounds = np.cumsum(SHARES)[:-1]
     return np.searchsorted(bounds, np.random.default_rng(seed).random(n_students), side="right")
@@ -248,7 +250,7 @@ def describe(
     images_dir: Path | None,
     report_dir: Path | None,
 ) -> list[Group]:
-    """Return the groups of wrong options as the page shows them, those of most students first.
+    """Return the groups of wrong options as the page shows them, the group of most students first.
 
     Parameters
     ----------
@@ -261,7 +263,7 @@ def describe(
     images_dir, report_dir
         Folders with images of questions and with pages about questions; None if there are none.
     """
-    # An item is an option of a question, as a number: n_options · question + option, both from 0.
+    # Item n_options · question + option is an option of a question. Both are numbered from 0.
     question = np.searchsorted(found.question_id, answers["QuestionId"].to_numpy())
     n_options = found.wrong.n_options
     item = question * n_options + answers["AnswerValue"].to_numpy() - 1
@@ -304,7 +306,8 @@ def render(described: list[Group], found: Found, answers: pd.DataFrame, origin: 
     """Return the page on groups of wrong options that the same students choose.
 
     `described` are the groups as the page shows them. The page also says how much better the groups
-    predict wrong answers (``found.gain``) and how many students checked this.
+    predict wrong answers (``found.gain``), and how many students' answers show this
+    (``found.n_checking``).
     """
     return pages.render(
         PAGE,
