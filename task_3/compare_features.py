@@ -93,8 +93,9 @@ def rank_by_features(
     Returns
     -------
     dict
-        The rank of each question by QuestionId; 1 is the best. The key is the feature's name and
-        which of its values rank first, such as "option_entropy, high".
+        For each feature, the ranks of the questions by QuestionId; 1 is the best. The key holds the
+        feature's name and whether its high or its low values rank first, such as "option_entropy,
+        high".
     """
     # The rows of these questions in `data.questions`, which is sorted by QuestionId.
     rows = np.searchsorted(data.questions.index, question)
@@ -114,16 +115,18 @@ def rank_by_features(
 def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> None:
     """Print a Markdown table: how often each ranking agrees with each expert.
 
-    The columns are the experts, "mean" for all of them and "best" for the expert with whom the
-    ranking agrees most often. The last row says how often each expert agrees with the others.
+    The table has a row for each ranking. Its columns are the experts, "mean" for all of them and
+    "best" for the expert with whom the ranking agrees most often. The last row says how often each
+    expert agrees with the others.
     """
     columns = [*judgements, "mean", "best"]
     print(f"| ranking, values ranked first | {' | '.join(columns)} |")
     print(f"|---|{'---|' * len(columns)}")
     figures_by_ranking = {}
     for name, ranking in rankings.items():
-        # A row for each column of the table: the share of the pairs on which the ranking agrees
-        # with the expert, its interval, and how often the expert agrees with the others.
+        # `figures` has a row for each column of the printed table. The row holds the share of the
+        # pairs on which the ranking agrees with the expert, the interval of this share, and how
+        # often the expert agrees with the other experts.
         figures = compare_with_experts(judgements, agreement(judgements, ranking))
         figures_by_ranking[name] = figures.reindex(columns)
     for name, figures in figures_by_ranking.items():

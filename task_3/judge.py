@@ -34,7 +34,7 @@ from question_features import FEATURES, QuestionAnswers
 from question_report import FEW_ANSWERS, decimal, describe_options, draw, find_image
 from tqdm import tqdm
 
-# As many pairs as each official panel has.
+# Each official panel has this number of pairs.
 N_PAIRS = 25
 
 
@@ -91,7 +91,7 @@ def write_page(options: argparse.Namespace) -> None:
     reading.require_file(train)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     question_ids = read_ranking_template(template)
-    # The answers alone, without metadata that some features need.
+    # The page needs no features from metadata, so read the answers alone.
     data = features.read_for_features([], train, question_ids, None)
     pairs = choose_pairs(options, template, question_ids, data)
     origin = provenance.origin_of(train)
@@ -163,8 +163,8 @@ def draw_pairs(
     question_ids
         The questions to draw from, each once.
     rankings
-        Two rankings, the rank by QuestionId: only pairs on which they disagree are drawn. Without
-        rankings, all pairs may be drawn.
+        Two rankings, which hold ranks by QuestionId. Only pairs on which the two rankings disagree
+        are drawn. If there are no rankings, all pairs may be drawn.
     n_pairs
         How many pairs to draw. If there are fewer pairs, all of them are returned.
     seed
@@ -178,8 +178,11 @@ def draw_pairs(
     rng = np.random.default_rng(seed)
     first, second = np.triu_indices(len(question_ids), k=1)
     if rankings:
-        one, other = (is_first_better(ranking[question_ids], first, second) for ranking in rankings)
-        disagree = one != other
+        # Whether the first question of each pair is the better one, by each of the two rankings.
+        by_one, by_other = (
+            is_first_better(ranking[question_ids], first, second) for ranking in rankings
+        )
+        disagree = by_one != by_other
         first = first[disagree]
         second = second[disagree]
     drawn = rng.permutation(len(first))[:n_pairs]
@@ -237,7 +240,8 @@ def make_cards(
         has_grey_bars = False
         if image is None and n_answers[position] > 0:
             by_ability = features.option_counts_by_ability(data, question_id)
-            # The axis reaches 1, that is 100 %, so that both questions of a pair have the same one.
+            # The axis reaches 1, that is 100 %, so that the charts of both questions of a pair have
+            # the same axis.
             chart = draw(options.loc[question_id], by_ability, reaches=1.0)
             has_grey_bars = bool((by_ability.sum(axis=1) < FEW_ANSWERS).any())
         card = Card(
@@ -273,8 +277,8 @@ JudgementsByPair = dict[tuple[int, int], Judgement]
 def merge(paths: Sequence[Path], output: Path) -> None:
     """Merge panels of experts into one, and write it with a record of the files it was made from.
 
-    An expert may occur in several files. A file in which the expert judges a pair otherwise than in
-    an earlier file is refused.
+    An expert may occur in several files. A file is refused if the expert has judged a pair
+    differently in an earlier file.
     """
     if output.suffix.lower() != ".csv":
         raise InputError(f"{output}: expected the name of a CSV file, such as panel.csv")

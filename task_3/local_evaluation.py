@@ -39,7 +39,7 @@ import pandas as pd
 
 # Quantile of the standard normal distribution for 95 % intervals.
 _Z = 1.96
-# With fewer questions there is no interval for Kendall's correlation: the formula of its variance
+# With fewer questions than this, Kendall's correlation has no interval: the formula of its variance
 # in `correlate` divides by the number of questions minus 4.
 _MIN_QUESTIONS = 5
 
@@ -47,8 +47,8 @@ _MIN_QUESTIONS = 5
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
-    # Without this flag and --ref_data, usually the two halves of the local split are compared (see
-    # `choose_phase`).
+    # If neither this flag nor --ref_data is given, the script usually compares the two halves of
+    # the local split (see `choose_phase`).
     parser.add_argument("--phase", choices=layout.PHASES, help="score by this phase's pairs")
     help_text = "a panel of your own, CSV, in --input_dir or in the current folder"
     parser.add_argument("--ref_data", metavar="FILE", help=help_text)
@@ -87,8 +87,8 @@ def main() -> None:
     options.phase = choose_phase(options, TASK_3)
     if options.phase == LOCAL and options.ref_data:
         # Scoring the local split uses no experts, but `--ref_data` names a file with the judgements
-        # of a panel of experts. Score against this panel. The first phase stands in for "local": it
-        # only says where files lie by default.
+        # of a panel of experts. So score against this panel. The phase then only says where files
+        # lie by default, and the first phase of the challenge will do.
         options.phase = layout.PHASES[0]
     default = TASK_3.submission_path(options.phase)
     submission_dir = options.submission_dir or default.parent
@@ -119,7 +119,7 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     # The file with the experts' judgements.
     reference = cli.input_file(input_dir, options.ref_data or official.name)
     phase = TASK_3.phase_of(options.phase, options.ref_data)
-    # No score of an earlier run may stay, if this run fails.
+    # Remove the scores of an earlier run, so that they do not stay if this run fails.
     inputs = [submitted, reference, template, *options.rankings]
     score_files.remove_scores(options.output_dir, TASK_3.number, phase, inputs)
     # Doubts are reasons not to trust a score, such as a ranking made with the judgements.
@@ -131,8 +131,8 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     evaluation = replace(evaluation, doubts=doubts, made_from=simulated_ranking(submitted, phase))
 
     lines = describe_agreement(page_values["agreement"], page_values["experts"])
-    # One of the facts is a sentence on chance. As for the scored ranking, the score of a random
-    # ranking is its agreement with the expert with whom it agrees most.
+    # One of the facts, `ranking.LUCK`, is a sentence on the scores that random rankings reach by
+    # chance. The score of every ranking is its agreement with the expert with whom it agrees most.
     random_rankings = dict(evaluation.facts)[ranking.LUCK]
     lines.append(f"score {evaluation.score.value:.4f} (best expert); {random_rankings}")
     lines += [describe_rival(rival) for rival in page_values["rivals"]]
@@ -147,7 +147,7 @@ def read_rivals(
 ) -> tuple[dict[str, pd.Series], list[str]]:
     """Read the rankings that are compared with the scored one.
 
-    `reference` is the file with the experts' judgements, `template` that with the questions to
+    `reference` is the file with the experts' judgements, `template` the file with the questions to
     rank. The results are the rankings by name, and notes on rankings that one should not trust.
     """
     rivals = {}
@@ -167,10 +167,10 @@ def describe_agreement(figures: pd.DataFrame, experts: Sequence[str]) -> list[st
     ----------
     figures
         The table that `compare_with_experts` returns. It has a row for each expert, and the rows
-        "mean", for all experts on average, and "best", for the expert with the largest share.
-        `share` is the share of judged pairs on which ranking and expert agree, `low` and `high` its
-        interval, `n_judged` the number of judged pairs, `others` how often the expert agrees with
-        the other experts.
+        "mean", for all experts on average, and "best", for the expert with the largest share. Its
+        columns are `share`, the share of judged pairs on which ranking and expert agree; `low` and
+        `high`, the interval of this share; `n_judged`, the number of judged pairs; `others`, how
+        often the expert agrees with the other experts.
     experts
         The names of all experts.
 
@@ -209,7 +209,7 @@ def describe_rival(rival: ranking.Rival) -> str:
 
 
 def simulated_ranking(submitted: Path, phase: str) -> list[Path]:
-    """Return the files that make a score count as simulated: the ranking, or none.
+    """Return the file of the ranking if it makes the score count as simulated, otherwise no file.
 
     Usually the experts' file tells whether a score is simulated. But a user's own panel of experts
     (the phase `OWN`) does not tell where its questions come from. If the ranking was made from
@@ -228,18 +228,18 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     `submitted` is the ranking from the first half. The script that made it runs again here, on the
     second half. The score is the rank correlation of the two rankings.
     """
-    # No score of an earlier run may stay, if this run fails.
+    # Remove the scores of an earlier run, so that they do not stay if this run fails.
     score_files.remove_scores(options.output_dir, TASK_3.number, LOCAL, (submitted, template))
     rank_by_first = read_ranking(submitted, template)
-    # The record beside the ranking: which command made it, from which files.
+    # The record beside the ranking says which command made the ranking, and from which files.
     origin = read_local_origin(submitted)
     folder = options.input_dir or Path(origin.options.get("input_dir", layout.TEST_INPUT_DIR))
     first_half = folder / TASK_3.local_train
     # The split writes the second half of the students to the file that holds the held-out answers
     # in the other tasks.
     second_half = folder / TASK_3.local_answers
-    # Both halves must come from the present training file, the ranking from the present first half,
-    # and the other files that it was made from must not have changed since.
+    # Both halves must come from the present training file. The ranking must come from the present
+    # first half, and the other files that it was made from must not have changed since then.
     provenance.require_current([first_half, second_half])
     require_same_split(submitted, origin, first_half)
     entry_origin.require_same_sources(submitted, origin, submitted.parent)
@@ -332,10 +332,11 @@ def rank_by_other_half(submitted: Path, origin: provenance.Provenance, template:
     Series
         The rank of each question by the other half, by QuestionId; 1 is the best.
     """
-    # Only the local split needs the kit's tools.
+    # Import the kit's tools only here: nothing but the local split needs them.
     from tools import script_runs
 
-    # Flags that name paths are not repeated, except the flags of the answers and of the template.
+    # Run the command again without its flags that name paths. Keep only the flags that name the
+    # files of the answers and of the template.
     kept_flags = ("input_dir", "submission_template_dir", "submission_template_file")
     script, flags = script_runs.command_to_repeat(origin, TASK_3, submitted, keep=kept_flags)
     if source_code.fingerprint(script) != origin.code:
@@ -398,7 +399,7 @@ def _with_interval(value: float, variance: float) -> Correlation:
 
     `variance` is the variance of Fisher's z, artanh(value).
     """
-    # The z of 1 and -1 is infinite.
+    # The z of the correlations 1 and -1 is infinite, which is no reason for a warning.
     with np.errstate(divide="ignore"):
         z = np.arctanh(value)
     half_width = _Z * variance**0.5

@@ -25,7 +25,8 @@ import pandas as pd
 WORKING_SHARE = 0.05
 _ANSWER_METADATA = layout.ANSWER_METADATA_TASK_3_4
 _QUESTION_METADATA = layout.QUESTION_METADATA_TASK_3_4
-# Steps of the fit of the two-parameter model; the slopes hardly change after the first few.
+# Number of steps in the fit of the two-parameter model for `irt_slope`. The slopes hardly change
+# after the first few steps.
 N_SLOPE_STEPS = 20
 
 
@@ -76,7 +77,8 @@ def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnsw
     _, student_code = number_ids(answers["UserId"])
     n_options = int(answers[["AnswerValue", "CorrectAnswer"]].to_numpy().max())
     # For each question and option, the number of rows that name this option as CorrectAnswer. If
-    # the rows of a question disagree, most of them decide. A question without answers gets 0.
+    # the rows of a question disagree, CorrectAnswer is the option that most rows name. It is 0 for
+    # a question without answers.
     n_rows = _count(question_code, answers["CorrectAnswer"], (len(ids), n_options + 1))
     return QuestionAnswers(
         answers=answers.assign(question_code=question_code, student_code=student_code),
@@ -116,10 +118,11 @@ def read_for_features(
     data = number_answers(answers, question_id)
     if _QUESTION_METADATA in files:
         ids = data.questions.index.to_numpy()
-        # A line for each question and subject; `row` is the question's position in `ids`.
-        listed = metadata.read_question_subjects(files[_QUESTION_METADATA], ids)
-        count = listed["row"].value_counts().reindex(range(len(ids)))
-        data.questions["n_subjects"] = count.to_numpy(np.float64)
+        # Each line holds a question and one of its subjects; `row` is the question's position in
+        # `ids`.
+        subject_lines = metadata.read_question_subjects(files[_QUESTION_METADATA], ids)
+        n_subjects = subject_lines["row"].value_counts().reindex(range(len(ids)))
+        data.questions["n_subjects"] = n_subjects.to_numpy(np.float64)
     return data
 
 
@@ -206,7 +209,7 @@ def correct_rate(data: QuestionAnswers) -> FloatArray:
 
 @feature(better=HIGH, why="a misconception makes good students fail unexpectedly")
 def mean_absolute_residual(data: QuestionAnswers) -> FloatArray:
-    """Mean distance of an answer, 1 if right and 0 if wrong, from the student's share of right
+    """Mean distance between an answer (1 if right, 0 if wrong) and the student's share of right
     answers. The winning report of 2020 calls it difficulty.
     """
     is_correct = data.answers["IsCorrect"]
@@ -226,8 +229,8 @@ def point_biserial(data: QuestionAnswers) -> FloatArray:
 
 @feature(better=HIGH, why="separates able from weak students", is_shrunk=False)
 def irt_slope(data: QuestionAnswers) -> FloatArray:
-    """Discrimination a of P(right) = sigmoid(a theta + b), theta standard normal over the students
-    (Birnbaum 1968); the fit shrinks slopes that rest on few answers.
+    """Discrimination a in the model P(right) = sigmoid(a · theta + b), where the students' ability
+    theta is standard normal (Birnbaum 1968). The fit shrinks slopes that rest on few answers.
     """
     model = ItemResponse(n_dimensions=1, guessing=0.0, n_steps=N_SLOPE_STEPS).fit(
         data.answers["student_code"], data.answers["question_code"], data.answers["IsCorrect"]
@@ -285,8 +288,8 @@ def confidence_missing(data: QuestionAnswers) -> FloatArray:
 )
 def entropy_within_quiz(data: QuestionAnswers) -> FloatArray:
     """Entropy of the options within quizzes, in bits: the mean over the quizzes, weighted by their
-    numbers of answers (entry of the team TAL in 2020). The entropy of few answers is on average too
-    small.
+    numbers of answers (entry of the team TAL in 2020). Entropy that rests on few answers is too
+    small on average.
     """
     return _entropy_within(data, "QuizId")
 
@@ -322,8 +325,8 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
 
         mean + weight · (value - mean)    with    weight = variance / (variance + noise / n).
 
-    - mean and variance are those of the questions' true values.
-    - noise / n is the variance that chance gives to a value of n answers.
+    - mean and variance are the mean and the variance of the questions' true values.
+    - noise / n is the variance that chance gives to a value that rests on n answers.
 
     NaN stays NaN. If the answers are too few to estimate the noise, all values stay as they are.
     """
@@ -340,7 +343,7 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
     raw = value[known]
     precision = data.n_answers[known] / noise
     variance = _variance_of_true_values(raw, precision)
-    # The variance of a value: that of the true values plus that of chance.
+    # The variance of a value is the variance of the true values plus the variance due to chance.
     total_variance = variance + 1 / precision
     mean = np.average(raw, weights=1 / total_variance)
     value[known] = mean + variance / total_variance * (raw - mean)
@@ -367,11 +370,10 @@ def _variance_of_true_values(value: FloatArray, precision: FloatArray) -> float:
 
 
 def _estimate_noise(feature: Feature, data: QuestionAnswers, n_students: int, seed: int) -> float:
-    """Estimate the noise of a feature: by chance, its value from n answers varies by noise / n.
+    """Estimate the noise of a feature: noise / n is the variance by chance of a value of n answers.
 
-    More exactly, noise / n is the variance of the value.
-    The students are divided in two random halves. A question's values in the halves, from n_1 and
-    n_2 answers, differ only by chance. Their squared difference has the expectation
+    The students are divided at random into two halves. A question's values in the two halves, from
+    n_1 and n_2 answers, differ only by chance. So the expectation of their squared difference is
     noise · (1 / n_1 + 1 / n_2).
 
     Returns 0 if fewer than two questions have enough answers in both halves.
@@ -441,6 +443,8 @@ def option_counts_by_ability(data: QuestionAnswers, question: int, n_groups: int
     """
     answers = _with_rest_score(data).answers
     answers = answers[answers["QuestionId"] == question].sort_values(["rest_score", "UserId"])
+    # The answers are in increasing order of ability. The first quarter of them, for four groups,
+    # gets the number 0, the next quarter the number 1, and so on.
     group = np.arange(len(answers)) * n_groups // max(len(answers), 1)
     return _count(group, answers["AnswerValue"] - 1, shape=(n_groups, data.n_options))
 
@@ -462,7 +466,7 @@ def _with_rest_score(data: QuestionAnswers) -> QuestionAnswers:
     """
     student = data.answers["student_code"]
     is_correct = data.answers["IsCorrect"]
-    # For each answer: the number of the student's other answers, and how many of these are right.
+    # For each answer, the number of the student's other answers, and how many of these are right.
     n_others = np.bincount(student)[student] - 1
     n_others_right = np.bincount(student, is_correct)[student] - is_correct
     scored = data.answers.assign(rest_score=_ratio(n_others_right.to_numpy(), n_others))
@@ -478,7 +482,7 @@ def _correlation(data: QuestionAnswers, x: "pd.Series") -> FloatArray:
     """
     question = data.answers["question_code"]
     y = data.answers["rest_score"].to_numpy()
-    # Both are centred first: sums of raw products would lose digits.
+    # Subtract the means from x and y before the sums: sums of raw products would lose digits.
     x_centred = x.to_numpy() - data.means(x)[question]
     y_centred = y - data.means(y)[question]
     product = data.sums(x_centred**2) * data.sums(y_centred**2)
@@ -490,9 +494,10 @@ def _correlation(data: QuestionAnswers, x: "pd.Series") -> FloatArray:
 
 
 def _entropy_within(data: QuestionAnswers, column: str) -> FloatArray:
-    """Average the entropy of the options over the groups that a column of the answers makes.
+    """Average the entropy of the options over groups of answers, for each question.
 
-    A group is weighted by its number of answers.
+    `column` names the column that holds the group of each answer. A group is weighted by its number
+    of answers.
     """
     # A row for each question and group, with the number of answers that chose each option.
     cells = data.answers.groupby(["question_code", column, "AnswerValue"]).size().unstack()
