@@ -22,8 +22,8 @@ import similarity
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-# Values of `ccp_alpha` to choose from. Pruning keeps a subtree only if it pays for its leaves: for
-# each leaf that the subtree adds, it must lower the tree's Gini impurity by at least this.
+# Values of `ccp_alpha` to choose from. Pruning keeps a subtree only if it lowers the tree's Gini
+# impurity by at least this much for each leaf that it adds.
 PRUNING_ALPHAS = (0.0003, 0.0005, 0.0008, 0.0012, 0.002)
 
 
@@ -38,8 +38,9 @@ def main() -> None:
     answers, fits = responses.read_fits(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers` and, for each fit in `fits`, two masks, rows to learn from and rows to predict,
-    # and `label`: the label numbers, which are known for the rows to learn from only.
+    # In: `answers`, and three arrays for each fit in `fits`. `train` and `test` are masks of the
+    # answers to learn from and of the answers to predict. `label` holds the label number of each
+    # answer, which is known only where `train` is true.
     # Out: `prediction`, the label number of every answer to predict, shape (answers,).
     features = similarity.describe(answers)
     prediction = np.empty(len(answers), int)

@@ -38,8 +38,9 @@ def main() -> None:
         raise InputError(f"--label is {quote(options.label)}, expected one of {', '.join(labels)}")
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, and three arrays for each fit in `fits`. `train` and `test` are boolean masks:
-    # answers to learn from and to predict. `label` holds label numbers, known where `train`.
+    # In: `answers`, and three arrays for each fit in `fits`. `train` and `test` are masks of the
+    # answers to learn from and of the answers to predict. `label` holds the label number of each
+    # answer, which is known only where `train` is true.
     # Out: `prediction`, the label number of every answer to predict, shape (answers,).
     prediction = np.empty(len(answers), int)
     for train, test, label in fits:

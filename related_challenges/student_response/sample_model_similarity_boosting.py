@@ -65,13 +65,15 @@ def main() -> None:
     answers, fits = responses.read_fits(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers` and, for each fit in `fits`, two masks, rows to learn from and rows to predict,
-    # and `label`: the label numbers, which are known for the rows to learn from only.
+    # In: `answers`, and three arrays for each fit in `fits`. `train` and `test` are masks of the
+    # answers to learn from and of the answers to predict. `label` holds the label number of each
+    # answer, which is known only where `train` is true.
     # Out: `prediction`, the label number of every answer to predict, shape (answers,).
     question = answers["question"].to_numpy()
     similarities = similarity.describe(answers)
     matches = alignment.Matches(answers)
-    # Texts in which each word of an answer is marked by whether a reference or the question has it.
+    # In these texts, a mark at each word of an answer says whether a reference answer or the
+    # question has the word.
     marked_words = alignment.mark_words(answers)
     words_with_question = similarity.words_with_question(answers, alignment.stems)
     prediction = np.empty(len(answers), int)
@@ -146,7 +148,7 @@ def word_scores(terms: csr_array, label: IntArray, train: BoolArray, group: IntA
     train_group = np.unique(group[train_rows], return_inverse=True)[1]
     n_groups = train_group.max() + 1
     if n_groups == 1:
-        # A single group cannot be divided, so single answers are held out.
+        # A single group cannot be divided into folds, so each answer becomes a group of its own.
         n_groups = len(train_rows)
         train_group = np.arange(n_groups)
     fold = assign_folds(train_group, min(N_INNER_FOLDS, n_groups), seed=0)
@@ -154,7 +156,7 @@ def word_scores(terms: csr_array, label: IntArray, train: BoolArray, group: IntA
         (train_rows[is_learned], train_rows[is_scored])
         for is_learned, is_scored in folds.train_and_test(fold)
     ]
-    # All other answers are scored by a model of all training answers.
+    # A model that learns from all training answers scores all other answers.
     fits.append((train_rows, np.flatnonzero(~train)))
     n_labels = label[train_rows].max() + 1
     scores = np.zeros((terms.shape[0], n_labels))
@@ -167,7 +169,7 @@ def word_scores(terms: csr_array, label: IntArray, train: BoolArray, group: IntA
         if decision.ndim == 1:
             # With two labels there is one score, that of the second label.
             decision = np.column_stack([-decision, decision])
-        # Labels are numbers, so the classes are columns of `scores`.
+        # A label is the number of its column in `scores`, and the classes of the model are labels.
         scores[np.ix_(scored_rows, model.classes_)] = decision
     return scores
 

@@ -38,8 +38,9 @@ def main() -> None:
     answers, fits = responses.read_fits(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers` and, for each fit in `fits`, two masks, rows to learn from and rows to predict,
-    # and `label`: the label numbers, which are known for the rows to learn from only.
+    # In: `answers`, and three arrays for each fit in `fits`. `train` and `test` are masks of the
+    # answers to learn from and of the answers to predict. `label` holds the label number of each
+    # answer, which is known only where `train` is true.
     # Out: `prediction`, the label number of every answer to predict, shape (answers,).
     similarities = similarity.describe(answers)
     words_with_question = similarity.words_with_question(answers, similarity.words)
@@ -51,8 +52,8 @@ def main() -> None:
             similarity.tfidf_matrix(texts, train, analyzer="char_wb", ngram_range=(2, 5)),
             similarity.tfidf_matrix(words_with_question, train, token_pattern=r"\S+"),
         ]
-        # Eight measures with a standard deviation of 1/4 each are a vector of length √8 / 4 ≈ 0.7,
-        # much like a TF-IDF vector, whose length is 1.
+        # After the division by 4, the eight measures have a standard deviation of 1/4 each. So they
+        # are a vector of length √8 / 4 ≈ 0.7, much like a TF-IDF vector, whose length is 1.
         scaled = StandardScaler().fit(similarities[train]).transform(similarities) / 4
         features = csr_array(hstack([*terms, csr_array(scaled)]))
         model = LinearSVC(C=0.3, random_state=0).fit(features[train], label[train])

@@ -62,7 +62,7 @@ def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
         match = SequenceMatcher(None, left, right, autojunk=False).find_longest_match()
         if match.size == 0:
             return lengths
-        # Placeholders that match nothing: " " and "" are no words, and they differ from each other.
+        # Put in placeholders that match nothing: neither " " nor "" is a word, and the two differ.
         left[match.a : match.a + match.size] = [" "] * match.size
         right[match.b : match.b + match.size] = [""] * match.size
         lengths.append(match.size)
