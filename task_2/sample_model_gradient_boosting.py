@@ -286,7 +286,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def require_right_and_wrong(answers: pd.DataFrame, path: Path) -> None:
-    """Raise `InputError` if there are too few right or too few wrong answers for trees."""
+    """Raise `InputError` if there are too few right or too few wrong answers to train trees."""
     n_wrong, n_right = np.bincount(answers["IsCorrect"], minlength=2)
     if min(n_right, n_wrong) < MIN_ANSWERS:
         raise InputError(
