@@ -39,34 +39,34 @@ N_ROUNDS = 10
 
 # ---- Settings, chosen by cross-validation over training students ---------------------------------
 
-# A question outside the answered mask may have a hidden answer. The model assumes one if its
-# estimate of the probability is above this.
+# A student may have hidden answers to questions outside the answered mask. The model estimates the
+# probability of each hidden answer, and replaces probabilities up to this number by 0.
 _MIN_PROBABILITY = 0.3
 # In the game, the entry asks students questions, then predicts some of their answers, the targets.
-# By most rules the targets are hidden. By others they may be asked too, and are in the answered
-# mask. The model concludes the latter if it finds almost no hidden answers: fewer than this share
-# of the number of answers in the mask.
+# By most rules, the targets are hidden. By other rules, the targets may be asked too, and are in
+# the answered mask. The model assumes the other rules if it finds almost no hidden answers: if
+# their expected number is below this share of the number of answers in the mask.
 _MAX_SHARE_HIDDEN = 0.05
 # Share of a logit's variance that ten answers are expected to remove.
 _RESOLUTION = 0.7
 # The answers of later rounds will change the mean of a logit. `_weight` assumes that the change has
 # at least this variance.
 _MIN_SPREAD = 0.05
-# If targets may be asked, a target that is asked need not be predicted any more: its answer is
-# known. `select` therefore adds, to the value of asking a question, this number times the
-# probability that the prediction of its answer would be wrong.
+# If targets may be asked, asking a target makes its prediction certain, because the answer is then
+# known. So `select` adds a term to the value of asking a question: this number times the
+# probability that the prediction for the question would otherwise be wrong.
 _OWN_UNCERTAINTY = 20.0
-# The population is estimated anew when the first student reaches each of these numbers of answers.
+# The model estimates the population anew after these numbers of rounds.
 _ADAPT_AFTER = (3, 6, 10)
 # Prior standard deviations of the fields of `Population`.
 _DEVIATIONS = np.array([0.3, 0.15, 0.3])
-# Step of each field of `Population` for finite differences. A Newton step is at most twice as long
-# as this step.
+# To estimate the population, the model moves each field of `Population` up and down by the field's
+# step here, and computes finite differences. A Newton step is at most twice as long.
 _STEPS = np.array([0.2, 0.1, 0.1])
 # Smallest variance of a logit.
 _MIN_VARIANCE = 1e-5
 
-# Gauss-Hermite quadrature: the mean of f(z) over a standard normal z is Σ weight f(node).
+# Gauss-Hermite quadrature: if z is standard normal, the mean of f(z) is about Σ weight · f(node).
 _nodes, _node_weights = np.polynomial.hermite_e.hermegauss(11)
 _NODES = _nodes.astype(np.float32)
 _NODE_WEIGHTS = _node_weights.astype(np.float32)
@@ -77,28 +77,30 @@ _NODE_WEIGHTS /= _NODE_WEIGHTS.sum()
 class Model:
     """The learned parameters: float32, for Q questions and k dimensions of ability."""
 
-    # Mean logit of each question for a student without known answers, shape (Q,).
+    # Logit of each question for a student with average abilities and no quiz effect, shape (Q,).
     intercept: FloatArray
     # Discriminations, shape (Q, k). Abilities have variance 1.
     slopes: FloatArray
-    # A student's quiz effect on a question is a random number added to the logit. It is similar
-    # for questions of the same quiz. This is the covariance of the effects on each two questions,
-    # shape (Q, Q).
+    # A student does better or worse in all questions of a quiz. So a random *quiz effect* is added
+    # to the logit of each question, and the effects on questions of the same quiz are correlated.
+    # This is the covariance of the quiz effects between every two questions, shape (Q, Q).
     quiz_covariance: FloatArray
     # Probability that a student who does not know an answer guesses it, shape ().
     guessing: FloatArray
-    # The next two fields predict a student's ability from the questions that the student has
-    # answered, before any answer is seen: a linear regression, whose predictors are the scaled
-    # mask. A student's answered mask is 1 for answered questions and 0 for others. Divided by the
-    # root of its sum, it is the scaled mask. The expected ability differs from the average by
+    # A linear regression predicts a student's abilities from which questions the student has
+    # answered, whether right or wrong. The *answered mask* is 1 for answered questions and 0 for
+    # others. The *scaled mask* is the answered mask divided by the square root of its sum. The
+    # predicted abilities, as differences from the average, are
     # (scaled mask − mask_mean) @ mask_weights.
     # Mean of the training students' scaled masks, shape (Q,).
     mask_mean: FloatArray
-    # Coefficients of this regression, shape (Q, k).
+    # Coefficients of the regression, shape (Q, k).
     mask_weights: FloatArray
-    # Regression of all answers on those that are not hidden: answered mask @ completion estimates
-    # the probability that the student answered each question. The coefficients assume that a fifth
-    # of a student's answers is hidden. Shape (Q, Q). All 0: do not look for hidden answers.
+    # Another linear regression predicts all questions that a student has answered, hidden answers
+    # included, from the answered mask, which lacks the hidden answers: answered mask @ completion
+    # is the probability for each question. The coefficients, shape (Q, Q), assume that a fifth of a
+    # student's answers is hidden. If all coefficients are 0, the model does not look for hidden
+    # answers.
     completion: FloatArray
 
     def save(self, folder: Path) -> None:
@@ -149,8 +151,8 @@ class Population(NamedTuple):
 
     # Logarithm of the variance of the abilities. The training students have the variance 1.
     log_variance: float = 0.0
-    # The mean logits are those of the training students, multiplied by a factor, plus `shift`.
-    # `log_stretch` is the logarithm of the factor.
+    # The mean logit of each question is the mean logit of the training students, multiplied by
+    # exp(`log_stretch`), plus `shift`.
     log_stretch: float = 0.0
     shift: float = 0.0
 
@@ -188,11 +190,12 @@ class StudentPosterior:
     """
 
     def __init__(self, model: Model, answered_mask: BoolArray) -> None:
-        """Begin with what is known before any answer: which questions each student may be asked.
+        """Set the distribution before any answer, from which questions each student may be asked.
 
-        In the game, some answers of every student are the *targets*: they have to be predicted.
-        Nobody tells which ones. By most rules they are hidden, that is, outside the answered mask:
-        the model guesses them. By other rules targets may be asked, and the mask holds them.
+        In the game, some answers of every student are the *targets*, which have to be predicted.
+        The game does not tell the model which answers are targets. By most rules, the targets are
+        hidden, that is, outside the answered mask, and the model estimates where they are. By other
+        rules, targets may be asked, and are in the mask.
         """
         self.model = model
         self.n_answers = np.zeros(len(answered_mask), np.int64)
@@ -201,19 +204,21 @@ class StudentPosterior:
 
         # The probability that a student has a hidden answer to a question, shape (S, Q).
         p_hidden = self._hidden_probability(answered_mask)
-        # Every student has targets. If the model finds almost no hidden answers, although it looks
-        # for them, the targets must be in the mask. A model whose `completion` is 0 does not look.
+        # Every student has targets. So if the model looks for hidden answers and finds almost none,
+        # the targets must be in the mask. A model whose `completion` is 0 does not look for hidden
+        # answers.
         looks_for_hidden = model.completion.any()
         finds_few = p_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
         self.targets_may_be_asked = bool(looks_for_hidden and finds_few)
         if self.targets_may_be_asked:
             p_hidden[:] = 0
-        # A student's targets are the hidden answers. If the model finds none, all answers in the
-        # student's mask are equally likely to be targets.
+        # A student's targets are the hidden answers. If the model finds no hidden answer of a
+        # student, all answers in the student's mask are equally likely to be targets.
         has_hidden = p_hidden.any(axis=1, keepdims=True)
         self.target_weight = np.where(has_hidden, p_hidden, answered_mask).astype(np.float32)
 
-        # The choice of questions that students answered says something about their abilities.
+        # Which questions a student has answered, hidden answers included, says something about the
+        # abilities.
         ability = self._expected_ability(answered_mask | (p_hidden > 0.5))
         # Mean logits before any answer, for the population of the training students.
         self._expected_logits = model.intercept + ability @ model.slopes.T
@@ -223,7 +228,7 @@ class StudentPosterior:
         """Return the probability that a student has answered a question outside the mask.
 
         The shape is (S, Q). Questions in the mask get 0. Probabilities up to `_MIN_PROBABILITY` are
-        replaced by 0 too.
+        replaced by 0.
         """
         p_answered = answered_mask.astype(np.float32) @ self.model.completion
         p_hidden = np.where(answered_mask, 0, p_answered)
@@ -260,15 +265,15 @@ class StudentPosterior:
         self.n_answers[student] += 1
         # The answer is known now and need not be predicted.
         self.target_weight[student, question] = 0
-        # In each round every student is asked one question. So the student with the most answers
-        # has an answer for each round.
+        # Every student who is still playing is asked one question in each round. So the largest
+        # number of answers of a student is the number of rounds.
         n_rounds = int(self.n_answers.max())
         if n_rounds not in _ADAPT_AFTER:
             self._update(student, question, is_right)
             return
-        # After a few of the rounds, the model estimates anew how the students who are asked differ
-        # from the training students: their population. This changes the prior, the distribution
-        # before any answer. So begin with the new prior and go through all answers again.
+        # The *population* is how the students who are asked differ from the training students. A
+        # new estimate of the population changes the prior, the distribution before any answer. So
+        # start again from the new prior, and learn from all answers once more.
         self._begin(self._estimate_population())
         for answers in self._observed:
             self._update(*answers)
@@ -285,8 +290,8 @@ class StudentPosterior:
     def _prior(self, population: Population) -> tuple[FloatArray, FloatArray]:
         """Return a population's mean logits, (S, Q), and its slopes, (Q, k).
 
-        Abilities have the variance 1 in every population. The slopes are multiplied by the standard
-        deviation instead.
+        The model keeps the variance of the abilities at 1. In a population with another variance,
+        the slopes are multiplied by the standard deviation instead, which gives the same logits.
         """
         deviation = np.float32(np.exp(population.log_variance / 2))
         stretch = np.float32(np.exp(population.log_stretch))
@@ -294,15 +299,17 @@ class StudentPosterior:
         return mean, self.model.slopes * deviation
 
     def _update(self, student: IntArray, question: IntArray, is_right: IntArray) -> None:
-        """Update the distribution of the logits of students, by moment matching.
+        """Update the distribution of the logits of the students who answered, by moment matching.
 
-        The parameters are those of `observe`. If c is the covariance of the answered question's
-        logit with all logits, the answer adds ``gradient * c`` to the mean, and subtracts f fᵀ from
-        the covariance matrix, with the vector f = ``sqrt(curvature) * c``.
+        The parameters are the same as in `observe`. Let c be the covariance of the answered
+        question's logit with all logits of the student. The answer adds ``gradient * c`` to the
+        mean. From the covariance matrix, it subtracts f fᵀ with the vector
+        f = ``sqrt(curvature) * c``.
 
-        A matrix (Q, Q) for each student would need too much memory. So only the vectors f, the
-        factors, are stored. The covariance matrix of a student is `self.covariance`, which is that
-        of all students before any answer, minus f fᵀ of each of the student's answers.
+        A covariance matrix (Q, Q) for each student would need too much memory. So only the vectors
+        f are stored, the *factors*. The matrix `self.covariance` is the covariance before any
+        answer, which all students share. The covariance of a student is this matrix minus f fᵀ for
+        each of the student's answers.
         """
         gradient, curvature, _ = _match_moments(
             self.mean[student, question],
@@ -310,21 +317,21 @@ class StudentPosterior:
             is_right,
             self.model.guessing,
         )
-        # Factors of the students' earlier answers, shape (answers, earlier, Q). The axis `answers`
-        # is that of the new answers, one for each student.
-        factors = self.factors[student]
-        # Covariance of the answered question's logit with all logits, shape (answers, Q). It is the
-        # answered question's row in the covariance matrix: the row before any answer, minus the
-        # same row of f fᵀ for each earlier factor f. This row is f[question] · f.
+        # Factors of the earlier answers of the students who answer now, one new answer each. Shape
+        # (new answers, earlier answers, Q).
+        earlier_factors = self.factors[student]
+        # Covariance of the answered question's logit with all logits, shape (new answers, Q): the
+        # question's row of the student's covariance matrix. The row of f fᵀ, which is subtracted
+        # for each earlier factor f, is the number f[question] times f.
         covariance = self.covariance[question]
-        if factors.shape[1]:
-            f_of_question = factors[range(len(student)), :, question]
-            covariance -= (f_of_question[:, None] @ factors)[:, 0]
+        if earlier_factors.shape[1]:
+            f_of_question = earlier_factors[range(len(student)), :, question]
+            covariance -= (f_of_question[:, None] @ earlier_factors)[:, 0]
         factor = covariance * np.sqrt(curvature)[:, None]
         self.mean[student] += covariance * gradient[:, None]
         self.variance[student] = np.maximum(self.variance[student] - factor**2, _MIN_VARIANCE)
-        # All students need the same number of factors. The new factor of a student who did not
-        # answer is 0, so that it subtracts nothing from the covariance.
+        # `self.factors` holds the same number of factors for all students. The new factor of a
+        # student who did not answer is 0, so that it subtracts nothing from the covariance.
         new_factor = np.zeros((len(self.mean), 1, factor.shape[1]), np.float32)
         new_factor[student, 0] = factor
         self.factors = np.concatenate([self.factors, new_factor], axis=1)
@@ -332,20 +339,21 @@ class StudentPosterior:
     def _estimate_population(self) -> Population:
         """Estimate the population from all answers by one Newton step from the last estimate.
 
-        Each field takes a step of its own, up the log posterior as a function of this field. The
-        step is gradient / curvature. Both are finite differences of the log posterior at the last
-        estimate and at the field's entry of `_STEPS` above and below it. The step is at most twice
-        this entry.
+        Each field takes its own Newton step, gradient / curvature, towards the maximum of the log
+        posterior along this field. The gradient and the curvature are finite differences between
+        the log posterior at the last estimate and at two points, one above and one below it by the
+        field's entry of `_STEPS`. The Newton step is at most twice this entry.
         """
         here = np.array(self.population)
         value_here = self._log_posterior(here)
-        # A row for each field: the step of this field, and 0 for the others.
+        # Row i moves field i by its step and leaves the other fields as they are.
         steps = np.diag(_STEPS)
         value_plus = np.array([self._log_posterior(here + step) for step in steps])
         value_minus = np.array([self._log_posterior(here - step) for step in steps])
         gradient = (value_plus - value_minus) / (2 * _STEPS)
-        # Minus the second derivative. Only if it is positive, as near a maximum, does the step go
-        # uphill. The prior alone has the curvature 1 / deviation²: no smaller curvature is used.
+        # The curvature is minus the second derivative. Near a maximum it is positive, and the step
+        # goes uphill; elsewhere it may be negative. So the curvature is at least that of the prior
+        # alone, 1 / deviation².
         curvature = (2 * value_here - value_plus - value_minus) / _STEPS**2
         prior_curvature = _DEVIATIONS**-2.0
         curvature = np.maximum(curvature, prior_curvature)
@@ -355,14 +363,15 @@ class StudentPosterior:
     def _log_posterior(self, parameters: npt.NDArray[np.float64]) -> float:
         """Return the log posterior of the fields of a `Population`, up to a constant.
 
-        This is the logarithm of the prior times the probability of all answers so far. Take a
-        student's answers one after the other: the Gaussian distribution of the logits gives the
-        probability of the next answer, which then updates the distribution. As in `_update`, the
-        answer adds gradient · c to the mean and subtracts curvature · c cᵀ from the covariance, if
-        c is the covariance of the answered question's logit with all logits. Here only the logits
-        of the questions that a student was asked are needed.
+        This is the log prior plus the log probability of all answers so far. A student's answers
+        are taken one after the other: the Gaussian distribution of the logits gives the probability
+        of the next answer, and then the answer updates the distribution as in `_update`. If c is
+        the covariance of the answered question's logit with the other logits, the answer adds
+        gradient · c to the mean and subtracts curvature · c cᵀ from the covariance. Only the logits
+        of the questions that the student was asked are needed here.
         """
-        # The question of each student in each round, shape (S, rounds).
+        # The question that each student was asked in each round, shape (S, rounds). The entry 0 of
+        # a student who was not asked in a round has no effect.
         question = np.zeros((len(self._expected_logits), len(self._observed)), np.int64)
         for t, (student, asked, _) in enumerate(self._observed):
             question[student, t] = asked
@@ -378,7 +387,8 @@ class StudentPosterior:
         log_prior = -0.5 * float(((parameters / _DEVIATIONS) ** 2).sum())
         total = log_prior
         for t, (student, _, is_right) in enumerate(self._observed):
-            # Covariance of the asked question's logit with the logits of all rounds.
+            # Covariance of the logit of the question asked in round t with the logits of the
+            # questions asked in all rounds.
             c = covariance[student, t]
             variance = np.maximum(c[:, t], _MIN_VARIANCE)
             gradient, curvature, probability = _match_moments(
@@ -399,7 +409,7 @@ class StudentPosterior:
     def _knows(self) -> FloatArray:
         """Return the probability that the student knows the answer, shape (S, Q).
 
-        It is E[sigmoid(x)], by MacKay's approximation (1992).
+        It is the mean of sigmoid(x) over the Gaussian logit x, by MacKay's approximation (1992).
         """
         return _sigmoid(self.mean / np.sqrt(1 + np.float32(np.pi / 8) * self.variance))
 
@@ -425,17 +435,17 @@ class StudentPosterior:
 
         Notes
         -----
-        The promise of question j is a weighted sum over all questions q,
+        The value of question j is a weighted sum over all questions q,
 
-            promise(j) = Σ weight(q) · covariance(j, q)² / (variance(j) + noise(j)).
+            value(j) = Σ weight(q) · covariance(j, q)² / (variance(j) + noise(j)).
 
-        Covariance and variance are those of the logits. The answer to j is approximated by a
-        measurement of its logit with Gaussian noise (`_answer_noise`). The fraction is then the
-        variance that the answer removes from the logit of q. The weight says how much a better
-        known logit of q should improve the predictions (`_weight`).
+        Covariance and variance are those of the logits. The answer to j is treated as a measurement
+        of the logit of j with Gaussian noise (`_answer_noise`). Then the fraction is the variance
+        that the answer removes from the logit of q. The weight says how much a better known logit
+        of q should improve the predictions (`_weight`).
 
-        If targets may be asked, the probability that the prediction for j is wrong is added: once j
-        has been asked, its prediction is certainly right.
+        If targets may be asked, asking j makes the prediction for j certain. So the probability
+        that this prediction would otherwise be wrong is added, times `_OWN_UNCERTAINTY`.
         """
         knows = self._knows()
         right = self.model.guessing + (1 - self.model.guessing) * knows
@@ -446,55 +456,62 @@ class StudentPosterior:
         for row in np.flatnonzero(askable.any(axis=1)):
             questions = np.flatnonzero(askable[row])
             targets = np.flatnonzero(weight[row])
-            # Covariance of the student's logits after the answers so far, (questions, targets).
+            # Covariance between the logits of the askable questions and of the possible targets,
+            # after the student's answers so far, shape (questions, targets).
             factors = self.factors[row]
             covariance = self.covariance[np.ix_(questions, targets)]
             covariance -= factors[:, questions].T @ factors[:, targets]
-            promise = covariance**2 @ weight[row, targets]
-            promise /= self.variance[row, questions] + noise[row, questions]
+            value = covariance**2 @ weight[row, targets]
+            value /= self.variance[row, questions] + noise[row, questions]
             if self.targets_may_be_asked:
                 p = right[row, questions]
-                promise += _OWN_UNCERTAINTY * np.minimum(p, 1 - p)
-            selected[row] = questions[promise.argmax()]
+                value += _OWN_UNCERTAINTY * np.minimum(p, 1 - p)
+            selected[row] = questions[value.argmax()]
         return selected
 
     def _weight(self) -> FloatArray:
         """Return how much a better known logit should improve the predictions, shape (S, Q).
 
-        A better known logit changes the prediction only if its mean crosses the boundary where
-        P(right) = ½. The weight is therefore the probability that the question is a target, times
-        the density at the boundary of the mean logit after the last round. The mean logit is
-        assumed to move until then by a normal variable, whose variance (`spread`) is a rule of
-        thumb: a share of the logit's variance, in proportion to the rounds left.
+        A better known logit helps only if it can change the prediction, that is, if the mean logit
+        can cross the boundary where P(right) = ½. Answers of later rounds will move the mean logit.
+        Its value after the last round is assumed to be normal around its present value. The
+        variance (`spread`) is a rule of thumb: a share of the logit's variance, in proportion to
+        the rounds left. The weight is the density of this distribution at the boundary, times the
+        probability that the question is a target.
         """
         rounds_left = np.clip(N_ROUNDS - self.n_answers, 1, N_ROUNDS)[:, None]
         spread = _RESOLUTION * rounds_left / N_ROUNDS * self.variance + _MIN_SPREAD
-        # P(right) = guessing + (1 − guessing) sigmoid(x) is ½ where exp(x) = (½ − guessing) / ½.
+        # P(right) = guessing + (1 − guessing) sigmoid(x) is ½ if the odds of knowing the answer,
+        # exp(x), are (½ − guessing) / ½.
         boundary = np.log((0.5 - self.model.guessing) / 0.5)
         density = np.exp(-((self.mean - boundary) ** 2) / (2 * spread)) / np.sqrt(spread)
         return np.asarray((self.target_weight * density).astype(np.float32))
 
 
 def _answer_noise(knows: FloatArray, guessing: FloatArray) -> FloatArray:
-    """Return the noise variance if answers are taken as Gaussian measurements of their logits.
+    """Return the variance of the noise, if answers are treated as measurements of their logits.
 
-    It is 1 / Fisher information of the answer about the logit. `knows` is sigmoid(logit).
+    The variance is 1 divided by the Fisher information of the answer about its logit. `knows` is
+    sigmoid(logit).
     """
     right = guessing + (1 - guessing) * knows
     information = ((1 - guessing) * knows * (1 - knows)) ** 2 / (right * (1 - right))
-    # An answer that is nearly certain tells almost nothing. The bound keeps its noise finite.
+    # An answer that is nearly certain has almost no information. The bound keeps its noise finite.
     return np.asarray(1 / np.maximum(information, 0.005))
 
 
 def _match_moments(
     mean: FloatArray, variance: FloatArray, is_right: IntArray, guessing: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Fit a Gaussian to the product of a logit's Gaussian and the likelihood of an answer.
+    """Fit a Gaussian to the distribution of a logit after an answer.
+
+    That distribution is the Gaussian before the answer times the likelihood of the answer,
+    normalised. The fitted Gaussian has the same mean and, with one exception, the same variance.
 
     Parameters
     ----------
     mean, variance
-        Moments of the logits before the answers, shape (answers,) each.
+        Mean and variance of the logits before the answers, shape (answers,) each.
     is_right
         1 for a right and 0 for a wrong answer, shape (answers,).
     guessing
@@ -505,18 +522,20 @@ def _match_moments(
     gradient, curvature
         The fitted Gaussian has the mean ``mean + variance * gradient`` and the variance
         ``variance - variance**2 * curvature``. The curvature is at least 0, so that an answer never
-        increases the variance. By exact moment matching, a surprising right answer would increase
-        it, since the student may have guessed.
+        increases the variance. This is the exception: the exact variance may be larger after a
+        surprising right answer, because the student may have guessed.
     probability
-        Probability of the answers given.
+        Probability of each given answer before it is known, shape (answers,).
     """
     deviation = np.sqrt(variance)
-    # P(right) and the posterior weight at each node of the quadrature, shape (answers, nodes).
+    # P(right), and the weight times the likelihood of the answer, at each node of the quadrature.
+    # The nodes are in standard deviations from the mean. Shape (answers, nodes).
     right = guessing + (1 - guessing) * _sigmoid(mean[:, None] + deviation[:, None] * _NODES)
     weight = _NODE_WEIGHTS * np.where(is_right[:, None] == 1, right, 1 - right)
     probability = weight.sum(axis=1)
-    # The first two moments of x = (logit − mean) / deviation, given the answer. So the logit then
-    # has the mean `mean + deviation * first` and the variance `variance * (second - first**2)`.
+    # Let z be (logit − mean) / deviation. After the answer, z has the mean `first`, and z² has the
+    # mean `second`. So the logit has the mean `mean + deviation * first` and the variance `variance
+    # * (second - first**2)`.
     first = weight @ _NODES / probability
     second = weight @ _NODES**2 / probability
     curvature = np.maximum(1 - (second - first**2), 0) / variance
@@ -524,5 +543,5 @@ def _match_moments(
 
 
 def _sigmoid(x: FloatArray) -> FloatArray:
-    """Return 1 / (1 + exp(−x)), without overflow and without leaving float32."""
+    """Return 1 / (1 + exp(−x)) in float32, by an equal formula that does not overflow."""
     return np.asarray(np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * x)))

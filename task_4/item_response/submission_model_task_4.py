@@ -20,10 +20,10 @@ class Submission:
         # weights beside this file.
         self.model = model or Model.load(Path(__file__).parent)
         self.posterior: StudentPosterior | None = None
-        # Questions that could be asked before the first round, shape (students, questions). None
-        # until the evaluator passes `can_query`, to `select_questions` or `update_model`.
+        # Questions that could be asked before the first round, shape (students, questions). It is
+        # None until the evaluator passes `can_query` to `select_questions` or `update_model`.
         self.askable: BoolArray | None = None
-        # Whether the posterior has learned from an answer, shape (students, questions).
+        # True where the posterior has learned from the answer, shape (students, questions).
         self.observed: BoolArray = np.zeros((0, 0), bool)
 
     def select_questions(
@@ -56,17 +56,18 @@ class Submission:
     ) -> StudentPosterior:
         """Return what is known of the students, after learning from newly revealed answers.
 
-        The posterior begins with the answered mask: which answers may be asked or are revealed.
-        The evaluator tells this by `can_query`. If it first calls a method without `can_query`, the
-        posterior begins with an empty mask, and begins again once `can_query` is known.
+        The posterior starts from the answered mask: which answers may be asked or are revealed. The
+        evaluator tells the mask by `can_query`. If the evaluator first calls a method without
+        `can_query`, the posterior starts from an empty mask. It starts again as soon as `can_query`
+        is known.
         """
         revealed = self._find_revealed(masked_data, masked_binary_data, can_query)
         if can_query is not None and self.askable is None:
-            # Now the mask is known: forget a posterior that has begun without it.
+            # Now the mask is known. A posterior that was started without the mask is dropped.
             self.askable = revealed | (can_query == 1)
             self.posterior = None
         if self.posterior is None:
-            # An empty mask stands for one that is not known.
+            # An empty mask tells the posterior that the mask is not known.
             unknown_mask = np.zeros(revealed.shape, bool)
             answered_mask = unknown_mask if self.askable is None else self.askable
             self.observed = np.zeros(revealed.shape, bool)
@@ -89,20 +90,21 @@ class Submission:
     ) -> BoolArray:
         """Return which answers are revealed, shape (students, questions).
 
-        All arrays have this shape. `masked_data` holds the option of a revealed answer, from 1 on,
-        and `masked_binary_data` 1 for a right and 0 for a wrong answer. For an answer that is not
-        revealed, some evaluators write -1, others 0. `can_query` is 1 where a question may be asked
-        now.
+        The parameters have this shape too. `masked_data` holds the chosen option of a revealed
+        answer, 1 or more. `masked_binary_data` is 1 for a right and 0 for a wrong answer; if an
+        answer is not revealed, it is -1 with some evaluators, 0 with others. `can_query` is 1 where
+        a question may be asked now.
         """
         marks_by_minus_one = (masked_binary_data == -1).any()
         if marks_by_minus_one:
             return masked_binary_data >= 0
-        # 0 in `masked_binary_data` is either a wrong answer or an answer that is not revealed.
+        # Here 0 in `masked_binary_data` is a wrong answer or an answer that is not revealed.
         is_right = masked_binary_data == 1
         has_option = masked_data > 0
         revealed: BoolArray = is_right | has_option
-        # Some evaluators give no options. But a question that could be asked before the first
-        # round, and may not be asked any more, has been asked: its answer is revealed.
+        # Some evaluators give no options, so a revealed wrong answer looks as if it were not
+        # revealed. But a question that could be asked before the first round, and may not be asked
+        # any more, has been asked. So its answer is revealed.
         if self.askable is not None and can_query is not None:
             revealed |= self.askable & (can_query != 1)
         return revealed

@@ -34,8 +34,9 @@ N_STEPS = 15
 GUESSING = 0.2
 # Variance of the effect of a quiz on the logits of its questions.
 QUIZ_VARIANCE = 0.8
-# The quiz effects of two questions have the correlation similarity ** QUIZ_POWER. The similarity
-# says how often students answer the two questions together, 0 to 1 (`count_together`).
+# Questions that the same students answer are probably in the same quiz. The similarity of two
+# questions, from 0 to 1, says how often students answer both (`count_together`). The correlation
+# between the quiz effects of two questions is similarity ** QUIZ_POWER.
 QUIZ_POWER = 6
 
 
@@ -63,9 +64,9 @@ def fit(answers: pd.DataFrame, n_questions: int) -> Model:
     """Fit the item response model, and two regressions that use only which questions are answered.
 
     The first regression predicts a student's abilities from the list of questions that the student
-    has answered (`mask_mean` and `mask_weights`). The second one predicts which further questions
-    the student has answered, from the list without them (`completion`): so the model finds answers
-    that the game hides.
+    has answered (`mask_mean` and `mask_weights`). The second one is for answers that the game
+    hides: from the list without the hidden answers, it predicts which questions the student has
+    really answered (`completion`).
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def fit(answers: pd.DataFrame, n_questions: int) -> Model:
     fitted = ItemResponse(n_dimensions=N_DIMENSIONS, guessing=GUESSING, n_steps=N_STEPS)
     fitted.fit(answers["UserId"], answers["QuestionId"], answers["IsCorrect"])
     ability = fitted.ability_
-    # A question without answers gets the parameters of an average one.
+    # A question without answers gets the parameters of an average question.
     questions = fitted.question_parameters(np.arange(n_questions))
     slopes = questions.discrimination
     intercept = -questions.difficulty
@@ -85,15 +86,18 @@ def fit(answers: pd.DataFrame, n_questions: int) -> Model:
     # The answered masks: 1 where a student answered a question, shape (students, questions).
     answered = np.zeros((len(ability), n_questions), np.float32)
     answered[find_ids(fitted.student_ids_, answers["UserId"]), answers["QuestionId"]] = 1
-    # How many students answered each pair of questions, and the same on a scale from 0 to 1, which
-    # is near 1 for two questions of one quiz. Both have the shape (questions, questions).
+    # `together` says how many students answered both questions of each pair. `similarity` is the
+    # same on a scale from 0 to 1; it is near 1 for two questions of one quiz. Both have the shape
+    # (questions, questions).
     together, similarity = answered_mask.count_together(answered)
-    # A student does better or worse in all questions of a quiz. So these questions have an effect
-    # in common: its covariance is large for similar questions, and near 0 for others.
+    # A student does better or worse in all questions of a quiz than the abilities say. So the
+    # logits have quiz effects, whose covariance is large for similar questions, and near 0 for
+    # others.
     quiz_covariance = np.float32(QUIZ_VARIANCE) * similarity**QUIZ_POWER
     mask_mean, mask_weights = answered_mask.fit_latent(answered, ability)
     return Model(
-        # `Model` takes abilities of mean 0: the mean of the fitted ones goes into the intercept.
+        # `Model` expects abilities with the mean 0, so the intercept takes in the mean of the
+        # fitted abilities.
         intercept=(intercept + slopes @ ability.mean(axis=0)).astype(np.float32),
         slopes=slopes.astype(np.float32),
         quiz_covariance=quiz_covariance,

@@ -21,23 +21,23 @@ from torch.nn.functional import pad
 WEIGHTS = "model_task_4.pt"
 
 # The settings were chosen by cross-validation over training students.
-# A question outside the answered mask may have a hidden answer. The model assumes one if its
-# estimate of the probability is above this.
+# A student may have hidden answers to questions outside the answered mask. The model estimates the
+# probability of each hidden answer, and replaces probabilities up to this number by 0.
 _MIN_PROBABILITY = 0.3
 # In the game, the entry asks students questions, then predicts some of their answers, the targets.
-# By most rules the targets are hidden. By others they may be asked too, and are in the answered
-# mask. The model concludes the latter if it finds almost no hidden answers: fewer than this share
-# of the number of answers in the mask.
+# By most rules, the targets are hidden. By other rules, the targets may be asked too, and are in
+# the answered mask. The model assumes the other rules if it finds almost no hidden answers: if
+# their expected number is below this share of the number of answers in the mask.
 _MAX_SHARE_HIDDEN = 0.05
-# Share of a logit's variance that the answers of later rounds are expected to remove, whether many
-# rounds are left or few.
+# Share of a logit's variance that the answers of later rounds are expected to remove. The model
+# uses the same share in every round.
 _RESOLUTION = 0.5
 # The answers of later rounds will change the mean of a logit. `_weight` assumes that the change has
 # at least this variance.
 _MIN_SPREAD = 0.05
-# If targets may be asked, a target that is asked need not be predicted any more: its answer is
-# known. `select` therefore adds, to the value of asking a question, this number times the
-# probability that the prediction of its answer would be wrong.
+# If targets may be asked, asking a target makes its prediction certain, because the answer is then
+# known. So `select` adds a term to the value of asking a question: this number times the
+# probability that the prediction for the question would otherwise be wrong.
 _OWN_UNCERTAINTY = 20.0
 
 
@@ -58,16 +58,19 @@ class Model:
     precision: Tensor
     # Precision (1 / variance) of z before any answer, shape (k,).
     prior_precision: Tensor
-    # Regression of z on the scaled mask: the answered mask (1 answered, 0 not), divided by the root
-    # of the number of answers. The mean of z before any answer is
-    # (scaled mask − mask_mean) @ mask_weights.
+    # A linear regression predicts a student's z from which questions the student has answered,
+    # whether right or wrong. The *answered mask* is 1 for answered questions and 0 for others. The
+    # *scaled mask* is the answered mask divided by the square root of its sum. The mean of z before
+    # any answer is (scaled mask − mask_mean) @ mask_weights.
     # Mean of the training students' scaled masks, shape (Q,).
     mask_mean: Tensor
-    # Regression coefficients, shape (Q, k).
+    # Coefficients of the regression, shape (Q, k).
     mask_weights: Tensor
-    # Regression of all answers on those that are not hidden: answered mask @ completion estimates
-    # the probability that the student answered each question. The coefficients assume that a fifth
-    # of a student's answers is hidden. Shape (Q, Q). All 0: do not look for hidden answers.
+    # Another linear regression predicts all questions that a student has answered, hidden answers
+    # included, from the answered mask, which lacks the hidden answers: answered mask @ completion
+    # is the probability for each question. The coefficients, shape (Q, Q), assume that a fifth of a
+    # student's answers is hidden. If all coefficients are 0, the model does not look for hidden
+    # answers.
     completion: Tensor
 
     def save(self, folder: Path) -> None:
@@ -85,7 +88,8 @@ class Model:
         Questions beyond that number are cut off. A new question has the mean intercept. Its answer
         tells nothing, and no other answer tells anything about it.
         """
-        # `pad` takes a pair of numbers for each axis, the last axis first. A negative one cuts.
+        # `pad` takes two numbers for each axis, beginning with the last axis: how many entries to
+        # add before and after the array. A negative number cuts entries off.
         n_new = n_questions - len(self.intercept)
         return replace(
             self,
@@ -113,11 +117,12 @@ class StudentPosterior:
     """
 
     def __init__(self, model: Model, answered_mask: Tensor) -> None:
-        """Begin with what is known before any answer: which questions each student may be asked.
+        """Set the distribution before any answer, from which questions each student may be asked.
 
-        In the game, some answers of every student are the *targets*: they have to be predicted.
-        Nobody tells which ones. By most rules they are hidden, that is, outside the answered mask:
-        the model guesses them. By other rules targets may be asked, and the mask holds them.
+        In the game, some answers of every student are the *targets*, which have to be predicted.
+        The game does not tell the model which answers are targets. By most rules, the targets are
+        hidden, that is, outside the answered mask, and the model estimates where they are. By other
+        rules, targets may be asked, and are in the mask.
         """
         self.model = model
         # An entry for each call of `observe`: which students, which questions, right or wrong.
@@ -125,23 +130,25 @@ class StudentPosterior:
 
         # The probability that a student has a hidden answer to a question, shape (S, Q).
         p_hidden = self._hidden_probability(answered_mask)
-        # Every student has targets. If the model finds almost no hidden answers, although it looks
-        # for them, the targets must be in the mask. A model whose `completion` is 0 does not look.
+        # Every student has targets. So if the model looks for hidden answers and finds almost none,
+        # the targets must be in the mask. A model whose `completion` is 0 does not look for hidden
+        # answers.
         looks_for_hidden = model.completion.any()
         finds_few = p_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
         self._targets_may_be_asked = bool(looks_for_hidden and finds_few)
         if self._targets_may_be_asked:
             p_hidden[:] = 0
-        # How probable it is that the answer is a target and not yet known, shape (S, Q). Rows do
-        # not sum to 1, because `select` compares the questions of one student only. A student's
-        # targets are the hidden answers. If the model finds none, all answers in the student's mask
-        # are equally likely to be targets.
+        # How probable it is that the answer is a target and not yet known, shape (S, Q). The rows
+        # need not sum to 1, because `select` compares only the questions of the same student. A
+        # student's targets are the hidden answers. If the model finds no hidden answer of a
+        # student, all answers in the student's mask are equally likely to be targets.
         has_hidden = p_hidden.any(dim=1, keepdim=True)
         self._target_weight = torch.where(has_hidden, p_hidden, answered_mask.float())
 
-        # Each answer adds a precision and a score to these sums of its student, shape (S, k) each.
-        # The mean of the latent vector z is the sum of the scores divided by the sum of the
-        # precisions. Which questions a student has answered gives the mean before any answer.
+        # Each student has a sum of precisions and a sum of scores, of shape (S, k) each, to which
+        # every answer adds. The mean of the latent vector z is the sum of scores divided by the sum
+        # of precisions. The sums start from the mean and the precision before any answer. This mean
+        # depends on which questions the student has answered, hidden answers included.
         self._precision = model.prior_precision.repeat(len(answered_mask), 1)
         prior_mean = self._prior_mean(answered_mask | (p_hidden > 0.5))
         self._score = prior_mean * self._precision
@@ -150,7 +157,7 @@ class StudentPosterior:
         """Return the probability that a student has answered a question outside the mask.
 
         The shape is (S, Q). Questions in the mask get 0. Probabilities up to `_MIN_PROBABILITY` are
-        replaced by 0 too.
+        replaced by 0.
         """
         p_answered = answered_mask.float() @ self.model.completion
         p_hidden = torch.where(answered_mask, 0.0, p_answered)
@@ -213,11 +220,11 @@ class StudentPosterior:
         Notes
         -----
         The reward says how far the answer is expected to move the logits of the targets
-        (`information_reward`). A logit counts by how much its better knowledge should improve the
-        predictions (`_weight`).
+        (`information_reward`). The logit of a target counts the more, the more a better known logit
+        should improve the predictions (`_weight`).
 
-        If targets may be asked, the probability that the prediction for the asked question is wrong
-        is added: once the question has been asked, its prediction is certainly right.
+        If targets may be asked, asking a question makes its prediction certain. So the probability
+        that this prediction would otherwise be wrong is added, times `_OWN_UNCERTAINTY`.
         """
         model = self.model
         mean, variance = self.logits()
@@ -228,11 +235,12 @@ class StudentPosterior:
         for row in askable.any(dim=1).nonzero()[:, 0]:
             questions = askable[row].nonzero()[:, 0]
             targets = weight[row].nonzero()[:, 0]
-            # How a wrong and a right answer to each question would move the mean of the latent
-            # vector, shape (questions, 2, k).
-            score = self._score[row] + model.score[questions]
-            precision = self._precision[row] + model.precision[questions]
-            move = score / precision - self._score[row] / self._precision[row]
+            # A wrong or a right answer to a question would change the sums of the student to these
+            # new sums. `move` is how far the mean of z, score / precision, would move, shape
+            # (questions, 2, k).
+            new_score = self._score[row] + model.score[questions]
+            new_precision = self._precision[row] + model.precision[questions]
+            move = new_score / new_precision - self._score[row] / self._precision[row]
             p = right[row, questions]
             reward = information_reward(move, p, model.loading[targets], weight[row, targets])
             if self._targets_may_be_asked:
@@ -243,15 +251,17 @@ class StudentPosterior:
     def _weight(self, mean: Tensor, variance: Tensor) -> Tensor:
         """Return how much a better known logit should improve the predictions, shape (S, Q).
 
-        A prediction changes only if the mean of the logit crosses the boundary where P(right) = ½.
-        Later answers of the student will move the mean. It is assumed that the moved mean is
-        normally distributed around the present one. Its variance (`spread`) is a share of the
-        logit's variance, by rule of thumb. The weight is the density of this distribution at the
-        boundary, times the probability that the question is a target.
+        A better known logit helps only if it can change the prediction, that is, if the mean logit
+        can cross the boundary where P(right) = ½. Later answers of the student will move the mean
+        logit. Its value after these answers is assumed to be normal around its present value. The
+        variance (`spread`) is a rule of thumb: a share of the logit's variance. The weight is the
+        density of this distribution at the boundary, times the probability that the question is a
+        target.
 
-        `mean` and `variance` are those of the logits, as `logits` returns them.
+        `mean` and `variance` are the mean and the variance of the logits, as `logits` returns them.
         """
-        # P(right) = guessing + (1 − guessing) sigmoid(x) is ½ where exp(x) = (½ − guessing) / ½.
+        # P(right) = guessing + (1 − guessing) sigmoid(x) is ½ if the odds of knowing the answer,
+        # exp(x), are (½ − guessing) / ½.
         boundary = torch.log((0.5 - self.model.guessing) / 0.5)
         spread = _RESOLUTION * variance + _MIN_SPREAD
         density = torch.exp(-((mean - boundary) ** 2) / (2 * spread)) / spread.sqrt()
@@ -259,7 +269,10 @@ class StudentPosterior:
 
 
 def decode(mean: Tensor, variance: Tensor, guessing: Tensor) -> Tensor:
-    """Return P(right) for Gaussian logits: E[sigmoid(x)] by MacKay's approximation (1992)."""
+    """Return P(right) for logits with a Gaussian distribution.
+
+    The mean of sigmoid(logit) is computed by MacKay's approximation (1992).
+    """
     knows = torch.sigmoid(mean / torch.sqrt(1 + (math.pi / 8) * variance))
     return guessing + (1 - guessing) * knows
 
@@ -293,8 +306,9 @@ def information_reward(move: Tensor, right: Tensor, loading: Tensor, weight: Ten
 
         ½ E Σ weight (loading · move)² (2 r − 1),
 
-    summed over the targets. Here (loading · move) is how far the answer moves the logit of the
-    target, and r is the variance of z after the answer divided by the variance before the answer.
+    where the sum is over the targets, and E is the mean over a wrong and a right answer. Here
+    (loading · move) is how far the answer moves the logit of the target, and r is the variance of z
+    after the answer divided by the variance before the answer.
     This function takes r = 1, which scored higher; r is near 1 in any case.
     """
     # How far a wrong and a right answer move the targets' logits, shape (questions, 2, targets).

@@ -40,26 +40,25 @@ PACKAGE = Path(__file__).parent
 # The settings were chosen by cross-validation over training students.
 # Dimensions of z for abilities.
 N_DIMENSIONS = 3
-# Further dimensions of z, for the effects that the questions of a quiz share.
+# Further dimensions of z, for quiz effects: what the questions of a quiz have in common.
 N_QUIZZES = 64
 # Probability that a student who does not know an answer guesses it.
 GUESSING = torch.tensor(0.2)
 # Variance of the effect of a quiz on the logits of its questions.
 QUIZ_VARIANCE = 0.8
-# Questions that the same students answer are probably in the same quiz. The quiz effects of two
-# questions have the correlation similarity ** QUIZ_POWER. The similarity, from 0 to 1, says how
-# often students answer the two questions together (`count_together`).
+# Questions that the same students answer are probably in the same quiz. The similarity of two
+# questions, from 0 to 1, says how often students answer both (`count_together`). The correlation
+# between the quiz effects of two questions is similarity ** QUIZ_POWER.
 QUIZ_POWER = 6
 N_STEPS = 300
 # Students in a batch.
 BATCH_SIZE = 256
 # The highest rate of the one-cycle schedule.
 LEARNING_RATE = 0.02
-# In training, the encoder sees some of each student's answers, as in a test. The number is drawn at
-# random, at most about this many answers.
+# In training, as in a test, the encoder sees only some answers of each student. Their number is
+# drawn at random, at most about this number.
 MAX_SHOWN = 12
-# For this share of the students, drawn at random, the encoder sees nearly all answers, and not only
-# MAX_SHOWN.
+# Share of the students, drawn at random, of whom the encoder sees nearly all answers instead.
 SHARE_SHOWING_ALL = 0.2
 # Precision (1 / variance) of the Gaussian prior of a question's loadings.
 LOADING_PRECISION = 20.0
@@ -90,9 +89,10 @@ def main() -> None:
 def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
     """Train the partial VAE, and learn what the answered mask tells about a student.
 
-    The answered mask says which questions a student has answered. Two regressions on it are fitted
-    after the training: one predicts the latent vector z (`mask_mean` and `mask_weights`), the other
-    one hidden answers (`completion`).
+    The answered mask says which questions a student has answered. After the training, two
+    regressions on the mask are fitted. One predicts the latent vector z (`mask_mean` and
+    `mask_weights`). The other one predicts which further questions have hidden answers
+    (`completion`).
 
     Parameters
     ----------
@@ -141,18 +141,20 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
 def factorise(covariance: FloatArray, n_factors: int) -> FloatArray:
     """Approximate a covariance (questions, questions) by F Fᵀ; return F (questions, factors).
 
-    This is a pivoted Cholesky decomposition with at most `n_factors` factors. Each factor starts
-    from the question with the largest unexplained variance. It explains this question, and the
-    questions that vary with it: those of the same quiz.
+    This is a pivoted Cholesky decomposition with at most `n_factors` factors. Each factor belongs
+    to the question with the largest variance that earlier factors leave unexplained. It explains
+    the rest of this variance, and a part of the variance of questions that correlate with this
+    question, such as the other questions of the quiz.
     """
     factors = np.zeros((len(covariance), 0), np.float32)
-    # The variance of each question that the factors do not explain.
-    rest = np.diagonal(covariance).copy()
-    while factors.shape[1] < n_factors and rest.max() > 1e-3:
-        pivot = rest.argmax()
-        column = (covariance[:, pivot] - factors @ factors[pivot]) / np.sqrt(rest[pivot])
-        factors = np.column_stack([factors, column])
-        rest -= column**2
+    # The part of the variance of each question that the factors do not explain yet.
+    unexplained = np.diagonal(covariance).copy()
+    while factors.shape[1] < n_factors and unexplained.max() > 1e-3:
+        pivot = unexplained.argmax()
+        factor = covariance[:, pivot] - factors @ factors[pivot]
+        factor = factor / np.sqrt(unexplained[pivot])
+        factors = np.column_stack([factors, factor])
+        unexplained -= factor**2
     return factors
 
 
@@ -175,18 +177,20 @@ class PartialVAE(nn.Module):
 
     def __init__(self, right: Tensor, answered: Tensor, quiz_loadings: Tensor) -> None:
         super().__init__()
-        # Start each question's intercept from its rate of right answers. Four imagined answers at
-        # the overall rate keep the rate of few answers moderate.
+        # Start each question's intercept from its rate of right answers. Four extra answers at the
+        # overall rate keep the rate of a question with few answers near the overall rate.
         rate = (right.sum(0) + 4 * right.sum() / answered.sum()) / (answered.sum(0) + 4)
         knows = (rate - GUESSING) / (1 - GUESSING)
         self.intercept = nn.Parameter(knows.clamp(0.03, 0.97).logit())
-        # The first dimension of z starts as ability: all questions have positive loadings.
+        # The first dimension of z starts as the general ability: all questions have positive
+        # loadings.
         ability_loadings = 0.1 * torch.randn(len(rate), N_DIMENSIONS)
         ability_loadings[:, 0] += 1.2
         self.quiz_loadings = quiz_loadings
         self.loading = nn.Parameter(torch.cat([ability_loadings, quiz_loadings], dim=1))
         self.log_precision = nn.Parameter(torch.zeros(self.loading.shape[1]))
-        # Row 0 is for wrong answers, row 1 for right answers.
+        # Learned corrections of the scores and precisions of `evidence`. Row 0 is for wrong
+        # answers, row 1 for right answers.
         self.log_score_multiplier = nn.Parameter(torch.zeros(2, self.loading.shape[1]))
         self.log_precision_multiplier = nn.Parameter(torch.zeros(2, self.loading.shape[1]))
 
@@ -197,14 +201,16 @@ class PartialVAE(nn.Module):
         `encode` adds up the scores and the precisions of a student's answers. Index 0 of the second
         axis is a wrong answer, index 1 a right one.
         """
+        # For the average student, z = 0, so the logit is the intercept.
         knows = self.intercept.sigmoid()
         right = GUESSING + (1 - GUESSING) * knows
         # Derivative of P(right) with respect to the logit.
         slope = (1 - GUESSING) * knows * (1 - knows)
-        # Derivatives of the log likelihood of a wrong and of a right answer.
+        # Derivatives of the log likelihood of a wrong and of a right answer with respect to the
+        # logit. Times the loadings, these are the derivatives with respect to z.
         slopes = torch.stack([-slope / (1 - right), slope / right], dim=1)
         score = slopes[:, :, None] * self.loading[:, None]
-        # Fisher information of an answer about each dimension.
+        # Fisher information of an answer about each dimension of z.
         information = (slope**2 / (right * (1 - right)))[:, None] * self.loading**2
         # Where a loading is 0, the information is 0. 1e-4 keeps the precision above 0 there.
         precision = (information[:, None] + 1e-4) * self.log_precision_multiplier.exp()
@@ -213,8 +219,8 @@ class PartialVAE(nn.Module):
     def encode(self, right: Tensor, wrong: Tensor) -> tuple[Tensor, Tensor]:
         """Return the posterior of z, the latent vector of each student, given known answers.
 
-        The dimensions of z count as independent Gaussians. The result is their means and their
-        variances, each of shape (students, dimensions).
+        The dimensions of z are treated as independent Gaussians. Their means and their variances
+        are returned, each of shape (students, dimensions).
 
         `right` is 1.0 where a student's answer to a question is known and right, `wrong` where it
         is known and wrong. All other elements are 0.0. Both have the shape (students, Q).
@@ -226,7 +232,7 @@ class PartialVAE(nn.Module):
         return total_score / total_precision, 1 / total_precision
 
     def forward(self, right: Tensor, wrong: Tensor) -> Tensor:
-        """Return P(right), shape (students, Q), for known answers as `encode` takes them."""
+        """Return P(right), shape (students, Q), given the known answers in the form of `encode`."""
         mean, variance = self.encode(right, wrong)
         logit = mean @ self.loading.T + self.intercept
         return decode(logit, variance @ self.loading.T**2, GUESSING)
@@ -258,8 +264,9 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
         is_right = right[batch]
         known = answered[batch]
         # The share of each student's answers to show. As in the game, it is usually small: up to
-        # `MAX_SHOWN` answers. To learn more from the data, some students show as many as possible.
-        # A share `HIDDEN_SHARE` is never shown: in the game, these answers are the targets.
+        # `MAX_SHOWN` answers. To learn more from the data, the encoder sees as many answers as
+        # possible of some students. A share `HIDDEN_SHARE` is never shown: in the game, these
+        # answers are the targets.
         share = MAX_SHOWN * torch.rand(len(batch), 1) / known.sum(dim=1, keepdim=True)
         share[torch.rand(len(batch)) < SHARE_SHOWING_ALL] = 1
         share = share.clamp(max=1 - answered_mask.HIDDEN_SHARE)
