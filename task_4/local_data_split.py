@@ -33,7 +33,7 @@ def split_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
     """
     is_held_out = splits.hold_out_students(answers, EXAMINED_SHARE, seed)
     valid = answers[is_held_out]
-    # With another seed than the students, the targets are drawn independently of them.
+    # The seed differs from the seed for the students, so that the targets are drawn independently.
     is_target = splits.hold_out_answers(len(valid), TARGET_SHARE, seed + 1)
     valid = valid.assign(**{schema.IS_TARGET: is_target.astype(np.int8)})
     return {layout.TRAIN_TASK_4: answers[~is_held_out], layout.VALID_TASK_4: valid}

@@ -25,7 +25,8 @@ FloatArray = npt.NDArray[np.floating[Any]]
 IntArray = npt.NDArray[np.integer[Any]]
 
 WEIGHTS = "model_task_4_matrix_factorization.npz"
-# The model may compute a probability below 0 or above 1. Predictions are kept this far from both.
+# The model may compute a probability below 0 or above 1. Predictions are clipped to this distance
+# from 0 and from 1.
 _MIN_PROBABILITY = 0.01
 
 
@@ -35,7 +36,7 @@ class Model:
 
     # Probability that a student with average abilities answers each question correctly, shape (Q,).
     intercept: FloatArray
-    # Shape (Q, k).
+    # How much each ability raises this probability, shape (Q, k).
     loading: FloatArray
     # Variance of the noise, shape ().
     noise: FloatArray
@@ -88,12 +89,12 @@ def fit_abilities(model: Model, answered: Any, is_right: Any) -> tuple[FloatArra
     n_questions, k = model.loading.shape
     # loading loadingᵀ of each question, shape (Q, k, k).
     squares = model.loading[:, :, None] * model.loading[:, None, :]
-    # For each student, the sum over the answered questions. A product of matrices computes it, if
-    # each k x k matrix is written as a row.
+    # For each student, the sum of these k x k matrices over the answered questions. Each matrix is
+    # written as a row of k * k numbers, so that one product of matrices computes all sums.
     square_sums = (answered @ squares.reshape(n_questions, k * k)).reshape(-1, k, k)
     precision = np.eye(k, dtype=np.float32) + square_sums / model.noise
     covariance = np.linalg.inv(precision)
-    # Σ loading (answer - intercept) = Σ loading · answer - Σ loading · intercept.
+    # For each student, Σ loading (answer - intercept) = Σ loading · answer - Σ loading · intercept.
     weighted_sums = is_right @ model.loading - answered @ (model.loading * model.intercept[:, None])
     mean = (covariance @ (weighted_sums / model.noise)[:, :, None])[:, :, 0]
     return mean, covariance
@@ -128,7 +129,7 @@ class Students:
         return np.where(self.revealed, self.is_right, probability)
 
     def select(self, askable: BoolArray) -> IntArray:
-        """Select for each student the question whose expected answer is most uncertain.
+        """Select for each student the question whose answer tells most about the abilities.
 
         Parameters
         ----------
@@ -142,14 +143,14 @@ class Students:
 
         Notes
         -----
-        The expected answer of a question, intercept + loading · ability, has the variance
-        loadingᵀ covariance loading. The answer multiplies the determinant of the covariance of the
-        abilities by noise / (noise + variance). So the answer with the largest variance tells most
-        about the abilities. The covariance depends on which questions have been asked, but not on
-        whether the answers are right.
+        The expected answer to a question is intercept + loading · ability. Because the abilities
+        are uncertain, it has the variance loadingᵀ covariance loading. The answer multiplies the
+        determinant of the covariance of the abilities by noise / (noise + variance). So the
+        question with the largest variance tells most about the abilities. The covariance depends on
+        which questions have been asked, but not on whether the answers are right.
         """
         loading = self.model.loading
-        # Covariance of each expected answer with the abilities, shape (S, Q, k).
-        with_abilities = loading @ self.covariance
-        variance = (with_abilities * loading).sum(axis=2)
+        # Covariance of each question's expected answer with the abilities, shape (S, Q, k).
+        covariance_with_abilities = loading @ self.covariance
+        variance = (covariance_with_abilities * loading).sum(axis=2)
         return np.asarray(np.where(askable, variance, -1).argmax(axis=1))

@@ -19,8 +19,8 @@ class Submission:
         # Only cross-validation passes a model. The evaluator calls Submission(), which loads the
         # weights beside this file.
         self.model = model or Model.load(Path(__file__).parent)
-        # Questions that could be asked before the first round, shape (students, questions). None
-        # until the evaluator first passes `can_query`, the questions that can still be asked, to
+        # Questions that could be asked before the first round, shape (students, questions). It is
+        # None until the evaluator passes `can_query`, the questions that can still be asked, to
         # `select_questions` or `update_model`. `predict` does not get `can_query`.
         self.askable: BoolArray | None = None
         # True where an answer has been revealed, shape (students, questions).
@@ -42,8 +42,8 @@ class Submission:
         """Note which answers have been revealed; the abilities are computed anew when needed."""
         if self.askable is None:
             self.askable = can_query == 1
-        # Some evaluators show 0 for a hidden answer, as for a wrong answer. Therefore a question
-        # counts as asked if it could be asked at first and cannot be asked now.
+        # Some evaluators write 0 both for a hidden answer and for a wrong answer. Therefore a
+        # question counts as asked if it could be asked at first and cannot be asked now.
         self.revealed = self.askable & (can_query != 1)
 
     def predict(self, masked_data: IntArray, masked_binary_data: IntArray) -> IntArray:
@@ -58,9 +58,11 @@ class Submission:
 
     def _students(self, masked_data: IntArray, masked_binary_data: IntArray) -> Students:
         """Return the students' abilities, given the answers revealed so far."""
-        if (masked_binary_data == -1).any():
+        marks_by_minus_one = (masked_binary_data == -1).any()
+        if marks_by_minus_one:
             revealed = masked_binary_data >= 0
         else:
+            # 0 is a wrong or a hidden answer. Only revealed answers have an option or are right.
             revealed = (masked_data > 0) | (masked_binary_data == 1)
         if self.revealed is not None:
             revealed = revealed | self.revealed

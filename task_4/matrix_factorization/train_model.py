@@ -27,15 +27,16 @@ from model import Model, fit_abilities
 PACKAGE = Path(__file__).parent
 
 # The settings were chosen by cross-validation over training students.
-# Length of the vectors.
+# Length of the vectors of abilities and of loadings.
 N_DIMENSIONS = 4
 # Steps of expectation maximisation.
 N_STEPS = 30
 # Prior mean of the first loading of a question. All first loadings are near it, so that the first
 # ability raises the probabilities of all questions.
 FIRST_LOADING = 0.2
-# Penalty of the ridge regressions that estimate the intercept and the loadings of each question. It
-# draws an intercept to its prior mean as strongly as this many answers would.
+# Penalty of the ridge regressions that estimate the intercept and the loadings of each question.
+# The penalty pulls an intercept towards its prior mean as strongly as this number of answers at the
+# prior mean would.
 PENALTY = 5.0
 
 
@@ -89,7 +90,7 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
     # with all questions, so its loadings have a prior mean above 0.
     prior_mean = np.array([is_correct.mean(), FIRST_LOADING] + [0.0] * (N_DIMENSIONS - 1))
     start = np.random.default_rng(seed).normal(prior_mean, 0.05, (n_questions, 1 + N_DIMENSIONS))
-    # At the start, loadings explain nothing: all variance of the answers counts as noise.
+    # At the start, the loadings explain nothing, so all variance of the answers counts as noise.
     model = make_model(start, noise=is_correct.var())
     for _ in range(N_STEPS):
         mean, covariance = fit_abilities(model, answered, is_right)
@@ -106,24 +107,29 @@ def fit_questions(
 ) -> Model:
     """Fit the parameters of each question by a ridge regression, then the variance of the noise.
 
-    `mean` and `covariance` are those of the students' abilities. `answered` and `is_right` are as
-    in `fit_abilities`. `prior_mean` is the prior mean of a question's intercept and loadings.
+    `mean` and `covariance` are the mean and the covariance of the students' abilities. `answered`
+    and `is_right` are the same as in `fit_abilities`. `prior_mean` is the prior mean of a
+    question's intercept and loadings.
     """
-    # The answer to a question is expected to be vector · x, where x is a 1 followed by the
-    # student's abilities.
+    # The expected answer to a question is vector · x. The vector is the question's intercept
+    # followed by its loadings, and x is a 1 followed by the student's abilities.
     x = np.hstack([np.ones((len(mean), 1), np.float32), mean])
     n_students, k = x.shape
-    # E[x xᵀ] is E[x] E[x]ᵀ plus the covariance of x, and the 1 in x does not vary.
+    # E[x xᵀ] of each student is E[x] E[x]ᵀ plus the covariance of x. The 1 in x is constant, so its
+    # covariances are 0.
     squares = x[:, :, None] * x[:, None, :]
     squares[:, 1:, 1:] += covariance
-    # Sums of E[x xᵀ] and of answer · E[x] over the students who have answered the question.
+    # For each question, the sums of E[x xᵀ] and of answer · E[x] over the students who have
+    # answered it.
     square_sums = (answered.T @ squares.reshape(n_students, k * k)).reshape(-1, k, k)
     right_sums = is_right.T @ x
     penalised_squares = square_sums + PENALTY * np.eye(k)
     penalised_sums = right_sums + PENALTY * prior_mean
     vectors = np.linalg.solve(penalised_squares, penalised_sums[:, :, None])[:, :, 0]
 
-    # The noise is the mean of E[(answer - vector · x)²]. An answer, 0 or 1, equals its square.
+    # The noise is the mean of E[(answer - prediction)²] over all answers, where the prediction is
+    # vector · x. The sum of answer² is the number of right answers, because an answer is 0 or 1.
+    # `fitted_squares` is the sum of E[prediction²].
     fitted_squares = np.einsum("qi,qij,qj->", vectors, square_sums, vectors)
     residual_squares = is_right.sum() - 2 * (vectors * right_sums).sum() + fitted_squares
     return make_model(vectors, residual_squares / answered.nnz)

@@ -38,7 +38,7 @@ class Model:
         self.num_answers = np.bincount(question, minlength=n_questions)
         n_correct = np.bincount(question[is_correct == 1], minlength=n_questions)
         self.usual_outcome = (2 * n_correct > self.num_answers).astype(np.int64)
-        # A question that nobody answered gets the overall majority.
+        # A question that nobody answered gets the more frequent outcome of all answers.
         never_answered = self.num_answers == 0
         self.usual_outcome[never_answered] = 2 * n_correct.sum() > len(question)
 
@@ -73,8 +73,8 @@ class Model:
 def pad_questions(values: IntArray, n_questions: int, fill: int) -> IntArray:
     """Cut or pad an array over questions to another number of questions; new entries are `fill`.
 
-    The model and the game may count the questions differently: in the metadata or, without them, in
-    the answers of different students.
+    The model and the game may have different numbers of questions. Each number comes from the
+    metadata or, without metadata, from the answers of different students.
     """
     n_new = max(0, n_questions - len(values))
     return np.pad(values[:n_questions], (0, n_new), constant_values=fill)
