@@ -74,16 +74,16 @@ class Bank:
         Returns
         -------
         mean, error
-            Of shape (students,) each.
+            The overall abilities and their standard errors, each of shape (students,).
         """
         in_bank = slice(self.n_questions)
         mean_logit = posterior.mean[:, in_bank].mean(axis=1, dtype=np.float64)
         # The variance of the mean of the logits is the mean of all entries of their covariance
         # matrix.
         prior_variance = posterior.covariance[in_bank, in_bank].mean(dtype=np.float64)
-        # The posterior has a factor f for each answer, a vector over the questions. The answer
-        # subtracts f fᵀ from the covariance matrix. The mean of all entries of f fᵀ is the square
-        # of the mean of f.
+        # Each answer has a *factor*, a vector f over the questions, and subtracts f fᵀ from the
+        # covariance matrix. So it subtracts the mean of all entries of f fᵀ from the variance. This
+        # mean is the square of the mean of f.
         is_in_bank = (np.arange(posterior.factors.shape[2]) < self.n_questions).astype(np.float32)
         mean_factor = posterior.factors @ is_in_bank / np.float64(self.n_questions)
         variance = np.maximum(prior_variance - (mean_factor**2).sum(axis=1), 0)
@@ -110,7 +110,7 @@ def load_module(path: Path, name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # An ordinary import registers the module too. The decorator `dataclass` looks it up by name.
+    # Register the module, as an ordinary import does: the decorator `dataclass` looks it up here.
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
@@ -170,8 +170,7 @@ class Session:
     hidden_probability: FloatArray
     # 1 for a right and 0 for a wrong hidden answer, shape (h,).
     hidden_truth: IntArray
-    # The number of hidden answers that are right, drawn N_DRAWS times from the posterior, shape
-    # (N_DRAWS,).
+    # How many hidden answers are right: N_DRAWS draws from the posterior, shape (N_DRAWS,).
     hidden_counts: IntArray
 
 
@@ -210,14 +209,14 @@ def ask(
     """
     state = GameState(reference, mask, Rules())
     n_students, n_columns = state.can_query.shape
-    # The bank may have more questions than the reference. These further questions count for the
-    # ability too, but nobody may be asked them.
+    # The bank may have questions that the reference lacks. They count in the overall ability too,
+    # but nobody may be asked them. The posterior has a column for every question of either.
     width = max(n_columns, bank.n_questions)
     padding = [(0, 0), (0, width - n_columns)]
     model = bank.model.pad_questions(width)
     posterior = bank.module.StudentPosterior(model, np.pad(state.can_query, padding))
 
-    # The result of `_describe_step` after each number of questions.
+    # Element n is the result of `_describe_step` after n questions.
     steps: list[dict[str, FloatArray]] = []
     sessions: dict[int, Session] = {}
     question = np.full(n_students, -1)
@@ -256,7 +255,8 @@ def _describe_step(
     """
     everybody = np.arange(len(question))
     is_asked = question >= 0
-    # For a student who was not asked, the column -1 is the last one. `np.where` discards its value.
+    # A student who was not asked has the column -1, which reads the last column. `np.where`
+    # discards this value.
     is_right = np.where(is_asked, reference.is_correct[everybody, question], -1)
     expected = np.where(is_asked, before[everybody, question], np.nan)
     ability, error = bank.overall_ability(posterior)
@@ -281,10 +281,10 @@ def _describe_session(
     steps: Sequence[dict[str, FloatArray]],
     row: int,
 ) -> Session:
-    """Return what is known of one student right after the student's last question.
+    """Return what is known of one student after the student's last question.
 
-    All students are asked together, so `state`, `posterior` and `steps` describe all of them; `row`
-    is the row of the student in their arrays.
+    All students are asked together, so the arrays in `state`, `posterior` and `steps` have a row
+    for each student.
 
     Parameters
     ----------
@@ -297,10 +297,10 @@ def _describe_session(
     probability
         P(right) of each question for this student, by the posterior, shape (columns,).
     steps
-        Element i belongs to the time after i questions. It is a dict with the columns of
-        `Session.steps` as keys, and an array with a value for each student under each key.
+        Element n describes all students after n questions. It is a dict with the columns of
+        `Session.steps` as keys. Each value is an array with an element for each student.
     row
-        The row of the student.
+        The row of that student.
     """
     steps_of_student = []
     for step in steps:
@@ -318,12 +318,12 @@ def _describe_session(
 
 
 def _draw_counts(columns: IntArray, probability: FloatArray, draws: FloatArray) -> IntArray:
-    """Draw how many of a student's answers to the questions of some columns are right.
+    """Draw how many of a student's answers to some of the questions are right.
 
     Parameters
     ----------
     columns
-        The columns of the questions.
+        The columns of these questions.
     probability
         P(right) of all columns.
     draws
@@ -346,21 +346,19 @@ def _draw_counts(columns: IntArray, probability: FloatArray, draws: FloatArray) 
 def _draw(posterior: Any, row: int, n_questions: int) -> FloatArray:
     """Draw P(right) of the first `n_questions` columns from a student's posterior.
 
-    The seed is fixed. The shape is (N_DRAWS, n_questions). `StudentPosterior` has no such method,
-    because an entry does not need one.
+    The seed is fixed, so every run gives the same draws. The shape is (N_DRAWS, n_questions).
     """
-    # `posterior.factors` holds a vector f over the questions for each answer: the answer subtracts
-    # f fᵀ from the covariance of the student's logits. `posterior.covariance` is the covariance
-    # before any answer.
+    # `posterior.covariance` is the covariance of a student's logits before any answer. Each answer
+    # has a *factor*, a vector f over the questions, and subtracts f fᵀ from the covariance.
     factors = posterior.factors[row, :, :n_questions].astype(np.float64)
     covariance = posterior.covariance[:n_questions, :n_questions] - factors.T @ factors
-    # Take a matrix root with root @ root.T = covariance. Rounding may make the smallest eigenvalues
-    # negative.
+    # `root` is a matrix with root @ root.T = covariance. Rounding may make the smallest eigenvalues
+    # negative; they are replaced by 0.
     eigenvalues, eigenvectors = np.linalg.eigh(covariance)
     root = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0))
     standard_normal = np.random.default_rng(0).standard_normal((N_DRAWS, n_questions))
     logits = posterior.mean[row, :n_questions].astype(np.float64) + standard_normal @ root.T
     guessing = float(posterior.model.guessing)
-    # tanh gives the sigmoid without overflow.
+    # 0.5 · (1 + tanh(x / 2)) equals sigmoid(x), and does not overflow.
     p_right = guessing + (1 - guessing) * 0.5 * (1 + np.tanh(0.5 * logits))
     return np.asarray(p_right, np.float32)

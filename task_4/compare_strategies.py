@@ -55,8 +55,8 @@ _CHALLENGE_LENGTH = 10
 _COMPARED = (5, _CHALLENGE_LENGTH)
 # Longest name of a strategy in the tables on the terminal.
 _NAME_WIDTH = 24
-# A table is printed for each measure. The keys are the titles of the tables, the values columns
-# of `strategy_games.score`.
+# A table is printed for each measure. The key is the title of the table, and the value is a column
+# of the result of `strategy_games.score`.
 _MEASURES = {"Accuracy": "accuracy", "AUC": "auc", "Log loss": "log_loss"}
 
 
@@ -88,7 +88,7 @@ class Case:
 class Result:
     """Results of all games that were played by the same rules, for the page and the terminal."""
 
-    # The rules in words.
+    # The rules of the games, in words.
     title: str
     # A chart of the accuracy after each number of questions.
     curves: Html
@@ -101,7 +101,7 @@ class Result:
 class Protocol:
     """How a paper splits students and answers; published.csv holds the paper's results."""
 
-    # In words, for the page.
+    # The protocol in words, for the page.
     title: str
     # The number of equal parts that the shuffled students are divided into.
     n_parts: int
@@ -111,7 +111,7 @@ class Protocol:
     n_unused: int
     # Share of an examined student's answers that are to be predicted.
     target_share: float
-    # The paper.
+    # The paper, and what the page says about its results.
     source: str
 
 
@@ -139,7 +139,7 @@ PROTOCOLS = {
 
 
 def main() -> None:
-    """Calibrate, play, print the tables, write the page."""
+    """Calibrate the models, play the games, print the tables, write the page."""
     options = build_parser().parse_args()
     page_path = options.output_dir / OUTPUT_NAME
     writing.require_writable(page_path)
@@ -190,8 +190,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--stop_at_error", type=parse_fraction, metavar="S", default=0.0, help=help_text
     )
-    # Mutually exclusive: by the papers' protocols, an answer that is to be predicted (a target) may
-    # not be asked.
+    # The next two flags exclude each other: by the papers' protocols, an answer that is to be
+    # predicted (a target) may not be asked.
     rules = parser.add_mutually_exclusive_group()
     help_text = "play a second time, with targets that may be asked"
     rules.add_argument("--targets_queryable", action="store_true", help=help_text)
@@ -332,16 +332,17 @@ def splits(
 
 
 def _divide_students(n_students: int, protocol: Protocol, split_number: int) -> IntArray:
-    """Return the part of each student in a split, shape (students,).
+    """Return to which part of the students each student belongs in a split, shape (students,).
 
     Students in the parts 0 to ``n_test - 1`` are examined. The next ``n_unused`` parts are left
     out. The model learns from the students of all other parts.
     """
     splits_per_shuffle = protocol.n_parts // protocol.n_test
     shuffle_number, position = divmod(split_number, splits_per_shuffle)
-    order = np.random.default_rng([shuffle_number, 0]).permutation(n_students)
+    shuffled = np.random.default_rng([shuffle_number, 0]).permutation(n_students)
+    # Cut the shuffled list of students into `n_parts` parts of about the same size.
     part = np.empty(n_students, np.int64)
-    part[order] = np.arange(n_students) * protocol.n_parts // n_students
+    part[shuffled] = np.arange(n_students) * protocol.n_parts // n_students
     # Earlier splits of the same shuffle have examined the first parts. Rotate the parts, so that
     # the next parts become the first.
     n_examined = position * protocol.n_test
@@ -349,9 +350,10 @@ def _divide_students(n_students: int, protocol: Protocol, split_number: int) -> 
 
 
 def _choose_targets(examined: pd.DataFrame, share: float, split_number: int) -> pd.Series:
-    """Choose a share, rounded up, of each student's answers as targets.
+    """Choose targets among the answers of each examined student, at random.
 
-    Returns whether each answer is a target. The number of the split seeds the choice.
+    The number of targets is `share` of the student's answers, rounded up. Returns whether each
+    answer is a target. The number of the split is the seed.
     """
     rng = np.random.default_rng([split_number, 1])
     random_key = pd.Series(rng.random(len(examined)), examined.index)
@@ -368,7 +370,7 @@ def _choose_targets(examined: pd.DataFrame, share: float, split_number: int) -> 
 def play_by_rules(
     options: argparse.Namespace, cases: Sequence[Case], strategies: Mapping[str, Strategy]
 ) -> list[Result]:
-    """Play every strategy in every case, by each of the rules that the flags name."""
+    """Play every strategy in every case, once by each of the rules that the flags allow."""
     rules_by_title = {"Targets may not be asked": Rules()}
     if options.targets_queryable:
         rules_by_title["Targets may be asked"] = Rules(targets_queryable=True)
@@ -465,7 +467,10 @@ def _comparison_table(games: Games, others: Sequence[str], numbers: Sequence[int
 
 
 def _compare_with_own(games: Games, name: str, n: int) -> str:
-    """Return how far the kit's own strategy is ahead of another one after n questions."""
+    """Return how far the kit's own strategy is ahead of another one after n questions.
+
+    A star marks a difference of more than two standard errors.
+    """
     difference, error = compare(games[OWN], games[name], n)
     mark = "*" if abs(difference) > 2 * error else " "
     return f"{difference:+.4f} ± {2 * error:.4f}{mark}"
@@ -479,7 +484,7 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
     scores
         What `strategy_games.score` returns.
     stops
-        Whether tests may end early, so that their mean length is shown too.
+        Whether tests may end early. If so, a table shows their mean length too.
 
     Returns
     -------
@@ -490,11 +495,12 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
     by_strategy_and_n = scores.drop(columns="mask").groupby(["strategy", "n"], sort=False)
     means: Any = by_strategy_and_n.mean().unstack("n", sort=False)
     deviations = by_strategy_and_n.std().unstack("n", sort=False)
-    # Leave out the scores before the first question, which are the same for all strategies.
+    # The numbers n of questions, without 0: the scores before the first question are the same for
+    # all strategies.
     numbers = scores["n"].unique()[1:].tolist()
     last = numbers[-1]
-    # The table has room for standard deviations after one number of questions: ten, as in the
-    # challenge, or the length of the test if it is shorter.
+    # A table has room for the standard deviations after only one number of questions: after ten,
+    # the length of a test in the challenge, or at the end of a shorter test.
     n_main = _CHALLENGE_LENGTH if _CHALLENGE_LENGTH in numbers else last
     tables = {}
     for title, name in _MEASURES.items():
@@ -523,7 +529,7 @@ def _format_scores(
     """
     columns = {}
     for name in names:
-        # A length is a number of questions, the other scores are shares.
+        # The score `length` is a number of questions, such as 8.25. The other scores are shares.
         n_decimals = 2 if name == "length" else 3
         for n in numbers:
             columns[f"{name}\n{n}"] = means[name, n].map(f"{{:.{n_decimals}f}}".format)
@@ -534,10 +540,9 @@ def as_text(result: Result) -> str:
     """Return a result, the tables of all games by the same rules, as text of at most 80 columns."""
     parts = [result.title]
     for caption, table in result.tables.items():
-        # A column's name may hold a line break: each of its lines is a line of the header.
+        # Where a column's name has line breaks, the header gets several levels, one for each line.
         header = pd.MultiIndex.from_tuples([tuple(str(name).split("\n")) for name in table])
-        # pandas prints the name of the last header level above the row names, so this name is the
-        # title of the column of strategies.
+        # pandas prints the name of the last header level above the row names, which are strategies.
         header = header.set_names("strategy", level=-1)
         shown = table.set_axis(header, axis=1).rename_axis(None)
         shown = shown.rename(index=lambda name: name[:_NAME_WIDTH])
@@ -547,7 +552,7 @@ def as_text(result: Result) -> str:
 
 
 def describe(options: argparse.Namespace, cases: Sequence[Case]) -> dict[str, str]:
-    """Return facts on what was measured, as texts by title."""
+    """Return facts about the games: a dict of titles and texts."""
     students = np.unique(np.concatenate([case.reference.student for case in cases]))
     n_targets = sum(int(case.reference.targets[case.mask].sum()) for case in cases)
     unit = "split" if options.protocol else "mask"
@@ -587,8 +592,8 @@ def render_page(
     for name, strategy in strategies.items():
         first_line = (strategy.__doc__ or "").strip().partition("\n")[0]
         descriptions.append((name, first_line))
-    # The published scores of the same protocol. There are none without --protocol: then
-    # `options.protocol` is None, and every published score has a protocol.
+    # The published scores of the same protocol. Without --protocol, `options.protocol` is None, and
+    # no published score is shown, because each of them has a protocol.
     published = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
     published = published[published["protocol"] == options.protocol].drop(columns="protocol")
     return pages.render(
@@ -596,7 +601,7 @@ def render_page(
         title="Task 4: which question to ask next",
         origin=files.origin,
         results=results,
-        # Published scores stand beside official answers alone.
+        # The page compares published scores only with results on official answers.
         protocol=PROTOCOLS.get(options.protocol) if files.origin is Origin.OFFICIAL else None,
         published=published.to_numpy(),
         sentences=descriptions,

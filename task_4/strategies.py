@@ -27,19 +27,21 @@ from common.arrays import BoolArray, FloatArray, IntArray
 
 import numpy as np
 
-# Settings of `most_right_predictions`, with the values of item_response/model.py.
+# Settings of `most_right_predictions`. The values are the same as in item_response/model.py.
 _N_ROUNDS = 10
 # Share of a logit's variance that ten answers are expected to remove.
 _RESOLUTION = 0.7
 # The answers of later rounds will change the mean of a logit. The strategy assumes that the change
 # has at least this variance.
 _MIN_SPREAD = 0.05
-# If targets may be asked, a target that is asked need not be predicted any more: its answer is
-# known. So the value of a question grows by this number times min(p, 1 − p), for the probability p
-# that its answer is right: the probability that the prediction of this answer would be wrong.
+# If targets may be asked, asking a target makes its prediction certain, because the answer is then
+# known. So the value of asking a question grows by this number times min(p, 1 − p), where p is the
+# probability of a right answer. min(p, 1 − p) is the probability that the prediction for the
+# question would otherwise be wrong.
 _OWN_UNCERTAINTY = 20.0
 
-# Gauss-Hermite quadrature: the mean of f(z), z standard normal, is Σ weight f(node) / Σ weight.
+# Gauss-Hermite quadrature: if z is standard normal, the mean of f(z) is about the weighted mean of
+# f(node) over the nodes.
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 
 
@@ -59,10 +61,11 @@ class Posterior:
     """
 
     def __init__(self, known: Any, popularity: IntArray, seed: IntArray) -> None:
-        """Separate what `known`, a `StudentPosterior`, says of questions and of abilities.
+        """Separate the columns of `known` that belong to questions from those of abilities.
 
-        Each ability has a column in `known`, like a question whose logit is the ability. So the
-        first Q columns belong to the questions, and the next k to the abilities.
+        `known` is a `StudentPosterior`, which treats each ability like a question whose logit is
+        the ability. Its first Q columns are the questions, and its next k columns are the
+        abilities.
         """
         k = known.model.slopes.shape[1]
         q = known.mean.shape[1] - k
@@ -71,17 +74,19 @@ class Posterior:
         self.variance: FloatArray = known.variance[:, :q]
         # Covariance of a student's logits before any answer, (Q, Q).
         self.prior_covariance: FloatArray = known.covariance[:q, :q]
-        # A factor f for each answer, (S, answers, Q). The covariance after the answers is
-        # `prior_covariance` minus the sum of f fᵀ over the student's answers.
+        # Every answer has a *factor*, a vector f over the questions, shape (S, answers, Q). The
+        # covariance after the answers is `prior_covariance` minus the sum of f fᵀ over the
+        # student's answers.
         self.factors: FloatArray = known.factors[:, :, :q]
 
-        # For each student, the covariance of each ability with all logits and abilities, after the
-        # answers: k rows of the covariance matrix, shape (S, k, Q + k).
+        # k rows of each student's covariance matrix after the answers: the covariance of each
+        # ability with all logits and all abilities, shape (S, k, Q + k).
         ability_factors = known.factors[:, :, q:].transpose(0, 2, 1)
         ability_rows = known.covariance[q:] - ability_factors @ known.factors
-        # Mean and covariance of the abilities, (S, k) and (S, k, k). If the students find all
-        # questions easier or harder than the training students did, the model adds a shift to the
-        # means of all columns. It belongs to the questions only: subtract it from the abilities.
+        # Mean and covariance of the abilities, (S, k) and (S, k, k). The model may find that the
+        # students find all questions easier or harder than the training students did. It then adds
+        # a shift to the means of all columns. The shift belongs to the questions only, so it is
+        # subtracted from the abilities.
         self.ability_mean: FloatArray = known.mean[:, q:] - np.float32(known.population.shift)
         self.ability_covariance: FloatArray = ability_rows[:, :, q:]
         # Covariance of logits and abilities, (S, Q, k).
@@ -95,13 +100,14 @@ class Posterior:
         self.n_answers: IntArray = known.n_answers.copy()
         # How many training students answered each question, (Q,).
         self.popularity = np.pad(popularity[:q], (0, max(0, q - len(popularity))))
-        # Whether the answers to be predicted (targets) may be asked too. Nobody tells the model: it
-        # concludes this from which questions may be asked.
+        # Whether the targets, the answers to be predicted, may be asked too. The rules do not tell
+        # the model: it concludes this from which questions may be asked.
         self.targets_may_be_asked: bool = known.targets_may_be_asked
-        # A seed for each student, different in every round, for strategies that choose at random.
+        # A seed for each student, different in every round. Strategies that choose at random need
+        # it.
         self.seed = seed
-        # These arrays share their memory with those of the model. They are read-only, because a
-        # strategy that changed them would change the model's predictions.
+        # These arrays share their memory with the arrays of the model. A strategy that changed them
+        # would change the predictions of the model, so they are made read-only.
         for array in vars(self).values():
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
@@ -124,7 +130,7 @@ class Posterior:
         return taken
 
     def covariance(self, student: int, first: IntArray, second: IntArray) -> FloatArray:
-        """Return the covariance of one student's logits of two lists of questions.
+        """Return the covariance between the logits of two lists of questions, for one student.
 
         The shape is (len(first), len(second)).
         """
@@ -135,7 +141,7 @@ class Posterior:
     def knows(self) -> FloatArray:
         """Return the probability that the student knows the answer, shape (S, Q).
 
-        It is E[σ(x)] over the logit x, by MacKay's approximation (1992).
+        It is the mean of σ(x) over the Gaussian logit x, by MacKay's approximation (1992).
         """
         return _sigmoid(self.mean / np.sqrt(1 + np.pi / 8 * self.variance))
 
@@ -149,8 +155,8 @@ class Posterior:
 
 def random(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """A question at random, each of the askable ones equally probable."""
-    keys = [np.random.default_rng(seed).random(askable.shape[1]) for seed in posterior.seed]
-    return _largest(np.array(keys), askable)
+    values = [np.random.default_rng(seed).random(askable.shape[1]) for seed in posterior.seed]
+    return _largest(np.array(values), askable)
 
 
 def most_popular(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
@@ -161,10 +167,11 @@ def most_popular(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -
 def maximum_information(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question with the largest Fisher information about the abilities (D-optimal).
 
-    Let Σ be the covariance of the student's abilities, a the question's slopes, and I the Fisher
-    information of its answer about the logit, at the mean logit. After the answer, the inverse of
-    the covariance is Σ⁻¹ + I a aᵀ. Its determinant is |Σ⁻¹| (1 + I aᵀ Σ a), so the question with
-    the largest I aᵀ Σ a is chosen (Segall 1996; Mulder and van der Linden 2009).
+    Let Σ be the covariance of the student's abilities, a the vector of the question's slopes, and i
+    the Fisher information of the answer about the logit, at the mean logit. After the answer, the
+    inverse of the covariance is Σ⁻¹ + i a aᵀ, whose determinant is |Σ⁻¹| (1 + i aᵀ Σ a). The
+    strategy makes this determinant as large as possible: it chooses the question with the largest
+    i aᵀ Σ a (Segall 1996; Mulder and van der Linden 2009).
     """
     information = _information(_sigmoid(posterior.mean), posterior.guessing)
     return _largest(information * _ability_variance(posterior), askable)
@@ -173,23 +180,25 @@ def maximum_information(posterior: Posterior, askable: BoolArray, hidden: FloatA
 def kullback_leibler(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question whose answer best distinguishes the estimated abilities from others near them.
 
-    For the estimated abilities, the answer is right with the probability p; for other abilities,
-    with the probability p'. The Kullback-Leibler divergence of the two outcomes is
+    Let p be the probability of a right answer for a student with the estimated abilities, and p'
+    the same probability for a student with other abilities. Their Kullback-Leibler divergence is
 
         p log(p / p') + (1 − p) log((1 − p) / (1 − p')).
 
-    The question with the largest mean over the other abilities is chosen, where these are drawn
-    from the posterior (the index KLP of Chang and Ying 1996). p' depends on them only through the
-    logit, slopes · ability + intercept, which is normal: its mean is the logit of the estimated
-    abilities. So the mean is an integral over one number, computed by Gauss-Hermite quadrature.
+    The other abilities are drawn from the posterior, and the question with the largest mean
+    divergence is chosen (the index KLP of Chang and Ying 1996). p' depends on the other abilities
+    only through the logit, slopes · ability + intercept. This logit is normal, and its mean is the
+    logit of the estimated abilities. So the mean divergence is an integral over one number,
+    computed by Gauss-Hermite quadrature.
     """
     row, column = np.nonzero(askable)
-    # Mean and standard deviation of the logit, as columns.
+    # Mean and standard deviation of the logit, for each pair of a student and an askable question.
+    # Shape (pairs, 1).
     mean = posterior.mean[row, column][:, None]
     deviation = np.sqrt(_ability_variance(posterior)[row, column])[:, None]
     guessing = posterior.guessing
-    # P(right) for the estimated abilities, and for the logit at each node of the quadrature. The
-    # nodes are in units of the standard deviation.
+    # P(right) for the estimated abilities, and for the logit at each node of the quadrature, shape
+    # (pairs, nodes). The nodes are in standard deviations from the mean.
     p = guessing + (1 - guessing) * _sigmoid(mean)
     p_nearby = guessing + (1 - guessing) * _sigmoid(mean + deviation * _NODES)
     divergence = p * np.log(p / p_nearby) + (1 - p) * np.log((1 - p) / (1 - p_nearby))
@@ -201,16 +210,17 @@ def kullback_leibler(posterior: Posterior, askable: BoolArray, hidden: FloatArra
 def model_change(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question whose answer is expected to move the estimated abilities farthest.
 
-    This is the quality term of MAAT, without its diversity module (Bi et al. 2020): the mean, over
-    a right and a wrong answer, of the distance that the mean of the abilities moves.
+    This is the quality term of MAAT, without its diversity module (Bi et al. 2020): how far the
+    mean of the abilities moves, averaged over a right and a wrong answer.
 
-    Let c be the covariance of the abilities with the question's logit, and m the mean logit. The
-    answer y moves the mean of the abilities by c times the derivative of log P(y) with respect to
-    m. Times P(y), the distance is ‖c‖ dP(right)/dm for a right as well as for a wrong answer. So
-    the expected distance is twice that.
+    Let c be the covariance of the abilities with the question's logit, and m the mean logit. An
+    answer y moves the mean of the abilities by c · d log P(y) / dm. The length of this move,
+    multiplied by the probability P(y), is ‖c‖ · |dP(y) / dm|. It is the same for a right and a
+    wrong answer, because P(wrong) = 1 − P(right). So the expected length is 2 ‖c‖ · dP(right) / dm.
     """
     knows = posterior.knows()
-    # dP(right)/dm is this times the constant 1 − guessing, which changes no choice.
+    # dP(right) / dm is `steepness` times 1 − guessing. The factors 2 and 1 − guessing are left out,
+    # because they are the same for all questions.
     steepness = knows * (1 - knows) / np.sqrt(1 + np.pi / 8 * posterior.variance)
     covariance_length = np.linalg.norm(posterior.cross_covariance, axis=2)
     return _largest(covariance_length * steepness, askable)
@@ -219,7 +229,8 @@ def model_change(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -
 def uncertainty(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question whose own answer is hardest to predict: the largest min(p, 1 − p).
 
-    Uncertainty sampling (Lewis and Gale 1994), as the winning entry of task 4 asked in 2020.
+    This is uncertainty sampling (Lewis and Gale 1994). The winning entry of task 4 in 2020 chose
+    its questions in this way.
     """
     right = posterior.right()
     return _largest(np.minimum(right, 1 - right), askable)
@@ -229,16 +240,16 @@ def eddi(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArr
     """The question whose answer tells most about the hidden answers: EDDI's reward.
 
     The reward is the information that the answer has in common with the hidden answers (Ma et al.
-    2019). Every answer is taken as a measurement of its logit with Gaussian noise (`_noise`). The
+    2019). Every answer is treated as a measurement of its logit with Gaussian noise (`_noise`). The
     hidden answers explain a part of the variance of the answer. The reward is then
 
         −½ log(1 − explained / total),
 
-    where `total` is the variance of the answer, that of its logit plus its noise, and `explained`
-    is C (H + N)⁻¹ Cᵀ. In this formula, C is the covariance of the question's logit with the logits
-    of the hidden answers, H the covariance among these logits, and N the diagonal matrix of their
-    noises. A hidden answer that may not exist counts less: its noise is divided by the probability
-    that the answer is hidden.
+    where `total` is the variance of the answer (the variance of its logit plus the variance of its
+    noise), and `explained` is C (H + N)⁻¹ Cᵀ. C is the covariance of the question's logit with the
+    logits of the hidden answers. H is the covariance matrix of these logits. N is the diagonal
+    matrix of the noise variances of the hidden answers. A hidden answer that may not exist counts
+    less: its noise variance is divided by the probability that the answer is hidden.
     """
     noise = _noise(posterior)
     value = np.zeros(askable.shape)
@@ -248,12 +259,12 @@ def eddi(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArr
         covariance = posterior.covariance(row, np.concatenate([question, target]), target)
         with_target, among_targets = np.split(covariance, [len(question)])
         target_noise = np.diag(noise[row, target] / hidden[row, target])
-        # (H + N)⁻¹ Cᵀ, transposed.
+        # C (H + N)⁻¹, with a row for each question. `solve` computes the transpose, (H + N)⁻¹ Cᵀ.
         coefficients = np.linalg.solve(among_targets + target_noise, with_target.T).T
         explained = (with_target * coefficients).sum(axis=1)
         total = posterior.variance[row, question] + noise[row, question]
-        # Rounding may bring the share to 1, whose logarithm would be infinite. The factor ½ changes
-        # no choice.
+        # Rounding may bring the share to 1, whose logarithm in the reward is infinite. The factor ½
+        # of the reward is left out, because it is the same for all questions.
         share = np.minimum(explained / total, 1 - 1e-6)
         value[row, question] = -np.log1p(-share)
     return _largest(value, askable)
@@ -268,15 +279,16 @@ def most_right_predictions(
 
         Σ weight(q) · covariance(j, q)² / (variance(j) + noise(j)).
 
-    Covariance and variance are those of the logits. The answer to j is taken as a measurement of
-    the logit of j with Gaussian noise (`_noise`). The fraction is then the variance that the answer
-    removes from the logit of q. The weight says how much that should improve the prediction of q
-    (`_prediction_weight`).
+    Covariance and variance are those of the logits. The answer to j is treated as a measurement of
+    the logit of j with Gaussian noise (`_noise`). Then the fraction is the variance that the answer
+    removes from the logit of q. The weight says how much a better known logit of q should improve
+    the predictions (`_prediction_weight`).
 
-    By some rules, j may be one of the answers to be predicted. Once it has been asked, its
-    prediction is right. So the probability that it would be wrong otherwise is added.
+    By some rules, j may be one of the hidden answers itself. Asking j makes the prediction for j
+    certain. So the probability that this prediction would otherwise be wrong is added, times
+    `_OWN_UNCERTAINTY`.
 
-    This is the choice of `StudentPosterior.select` in item_response/model.py.
+    `StudentPosterior.select` in item_response/model.py makes the same choice.
     """
     weight = _prediction_weight(posterior, hidden)
     total_variance = posterior.variance + _noise(posterior)
@@ -295,21 +307,22 @@ def most_right_predictions(
 def _prediction_weight(posterior: Posterior, hidden: FloatArray) -> FloatArray:
     """Return how much a better known logit should improve the predictions, shape (S, Q).
 
-    A better known logit changes the prediction only if its mean crosses the boundary where
-    P(right) = ½. The weight is therefore `hidden` times the density at the boundary of the mean
-    logit after the last round. The mean logit is assumed to move until then by a normal variable,
-    whose variance (`spread`) is a rule of thumb: a share of the logit's variance, in proportion to
-    the rounds left.
+    A better known logit helps only if it can change the prediction, that is, if the mean logit can
+    cross the boundary where P(right) = ½. Answers of later rounds will move the mean logit. Its
+    value after the last round is assumed to be normal around its present value. The variance
+    (`spread`) is a rule of thumb: a share of the logit's variance, in proportion to the rounds
+    left. The weight is the density of this distribution at the boundary, times `hidden`.
     """
     rounds_left = np.clip(_N_ROUNDS - posterior.n_answers, 1, _N_ROUNDS)[:, None]
     spread = _RESOLUTION * rounds_left / _N_ROUNDS * posterior.variance + _MIN_SPREAD
-    # P(right) = guessing + (1 − guessing) σ(x) is ½ where exp(x) = (½ − guessing) / ½.
+    # P(right) = guessing + (1 − guessing) σ(x) is ½ if the odds of knowing the answer, exp(x), are
+    # (½ − guessing) / ½.
     boundary = np.log((0.5 - posterior.guessing) / 0.5)
     weight = hidden * np.exp(-((posterior.mean - boundary) ** 2) / (2 * spread)) / np.sqrt(spread)
     return np.asarray(weight)
 
 
-# ---- What they share ---------------------------------------------------------------------------
+# ---- What the strategies share -----------------------------------------------------------------
 
 
 def _largest(value: FloatArray, askable: BoolArray) -> IntArray:
@@ -331,12 +344,13 @@ def _information(knows: FloatArray, guessing: float) -> FloatArray:
 
 
 def _noise(posterior: Posterior) -> FloatArray:
-    """Return the noise variance if answers are taken as Gaussian measurements of their logits.
+    """Return the variance of the noise, if answers are treated as measurements of their logits.
 
-    It is 1 / Fisher information, shape (S, Q).
+    The variance is 1 divided by the Fisher information of the answer about its logit. The shape is
+    (S, Q).
     """
     information = _information(posterior.knows(), posterior.guessing)
-    # An answer that is nearly certain tells almost nothing. The bound keeps its noise finite.
+    # An answer that is nearly certain has almost no information. The bound keeps its noise finite.
     return 1 / np.maximum(information, 0.005)
 
 

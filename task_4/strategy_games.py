@@ -34,7 +34,8 @@ class GameLimits:
 
     # The number of questions after which a student's test ends, unless it has ended before.
     n_questions: int
-    # No question is asked of more than this share of the students.
+    # No question is asked of more than this share of the students, unless a student has no other
+    # question left.
     max_exposure: float = 1.0
     # A student's test ends as soon as the standard error of the overall ability is at most this.
     stop_at_error: float = 0.0
@@ -48,9 +49,8 @@ class PlayedGame:
     may be asked too.
     """
 
-    # The questions that each student was asked, in this order, as their columns in the table of
-    # answers (students, questions). -1 follows after the end of a student's test. Shape (students,
-    # n_questions).
+    # The questions that each student was asked, in this order, as columns of the table of answers.
+    # After the end of a student's test, the entries are -1. Shape (students, n_questions).
     chosen: IntArray
     # The key is a number of questions asked. The value is P(right) of each target after these
     # questions, shape (T,).
@@ -61,7 +61,7 @@ class PlayedGame:
     student: IntArray
     # How many questions may be asked of at least one student.
     n_askable: int
-    # How often a question was asked beyond the limit of exposure.
+    # How often a student was asked a question that had reached the limit of exposure.
     n_over_limit: int
 
 
@@ -70,7 +70,7 @@ Games = dict[str, dict[str, PlayedGame]]
 
 
 def find_strategies() -> dict[str, Strategy]:
-    """Return the public functions of `strategies.py` by name, in their order there."""
+    """Return the public functions of `strategies.py` by name, in the order of the file."""
     found: dict[str, Strategy] = {}
     for function in filter(isfunction, vars(strategies).values()):
         is_imported = function.__module__ != strategies.__name__
@@ -103,23 +103,24 @@ def calibrate(answers: pd.DataFrame, n_questions: int) -> Bank:
 def start_posterior(bank: Bank, askable: BoolArray) -> Any:
     """Return the `StudentPosterior` of `item_response/` before any answer, with the abilities.
 
-    A `StudentPosterior` holds the distribution of the logits of questions, and not that of the k
-    abilities. So an artificial question is added for each ability: its logit equals the ability,
-    and no student may be asked this question. `askable` says which questions may be asked, shape
-    (students, Q). The posterior has Q + k columns; `strategies.Posterior` separates the questions
-    from the abilities.
+    A `StudentPosterior` holds the distribution of the logits of questions, but not of the k
+    abilities. So the model gets an artificial question for each ability. The logit of an artificial
+    question equals the ability, and no student may be asked it. The posterior has Q + k columns;
+    `strategies.Posterior` separates the questions from the abilities. `askable` says which
+    questions may be asked, shape (students, Q).
     """
     n_students, q = askable.shape
     k = bank.model.slopes.shape[1]
-    # The bank may have more than Q questions: first cut it to Q, or add unknown questions up to Q.
+    # Bring the bank to the Q questions of `askable`: cut questions off or add unknown ones.
     model = bank.model.pad_questions(q)
+    # Add the artificial questions.
     model = model.pad_questions(q + k)
-    # The logit of a question is its slopes times the abilities, plus its intercept. With slope 1 on
-    # one ability, slope 0 on the others and intercept 0, it equals this ability.
+    # A logit is slopes · abilities + intercept. With the slope 1 on one ability, the slope 0 on the
+    # others and the intercept 0, it equals the one ability.
     model.intercept[q:] = 0
     model.slopes[q:] = np.eye(k)
-    nobody = np.zeros((n_students, k), bool)
-    return bank.module.StudentPosterior(model, np.hstack([askable, nobody]))
+    not_askable = np.zeros((n_students, k), bool)
+    return bank.module.StudentPosterior(model, np.hstack([askable, not_askable]))
 
 
 def play(
@@ -133,8 +134,9 @@ def play(
 ) -> PlayedGame:
     """Play the game with one strategy, asking all students together.
 
-    `seed` is the seed of the order in which students choose, and of strategies that draw. Raises
-    `InputError` if a student has too few answers that may be asked, or if the strategy fails.
+    `seed` is the seed of the order in which students choose, and of strategies that choose at
+    random. Raises `InputError` if a student has too few answers that may be asked, or if the
+    strategy fails.
     """
     state = GameState(reference, mask, rules)
     state.require_askable(limits.n_questions, ": choose a smaller --questions")
@@ -144,7 +146,7 @@ def play(
     rng = np.random.default_rng(seed)
     # 1e-9 makes up for rounding: 0.29 · 100 is a little less than 29.
     most_students = max(1, int(limits.max_exposure * n_students + 1e-9))
-    # How often each question may still be asked.
+    # How many more students may be asked each question.
     n_left = np.full(n_columns, most_students)
     is_playing = np.ones(n_students, bool)
     probability = {}
@@ -156,7 +158,7 @@ def play(
         _, error = bank.overall_ability(known)
         is_playing[error <= limits.stop_at_error] = False
         order = rng.permutation(np.flatnonzero(is_playing))
-        # A different seed for each student, round and game.
+        # A different seed for each student, round and game, unless a test has 1000 rounds.
         seeds = np.arange(n_students) + n_students * (n_asked + 1000 * seed)
         posterior = Posterior(known, bank.popularity, seeds)
         hidden = known.target_weight[:, :n_columns]
@@ -221,18 +223,20 @@ def choose(
         The column chosen for each student, -1 for students who are not asked.
     """
     chosen = np.full(len(askable), -1)
-    rank_in_order = pd.Series(np.arange(len(order)), index=order)
+    # The place of each student in `order`, by the row of the student.
+    place_in_order = pd.Series(np.arange(len(order)), index=order)
     waiting = np.sort(order)
     while len(waiting):
         free = askable[waiting] & (n_left > 0)
         # Students for whom no question is left within the limit.
         is_stuck = ~free.any(axis=1)
         free[is_stuck] = askable[waiting[is_stuck]]
-        # `take` copies the posterior, which is not needed if all students are waiting.
-        of_waiting = posterior if len(waiting) == len(askable) else posterior.take(waiting)
-        wanted = _ask_strategy(strategy, of_waiting, free, hidden[waiting])
-        # The rank of each student by `order`, from 1 on, among those who want the same question.
-        rank_in_queue = rank_in_order[waiting].groupby(wanted).rank().to_numpy()
+        # `take` copies the posterior. No copy is needed if all students are waiting.
+        all_wait = len(waiting) == len(askable)
+        known_of_waiting = posterior if all_wait else posterior.take(waiting)
+        wanted = _ask_strategy(strategy, known_of_waiting, free, hidden[waiting])
+        # Students who want the same question form a queue, sorted by `order`. The first has rank 1.
+        rank_in_queue = place_in_order[waiting].groupby(wanted).rank().to_numpy()
         is_within_limit = rank_in_queue <= n_left[wanted]
         is_served = is_within_limit | is_stuck
         chosen[waiting[is_served]] = wanted[is_served]
@@ -246,7 +250,7 @@ def _ask_strategy(
 ) -> IntArray:
     """Return the columns that a strategy chooses among the `free` ones, shape (students,).
 
-    Raises `InputError` if the strategy fails, or returns something else than a free column for each
+    Raises `InputError` if the strategy fails, or returns anything but a free column for each
     student.
     """
     name = f"strategies.py: {strategy.__name__}"
@@ -254,7 +258,7 @@ def _ask_strategy(
         # The strategy gets a copy, because the choice is checked against `free` afterwards.
         wanted = strategy(posterior, free.copy(), hidden)
     except (Exception, SystemExit) as error:
-        # The first frame is this function, the second one the strategy.
+        # The first frame of the traceback is this function, the second one is the strategy.
         frames = traceback.extract_tb(error.__traceback__)
         line = f"line {frames[1].lineno}: " if len(frames) > 1 else ""
         raise InputError(
@@ -266,7 +270,8 @@ def _ask_strategy(
             f"{name} returns {reprlib.repr(wanted)}, expected an array of whole numbers, one for "
             f"each of {len(free)} students"
         )
-    # Indexing `free` by the chosen columns would accept negative columns.
+    # Indexing `free` by `wanted` would accept a negative column, so compare `wanted` with all
+    # columns.
     is_wanted = np.arange(free.shape[1]) == wanted[:, None]
     is_allowed = (is_wanted & free).any(axis=1)
     if not is_allowed.all():
@@ -286,11 +291,11 @@ def score(games: Games) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each strategy, mask and number n of questions. Accuracy, AUC and log loss are
-        those of the predictions of the hidden answers; the AUC is NaN if all of these are right, or
-        all are wrong. `exposure` is the largest share of students who were asked the same question,
-        `overlap` what `mean_overlap` returns, `bank` the share of the askable questions that were
-        asked of anybody, and `length` the mean number of questions asked.
+        A row for each strategy, mask and number n of questions. Accuracy, AUC and log loss judge
+        the predictions of the hidden answers; the AUC is NaN if all hidden answers are right, or
+        all are wrong. `exposure` is the largest share of students who were asked the same question.
+        `overlap` is the result of `mean_overlap`. `bank` is the share of the askable questions that
+        at least one student was asked. `length` is the mean number of questions asked of a student.
     """
     rows = []
     for name, game_by_mask in games.items():
@@ -305,10 +310,10 @@ def _score_game(game: PlayedGame, n: int) -> dict[str, float]:
     """Return the scores of a game after n questions; the keys are column names of `score`.
 
     `accuracy`, `auc` and `log_loss` judge the predictions of the hidden answers. The other scores
-    say how the questions were used: `exposure` is the largest share of students who were asked the
-    same question, `overlap` the mean share of questions that two students have in common, `bank`
-    the share of the askable questions that anybody was asked, `length` the mean number of questions
-    asked of a student.
+    say how the questions were used. `exposure` is the largest share of students who were asked the
+    same question. `overlap` is the mean share of questions that two students have in common. `bank`
+    is the share of the askable questions that at least one student was asked. `length` is the mean
+    number of questions asked of a student.
     """
     # P(right) of the hidden answers.
     right = game.probability[n]
@@ -333,15 +338,15 @@ def _score_game(game: PlayedGame, n: int) -> dict[str, float]:
 def mean_overlap(counts: IntArray, n_students: int) -> float:
     """Return the mean share of questions that the tests of two students have in common.
 
-    `counts` says how often each question was asked. The share is Σ m (m − 1) / (L N (N − 1)), with
-    N students, L questions in a test and m the count of a question (Chen, Ankenmann and Spray
-    2003).
+    `counts` says how many students were asked each question. With N students, L questions in a test
+    and the count m of a question, the share is Σ m (m − 1) / (L N (N − 1)), where the sum is over
+    the questions (Chen, Ankenmann and Spray 2003).
     """
     # The number of questions in common, summed over all ordered pairs of students.
     n_common = (counts * (counts - 1)).sum()
     if n_common == 0:
         return 0.0
-    # The sum of the counts is L N, the number of questions in all tests.
+    # The sum of the counts is L N, because each of the N tests has L questions.
     return float(n_common / (counts.sum() * (n_students - 1)))
 
 

@@ -34,7 +34,7 @@ import numpy as np
 import pandas as pd
 from ability import Bank, Session, ask, load_bank, parse_fraction
 
-# All intervals hold the truth with this probability, if the model is right.
+# Every interval contains the true value with this probability, if the model is right.
 _COVERAGE = 0.9
 # A normal variable lies within this many standard deviations of its mean with a probability of 0.9.
 _NORMAL_QUANTILE = 1.645
@@ -76,7 +76,7 @@ class Context:
     """Data that the pages of all students share."""
 
     bank: Bank
-    # The names of each question's subjects, by QuestionId; "" where not known.
+    # The names of each question's subjects, by QuestionId; "" if they are not known.
     names: Sequence[str]
     subjects: Subjects
     # Titles and texts for the top of the page.
@@ -129,8 +129,9 @@ def main() -> None:
     if subjects:
         contents[mastery] = mastery_table.columns_of_file(pd.concat(tables))
     writing.write_files(contents)
-    # Without metadata there are no subjects. A table that is there belongs to an earlier run, and
-    # must not be taken for that of these students.
+    # Without metadata there are no subjects, and no table is written. A table that lies in the
+    # folder is of an earlier run. Remove it, so that nobody takes it for the table of these
+    # students.
     if not subjects and mastery.is_file():
         mastery.unlink()
         lines.append(f"removed: {cli.show(mastery)}, of an earlier run; there are no subjects now")
@@ -192,7 +193,8 @@ def find_subjects(metadata_dir: Path, n_questions: int) -> Subjects:
     The QuestionIds are 0 to ``n_questions - 1``.
     """
     listed = metadata.find_subjects(metadata_dir, np.arange(n_questions))
-    # Each row is a question and one of its subjects; `row` is the question's index in the argument.
+    # Each row is a question and one of its subjects. `row` is the index of the question in the
+    # array of QuestionIds 0, 1, 2, …, and so it is the QuestionId itself.
     listed = listed.rename(columns={"row": "QuestionId"})
     subjects = Subjects(areas=[], topics=[])
     for _, rows in listed.groupby("subject"):
@@ -256,7 +258,7 @@ def show_abilities(session: Session, names: Sequence[str]) -> Mapping[str, Any]:
 
     `names` holds the names of each question's subjects, by QuestionId.
     """
-    # `session.steps` has a row for each number of questions asked. The first row is before any.
+    # `session.steps` has a row for each number of questions asked, from 0 on.
     half_width = _NORMAL_QUANTILE * session.steps["error"]
     ability = session.steps["ability"]
     table = session.steps.assign(
@@ -265,11 +267,11 @@ def show_abilities(session: Session, names: Sequence[str]) -> Mapping[str, Any]:
     steps: list[Any] = list(table.itertuples())
     first = steps[0]
     last = steps[-1]
-    # The share of the training students below an ability. Their abilities have a standard normal
-    # distribution.
+    # `share_below` returns the share of the training students whose ability is below a given
+    # ability. The abilities of the training students have a standard normal distribution.
     share_below = NormalDist().cdf
-    # `session.draws` holds draws from the posterior: each is P(right) of all questions. Their mean
-    # is the share of the questions that the student is expected to answer correctly.
+    # Each row of `session.draws` holds P(right) of all questions, drawn from the posterior. The
+    # mean of a row is the share of the questions that the student is expected to answer correctly.
     share_draws = session.draws.mean(axis=1)
     return {
         "asked": [question_row(step, names[step.QuestionId]) for step in steps[1:]],
@@ -308,7 +310,7 @@ def question_row(step: Any, name: str) -> tuple[str, ...]:
 
 
 def draw_abilities(steps: Sequence[Any]) -> Html:
-    """Draw the ability with its interval after each of the `steps` of `show_abilities`."""
+    """Draw the ability with its interval after each step; `show_abilities` makes the `steps`."""
     first = steps[0]
     # Before the first answer, the ability is a diamond (`mark`) instead of a dot (`value`).
     dots = [charts.Dot("before", value=nan, interval=(first.low, first.high), mark=first.ability)]
@@ -319,7 +321,7 @@ def draw_abilities(steps: Sequence[Any]) -> Html:
         dots,
         label="Ability after each question",
         digits=2,
-        # The dashed line is the average training student.
+        # A dashed line marks the average training student, whose ability is 0.
         chance=0,
         axis="ability, compared with the training students",
     )
@@ -408,12 +410,12 @@ def subject_dots(bank: Bank, subjects: Sequence[Subject], shares: pd.DataFrame) 
 
 
 def expected_shares(session: Session, subjects: Sequence[Subject]) -> pd.DataFrame:
-    """Return the share of each subject's questions that is expected right, with its interval.
+    """Return which share of each subject's questions the student is expected to answer correctly.
 
-    The result has a row for each subject. Low and High are the ends of the interval, Answers is the
-    number of questions on the subject that the student was asked.
+    The result has a row for each subject. Share is the expected share, Low and High are the ends of
+    its interval, and Answers is the number of questions on the subject that the student was asked.
     """
-    # The first row of the steps is before any question.
+    # The first row of the steps describes the student before any question.
     asked = session.steps["QuestionId"][1:]
     rows = []
     for subject in subjects:
@@ -432,7 +434,7 @@ def expected_shares(session: Session, subjects: Sequence[Subject]) -> pd.DataFra
                 "High": high,
             }
         )
-    # All columns of the table but the first one, UserId.
+    # The columns are those of the table, without its first column, UserId.
     return pd.DataFrame(rows, columns=mastery_table.COLUMNS[1:])
 
 
@@ -442,7 +444,7 @@ def _width_of_interval(dot: charts.Dot) -> float:
 
 
 def _signed(value: float) -> str:
-    """Write a number with two decimals, a plus or a true minus sign, and no -0.00."""
+    """Write a number with two decimals, a plus or a minus sign (−, not a hyphen), and no -0.00."""
     return f"{value:+z.2f}".replace("-", "−")
 
 
