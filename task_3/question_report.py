@@ -33,7 +33,7 @@ from tqdm import tqdm
 N_SHOWN = 10
 # Labels under the bars: the quarters of the students, weakest first.
 QUARTERS = ("1", "2", "3", "4")
-# A bar shows the share of the answers that chose an option. Bars of fewer answers than this are
+# A bar shows the share of the answers that chose an option. A bar for fewer answers than this is
 # grey: at a share of one half, 20 answers give a standard error of √(0.5 · 0.5 / 20) = 0.11.
 FEW_ANSWERS = 20
 
@@ -80,8 +80,8 @@ def main() -> None:
     # Questions that were answered but are not in the template have no rank: 0.
     questions["ranking"] = ranking.reindex(questions.index, fill_value=0)
     # Values for the templates of both kinds of pages: the page on the ranking and the pages on
-    # single questions. A bar that stands for fewer answers than `few` is grey. `decimal` writes
-    # numbers.
+    # single questions. A bar that stands for fewer answers than `few` is grey. `decimal` is a
+    # function that formats numbers.
     shared = {
         "origin": provenance.origin_of(train),
         "few": FEW_ANSWERS,
@@ -142,7 +142,7 @@ def ranking_page(
     submitted
         The file with the ranking.
     shared
-        What all pages show.
+        The values for the templates of all pages.
     """
     is_ranked = questions["ranking"] > 0
     has_answers = questions["n_answers"] > 0
@@ -150,8 +150,8 @@ def ranking_page(
     facts = [("Ranking", cli.show(submitted)), ("Questions", f"{shared['n_ranked']:,}")]
     if n_unanswered:
         facts.append(("Without answers, not shown", f"{n_unanswered:,}"))
-    # Bars that rest on few answers are grey. On this page, each question has one bar, which stands
-    # for all its answers.
+    # A bar is grey if it stands for few answers. On this page, each question has one bar, which
+    # stands for all its answers.
     shown = pd.concat(ends.values())
     has_grey_bars = (shown["n_answers"] < FEW_ANSWERS).any()
     return pages.render(
@@ -187,10 +187,10 @@ def question_page(
     image
         The URI of the question's image, if there is one.
     shared
-        What all pages show.
+        The values for the templates of all pages.
     """
-    # The chart has a bar for each quarter of the students, by ability. A bar that rests on few
-    # answers is grey.
+    # The chart has a bar for each quarter of the students, by ability. A bar is grey if it stands
+    # for few answers.
     by_ability = features.option_counts_by_ability(data, question_id)
     n_in_quarter = by_ability.sum(axis=1)
     options = shared["options"].loc[question_id]
@@ -214,7 +214,7 @@ def find_image(folder: Path, question_id: int) -> str | None:
 
 
 def decimal(value: float, sign: str = "") -> str:
-    """Write a number with two decimals, a true minus sign and no -0.00; "" for NaN.
+    """Write a number with two decimals, − instead of a hyphen, and no -0.00; "" for NaN.
 
     With the `sign` "+", positive numbers begin with a plus.
     """
@@ -230,7 +230,10 @@ def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each question. ``value`` is the feature. ``shrunk`` is the value, shrunk towards
+        A row for each question. ``value`` is the feature. ``shrunk`` is the value, moved towards
+        the mean of all questions: values from few answers move most. ``better_than`` is the share
+        of the other questions that are worse, 0 to 1. All three are NaN where the answers do not
+        determine the feature.
         the mean of all questions; values that rest on few answers are shrunk most. ``better_than``
         is the share of the other questions that are worse, 0 to 1. All three are NaN where the
         answers do not determine the feature.
@@ -279,12 +282,12 @@ def describe(
 def describe_options(data: QuestionAnswers) -> pd.DataFrame:
     """Return the facts about each option that a question's page shows.
 
-    The rows are indexed by QuestionId and option, from 1 on. The columns are the option's name,
-    whether it is right, the number n of students who chose it, and the correlation of choosing it
-    with ability.
+    There is a row for each QuestionId and each option, from 1 on. The columns are the name of the
+    option, whether it is right, how many students chose it (`n`), and the correlation between
+    choosing it and the ability.
     """
     options = range(1, data.n_options + 1)
-    # Each column has the shape (questions, options).
+    # At first, each column is an array of shape (questions, options).
     is_right = np.equal.outer(data.questions["CorrectAnswer"].to_numpy(), options)
     right_names = [f"option {option}, right" for option in options]
     wrong_names = [f"option {option}" for option in options]
@@ -304,11 +307,11 @@ def draw(options: pd.DataFrame, by_ability: IntArray, reaches: float = 0.0) -> H
     Parameters
     ----------
     options
-        The question's rows of what `describe_options` returns.
+        The rows of the question in the table that `describe_options` returns.
     by_ability
-        What `option_counts_by_ability` returns, shape (quarters, options).
+        How many students of each quarter chose each option, shape (quarters, options).
     reaches
-        The vertical axis reaches at least this share.
+        The vertical axis goes up to this share, or farther.
     """
     n_in_quarter = by_ability.sum(axis=1)
     is_grey = (n_in_quarter < FEW_ANSWERS).tolist()
@@ -334,9 +337,9 @@ def draw(options: pd.DataFrame, by_ability: IntArray, reaches: float = 0.0) -> H
 def feature_row(name: str, comparison: Any) -> list[str]:
     """Return a feature's row in a question's table.
 
-    The cells are the feature's name, its value, its shrunk value, the share of worse questions, and
-    why high or low values are taken to be better. `comparison` is the question's row in the table
-    of `compare`.
+    The cells are the feature's name, its value, its shrunk value, the share of the other questions
+    that are worse, and why high or low values are considered better. `comparison` is the question's
+    row in the table of `compare`.
     """
     title = name.replace("_", " ")
     why = FEATURES[name].why

@@ -37,14 +37,14 @@ from scipy.special import entr, expit
 TASK = 3
 # How often students and questions are updated.
 N_ITERATIONS = 20
-# Penalties of task 1, chosen there on answers held out of the training data. Abilities have the
-# penalty 1, which fixes the scale of abilities and loadings.
+# The penalties are those of the same model in task 1, chosen there on held-out training answers.
+# Abilities have the penalty 1, which fixes the scale of abilities and loadings.
 EASINESS_PENALTY = 1.0
 FIRST_LOADING = 1.0
 FIRST_LOADING_PENALTY = 10.0
 LOADING_PENALTY = 30.0
 
-# Gauss-Hermite quadrature: the mean of f(x) over a standard normal x is Σ weight f(node).
+# Gauss-Hermite quadrature: if x is standard normal, the mean of f(x) is about Σ weight · f(node).
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
 NODE_WEIGHTS /= NODE_WEIGHTS.sum()
 
@@ -131,7 +131,8 @@ def question_prior(is_correct: pd.Series, n_dimensions: int) -> Prior:
     the log odds of a right answer to any question. A loading says how much an ability raises the
     logit. First loadings have a prior mean of 1, so that the first ability raises the logits of all
     questions alike; all other loadings have a prior mean of 0. A penalty is the precision of the
-    prior, 1 / variance: the larger, the closer to its prior mean an element of the vector stays.
+    prior, 1 / variance: the larger the penalty, the closer the element of the vector stays to its
+    prior mean.
     """
     # Adding 1 to both counts keeps the logarithm finite.
     n_wrong, n_right = np.bincount(is_correct, minlength=2) + 1
@@ -158,8 +159,8 @@ def fit(answers: csr_matrix, prior: Prior, seed: int) -> FloatArray:
     # element of the question's vector. The large penalty 1e8 keeps the 1 from changing.
     student_prior = Prior(mean=np.array([1.0] + [0.0] * k), penalty=np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
-    # The covariances of the question vectors. They are 0 at first: the first step takes the start
-    # vectors as exact.
+    # The covariances of the question vectors. They are 0 at the start, as if the start vectors were
+    # exact.
     question_covariances = np.zeros((n_questions, 1 + k, 1 + k), np.float32)
     # The row (student) and the column (question) of each element, in the order of `answers.data`.
     student, question = answers.tocoo().coords
@@ -173,8 +174,8 @@ def fit(answers: csr_matrix, prior: Prior, seed: int) -> FloatArray:
             questions, question_covariances = ridge_step(
                 prior, students, student_covariances, answers.T, logits
             )
-            # The mean logistic loss before the step above. To compute the logits again after this
-            # step would take time.
+            # The mean logistic loss before the questions were updated above. The loss after the
+            # update would need new logits, which take time.
             show(loss=np.mean(np.logaddexp(0, logits) - answers.data * logits))
     return questions
 
@@ -182,8 +183,9 @@ def fit(answers: csr_matrix, prior: Prior, seed: int) -> FloatArray:
 def expected_information(question_vectors: FloatArray) -> FloatArray:
     """Return the information that the answer to each question gives about the abilities, in bits.
 
-    Over the students, the logit of a right answer is normal: its mean is the easiness, and its
-    standard deviation is the length of the loadings.
+    The abilities of the students are distributed N(0, I). So the logit of a right answer, easiness
+    + loadings · abilities, is normal. Its mean is the easiness, and its standard deviation is the
+    length of the vector of loadings.
     """
     easiness = question_vectors[:, :1]
     length = np.linalg.norm(question_vectors[:, 1:], axis=1, keepdims=True)
@@ -225,7 +227,8 @@ def main() -> None:
     question_vectors = fit(answer_matrix, prior, options.seed)
     # The quality of a question is how much an answer to it is expected to tell about the student.
     information = expected_information(question_vectors)
-    # The quality of a question that nobody answered is unknown.
+    # The quality of a question that nobody answered is unknown. For the others, find the position
+    # of the QuestionId in the sorted `question_ids`.
     quality = np.full(len(question), np.nan)
     known = np.isin(question, question_ids)
     quality[known] = information[np.searchsorted(question_ids, question[known])]

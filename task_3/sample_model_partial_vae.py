@@ -41,8 +41,8 @@ N_STEPS = 600
 BATCH_SIZE = 128
 # The learning rate rises to this value, then falls (one-cycle schedule).
 LEARNING_RATE = 0.02
-# The factors of the squares in `PartialVAE.penalty`: each is 1 / (2 · variance of a Gaussian
-# prior).
+# `PartialVAE.penalty` multiplies sums of squares by these factors. Each factor belongs to a
+# Gaussian prior and is 1 / (2 · its variance).
 OWN_LOADING_PENALTY = 30
 OWN_EVIDENCE_PENALTY = 15
 # Vectors z drawn from N(0, I), to compute the expectations over z.
@@ -65,9 +65,9 @@ class PartialVAE(nn.Module):
         """Set the initial parameters of the decoder and of the encoder.
 
         The decoder gives each option of a question the logit intercept + loading · z. The encoder
-        takes each answer as a measurement of the student's z, with some evidence: k scores and k
-        precisions (see the class). Loadings and evidence are the sum of a part that all questions
-        share and the question's own part.
+        treats each answer as a measurement of the student's z. The *evidence* of an option is k
+        scores and k precisions (see the class). The loadings of a question are the sum of a part
+        that all questions share and a part of its own, and so is its evidence.
 
         Parameters
         ----------
@@ -80,17 +80,17 @@ class PartialVAE(nn.Module):
         super().__init__()
         # A student with z = 0 chooses every option as often as all students together.
         self.intercept = nn.Parameter(share.log())
-        # At the start only the first dimension of z acts. It is the ability: it favours the right
-        # option, which is option 0 here.
+        # At the start only the first dimension of z has an effect. It is the ability: it favours
+        # the right option, which always comes first, as option 0.
         n_options = share.shape[1]
         start_of_loading = torch.zeros(n_options, k)
         start_of_loading[0, 0] = 1
         self.shared_loading = nn.Parameter(start_of_loading)
         self.own_loading = nn.Parameter(0.1 * torch.randn(*share.shape, k))
-        # Each option has 2 k numbers of evidence: first the k scores of its choice, then k raw
-        # precisions. `encode` computes the precision softplus(raw precision), which is above 0.
-        # Scores start near 0. Precisions start at softplus(-2) = 0.13, so that an answer tells
-        # little about z.
+        # Each option has 2 k numbers of evidence, for the answers that choose it: first k scores,
+        # then k raw precisions. `encode` computes the precision softplus(raw precision), which is
+        # above 0. Scores start near 0. Precisions start at softplus(-2) = 0.13, so that an answer
+        # tells little about z.
         score = 0.1 * torch.randn(n_options, k)
         raw_precision = torch.full((n_options, k), -2.0)
         self.shared_evidence = nn.Parameter(torch.cat([score, raw_precision], dim=1))
@@ -110,9 +110,11 @@ class PartialVAE(nn.Module):
         return (self.intercept + torch.einsum("sk,qxk->sqx", z, loading)).log_softmax(dim=-1)
 
     def penalty(self) -> Tensor:
-        """Return the negative log density of Gaussian priors on the questions' own parts.
+        """Return a penalty of the questions' own parts: minus the logarithm of their prior.
 
-        The penalty does not grow with the number of answers, so it shrinks the own parts of
+        The own parts of a question are the part of its loadings and the part of its evidence that
+        it does not share with other questions. Their priors are Gaussian, and constants are left
+        out. The penalty does not grow with the number of answers, so it shrinks the own parts of
         questions with few answers most.
         """
         loading_penalty = OWN_LOADING_PENALTY * self.own_loading.square().sum()
@@ -144,8 +146,8 @@ def main() -> None:
     student_ids, row = np.unique(answers["UserId"], return_inverse=True)
     question_ids, column = np.unique(answers["QuestionId"], return_inverse=True)
     n_options = answer_options.count_options(answers)
-    # The table has 0 for no answer and 1 for the right option. The options after the right one, and
-    # then those from the first option on, have the numbers 2, 3 and so on.
+    # In the table, 0 is no answer and 1 is the right option. The numbers 2, 3 and so on are the
+    # next options in a circle, where the first option follows the last one.
     table = np.zeros((len(student_ids), len(question_ids)), np.int64)
     distance = answers["AnswerValue"] - answers["CorrectAnswer"]
     table[row, column] = 1 + distance % answer_options.number_of_each(answers)
@@ -171,7 +173,7 @@ def main() -> None:
             z = mean + variance.sqrt() * torch.randn_like(mean)
             nll = -(x * model.decode(z)).sum()
             divergence = 0.5 * (variance + mean.square() - 1 - variance.log()).sum()
-            # The loss of all students, estimated from the batch, per answer.
+            # The loss per answer. The sum over the batch is scaled up to all students.
             loss = ((nll + divergence) * len(table) / len(batch) + model.penalty()) / len(answers)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -179,12 +181,13 @@ def main() -> None:
             schedule.step()
             show(loss=loss.item())
 
-    # The expected information of an answer is the entropy of the mean probabilities, minus the mean
-    # entropy of the probabilities.
+    # The expected information of an answer, with expectations over z: the entropy of the mean
+    # probabilities, minus the mean entropy of the probabilities.
     with torch.no_grad():
         probability = model.decode(torch.randn(N_DRAWS, options.dimensions)).exp()
     gain = (entr(probability.mean(dim=0)) - entr(probability).mean(dim=0)).sum(dim=1).numpy()
-    # The quality of a question that nobody answered is unknown.
+    # The quality of a question that nobody answered is unknown. For the others, find the position
+    # of the QuestionId in the sorted `question_ids`.
     quality = np.full(len(question), np.nan)
     known = np.isin(question, question_ids)
     quality[known] = gain[np.searchsorted(question_ids, question[known])]
