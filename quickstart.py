@@ -10,8 +10,8 @@ the official data lie in data/, they are used instead of simulated ones. Finishe
 a second run goes straight to the scores, and an interrupted one resumes where it stopped.
 """
 
-# A Python that is too old must be able to read this file, to say so: no newer syntax here. Even
-# types stand in comments, and texts are formatted with %.
+# This file has no new syntax, so that a Python that is too old for the kit can run it and print an
+# error message. For this reason, types stand in comments, and texts are formatted with %.
 import os
 import sys
 
@@ -20,7 +20,7 @@ OLDEST_PYTHON = (3, 11)
 
 def main():
     # type: () -> int
-    """Hand over to the quickstart, or say which Python it needs; return the exit code."""
+    """Run the quickstart in tools/, or print which Python it needs; return the exit code."""
     if sys.version_info < OLDEST_PYTHON:
         here = "%d.%d" % sys.version_info[:2]
         needed = "%d.%d" % OLDEST_PYTHON
@@ -38,10 +38,10 @@ def main():
 
 def advise_newer_python():
     # type: () -> str
-    """Return the advice to start a newer Python, such as ": try `python3.13 quickstart.py`".
+    """Return the end of an error message, such as ": try `python3.13 quickstart.py`".
 
-    An error message ends with it. It names the newest Python on the PATH that the kit can use.
-    Returns "" if the PATH has no such Python.
+    The advice names the newest Python on the PATH that the kit can use. If the PATH has no such
+    Python, the result is "".
     """
     oldest_minor = OLDEST_PYTHON[1]
     newest_minor = oldest_minor + 20  # Python gets one minor version a year.

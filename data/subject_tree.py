@@ -14,7 +14,7 @@ from simulation import Rng
 Leaves = list[tuple[int, ...]]
 
 ROOTS = ("Maths", "Other subjects")
-# The areas (level 1), each with its topics (level 2).
+# Maps the name of each area (level 1) to the names of its topics (level 2).
 AREAS = {
     "Numbers": (
         "Place value", "Addition and subtraction", "Multiplication and division", "Below zero",
@@ -42,25 +42,29 @@ AREAS = {
     "Science": ("Energy",),
     "Puzzles": (),
 }  # fmt: skip
-# A topic has all five of these subtopics (level 3), or all but the last.
+# The subtopics (level 3) of a topic: either all five, or the first four.
 SUBTOPICS = (
     "first steps", "practice", "in context", "reasoning, explaining and proving", "mixed problems",
 )  # fmt: skip
-# The first N_FIVE_SUBTOPICS topics have five subtopics, the others four.
+# The first N_FIVE_SUBTOPICS topics have five subtopics, the other topics four. With this number,
+# the tree has 388 subjects, as the official tree has.
 N_FIVE_SUBTOPICS = 32
+# Ids of subjects are drawn up to this one. There are fewer subjects than ids, so ids have gaps.
 HIGHEST_ID = 1988
+# Share of the questions that have a second leaf.
+SECOND_LEAF_SHARE = 0.06
 
 
 def make_subjects() -> pd.DataFrame:
     """Return the tree as a table with a row for each subject.
 
-    SubjectId, Name, ParentId and Level are the official columns. The column parent is the row
-    number of the parent, -1 for a root.
+    SubjectId, Name, ParentId and Level are the official columns. The column parent holds the row
+    number of the subject's parent, or -1 for a root.
     """
     nodes = [{"Name": root, "parent": -1, "Level": 0} for root in ROOTS]
     n_topics = 0
     for area, topics in AREAS.items():
-        # Only science is no part of the first root, Maths.
+        # Science belongs to the second root. All other areas belong to the first root, Maths.
         root_row = 1 if area == "Science" else 0
         area_row = len(nodes)
         nodes.append({"Name": area, "parent": root_row, "Level": 1})
@@ -72,29 +76,32 @@ def make_subjects() -> pd.DataFrame:
                 nodes.append({"Name": f"{topic}: {subtopic}", "parent": topic_row, "Level": 3})
             n_topics += 1
     table = pd.DataFrame(nodes)
+    # The first root has the id 3, as in the official file. The other ids are drawn from 4 upwards.
     ids = np.random.default_rng(0).choice(np.arange(4, HIGHEST_ID + 1), len(nodes), replace=False)
-    # The official file has id 3 for the first root.
     ids[0] = 3
     table["SubjectId"] = ids
-    # A root has the parent -1, which is no row: it gets no ParentId.
+    # A root has the parent -1. No row has this number, so `map` gives the root no ParentId.
     table["ParentId"] = table["parent"].map(table["SubjectId"]).astype("Int32")
     return table
 
 
 def write_subject_lists(subjects: pd.DataFrame, leaves: Leaves) -> list[str]:
-    """Return for each question its leaves and their ancestors as sorted ids: ``[3, 71, 98]``."""
-    # For each row of the table, the ids of this subject and of its ancestors. Roots have the parent
-    # -1, which is no row and gets an empty set.
-    ids_from_root: dict[int, set[int]] = {-1: set()}
+    """Return a text for each question, such as ``[3, 71, 98]``.
+
+    The text lists the ids of the question's leaves and of all their ancestors, sorted.
+    """
+    # Maps the row number of each subject to the ids of the subject and of its ancestors. The parent
+    # of a root is -1, which is the number of no row: it has no ids.
+    ids_with_ancestors: dict[int, set[int]] = {-1: set()}
     subject_ids = subjects["SubjectId"].tolist()
-    # Parents come before their children in the table.
+    # Parents come before their children in the table, so the ids of the parent are already known.
     for row, (subject_id, parent) in enumerate(zip(subject_ids, subjects["parent"], strict=True)):
-        ids_from_root[row] = {subject_id} | ids_from_root[parent]
+        ids_with_ancestors[row] = {subject_id} | ids_with_ancestors[parent]
     lists = []
     for question_leaves in leaves:
         ids: set[int] = set()
         for leaf in question_leaves:
-            ids |= ids_from_root[leaf]
+            ids |= ids_with_ancestors[leaf]
         lists.append(str(sorted(ids)))
     return lists
 
@@ -104,10 +111,10 @@ def draw_subject_lists(
 ) -> tuple[Leaves, Array]:
     """Draw which subjects each question is about.
 
-    Topics are the subjects of level 2 in the tree `subjects`, such as "Fractions". Below each of
-    them are its subtopics, the leaves of the tree. The questions belong to `n_topics` of the
-    topics. Most questions have one leaf, of their topic. A few questions have a second leaf: the
-    first leaf of one of the `n_topics` topics, drawn at random.
+    Topics are the subjects of level 2 in the tree `subjects`, such as "Powers". The subtopics of a
+    topic are leaves of the tree. The questions use only `n_topics` topics, which are drawn at
+    random. Each question has a topic and one leaf of this topic. A few questions have a second
+    leaf: the first leaf of another draw from the `n_topics` topics.
 
     Returns
     -------
@@ -117,20 +124,21 @@ def draw_subject_lists(
         The topic of each question, in increasing order. Topics are numbered from 0 in the order of
         the table.
     """
-    # The row numbers of the leaves of each topic, topics in the order of the table.
+    # For each topic, in the order of the table: the row numbers of its leaves.
     is_leaf = subjects["Level"] == 3
     leaves_of_topic = [*subjects[is_leaf].groupby("parent").groups.values()]
     used_topics = rng.permutation(len(leaves_of_topic))[:n_topics]
-    # Topics differ in their numbers of questions.
+    # Topics have random weights, so that some topics have more questions than others.
     weight = rng.lognormal(0, 1, n_topics)
     topic = np.sort(rng.choice(used_topics, n_questions, p=weight / weight.sum()))
     leaves: Leaves = []
     for question_topic in topic:
         candidates = leaves_of_topic[question_topic]
-        # The square makes the first subtopics of a topic more frequent.
+        # The square of a number from 0 to 1 is smaller than the number: early leaves are more
+        # frequent than late ones.
         index = int(len(candidates) * rng.random() ** 2)
         question_leaves: tuple[int, ...] = (candidates[index],)
-        if rng.random() < 0.06:
+        if rng.random() < SECOND_LEAF_SHARE:
             second_topic = used_topics[int(n_topics * rng.random())]
             question_leaves += (leaves_of_topic[second_topic][0],)
         leaves.append(question_leaves)
