@@ -21,8 +21,9 @@ _TEXT_COLUMNS = ("Name", "Parent")
 def write_facts(path: Path, facts: PairFacts) -> None:
     """Write facts as an .npz file, which can be read without pickle.
 
-    A column is an array named by its table, such as ``pairs.majority``. For a categorical column,
-    ``pairs.…`` holds the codes and ``groups.…`` the categories. ``left_out`` is a text in JSON.
+    Each column of a table becomes an array, which is named TABLE.COLUMN, such as
+    ``pairs.majority``. For a categorical column, the array ``pairs.COLUMN`` holds the codes, and
+    another array ``groups.COLUMN`` holds the categories. ``left_out`` is a text in JSON.
     """
     left_out = [asdict(fact) for fact in facts.left_out]
     arrays = {"left_out": np.array(json.dumps(left_out))}
@@ -34,7 +35,8 @@ def write_facts(path: Path, facts: PairFacts) -> None:
             arrays[f"pairs.{name}"] = column.to_numpy()
     if facts.subjects is not None:
         for name, column in facts.subjects.items():
-            # A DataFrame holds text as Python objects: convert it to an array of characters.
+            # A column of text holds Python objects, which an .npz file cannot store without pickle.
+            # Convert it to an array of characters.
             dtype = str if name in _TEXT_COLUMNS else None
             arrays[f"subjects.{name}"] = column.to_numpy(dtype=dtype)
     np.savez_compressed(path, allow_pickle=False, **arrays)
@@ -47,6 +49,7 @@ def read_facts(path: Path) -> PairFacts:
         left_out = [LeftOut(**fact) for fact in json.loads(str(file["left_out"]))]
         for name in file.files:
             if name != "left_out":
+                # Other arrays are named TABLE.COLUMN.
                 table, column = name.split(".")
                 tables[table][column] = file[name]
     pairs = pd.DataFrame(tables["pairs"])

@@ -35,16 +35,16 @@ import played
 # If a submission holds a file with one of these names, the platform runs the submission as a
 # program.
 _PROGRAM_NAMES = ("metadata.yaml", "metadata")
-# Characters shown of an error that an entry raises.
+# The message of an error that an entry raises is cut to this many characters.
 _SHOWN_FAULT = 300
-# An error in a round, such as `IsTarget_0, after round 10, predict: WORDS`: where it happened, then
-# the entry's own words.
+# Matches an error in a round, such as `IsTarget_0, after round 10, predict: WORDS`. The group holds
+# the place of the error. The WORDS after it come from the entry.
 _FAULT_OF_A_ROUND = re.compile(r"(.*?, (?:after )?round \d+, \w+): .*", re.DOTALL)
 # Limits of one game. A mask says which answers are to be predicted; an entry plays one game for
 # each mask.
 GAME_LIMITS = Limits(seconds=45.0, memory=4 << 30)
-# Seconds in all for the games of an entry, and for replaying these games to measure the accuracy by
-# round. The platform's default queue ends a run after ten minutes.
+# An entry gets this many seconds for all games together, including the games that are replayed to
+# measure the accuracy after each round. The platform's default queue ends a run after ten minutes.
 _TOTAL_SECONDS = 540.0
 
 
@@ -52,7 +52,8 @@ _TOTAL_SECONDS = 540.0
 class Folders:
     """The folders that the platform gives to the program."""
 
-    # This program. The folder also holds the students' answers, if the server scores the phase.
+    # The folder of this program. It also holds the students' answers if the server scores the
+    # phase.
     program: Path
     # The public data that an entry may read.
     input_data: Path
@@ -70,8 +71,8 @@ def ingest(folders: Folders) -> int:
 
     Returns the exit code: 0, or 2 if the entry failed.
     """
-    # The record names the submission by its digest and is signed, so that nobody can forge it, or
-    # bring the record of another submission.
+    # The record is signed, so that nobody can forge it. It holds the digest of the submission, so
+    # that nobody can use the record of another submission.
     digest = played.digest_of(folders.submission)
     folders.output.mkdir(parents=True, exist_ok=True)
     try:
@@ -86,10 +87,10 @@ def ingest(folders: Folders) -> int:
 
 
 def _shown_fault(fault: str, folders: Folders) -> str:
-    """Return what participants may read of an error.
+    """Return the part of an error message that participants may read.
 
-    In the private phase, the entry's own words are cut off: they could carry answers that the entry
-    got in one game and has to predict in another.
+    In the private phase, the entry's own words are cut off. They could tell answers that the entry
+    got in one game and has to predict in another game.
     """
     text = fault.replace(str(folders.submission), "the entry")
     private_answers = TASK_4.answers_name(layout.PHASES[-1])
@@ -101,11 +102,12 @@ def _shown_fault(fault: str, folders: Folders) -> str:
 def _play_or_dry_run(folders: Folders) -> dict[str, Any]:
     """Let an entry examine the students of the phase, and return its scores.
 
-    If the answers of these students are not here, the entry examines students of the training file
-    instead, and the result is empty. Raises `InputError` if the entry is invalid or fails.
+    If the program does not have the answers of these students, the entry examines students of the
+    training file instead, and the result is empty. Raises `InputError` if the entry is invalid or
+    fails.
     """
-    # A file of one of these names makes the platform run the submission as a program. An entry is
-    # no program: this program imports and calls it.
+    # If a submission holds a file with one of these names, the platform runs the submission as a
+    # program. An entry must not run in this way: the present program imports it and calls it.
     for name in _PROGRAM_NAMES:
         if is_there(folders.submission / name):
             raise InputError(
@@ -115,7 +117,7 @@ def _play_or_dry_run(folders: Folders) -> dict[str, Any]:
     train = folders.input_data / layout.TRAIN_DIR.name / TASK_4.data.train
     metadata_dir = folders.input_data / layout.METADATA_DIR.name
     students = folders.students
-    # The rules of the game are not given here: their default values are the rules of 2020.
+    # `Setting` gets no rules of the game, because its default rules are the rules of 2020.
     setting = Setting(
         submission=folders.submission,
         reference=students or train,
@@ -130,15 +132,15 @@ def _play_or_dry_run(folders: Folders) -> dict[str, Any]:
 
 
 def _dry_run(setting: Setting, train: Path) -> None:
-    """Try whether an entry plays without an error, with students of the training file.
+    """Check with students of the training file that an entry plays without an error.
 
     Raises `InputError` if the entry fails.
     """
     try:
         dry_run(setting)
     except InputError as fault:
-        # An error that begins with the path of the training file is no fault of the entry: for
-        # example, no student there has enough answers.
+        # An error that begins with the path of the training file is no fault of the entry. For
+        # example, no student in the training file may have enough answers.
         if not str(fault).startswith(str(train)):
             raise
         print(f"not tried: {fault}")
@@ -162,8 +164,8 @@ def _play(setting: Setting) -> dict[str, Any]:
     training_record = read_entry_file(setting.submission, TRAINING) or b""
     training = provenance.parse(training_record)
     curves = _curves_or_reason(setting, reference, games, seconds)
-    # Leave out `changed`, the names of the arguments that the entry has modified: through them an
-    # entry could send a message.
+    # `changed` holds the names of the arguments that the entry has modified. It is not published,
+    # because an entry could modify arguments on purpose to send a message.
     published = replace(games_played, changed={})
     targets = list_targets(reference, games)
     figures = figures_of(
@@ -190,14 +192,15 @@ def _curves_or_reason(
 ) -> FloatArray | str:
     """Return the entry's accuracy after each round, or a sentence that says why it is not measured.
 
-    Measuring needs two more games for each mask: one with the questions that the entry has chosen,
-    one with random questions. In both, the questions are given, and the entry only predicts.
-    `seconds` is how long the games have taken so far.
+    `games` holds one game for each mask, and `seconds` is the time that these games have taken. To
+    measure the accuracy, the entry plays two more games with each mask: one game with the questions
+    that it has chosen in `games`, and one game with random questions. In these games the entry
+    chooses no questions, it only predicts.
     """
     seconds_per_game = seconds / len(games)
     n_more_games = 2 * len(games)
-    # The platform ends the program after _TOTAL_SECONDS. Each further game may take an equal part
-    # of the time that is left; this must be enough for a game like those so far.
+    # Each further game gets an equal part of the time that is left of _TOTAL_SECONDS. This part
+    # must be longer than the time that a game in `games` has taken on average.
     seconds_left_per_game = (_TOTAL_SECONDS - seconds) / n_more_games
     if seconds_left_per_game <= seconds_per_game:
         return "the entry is too slow for it"
@@ -207,15 +210,15 @@ def _curves_or_reason(
     )
     curves = measure_curves(replace(setting, limits=limits), reference, games)
     if isinstance(curves, str):
-        # The reason may hold the entry's own words, which are not published.
+        # `curves` is the reason for a failure. It may hold the entry's own words, which are not
+        # published.
         return "the entry failed when the games were replayed with given questions"
     return curves
 
 
 def main() -> int:
     """Play the entry that the command line names; return the exit code."""
-    paths = [Path(argument).resolve() for argument in sys.argv[1:4]]
-    input_data, submission, output = paths
+    input_data, submission, output = (Path(argument).resolve() for argument in sys.argv[1:4])
     program = Path(__file__).resolve().parent
     return ingest(Folders(program, input_data, submission, output))
 

@@ -24,16 +24,16 @@ from common.errors import InputError
 
 # Name of the record in the output folder.
 NAME = "played_task_4.json"
-# Name of the file with the signing key. The ingestion program and the scoring program each find a
-# copy in a folder test_data.
+# Name of the file with the signing key. The ingestion program and the scoring program each have a
+# copy of this file, in their own folder test_data.
 KEY_NAME = "key.txt"
-# Name of the file with the exit codes, which the platform writes when all programs have ended. The
-# platform rejects an output folder that already holds this file, so that no program can forge it.
+# Name of the file with the exit codes, which the platform writes when all programs have ended. No
+# program can forge this file: the platform rejects an output folder that already holds it.
 STATUS_NAME = "metadata"
 
 
 def digest_of(submission: Path) -> str:
-    """Return a digest of the files of a submission, without those that a run adds."""
+    """Return a digest of the files of a submission, without the files that a run has added."""
     total = sha256()
     for path in sorted(submission.rglob("*")):
         name = path.relative_to(submission).as_posix()
@@ -68,7 +68,7 @@ def _sign(content: str, program: Path) -> str:
 
 
 def read(folder: Path, program: Path) -> dict[str, Any]:
-    """Read the record of the ingestion program, and check that nothing else wrote it.
+    """Read the record of the ingestion program, and check that no other program wrote it.
 
     A submission can bring a program of its own, which could write a false record.
 
@@ -83,7 +83,7 @@ def read(folder: Path, program: Path) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If the entry failed, or if the record is missing or not to be trusted.
+        If the entry failed, or if the record is missing or cannot be trusted.
     """
     not_played = "the entry was not played to its end: the log of the ingestion program says why"
     try:
@@ -106,10 +106,10 @@ def read(folder: Path, program: Path) -> dict[str, Any]:
 def _require_only_ingestion_ran(folder: Path, not_played: str) -> None:
     """Raise `InputError` if the submission ran a program, or if the ingestion program failed.
 
-    The platform writes the exit codes of both programs into a YAML file in `folder`: `exitCode`
-    that of the submission's program, `ingestionExitCode` that of the ingestion program. The exit
-    code of a program that did not run is null. `not_played` is the error message for an ingestion
-    program that did not end with the exit code 0.
+    The platform writes the exit codes of both programs into a YAML file in `folder`. `exitCode` is
+    the exit code of the submission's own program, `ingestionExitCode` the exit code of the
+    ingestion program. If a program did not run, its exit code is null. `not_played` is the error
+    message for an ingestion program that did not end with the exit code 0.
     """
     path = folder / STATUS_NAME
     status = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -118,7 +118,7 @@ def _require_only_ingestion_ran(folder: Path, not_played: str) -> None:
             "the zip brought a program of its own, which ran beside the game: not scored; expected "
             "only the files that `task_4/package.py` puts into the zip"
         )
-    # A submission could hold the signed record of an earlier run, and crash the ingestion program
-    # before it writes a new record. The exit code is then not 0.
+    # A submission could contain the signed record of an earlier run. If it makes the ingestion
+    # program crash, no new record replaces the old one. The exit code shows the crash: it is not 0.
     if not re.search(r"^ingestionExitCode: 0$", status, re.MULTILINE):
         raise InputError(not_played)

@@ -36,9 +36,9 @@ import played
 
 SCORES_NAME = "scores.json"
 PAGE_NAME = "detailed_results.html"
-# Decimals of the standard error in scores.json. The leaderboard orders equal scores by their
-# standard errors, and equal standard errors by time. With few decimals, equal scores mostly have
-# equal standard errors too: the earlier submission then wins.
+# Decimals of the standard error in scores.json. Among equal scores, the earlier submission should
+# win. The leaderboard orders equal scores by standard error first, and only then by time. With few
+# decimals, equal scores mostly have equal standard errors too, so that the time decides.
 _STANDARD_ERROR_DECIMALS = 4
 _RECEIVED = (
     "Received, and complete. The scores of this phase are published by the organisers after its "
@@ -53,15 +53,15 @@ class ScoredSubmission:
     score: Score
     # Name of the HTML template of the page.
     page_template: str
-    # Returns the evaluation and the facts that the page shows. May raise ImportError if a library
-    # is missing.
+    # Returns the evaluation and further facts for the page. May raise ImportError if a library for
+    # charts or tables is missing.
     explain: Callable[[], tuple[Evaluation, dict[str, Any]]]
-    # Further columns of the leaderboard, by key.
+    # Maps the keys of further columns of the leaderboard to scores.
     columns: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def all_columns(self) -> dict[str, float]:
-        """The content of scores.json: a score for each key of a column of the leaderboard."""
+        """The content of scores.json: maps the key of each leaderboard column to its score."""
         columns = {"score": self.score.value}
         if self.score.error is not None:
             columns["standard_error"] = round(self.score.error, _STANDARD_ERROR_DECIMALS)
@@ -91,7 +91,7 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     # "scored": participants see the score. "hidden": only the organiser sees it. "received": the
     # submission is only checked.
     mode = settings["mode"]
-    # Messages then name files by their paths in the zip.
+    # In this working folder, messages name the files of a submission by their paths in the zip.
     os.chdir(submission_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     try:
@@ -100,11 +100,11 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         answers = None
         if mode != "received":
             answers = reference_dir / layout.TEST_DIR.name / task.answers_name(phase)
-        # There is a judge for each form of a submission: predictions, a ranking, an entry.
+        # Predictions, rankings and entries each have a judge of their own.
         judge = _JUDGES[task.form]
         judged = judge(reference_dir, task, phase, answers)
     except InputError as fault:
-        # Name the organiser's files without the folder that holds them.
+        # Participants read this message: leave out the folder of the organiser's files.
         text = without_folder(str(fault), reference_dir)
         print(f"error: {text}", file=sys.stderr)
         _write_page(output_dir, task, "Not scored.", text)
@@ -122,8 +122,8 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
 def _choose_columns(judged: ScoredSubmission | None, mode: str) -> dict[str, float]:
     """Return the content of scores.json; `judged` is None for a submission that was only checked.
 
-    Participants see only keys that are columns of the leaderboard. Neither "received" nor a key
-    that begins with "private_" is a column.
+    Participants see a score only if its key is a column of the leaderboard. No column is named
+    "received" or begins with "private_", so scores with such keys stay hidden.
     """
     if judged is None:
         # Without any score, the platform would say that the submission failed.
@@ -134,12 +134,12 @@ def _choose_columns(judged: ScoredSubmission | None, mode: str) -> dict[str, flo
 
 
 def _require_begun(starts: str) -> None:
-    """Raise `InputError` if the phase has not begun; `starts` is its first moment, in UTC.
+    """Raise `InputError` if the phase has not begun; `starts` is the time when it begins, in UTC.
 
     The platform's API accepts submissions before a phase begins. `hosting/run_locally.py` sets
     RUN_LOCALLY, so that the organiser can score at any time.
     """
-    # Both texts are ISO dates in UTC: the smaller text is the earlier time.
+    # Both texts are ISO dates and times in UTC, so the smaller text is the earlier time.
     is_early = datetime.now(UTC).isoformat(sep=" ") < starts
     if is_early and not os.environ.get("RUN_LOCALLY"):
         raise InputError(f"this phase begins on {starts} UTC: not scored before")
@@ -188,7 +188,7 @@ def _find_submission(task: Task) -> Path:
 
 
 def _list_current_folder() -> str:
-    """Return the first names in the current folder as a text, and how many more there are."""
+    """List some files and folders of the current folder, and say how many more there are."""
     names = []
     for entry in Path().iterdir():
         if entry.name != played.STATUS_NAME:
@@ -208,7 +208,7 @@ def _list_current_folder() -> str:
 def _judge_pairs(
     reference_dir: Path, task: Task, phase: str, answers: Path | None
 ) -> ScoredSubmission | None:
-    """Score predictions for task 1 or 2; only check them, and return None, without `answers`."""
+    """Score predictions for task 1 or 2. If `answers` is None, only check them and return None."""
     path = _find_submission(task)
     if answers is None:
         template = reference_dir / layout.TEMPLATE_DIR.name / str(task.template)
@@ -224,7 +224,7 @@ def _judge_pairs(
 def _judge_ranking(
     reference_dir: Path, task: Task, phase: str, answers: Path | None
 ) -> ScoredSubmission | None:
-    """Score a ranking for task 3; only check it, and return None, without `answers`."""
+    """Score a ranking for task 3. If `answers` is None, only check it and return None."""
     path = _find_submission(task)
     template = reference_dir / layout.TEMPLATE_DIR.name / str(task.template)
     if answers is None:
@@ -233,9 +233,9 @@ def _judge_ranking(
     matched = ranking.match(path, answers, template, phase)
     ranking_score = ranking.score(matched)
     # The leaderboard sorts by score, then by standard error, then by time. If two rankings have
-    # equal scores, the earlier one shall win, so both must have the same standard error. The
-    # standard error of `ranking.score` may differ between them. Replace it by the binomial standard
-    # error, which depends only on the score and the number of judgements.
+    # equal scores, the earlier one should win, so both must have the same standard error. The
+    # standard errors of `ranking.score` may differ. The binomial standard error replaces them: it
+    # depends only on the score and the number of judgements.
     error = metrics.binomial_standard_error(ranking_score.value, len(matched.judgements))
     ranking_score = replace(ranking_score, error=error)
     # The page must not show the experts' judgements.
@@ -249,10 +249,10 @@ def _judge_games(
     """Score the games of task 4 by the record that the ingestion program has written.
 
     The ingestion program lets the submission play, and writes a signed record of its scores. Raises
-    `InputError` if the record is missing, is not to be trusted, or says that the submission failed.
-    If `answers`, the file with the true answers, is None, only this is checked: return None.
+    `InputError` if the record is missing, cannot be trusted, or says that the submission failed. If
+    `answers` is None, only the record is checked, and the result is None.
     """
-    # This program runs in the folder of the submission's files.
+    # `score` has made the folder of the submission the working folder.
     submission_dir = Path()
     record = played.read(submission_dir, reference_dir)
     if answers is None:
@@ -263,8 +263,8 @@ def _judge_games(
         train=None,
         metadata_dir=reference_dir,
     )
-    # Task 4 is played several times. Each time another mask chooses which answers are to be
-    # predicted. The leaderboard has a column for the accuracy with each mask.
+    # An entry plays task 4 once with each mask. A mask says which answers are to be predicted. The
+    # leaderboard has a column for the accuracy with each mask.
     columns = {f"mask_{index}": value for index, value in enumerate(record["masks"].values())}
     explain = partial(games_page.describe, setting, record, phase=phase)
     return ScoredSubmission(games_page.score_of(record), "games.html", explain, columns)
