@@ -34,12 +34,12 @@ NO_SCORES = "Could not find scores file, did the scoring program output it?"
 # Largest unpacked sizes, in bytes.
 _MAX_BUNDLE = 16 * 2**30
 _MAX_SUBMISSION = 4 * 2**30
-# Characters shown of each line that a program writes.
+# A line that a program writes is cut to this many characters.
 _MAX_LINE_LENGTH = 500
-# How many of the last lines that a program writes are shown.
+# Only the last lines that a program writes are shown, at most this many.
 _MAX_LINES = 20
-# The only environment variables that programs get. Others may hold passwords, which could end up in
-# an error message that is shown.
+# The only environment variables that programs get. Other variables may hold passwords, which could
+# end up in an error message that participants read.
 _PASSED_ON = (
     "PATH",
     "LANG",
@@ -62,8 +62,8 @@ class Task:
     number: int
     scoring_program: Path
     reference_data: Path
-    # Only task 4 has an ingestion program. None for other tasks, whose submissions are scored as
-    # they are.
+    # The ingestion program lets a submission predict before it is scored. Only task 4 has such a
+    # program and input data for it; both are None for the other tasks.
     ingestion_program: Path | None
     input_data: Path | None
 
@@ -73,13 +73,13 @@ class Phase:
     """A phase of competition.yaml."""
 
     name: str
-    # First and last date and time, as competition.yaml writes them.
+    # When the phase begins and ends, as competition.yaml writes it.
     start: Any
     end: Any
     tasks: list[Task]
     # Seconds that each program may run.
     execution_time_limit: int
-    # Submissions of each team in the whole phase.
+    # Largest number of submissions that a team may make in the whole phase.
     max_submissions: int
 
 
@@ -89,7 +89,7 @@ class Column:
 
     key: str
     title: str
-    # "asc" if a small value is good, otherwise "desc".
+    # "asc" if smaller values are better, "desc" if larger values are better.
     sorting: str
     # Number of decimal places.
     precision: int
@@ -102,17 +102,17 @@ class Bundle:
     # The folder with the unpacked files.
     folder: Path
     title: str
-    # Tasks by the index that competition.yaml gives them.
+    # Maps the index of each task in competition.yaml to the task.
     tasks: dict[Any, Task]
     phases: list[Phase]
     # Columns of the leaderboard; the first one is `main_column`.
     columns: list[Column]
-    # Markdown files by the title of the page.
+    # Maps the title of each page to its Markdown file.
     pages: dict[str, Path]
 
     @property
     def main_column(self) -> Column:
-        """The column that decides the rank; without its score, a submission has failed."""
+        """The column that decides the rank. A submission without a score in it has failed."""
         return self.columns[0]
 
 
@@ -174,8 +174,8 @@ def _require_yaml(path: Path, folder: Path) -> None:
 def _read(content: dict[str, Any], folder: Path) -> Bundle:
     """Return the bundle that competition.yaml describes.
 
-    `content` is the parsed YAML. Raises `FileNotFoundError` if a file named there is missing in the
-    folder.
+    `content` is the parsed YAML. Raises `FileNotFoundError` if `folder` lacks a file that the YAML
+    names.
     """
     tasks = {entry["index"]: _read_task(entry, folder) for entry in content["tasks"]}
     phases = [
@@ -214,11 +214,11 @@ def _read_task(entry: dict[str, Any], folder: Path) -> Task:
     """Return a task; `entry` is its description in competition.yaml."""
     ingestion_program = entry.get("ingestion_program")
     input_data = entry.get("input_data")
-    number = re.search(r"\bTask (\d+)\b", entry["name"])
+    number_in_name = re.search(r"\bTask (\d+)\b", entry["name"])
     return Task(
         index=entry["index"],
         name=entry["name"],
-        number=int(number[1]) if number else 0,
+        number=int(number_in_name[1]) if number_in_name else 0,
         scoring_program=_find(folder, entry["scoring_program"]),
         reference_data=_find(folder, entry["reference_data"]),
         ingestion_program=_find(folder, ingestion_program) if ingestion_program else None,
@@ -242,7 +242,7 @@ def _find(folder: Path, name: str) -> Path:
 class Result(NamedTuple):
     """The scores of a submission, or why it has none."""
 
-    # Scores by the keys of the leaderboard's columns; empty if the submission failed.
+    # Maps keys of the leaderboard's columns to scores; empty if the submission failed.
     scores: dict[str, float]
     # Why the submission failed; empty if it was scored.
     fault: str = ""
@@ -264,9 +264,9 @@ class ProgramRun(NamedTuple):
 def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Result:
     """Score a submission with the programs of a task, as the platform does.
 
-    A task has a scoring program and perhaps an ingestion program, which runs first and lets the
-    submission predict. `time_limit` is the number of seconds that each program may run. If the
-    submission fails, the result says why; no error is raised.
+    If the task has an ingestion program, this program runs first and lets the submission predict.
+    Then the scoring program runs. `time_limit` is the number of seconds that each program may run.
+    If the submission fails, the result says why; no error is raised.
     """
     with tempfile.TemporaryDirectory(prefix="submission_", ignore_cleanup_errors=True) as folder:
         base = Path(folder).resolve()
@@ -281,14 +281,14 @@ def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Resu
             return _run_steps(predicting_app, scoring_app, task, bundle, time_limit)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission}: ")
-            # The message is published: remove the folders of this machine from it.
+            # Participants read the message: remove the folders of this machine from it.
             for private_folder in (submission.parent, unpacked):
                 fault = without_folder(fault, private_folder)
             return Result({}, fault)
 
 
 def _require_no_program(submission: Path) -> None:
-    """Raise `InputError` if a submission, in an unpacked folder, brings a program of its own."""
+    """Raise `InputError` if the folder of an unpacked submission holds a program of its own."""
     for name in METADATA_NAMES:
         if (submission / name).exists():
             raise InputError(
@@ -309,7 +309,7 @@ def _run_steps(
     for name in ("input", "output", "shared"):
         (scoring_app / name).mkdir(parents=True)
     (predicting_app / "output").rename(scoring_app / "input/res")
-    # Copies, so that a run cannot change the bundle for the next run.
+    # The program gets copies, so that it cannot change the bundle for the next run.
     shutil.copytree(task.reference_data, scoring_app / "input/ref")
     shutil.copytree(task.scoring_program, scoring_app / "program")
     scoring_lines = _run_program(scoring_app, time_limit).lines
@@ -320,7 +320,8 @@ def _run_steps(
         page = scoring_app / "output" / DETAILS_NAME
         details = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
         return Result(scores, details=details, output=output)
-    # If both programs failed, the scoring program failed only because the ingestion program did.
+    # If the ingestion program fails, the scoring program fails too. The lines of the ingestion
+    # program then tell the reason.
     has_ingestion_failed = bool(ingestion.exit_code)
     reasons = scoring_lines
     if has_ingestion_failed and ingestion.lines:
@@ -330,12 +331,13 @@ def _run_steps(
 
 
 def _run_ingestion(app: Path, task: Task, time_limit: int) -> ProgramRun:
-    """Run the ingestion program of a task, if there is one, in its ``/app`` folder.
+    """Run the ingestion program of a task, if the task has one.
 
-    The output folder gets the files of the submission, what the program writes, and the platform's
-    file of exit codes.
+    `app` stands for the program's folder ``/app`` on the platform. Afterwards, the output folder in
+    `app` holds the files of the submission, the files that the program has written, and the file
+    in which the platform writes exit codes.
     """
-    # The platform's name for the folder of the submission.
+    # The platform gives this name to the folder of the submission.
     submission = app / "ingested_program"
     shutil.copytree(submission, app / "output")
     run = ProgramRun(exit_code=None, lines=[])
@@ -343,8 +345,8 @@ def _run_ingestion(app: Path, task: Task, time_limit: int) -> ProgramRun:
         shutil.copytree(task.ingestion_program, app / "program")
         shutil.copytree(task.input_data, app / "input_data")
         run = _run_program(app, time_limit)
-    # On the platform, exitCode is for a program that the submission brings. Here it is None, since
-    # `_require_no_program` has refused such submissions.
+    # On the platform, exitCode is the exit code of a program that the submission brings. Here it is
+    # None, because `_require_no_program` refuses such submissions.
     status = {"exitCode": None, "ingestionExitCode": run.exit_code}
     (app / "output/metadata").write_text(yaml.safe_dump(status), encoding="utf-8")
     return run
@@ -361,13 +363,14 @@ def _run_program(app: Path, time_limit: int) -> ProgramRun:
     """Run the command of ``app/program/metadata.yaml``, and end every process that it started."""
     program = app / "program"
     command = yaml.safe_load((program / METADATA_NAMES[0]).read_bytes())["command"]
-    # On the platform, every program finds its folder at /app/.
+    # The command names files by their paths on the platform, where they all lie in /app/.
     words = [word.replace("/app/", f"{app}{os.sep}") for word in shlex.split(command)]
     if words[0] in ("python", "python3"):
         words[0] = sys.executable
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     temporary = app.parent / "tmp"
     temporary.mkdir()
+    # RUN_LOCALLY lets the scoring program score at any time, even before the phase begins.
     environment |= {"PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary), "RUN_LOCALLY": "1"}
     try:
         exit_code, lines = script_runs.run_to_end(
@@ -379,6 +382,6 @@ def _run_program(app: Path, time_limit: int) -> ProgramRun:
     except subprocess.TimeoutExpired:
         fault = f"Execution Time Limit exceeded. Limit was {time_limit} seconds"
         raise InputError(fault) from None
-    # Name files by their paths on the platform.
+    # Change the paths on this machine back to paths on the platform.
     lines = [printable(line.replace(str(app), "/app"), _MAX_LINE_LENGTH) for line in lines]
     return ProgramRun(exit_code, lines[-_MAX_LINES:])

@@ -65,17 +65,18 @@ _TOP_OF_KIT = (
 _KIT_SUFFIXES = (".css", ".html", ".js", ".md", ".png", ".py", ".svg", ".yaml")
 # Published scores of 2020: the only data that are part of the kit.
 _PUBLISHED_SCORES = "published.csv"
-# Folders in which the kit's scripts write, or which hold data.
+# Folders with these names are left out: they hold data or files that the kit's scripts write.
 _NOT_IN_KIT = {
     "__pycache__", "build", "train_data", "test_data", "test_input", "test_output", "images",
     "submissions",
 }  # fmt: skip
 # A link of a Markdown page to another file of the kit: `[text](file)` or `[text](file#heading)`.
+# Links to web pages and e-mail addresses do not match.
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|mailto:)([^)#]+)(?:#[^)]*)?\)")
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file; the folder of the copy is made if necessary."""
+    """Copy a file; make the folder of the copy if it does not exist."""
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
 
@@ -89,16 +90,16 @@ class PhaseFiles:
 
     task: Task
     phase: str
-    # The folder of the bundle or of the private part.
+    # The folder of the bundle, or the folder of its private part.
     base: Path
-    # How the scoring program treats submissions of the phase. "scored": it shows the score.
-    # "hidden": it computes the score, which only the organiser sees. "received": it has no answers,
-    # and only checks the submission.
+    # What the scoring program does with a submission. "scored": it computes and shows the score.
+    # "hidden": it computes the score, but only the organiser sees it. "received": it has no
+    # answers, and only checks the submission.
     mode: str
 
     @property
     def has_answers(self) -> bool:
-        """Whether the true answers are among the files."""
+        """Whether the files of the phase include the true answers."""
         return self.mode != "received"
 
     @property
@@ -126,8 +127,8 @@ def write_for_platform(
         The competition as the organiser wants it.
     """
     _copy_program(bundle / "scoring_program", "score.py", "scoring_metadata.yaml")
-    # In the private phase, the server hides the score, or has no answers and only receives
-    # submissions. With the private part, the organiser's machine shows the score.
+    # In the private phase, the server either computes scores and hides them, or has no answers and
+    # only receives submissions. The organiser's machine has the private part and shows the scores.
     mode_on_server = "hidden" if plan.private_on_server else "received"
     for number in plan.tasks:
         task = TASKS[number]
@@ -146,9 +147,10 @@ def write_for_platform(
 def _write_phase_files(
     data_dir: Path, templates: Path, phase_files: PhaseFiles, plan: Plan
 ) -> None:
-    """Write the settings, answers, template and ingestion program for a phase of a task.
+    """Write the files that the programs of one task and phase read.
 
-    A phase gets only what its programs need.
+    These are the settings and, if the programs need them, the answers, the template of a submission
+    and the ingestion program.
     """
     task = phase_files.task
     folder = phase_files.reference_data
@@ -162,8 +164,8 @@ def _write_phase_files(
     if task.form is Form.ENTRY:
         _write_ingestion_program(data_dir, phase_files)
     else:
-        # Predictions are checked against the answers or, without answers, against the template.
-        # Rankings are always checked against the template.
+        # The scoring program always checks a ranking against the template. It checks predictions
+        # against the template only if it has no answers.
         needs_template = task.form is Form.RANKING or not phase_files.has_answers
         if needs_template:
             template = str(task.template)
@@ -175,7 +177,7 @@ def _write_phase_files(
 def _write_ingestion_program(data_dir: Path, phase_files: PhaseFiles) -> None:
     """Write the program that plays an entry of task 4, and the answers of its test students.
 
-    The program signs its results with a random key, which the scoring program gets too.
+    The program signs its results with a random key. The scoring program gets a copy of the key.
     """
     program = phase_files.base / "ingestion_program" / phase_files.phase
     _copy_program(program, "ingest.py", "ingestion_metadata.yaml")
@@ -191,12 +193,13 @@ def _copy_program(folder: Path, script: str, metadata_name: str) -> None:
     """Copy a program with the kit's modules that it imports, the page templates, and Jinja2."""
     # The module tqdm.py stands in for the package tqdm, which the platform's image lacks.
     for path in source_code.files_of(PROGRAMS / script, PROGRAMS / "tqdm.py"):
-        # The program's own modules go to the top. Those of the kit keep their folders.
+        # Modules in programs/ go to the top of the copy. Modules of the kit keep their folders.
         root = PROGRAMS if path.is_relative_to(PROGRAMS) else layout.ROOT
         _copy(path, folder / path.relative_to(root))
     _copy(PROGRAMS / metadata_name, folder / "metadata.yaml")
     shutil.copytree(pages.TEMPLATES, folder / pages.TEMPLATES.relative_to(layout.ROOT))
-    # The platform's image lacks Jinja2 and its dependency. Both work without their compiled parts.
+    # The platform's image lacks Jinja2 and MarkupSafe, which Jinja2 needs. Copy only their Python
+    # files and licences: both packages work without their compiled parts.
     for package in ("jinja2", "markupsafe"):
         for file in metadata.files(package) or []:
             source = Path(str(file.locate()))
@@ -219,16 +222,17 @@ def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None
 
 
 def _write_origin(data_dir: Path, folder: Path, name: str) -> None:
-    """Record beside a file of answers where it comes from, so that the page of a score can say it.
+    """Record where a file of answers comes from, so that the page of a score can say it.
 
-    `name` is the path of the file in `data_dir` and, as a copy, in `folder`. Simulated answers get
-    a marker file, official ones a record that names the official file. The organiser's own answers
-    get none.
+    `name` is the path of the file relative to `data_dir`, and the path of its copy relative to
+    `folder`. Beside the copy of simulated answers stands a marker file, beside the copy of official
+    answers a record that names the official file. The organiser's own answers have neither.
     """
     origin = provenance.origin_of(data_dir / name)
     if origin is Origin.SIMULATED:
         marker = fingerprints.read_marker(data_dir) or {}
-        # The pages of scores show this accuracy, the best that can be expected of a model.
+        # The page of a score shows the best expected accuracy: no model can be expected to do
+        # better.
         own_marker = {
             "best_expected_accuracy": marker.get("best_expected_accuracy"),
             "files": {name: fingerprints.fingerprint(folder / name)},
@@ -241,13 +245,14 @@ def _write_origin(data_dir: Path, folder: Path, name: str) -> None:
 
 
 def _write_pairs(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
-    """Write what the scoring program of task 1 or 2 needs besides the true answers of its phase.
+    """Write the files that the scoring program of task 1 or 2 needs besides the true answers.
 
-    A pair is a student and a question, whose answer is to be predicted. The scoring program needs
+    A pair is a student and a question; a submission predicts the student's answer to the question.
+    The scoring program of `phase` needs
 
     - the pairs of the other phase, because a submission holds the rows of both phases;
-    - facts.npz, the facts about the pairs of its own phase that the page of a score shows, such as
-      the difficulty of the question. They come from training answers and metadata.
+    - facts.npz with facts about the pairs of `phase`, such as the difficulty of the question. The
+      page of a score shows these facts. They come from training answers and metadata.
     """
     for each_phase in layout.PHASES:
         path = data_dir / _TEST / task.answers_name(each_phase)
@@ -264,10 +269,10 @@ def _write_pairs(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
 
 
 def _hide_folder(facts: PairFacts, data_dir: Path) -> PairFacts:
-    """Return facts about pairs whose texts do not name the folder `data_dir`.
+    """Return the facts about pairs with texts that do not name the folder `data_dir`.
 
-    Facts may be left out, for example because a file is missing. Participants may see the reasons,
-    but no folder of this machine.
+    `facts.left_out` says which facts are not known and why, for example because a file is missing.
+    Participants may read these reasons, but no folder of this machine.
     """
     left_out = []
     for part in facts.left_out:
@@ -287,7 +292,7 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
     ):
         kit = _prepare_kit(Path(temporary))
         marker = _public_marker(data_dir, plan)
-        # With --official, public_data.zip holds no data, so it needs no marker, even if the folder
+        # With --official, public_data.zip holds no data, so it needs no marker, even if `data_dir`
         # holds simulated files.
         if marker is not None and plan.origin != "official":
             path = Path(temporary, layout.SIMULATED_MARKER_NAME)
@@ -298,13 +303,14 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
 
 
 def _prepare_kit(temporary: Path) -> dict[str, Path]:
-    """Return the files of the starting kit by their names in it.
+    """Map the name of each file in the starting kit to the path of the file.
 
-    A Markdown page may link to a file that is not in the starting kit: copies of the pages without
-    such links are written into the folder `temporary`.
+    A Markdown page may link to a file that is not in the starting kit. The starting kit therefore
+    gets copies of the pages, in which such links are plain text. The folder `temporary` holds the
+    copies.
     """
     kit = {name: layout.ROOT / name for name in list_kit(layout.ROOT)}
-    # The files and folders to which links may lead.
+    # A link is kept if it leads to one of these files and folders.
     existing = set(kit.values())
     for path in kit.values():
         existing.update(path.parents)
@@ -317,10 +323,11 @@ def _prepare_kit(temporary: Path) -> dict[str, Path]:
 
 
 def _list_public_data(data_dir: Path, templates: Path, plan: Plan) -> dict[str, Path]:
-    """Return the files of public_data.zip by their names in it."""
+    """Map the name of each file in public_data.zip to the path of the file."""
     pages_dir = layout.ROOT / "hosting/pages"
     if plan.origin == "official":
-        # The licence lets only the publisher hand out official files; the kit downloads them.
+        # The licence of the official files lets only their publisher hand them out. Participants
+        # download them from there, with a script of the kit.
         return {"README.md": pages_dir / "public_data_official.md"}
     members = {"README.md": pages_dir / "public_data_other.md"}
     for name in find_public(data_dir, plan.tasks):
@@ -335,13 +342,13 @@ def _list_public_data(data_dir: Path, templates: Path, plan: Plan) -> dict[str, 
 def _public_marker(data_dir: Path, plan: Plan) -> dict[str, Any] | None:
     """Return the marker of the public files of simulated data; None if they are not simulated.
 
-    A marker is a file that lists the simulated files of its folder. With it, the kit of a
-    participant says "simulated answers". The marker for participants holds neither the seed nor
-    anything else that helps to simulate the data again.
+    A marker is a file that lists the simulated files of its folder. It lets the kit of a
+    participant say that scores come from simulated answers. The marker for participants holds
+    neither the seed nor anything else that helps to simulate the data again.
 
-    A sketch holds hashes of some rows of a file, to recognise changed copies of the file. Only
-    public files have a sketch here: with a sketch of hidden answers, participants could test
-    guesses of these answers.
+    A sketch holds hashes of some rows of a file. It lets the kit recognise changed copies of the
+    file. The marker for participants holds sketches of public files only: with a sketch of hidden
+    answers, participants could test guesses of these answers.
     """
     simulated = set(fingerprints.simulated_files(data_dir))
     public_names = find_public(data_dir, plan.tasks)
@@ -415,8 +422,11 @@ def _tracked_files(root: Path) -> list[str]:
 
 
 def _is_in_starting_kit(path: Path) -> bool:
-    """Return whether a file belongs to the starting kit, by its path relative to the kit."""
-    # The folder or file at the top of the kit, and the parts of the path below it.
+    """Return whether a file belongs to the starting kit.
+
+    `path` is the path of the file relative to the kit.
+    """
+    # `top` is a folder or file at the top of the kit, `inner` the rest of the path.
     top, *inner = path.parts
     if top not in _TOP_OF_KIT:
         return False
@@ -425,11 +435,11 @@ def _is_in_starting_kit(path: Path) -> bool:
         return True
     if any(part in _NOT_IN_KIT or is_stray(part) for part in inner):
         return False
-    # data/metadata holds data. Its name is not in `_NOT_IN_KIT`, so that a folder of code may be
-    # named metadata.
+    # The folder data/metadata holds data. `_NOT_IN_KIT` does not contain the name metadata, because
+    # a folder of code may have this name too.
     if top == "data" and inner[0] == _METADATA:
         return False
-    # Every related challenge has its data in a folder of its own.
+    # Every related challenge keeps its data in a folder data/ beside its scripts.
     is_related = top == layout.RELATED_DIR.name
     if is_related and len(inner) > 1 and inner[1] == layout.DATA_DIR.name:
         return False
@@ -437,7 +447,7 @@ def _is_in_starting_kit(path: Path) -> bool:
 
 
 def describe_public(data_dir: Path, tasks: Sequence[int]) -> PublicFiles:
-    """Count the answers, students and questions in each public file; None for a metadata file."""
+    """Map the name of each public file to its counts, and that of a metadata file to None."""
     described: PublicFiles = {}
     for name in find_public(data_dir, tasks):
         described[name] = None
@@ -448,7 +458,7 @@ def describe_public(data_dir: Path, tasks: Sequence[int]) -> PublicFiles:
                 n_answers=len(answers),
                 n_students=answers["UserId"].nunique(),
                 n_questions=answers["QuestionId"].nunique(),
-                # The number of options of the question that has most.
+                # The highest valid option is the largest number of options of a question.
                 n_options=answer_options.column_in(source, schema.ANSWER_VALUE).high,
             )
     return described

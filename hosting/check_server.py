@@ -25,8 +25,10 @@ from common.errors import InputError, printable, quote
 _TIMEOUT = 20
 # At most this many bytes of a reply are read.
 _MAX_REPLY = 16 * 2**20
-# Characters shown of a name that the server sends.
+# A name that the server sends is cut to this many characters when it is printed.
 _MAX_NAME = 80
+# The kind of a file that the server sends is cut to this many characters when it is printed.
+_MAX_KIND = 40
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Item:
     is_secret: bool
 
 
-# Files of a task, by the platform's names.
+# Files of a task. The keys are the kinds of files, as the platform names them.
 _FILES = {
     "reference_data": Item("the answers", is_secret=True),
     "ingestion_program": Item(
@@ -47,7 +49,7 @@ _FILES = {
     "scoring_program": Item("the scoring program", is_secret=False),
     "input_data": Item("the public data that entries read", is_secret=False),
 }
-# Pages on a submission. The keys are the names that the platform gives these pages.
+# Pages about a submission. The keys are the names that the platform gives to these pages.
 _SUBMISSION_PAGES = {
     "get_details": Item("what was submitted", is_secret=True),
     "get_detail_result": Item("page of a score", is_secret=False),
@@ -60,7 +62,7 @@ class Reply:
 
     # Why the server did not send the content; empty if it did.
     refusal: str = ""
-    # Number of bytes that the server states, as a text; "?" if it states none.
+    # Number of bytes of the content, as the server states it; "?" if the server does not state it.
     size: str = ""
     # The parsed content; None if the content is not JSON.
     content: Any = None
@@ -108,7 +110,8 @@ def _ask(address: str) -> Reply:
     request = urllib.request.Request(address, headers={"Accept": "application/json, */*"})
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT) as reply:
-            # A server that refuses may redirect to its login form, which is a page.
+            # A server may refuse by redirecting to its login form. The form is an HTML page, which
+            # no file is.
             if reply.headers.get_content_type() == "text/html":
                 return Reply(refusal="refused (an HTML page instead, such as a login form)")
             size = reply.headers.get("Content-Length") or "?"
@@ -127,7 +130,7 @@ def _ask(address: str) -> Reply:
 def _check_phase(server: str, phase: dict[str, Any]) -> int:
     """Print which files and pages of a phase the server sends without a login.
 
-    Returns how many secret ones it sends.
+    Returns the number of secret files and pages that the server sends.
     """
     name = printable(str(phase.get("name")), _MAX_NAME)
     n_open = 0
@@ -139,7 +142,7 @@ def _check_phase(server: str, phase: dict[str, Any]) -> int:
 def _check_task(server: str, phase_name: str, task: dict[str, Any]) -> int:
     """Print which files of a task the server sends without a login.
 
-    Returns how many of the files that it sends are secret.
+    Returns the number of secret files that the server sends.
     """
     title = f"{phase_name}: {printable(str(task.get('name')), _MAX_NAME)}"
     files = task.get("public_datasets") or []
@@ -149,8 +152,8 @@ def _check_task(server: str, phase_name: str, task: dict[str, Any]) -> int:
     for file in files:
         kind = str(file.get("type"))
         # Files of an unknown kind count as secret, since they may hold answers.
-        unknown = Item(printable(kind, 40), is_secret=True)
-        item = _FILES.get(kind, unknown)
+        unknown_item = Item(printable(kind, _MAX_KIND), is_secret=True)
+        item = _FILES.get(kind, unknown_item)
         reply = _ask(f"{server}/datasets/download/{file.get('key')}/")
         if item.is_secret and not reply.refusal:
             n_open += 1
@@ -160,13 +163,14 @@ def _check_task(server: str, phase_name: str, task: dict[str, Any]) -> int:
 
 
 def _check_submissions(server: str, phase_name: str, phase: dict[str, Any]) -> int:
-    """Print what the server tells without a login about the submissions of a phase.
+    """Print what the server sends without a login about the submissions of a phase.
 
-    Requests the list of submissions, and the pages of the first submission in the list. Returns how
-    many secret pages the server sends.
+    Requests the list of submissions, and the pages of the first submission in the list. Returns the
+    number of secret pages that the server sends.
     """
     listing = _ask(f"{server}/api/submissions/?phase={phase.get('id')}").content
-    # The list may come in pages: the reply is then a dict, with the first page under "results".
+    # The server may cut the list into parts. The reply is then a dict, with the first part of the
+    # list under "results".
     submissions = listing.get("results", []) if isinstance(listing, dict) else listing
     if not submissions:
         print(f"{phase_name}: list of leading submissions: empty or refused")

@@ -17,14 +17,14 @@ TITLE = "Education challenge: diagnostic questions"
 MAX_TITLE = 255
 # Default length of the private phase, in days.
 FINAL_DAYS = 7
-# A folder with lists for the organiser alone. It is in BUNDLE_private.zip, which is not uploaded.
+# A folder with files for the organiser only. It is in BUNDLE_private.zip, which is not uploaded.
 ORGANISER_DIR = "organiser"
 YAML_NAME = "competition.yaml"
 PUBLIC_DATA = "public_data.zip"
 STARTING_KIT = "starting_kit.zip"
 LOGO = "logo.png"
-# Number of masks of task 4. A mask says which answers of each student are to be predicted. For each
-# mask, an entry examines all students once, and the leaderboard has a column with the accuracy.
+# Number of masks of task 4. A mask says which answers of each student are to be predicted. An entry
+# examines all students once with each mask, and the leaderboard shows the accuracy with each mask.
 N_MASKS = 10
 # Pages of the competition, each a Markdown template in hosting/pages/.
 PAGES = ("overview", "data", "evaluation", "rules", "terms")
@@ -40,7 +40,7 @@ class AnswerCounts(NamedTuple):
     n_options: int
 
 
-# Maps the name of each public file to its counts; a file of metadata has None.
+# Maps the name of each public file to its counts, or to None if the file holds metadata.
 PublicFiles = dict[str, AnswerCounts | None]
 
 
@@ -58,7 +58,7 @@ class Plan:
     # Numbers of the tasks.
     tasks: tuple[int, ...]
     title: str
-    # By phase: "public" and "private".
+    # The days of each phase. The keys are "public" and "private".
     days: dict[str, Days]
     # Source of the answers: "simulated", "own" or "official".
     origin: str
@@ -78,20 +78,20 @@ class Plan:
 def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
     """Write competition.yaml, the logo and the pages into the folder of a bundle.
 
-    `public` holds, for each public file, the numbers of answers, students, questions and options;
-    None for a file of metadata.
+    `public` maps the name of each public file to its numbers of answers, students, questions and
+    options, or to None if the file holds metadata.
     """
     description = describe(plan)
     writing.write_files({bundle / YAML_NAME: description})
     (bundle / LOGO).write_bytes((HERE / LOGO).read_bytes())
-    # Read from the finished competition.yaml how many submissions a team may make: no other place
-    # states these numbers.
+    # Only the template of competition.yaml states how many submissions a team may make. The pages
+    # get these numbers from the finished competition.yaml.
     limits = {}
     for phase in yaml.safe_load(description)["phases"]:
         n_per_day = phase["max_submissions_per_day"]
         n_in_all = phase["max_submissions"]
         limits[phase["name"].lower()] = f"{n_per_day} a day, {n_in_all} in all"
-    # The largest number of options of a question, for the rules.
+    # The pages state the largest number of options of a question.
     counted = [counts.n_options for counts in public.values() if counts]
     n_options = max(counted, default=schema.N_OPTIONS)
     facts = {"plan": plan, "public": public, "limits": limits, "n_options": n_options}
@@ -105,7 +105,7 @@ def describe(plan: Plan) -> str:
     # Key, title and order of each column of the leaderboard.
     columns = [("score", "Score", "desc"), ("standard_error", "Standard error", "asc")]
     if plan.tasks == (TASK_4.number,):
-        # The score for each mask, which is a choice of the answers to predict.
+        # Each mask has its own column. A mask says which answers are to be predicted.
         columns += [(f"mask_{mask}", f"Mask {mask}", "desc") for mask in range(N_MASKS)]
     return _render(
         YAML_NAME,
@@ -118,8 +118,9 @@ def describe(plan: Plan) -> str:
 
 
 def _render(name: str, **facts: Any) -> str:
-    """Fill in a template of hosting/pages/, which is a page in Markdown or competition.yaml."""
+    """Fill in a template of hosting/pages/: a page in Markdown, or competition.yaml."""
     environment = pages.environment(HERE / "pages", autoescape=False, keep_trailing_newline=True)
-    # For texts in competition.yaml. A text in JSON is also valid in YAML, whatever its characters.
+    # The template of competition.yaml quotes texts with this filter, which writes them as JSON.
+    # This is also valid YAML, whatever characters the text holds.
     environment.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
     return environment.get_template(name).render(facts)

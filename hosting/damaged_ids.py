@@ -36,10 +36,10 @@ _WHOLE_THOUSANDS = re.compile(r"\d{1,3}\.000", re.ASCII)
 # A long number that a spreadsheet has rounded: it kept the first six digits, or the first fifteen,
 # and wrote zeros for the others.
 _ROUNDED = re.compile(r"[1-9]\d{5}0{4,}|[1-9]\d{14}0+", re.ASCII)
-# Numbers with this many digits may have been rounded. One in ten numbers of 16 digits ends in 0
+# A long number, which a spreadsheet may have rounded. One in ten numbers of 16 digits ends in 0
 # without rounding. A column therefore counts as rounded only if it has at least `_MIN_LONG` long
 # numbers, and if at least half of the long numbers look rounded.
-_LONG = re.compile(r"\d{10,15}|\d{16,}", re.ASCII)
+_LONG = re.compile(r"\d{10,}", re.ASCII)
 _MIN_LONG = 10
 
 _AGAIN = "export the answers again, with this column as text"
@@ -49,7 +49,7 @@ _IF_RIGHT = "if the ids are right, write a letter before each"
 def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
     """Raise `InputError` if a spreadsheet seems to have changed some ids of a column.
 
-    See the module for the forms.
+    The docstring of this module lists the changes that a spreadsheet makes.
 
     Parameters
     ----------
@@ -65,16 +65,17 @@ def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
     if len(shortened):
         _refuse(source, column, ids, shortened, "has shortened long numbers")
     dates = distinct[distinct.map(_matches(_DATE))]
-    # If all ids are dates, the organiser may use dates as ids.
+    # Dates are damage only beside other ids: if all ids are dates, the organiser may want it so.
     if len(dates) and len(dates) < len(distinct):
         _refuse(source, column, ids, dates, "has made dates of some ids")
+    # Commas are damage only beside whole numbers without a comma.
     with_comma = distinct[distinct.map(_matches(_WITH_COMMA))]
     if len(with_comma) and distinct.str.fullmatch(r"\d+").any():
         _refuse(source, column, ids, with_comma, "has put commas into some numbers")
+    # If a column holds both 7.000 and 7.512, the points separate thousands. If all such numbers end
+    # in .000, or none of them does, the points may be decimal points.
     thousands = distinct[distinct.map(_matches(_THOUSANDS))]
     is_whole = thousands.map(_matches(_WHOLE_THOUSANDS)).astype(bool)
-    # If every such number ends in .000, as 7.000 does, these may be decimals. If a column holds
-    # 7.512 as well as 7.000, the points separate thousands.
     if is_whole.any() and not is_whole.all():
         _refuse(source, column, ids, thousands, "has put points into some numbers")
     _refuse_dropped_zeros(source, column, ids, distinct)
@@ -86,28 +87,27 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 def _refuse_dropped_zeros(source: Source, column: str, ids: pd.Series, distinct: pd.Series) -> None:
-    """Raise `InputError` if two ids differ in leading zeros only, as 007 and 7.
+    """Raise `InputError` if two ids differ only in leading zeros, such as 007 and 7.
 
-    A spreadsheet has probably dropped the zeros of one of them. `distinct` are the ids of the
-    column, each once.
+    A spreadsheet has then probably dropped the zeros of one id. `distinct` holds each id of the
+    column once.
     """
     numbers = distinct[distinct.str.fullmatch(r"[0-9]+")]
     without_zeros = numbers.str.lstrip("0")
     is_repeated = without_zeros.duplicated(keep=False)
     if is_repeated.any():
-        # Take the first number that occurs in two spellings, and show both, in the order of the
-        # file.
-        first = without_zeros[is_repeated].iloc[0]
-        spellings = numbers[without_zeros == first]
+        # Show one number only: the first one that is written both with and without leading zeros.
+        first_number = without_zeros[is_repeated].iloc[0]
+        spellings = numbers[without_zeros == first_number]
         _refuse(source, column, ids, spellings, "has dropped zeros before some numbers")
 
 
 def require_unmerged(source: Source, column: str, ids: pd.Series, is_repeated: pd.Series) -> None:
-    """Raise `InputError` if rounding by a spreadsheet seems to have given students the same id.
+    """Raise `InputError` if a spreadsheet seems to have rounded different ids to the same id.
 
-    A spreadsheet keeps only the first digits of a long number and writes zeros for the others. So
-    two long ids may have become one. The signs are that at least half of the long ids end in zeros,
-    and that students with such an id answer a question twice.
+    A spreadsheet keeps only the first digits of a long number and writes zeros for the other
+    digits. Two signs together show such rounding: at least half of the long ids end in zeros, and
+    in rows with a rounded id, a student seems to answer the same question twice.
 
     Parameters
     ----------
@@ -118,9 +118,8 @@ def require_unmerged(source: Source, column: str, ids: pd.Series, is_repeated: p
     ids
         The texts of the column, in the order of the rows.
     is_repeated
-        For each row, whether its student answers its question in another row too.
+        For each row, whether another row has the same student and the same question.
     """
-    # Long ids have ten digits or more.
     distinct = pd.Series(ids.unique())
     long_ids = distinct[distinct.map(_matches(_LONG))]
     rounded = long_ids[long_ids.map(_matches(_ROUNDED))]
@@ -135,8 +134,8 @@ def require_unmerged(source: Source, column: str, ids: pd.Series, is_repeated: p
 def _refuse(source: Source, column: str, ids: pd.Series, damaged: pd.Series, fault: str) -> None:
     """Raise `InputError`, because a spreadsheet has damaged some ids of a column.
 
-    The message shows the first rows with a damaged id, and says what to do. `ids` are all texts of
-    the column, `damaged` those that are damaged, each once. `fault` says what the spreadsheet has
+    The message shows the first rows with a damaged id, and says what to do. `ids` holds all texts
+    of the column, `damaged` holds each damaged text once. `fault` says what the spreadsheet has
     done, such as "has made dates of some ids".
     """
     is_first_row_of_id = ~ids.duplicated()

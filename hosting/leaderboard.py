@@ -1,6 +1,6 @@
 """Rank submissions as the platform does, and write leaderboards as files and as a web site.
 
-An attempt is a submission to one task. A table of attempts has a row for each of them, and these
+An attempt is a submission to one task. A table of attempts has a row for each attempt, and these
 columns:
 
 team, file
@@ -35,24 +35,25 @@ import pandas as pd
 from bundle import Bundle, Task
 from competition import PUBLIC_DATA, STARTING_KIT
 
-# Stands for the task of a file that is no valid zip, and so belongs to no task.
+# Index of the task in the row of a file that is no valid zip: such a file belongs to no task.
 NO_TASK = -1
 # Columns of a table of attempts, besides the scores.
 _ATTEMPT_COLUMNS = ("team", "file", "submitted", "task", "fault", "details")
 
 # The platform rounds scores to this many decimal places.
 _DECIMALS = 10
-# Characters of a team's name that are printed, so that a line fits on a terminal.
+# A team's name is cut to this many characters when it is printed, so that a line fits on a
+# terminal.
 _WIDEST_NAME = 40
-# A chart shows only the best teams, at most this many, so that it stays short.
+# A chart shows at most this many teams, the best ones, so that it stays short.
 _MAX_DRAWN = 25
-# A spreadsheet reads a cell that begins with one of these as a formula.
+# A spreadsheet takes a cell for a formula if it begins with one of these characters.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 # Key of the column of standard errors.
 _STANDARD_ERROR = "standard_error"
 # 97.5 % quantile of the normal distribution: a 95 % interval is score ± 1.96 standard errors.
 _Z_95 = 1.96
-# HTML for the Markdown within a line.
+# Maps each pattern of Markdown within a line to its HTML.
 _INLINE = {
     re.compile(r"`([^`]+)`"): r"<code>\1</code>",
     re.compile(r"\*\*([^*]+)\*\*"): r"<strong>\1</strong>",
@@ -63,7 +64,7 @@ _INLINE = {
 def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder: Path) -> None:
     """Print the leaderboards of a phase, and write leaderboard.html and leaderboard.csv.
 
-    `attempts` are the rows of the table of attempts.
+    `attempts` holds the rows of a table of attempts, which the module's docstring describes.
     """
     keys = [column.key for column in bundle.columns]
     table = pd.DataFrame(list(attempts), columns=[*_ATTEMPT_COLUMNS, *keys])
@@ -87,7 +88,7 @@ def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder
 def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
     """Print a line for each row of a board: rank, team, and score ± standard error.
 
-    If a line has ±, a last line says what it means.
+    If a line shows a standard error, one more line explains the sign ±.
     """
     width = min(_WIDEST_NAME, board["team"].str.len().max())
     texts = _score_texts(bundle, board)
@@ -97,10 +98,10 @@ def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
     shows_errors = False
     rows = zip(board["rank"], board["team"], texts.to_numpy(), strict=True)
     for rank, team, score_and_error in rows:
-        # The text of a standard error that is not known is empty.
+        # An unknown standard error has an empty text: the line then shows the score only.
         known_texts = [text for text in score_and_error if text]
-        if len(known_texts) == 2:
-            shows_errors = True
+        has_error = len(known_texts) == 2
+        shows_errors = shows_errors or has_error
         print(f"{rank:>4}  {printable(team, width):<{width}}  {' ± '.join(known_texts)}")
     if shows_errors:
         print("      (±: standard error)")
@@ -113,13 +114,13 @@ def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
     value ranks below all values. See `get_submissions` in the platform's
     api/serializers/leaderboards.py.
 
-    Two columns are added: `rank`, and `submissions`, the number of the team's attempts at the task
-    that were scored.
+    Two columns are added: `rank`, and `submissions`, the number of the team's scored attempts at
+    the task.
     """
     keys = [column.key for column in bundle.columns]
     ascending = [column.sorting == "asc" for column in bundle.columns]
     scored = attempts[attempts["fault"] == ""]
-    # Rounded scores decide the order, as on the platform. The returned scores are not rounded.
+    # Sort rounded scores, as the platform does. The returned scores are not rounded.
     rounded = scored.copy()
     rounded[keys] = scored[keys].round(_DECIMALS)
     by = ["task", *keys, "submitted", "file"]
@@ -127,15 +128,15 @@ def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
     # Keep the first attempt of each team at each task, which is the best.
     best = scored.loc[best_first].drop_duplicates(["task", "team"])
     rank = best.groupby("task").cumcount() + 1
-    # For each scored attempt, how many attempts its team has at its task.
+    # For each scored attempt: the number of scored attempts of the same team at the same task.
     n_scored = scored.groupby(["task", "team"])["file"].transform("size")
     return best.assign(rank=rank, submissions=n_scored[best.index])
 
 
 def _score_texts(bundle: Bundle, board: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores of a board as texts, with the decimals of each column of the leaderboard.
+    """Return the scores of a board as texts, each with the number of decimals of its column.
 
-    The columns are named by the keys in the bundle. The text of a missing score is empty.
+    The columns are named by their keys in the bundle. The text of a missing score is empty.
     """
     texts = {}
     for column in bundle.columns:
@@ -146,7 +147,7 @@ def _score_texts(bundle: Bundle, board: pd.DataFrame) -> pd.DataFrame:
 
 
 def quote_formula(text: str) -> str:
-    """Return a text, with ' in front of it if a spreadsheet would take it for a formula."""
+    """Return a text; if a spreadsheet would take it for a formula, put an apostrophe before it."""
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
@@ -166,7 +167,7 @@ def as_page(
 ) -> str:
     """Return leaderboard.html: all boards, and the attempts that failed.
 
-    `time_stamp` is a text that says when the page was written.
+    `time_stamp` is a text on the page that says when the page was written.
     """
     sections = []
     for index, board in boards.groupby("task"):
@@ -201,17 +202,18 @@ def _list_failed(bundle: Bundle, attempts: pd.DataFrame) -> list[tuple[str, str,
 
 def _describe_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
     """Return the facts about a task's board that the template `leaderboard.html` shows."""
-    # The scores as texts: a row for each team, a column for each column of the leaderboard.
+    # `texts` has a row for each team, and a column for each column of the leaderboard.
     texts = _score_texts(bundle, board)
     # The page shows the main score and its standard error. All other scores go into a second table,
-    # which a reader has to open. Columns without any score are left out.
-    others = []
+    # which a reader has to open. The second table leaves out columns without any score.
+    other_columns = []
     for column in bundle.columns[1:]:
         if column.key != _STANDARD_ERROR and texts[column.key].any():
-            others.append(column)
-    other_rows = texts[[column.key for column in others]]
-    other_rows.insert(0, "team", board["team"])
-    # A bundle that was edited by hand may have no column of standard errors: show none.
+            other_columns.append(column)
+    second_table = texts[[column.key for column in other_columns]]
+    second_table.insert(0, "team", board["team"])
+    # A bundle that was edited by hand may have no column of standard errors. Every standard error
+    # then has an empty text.
     error_texts = texts.get(_STANDARD_ERROR, "")
     rows = board.assign(value=texts[bundle.main_column.key], error=error_texts)
     return {
@@ -219,8 +221,8 @@ def _describe_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str
         "places": rows.to_dict("records"),
         "chart": _draw_board(bundle, task, board),
         "n_drawn": min(len(board), _MAX_DRAWN),
-        "others": [column.title for column in others],
-        "other_rows": other_rows.to_numpy(),
+        "others": [column.title for column in other_columns],
+        "other_rows": second_table.to_numpy(),
     }
 
 
@@ -228,7 +230,8 @@ def _draw_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> Html:
     """Draw the scores of the best teams as dots with 95 % intervals."""
     main_column = bundle.main_column
     drawn = board.head(_MAX_DRAWN)
-    # A bundle that was edited by hand may have no column of standard errors.
+    # A bundle that was edited by hand may have no column of standard errors. The standard errors
+    # are then NaN, and the chart draws no intervals.
     no_errors = pd.Series(float("nan"), drawn.index)
     errors = drawn.get(_STANDARD_ERROR, no_errors)
     dots = []
@@ -247,14 +250,14 @@ def _draw_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> Html:
 def publish(site: Path, bundle: Bundle, phase: str, folder: Path) -> None:
     """Write a phase's leaderboards, the bundle's pages and its files into the folder of a web site.
 
-    `folder` is where `write` has put the leaderboard. A leaderboard of the other phase that is
-    already in the site is kept, and the pages link to it.
+    `folder` is the folder into which `write` has written the leaderboard. If the site already holds
+    a leaderboard of the other phase, it is kept, and the pages link to it.
     """
     _publish_leaderboard(site, phase, folder)
     for name in (PUBLIC_DATA, STARTING_KIT):
         shutil.copyfile(bundle.folder / name, site / name)
 
-    # The links that every page shows, by their texts.
+    # Every page shows these links. The keys are the texts of the links.
     links = {title: f"{path.stem}.html" for title, path in bundle.pages.items()}
     for each_phase in bundle.phases:
         name = each_phase.name.lower()
@@ -280,7 +283,8 @@ def _publish_leaderboard(site: Path, phase: str, folder: Path) -> None:
     """Copy a leaderboard, and the pages of scores that it links to."""
     (site / "details").mkdir(parents=True, exist_ok=True)
     board = (folder / "leaderboard.html").read_text(encoding="utf-8")
-    # `run_locally.py` names the pages of scores by hexadecimal digests and the task's index.
+    # `run_locally.py` makes the name of a score's page from hexadecimal digests and the task's
+    # index.
     for name in re.findall(r'href="(details/[0-9a-f_]+\.html)"', board):
         shutil.copyfile(folder / name, site / name)
     for suffix in ("html", "csv"):
@@ -291,8 +295,8 @@ def _publish_leaderboard(site: Path, phase: str, folder: Path) -> None:
 def to_html(markdown: str) -> str:
     """Convert the Markdown that a bundle's pages use to HTML.
 
-    That is: headings, paragraphs, indented code, tables and lists of one level; within a line,
-    code, bold and italic text.
+    The pages use headings, paragraphs, indented code, tables and lists of one level. Within a line,
+    they use code, bold and italic text.
     """
     blocks = re.split(r"\n\s*\n", markdown.strip("\n"))
     return "\n".join(_block_to_html(block) for block in blocks)
@@ -301,11 +305,11 @@ def to_html(markdown: str) -> str:
 def _block_to_html(block: str) -> str:
     """Convert a block of Markdown, which has no empty line, to HTML."""
     lines = block.splitlines()
-    # The block in one line, for headings, lists and paragraphs.
+    # Headings, lists and paragraphs are read from the block as one line.
     html = _line_to_html(" ".join(line.strip() for line in lines))
     heading = re.fullmatch(r"(?P<marks>#+) (?P<title>.*)", html)
     if heading:
-        # The site's page has a title of level 1 above the text.
+        # The site's page has a title of level 1 above the text: the headings go one level down.
         level = len(heading["marks"]) + 1
         return f"<h{level}>{heading['title']}</h{level}>"
     if all(line.startswith("    ") for line in lines):
@@ -313,8 +317,8 @@ def _block_to_html(block: str) -> str:
     if block.startswith("|"):
         return _table_to_html(lines)
     if block.startswith("- "):
-        # An item begins with "- ", at the beginning or after a space; the pages of bundles contain
-        # "- " nowhere else. The text before the first item is empty.
+        # Every "- " at the beginning or after a space begins an item, because the pages of bundles
+        # contain "- " nowhere else. [1:] drops the empty text before the first item.
         items = re.split(r"(?:^|\s)- ", html)[1:]
         list_items = "".join(f"<li>{item}</li>" for item in items)
         return f"<ul>{list_items}</ul>"

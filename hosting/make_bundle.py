@@ -62,10 +62,10 @@ def main() -> None:
     """Make the bundles that the flags describe: what an organiser uploads to host a competition."""
     options = build_parser().parse_args()
     plan = _make_plan(options)
-    # The plan of each bundle by the path of its zip.
+    # Maps the path of each bundle's zip to the plan of the bundle.
     plans = _plans_by_output(options, plan)
-    # Two zips for each bundle: the bundle, to be uploaded, and its private part with the answers of
-    # the private phase, which the organiser keeps.
+    # Each bundle consists of two zips: one to upload, and the private part with the answers of the
+    # private phase, which the organiser keeps.
     outputs = []
     for output in plans:
         outputs += [output, _private_part(output)]
@@ -73,7 +73,8 @@ def main() -> None:
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="bundle_") as temporary:
         base = Path(temporary)
-        # One step for the answers, one for each bundle, one for the zips.
+        # The progress bar has a step for the answers, a step for each bundle and a step for the
+        # zips.
         with tqdm(total=2 + len(plans), desc="Bundles", leave=None, disable=None) as steps:
             source = _get_source(options, base, plan.tasks)
             steps.update()
@@ -88,16 +89,20 @@ def main() -> None:
             _write_zips(outputs, base)
             steps.update()
     for output in outputs:
-        size = f"{output.stat().st_size / 1e6:,.1f} MB"
-        is_bundle = output in plans
-        use = "to upload" if is_bundle else "holds the private answers: keep it, never upload it"
-        print(f"{cli.show(output)}: {size}, {use}")
+        _print_use(output, is_private=output not in plans)
     tasks = f"tasks {', '.join(map(str, plan.tasks))}"
     print(f"{tasks}; {plan.dates}; {time.perf_counter() - started:.1f} s")
     for note in [*source.notes, *_warnings(plan)]:
         print(note)
     print("every one of these files holds answers: give none of them to participants")
     print(f"next: python hosting/run_locally.py {cli.show(outputs[0])} SUBMISSION.zip")
+
+
+def _print_use(output: Path, is_private: bool) -> None:
+    """Print the size of a zip, and what the organiser should do with it."""
+    size = f"{output.stat().st_size / 1e6:,.1f} MB"
+    use = "holds the private answers: keep it, never upload it" if is_private else "to upload"
+    print(f"{cli.show(output)}: {size}, {use}")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -135,7 +140,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _day(text: str) -> date:
-    """Read a date from the command line."""
+    """Parse a date on the command line."""
     try:
         return date.fromisoformat(text)
     except ValueError:
@@ -146,7 +151,10 @@ def _day(text: str) -> date:
 
 
 def _plans_by_output(options: argparse.Namespace, plan: Plan) -> dict[Path, Plan]:
-    """Return the plan of each bundle by its path: one for all tasks named, or one for each task."""
+    """Map the path of each bundle to its plan.
+
+    With --tasks, there is one bundle for all the named tasks. Otherwise each task has a bundle.
+    """
     output: Path = options.output
     if options.tasks:
         return {output: plan}
@@ -163,7 +171,7 @@ def _private_part(output: Path) -> Path:
 
 
 def _write_bundle(data_dir: Path, templates: Path, bundle: Path, private: Path, plan: Plan) -> None:
-    """Write the files of a bundle, and those of its private part, which the organiser keeps.
+    """Write the files of a bundle, and the files of its private part, which the organiser keeps.
 
     `bundle` and `private` are the folders to write. `data_dir` holds the answers and metadata,
     `templates` the submission templates.
@@ -172,24 +180,24 @@ def _write_bundle(data_dir: Path, templates: Path, bundle: Path, private: Path, 
     write_for_participants(data_dir, templates, bundle, plan)
     competition.write(bundle, plan, describe_public(data_dir, plan.tasks))
     organiser_dir = private / competition.ORGANISER_DIR
-    # The marker file of simulated data holds the accuracy that the best possible model reaches: the
-    # simulation knows the true probabilities. Tell the organiser. The marker is ignored if other
-    # files have replaced all simulated ones.
+    # The simulation knows the true probabilities, so the marker file of simulated data states the
+    # accuracy that the best possible model can be expected to reach. The organiser gets this
+    # number, unless other files have replaced all simulated ones.
     marker = fingerprints.read_marker(data_dir)
     if marker and fingerprints.simulated_files(data_dir):
         best_possible = {"best_expected_accuracy": marker["best_expected_accuracy"]}
         writing.write_files(
             {organiser_dir / "best_possible.json": json.dumps(best_possible, indent=1) + "\n"}
         )
-    # For answers of the organiser's own, `own_answers` has written lists that say which id in the
-    # organiser's file each number stands for.
+    # With the organiser's own answers, `own_answers` has replaced ids by numbers. It has written
+    # lists that give the id in the organiser's file for each number.
     id_lists = data_dir / competition.ORGANISER_DIR
     if id_lists.is_dir():
         shutil.copytree(id_lists, organiser_dir, dirs_exist_ok=True)
 
 
 def _write_zips(outputs: Sequence[Path], base: Path) -> None:
-    """Write the zips, all or none. The zip `x.zip` holds the files of the folder `base / "x"`."""
+    """Write all zips or none. The zip x.zip holds the files of the folder x in `base`."""
     with writing.atomic_write(*outputs) as files:
         for file, output in zip(files, outputs, strict=True):
             folder = base / output.stem
@@ -296,7 +304,7 @@ def _choose_days(options: argparse.Namespace) -> dict[str, Days]:
 
 
 def _possible_tasks(options: argparse.Namespace) -> list[int]:
-    """Return the numbers of the tasks that there are answers for.
+    """Return the numbers of the tasks for which there are answers.
 
     The answers come from the organiser's file (--answers), from a folder with the official files,
     whose answers the challenge has released (--official), or from a simulation.
@@ -322,7 +330,7 @@ def _possible_tasks(options: argparse.Namespace) -> list[int]:
 
 
 def _released_answers(folder: Path, task: int) -> list[Path]:
-    """Return the files of a folder like `data/` that hold the answers of both phases."""
+    """Return the two files with the answers of a task, in a folder laid out like `data/`."""
     names = [TASKS[task].answers_name(phase) for phase in layout.PHASES]
     return [folder / layout.TEST_DIR.name / name for name in names]
 
@@ -333,7 +341,7 @@ def _released_answers(folder: Path, task: int) -> list[Path]:
 def _get_source(options: argparse.Namespace, base: Path, tasks: Sequence[int]) -> Source:
     """Find the official answers, or split the organiser's answers, or simulate answers.
 
-    Files are written into a new folder in `base`.
+    Split or simulated answers are written into a new folder in `base`.
     """
     if options.official:
         return _find_official(options.official, tasks)
@@ -363,7 +371,8 @@ def _find_official(data_dir: Path, tasks: Sequence[int]) -> Source:
     notes = []
     origin = provenance.origin_of(*answers)
     if origin is not Origin.OFFICIAL:
-        # "The pages" are those of the competition, which this script writes for participants.
+        # With --official, the pages of the competition tell participants that the answers are
+        # official.
         notes.append(
             f"{cli.show(data_dir)} holds {origin.answers}, not the official ones that the "
             "pages describe: this bundle is for trying only"
@@ -384,7 +393,7 @@ def _import_simulator() -> ModuleType:
     Running the script would need its flag --seed, which shows the secret seed to all users of this
     machine.
     """
-    # The generator imports the modules beside it.
+    # The generator imports modules that lie beside it in data/.
     sys.path.append(str(layout.ROOT / "data"))
     return importlib.import_module("generate_sample")
 

@@ -31,11 +31,11 @@ from competition import N_MASKS, ORGANISER_DIR
 _ID_LIST_NAMES = {"UserId": "students.csv", "QuestionId": "questions.csv"}
 _IDS = list(_ID_LIST_NAMES)
 _ID_COLUMNS = [schema.Column(name, schema.TEXT) for name in _IDS]
-# A whole number with zeros as decimals, such as 3.0. A spreadsheet writes whole numbers in this way
-# if a cell of their column is empty.
+# A whole number with zeros after the point, such as 3.0. A spreadsheet writes whole numbers in this
+# way if another cell of the column is empty.
 _WHOLE_NUMBER = r"^(\d+)\.0+$"
 
-# The smallest input that is accepted. This is enough to try everything, but too little for a fair
+# The smallest input that is accepted. It is enough to try all scripts, but too little for a fair
 # competition.
 MIN_ANSWERS = 200
 MIN_STUDENTS = 10
@@ -43,9 +43,9 @@ MIN_QUESTIONS = 10
 MIN_STUDENTS_TASK_4 = 20
 # At least this many students must have enough answers to be examined in task 4.
 MIN_EXAMINABLE = 8
-# A student who is examined in task 4 needs ten answers that may be asked, one in each round.
-# Further answers are targets, which an entry has to predict. `draw_targets` makes two of 12 answers
-# targets (a fifth, rounded), and leaves ten to ask for.
+# A student who is examined in task 4 needs this many answers. An entry asks for one answer in each
+# of the ten rounds, and predicts other answers, the targets. `draw_targets` makes a fifth of the
+# answers targets, rounded: two of twelve answers, which leaves ten to ask for.
 MIN_ANSWERS_OF_EXAMINED = N_ROUNDS + 2
 # By default, each question and student has at least this many answers, as in section 2.1 of the
 # challenge's guide.
@@ -54,7 +54,7 @@ MIN_ANSWERS_OF_EACH = 50
 # entry of task 4 needs: three arrays with 8 bytes for each student and question.
 _MAX_CELLS = 10_000_000
 
-# The tables to write, by file name relative to the folder.
+# Maps the name of each file to write, relative to the folder, to the table in the file.
 Tables = dict[str, pd.DataFrame]
 
 
@@ -109,23 +109,24 @@ def make_data_folder(
 
 
 def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
-    """Read one answer of each student to each question, with ids as text, and add IsCorrect.
+    """Read one answer of each student to each question, and add the column IsCorrect.
 
-    Questions and students with fewer than `min_answers` answers are left out. Adds to `notes` what
-    the organiser should know.
+    Ids are texts. Questions and students with fewer than `min_answers` answers are left out. Adds
+    to `notes` what the organiser should know.
     """
     attempts, has_dates = _read_attempts(path)
-    # `sort_index` restores the order of the file.
     if has_dates:
         counted = "latest answer"
         left_out = "earlier"
         # Rows without a date come first, so that a row with a date counts as later.
         attempts = attempts.sort_values("DateAnswered", kind="stable", na_position="first")
-        all_answers = attempts.drop_duplicates(_IDS, keep="last").sort_index()
+        all_answers = attempts.drop_duplicates(_IDS, keep="last")
     else:
         counted = "first row"
         left_out = "later"
-        all_answers = attempts.drop_duplicates(_IDS, keep="first").sort_index()
+        all_answers = attempts.drop_duplicates(_IDS, keep="first")
+    # Restore the order of the file.
+    all_answers = all_answers.sort_index()
     n_repeated = len(attempts) - len(all_answers)
     if n_repeated:
         notes.append(
@@ -171,8 +172,8 @@ def _note_ambiguous(answers: pd.DataFrame, notes: list[str]) -> None:
 def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     """Read all rows of the organiser's file, with ids as text.
 
-    The second result says whether the file has dates. Raises `InputError` if a spreadsheet has
-    damaged ids.
+    The second result says whether the file has dates. Raises `InputError` if a spreadsheet seems to
+    have damaged ids.
     """
     source = reading.file_source(path)
     header = reading.read_header(source)
@@ -192,7 +193,7 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     is_repeated = attempts.duplicated(_IDS, keep=False)
     for name in _IDS:
         damaged_ids.require_unmerged(source, name, attempts[name], is_repeated)
-    # Add the number of options of each question as a column, unless all have four.
+    # Add a column with the number of options of each question, unless all questions have four.
     with_number = answer_options.add_number_of_options(source, attempts, header_for_options)
     return with_number, has_dates
 
@@ -202,7 +203,8 @@ def _leave_out_rare(
 ) -> pd.DataFrame:
     """Leave out questions and students with few answers, and say in a note how many."""
     answers = all_answers
-    # Each pass may leave other questions or students with too few answers.
+    # Leaving out a question takes answers from students, and the reverse. Repeat until all
+    # remaining questions and students have enough answers.
     while True:
         n_of_student = answers.groupby("UserId")["UserId"].transform("size")
         n_of_question = answers.groupby("QuestionId")["QuestionId"].transform("size")
@@ -233,32 +235,33 @@ def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -
     """
     student_ids = pd.Series(answers["UserId"].unique())
     question_ids = pd.Series(answers["QuestionId"].unique())
-    # Shuffle the students, so that a student's number, which is the position in this list, tells
-    # nothing.
+    # The number of a student or question will be its position in these lists. Sort the students by
+    # random numbers, so that a student's number tells nothing about the student.
     random_numbers = rng.permutation(len(student_ids))
     student_ids = student_ids.iloc[np.argsort(random_numbers)]
-    # Questions are sorted by the length of the id, then by the id: q2 comes before q10. The last
-    # key of `np.lexsort` counts first.
+    # Sort the questions by the length of the id, then by the id: q2 comes before q10. `np.lexsort`
+    # takes the most important key last.
     question_order = np.lexsort((question_ids, question_ids.str.len()))
     question_ids = question_ids.iloc[question_order]
     for name, ids in (("UserId", student_ids), ("QuestionId", question_ids)):
-        # The number of an id is its position in the list.
         number = np.arange(len(ids))
-        answers[name] = answers[name].map(pd.Series(number, ids))
-        listed = pd.DataFrame({name: number, f"Own{name}": ids.map(leaderboard.quote_formula)})
-        tables[f"{ORGANISER_DIR}/{_ID_LIST_NAMES[name]}"] = listed
+        number_of_id = pd.Series(number, ids)
+        answers[name] = answers[name].map(number_of_id)
+        id_list = pd.DataFrame({name: number, f"Own{name}": ids.map(leaderboard.quote_formula)})
+        tables[f"{ORGANISER_DIR}/{_ID_LIST_NAMES[name]}"] = id_list
     answers["AnswerId"] = rng.permutation(len(answers))
     columns = [column.name for column in schema.ANSWER_COLUMNS]
     if schema.NUMBER_OF_OPTIONS.name in answers:
         columns.append(schema.NUMBER_OF_OPTIONS.name)
-    # The random order leaves no trace of the order of the file.
+    # Put the rows into random order, so that their order tells nothing about the organiser's file.
     return answers[columns].iloc[rng.permutation(len(answers))]
 
 
 def _require_enough(path: Path, answers: pd.DataFrame, where: str = "") -> None:
     """Raise `InputError` if there are too few answers, students or questions.
 
-    `where` says in the message which answers of the file are counted; by default, all.
+    `where` is a part of the error message. It says which answers of the file are counted. Without
+    it, all answers are counted.
     """
     n_students = answers["UserId"].nunique()
     n_questions = answers["QuestionId"].nunique()
@@ -289,9 +292,11 @@ def _set_students_aside(
             "leave it out with --tasks 1 2"
         )
     n_questions = answers["QuestionId"].nunique()
-    # A phase examines at most a tenth of all students and a quarter of those who can be examined.
-    # Tables of students and questions must fit into memory: limit their number of cells too.
+    # A phase examines at most a tenth of all students, and at most a quarter of the students with
+    # enough answers: most students remain for training. `_MAX_CELLS` is another limit, because an
+    # entry holds arrays with a cell for each examined student and each question.
     n_examined = min(len(counts) // 10, len(examinable) // 4, _MAX_CELLS // n_questions)
+    # Draw the students of both phases.
     examined = rng.permutation(examinable)[: 2 * n_examined]
     students_by_phase = (examined[:n_examined], examined[n_examined:])
     for phase, students in zip(layout.PHASES, students_by_phase, strict=True):
@@ -310,7 +315,7 @@ def _set_students_aside(
 
 
 def draw_targets(student: IntArray, rng: np.random.Generator) -> BoolArray:
-    """Draw a random fifth of each student's answers as targets, rounded to whole answers.
+    """Draw a fifth of each student's answers, rounded to a whole number, as random targets.
 
     Parameters
     ----------
@@ -324,10 +329,11 @@ def draw_targets(student: IntArray, rng: np.random.Generator) -> BoolArray:
     array of bool, shape (n_answers,)
         True for a target.
     """
-    # Each answer draws a random number; the smallest numbers of each student are the targets.
+    # Each answer gets a random number. The answers with the smallest numbers of each student are
+    # the targets.
     draws_by_student = pd.Series(rng.random(len(student))).groupby(student)
     n_answers = draws_by_student.transform("size")
-    # n / 5, rounded, is floor(n / 5 + 1 / 2), which is (2 n + 5) // 10 in whole numbers.
+    # floor(n / 5 + 1 / 2) rounds n / 5. Without fractions, this is (2 * n + 5) // 10.
     n_targets = (2 * n_answers + 5) // 10
     return (draws_by_student.rank(method="first") <= n_targets).to_numpy()
 
@@ -335,10 +341,10 @@ def draw_targets(student: IntArray, rng: np.random.Generator) -> BoolArray:
 def _set_answers_aside(
     answers: pd.DataFrame, tasks: Sequence[int], tables: Tables, notes: list[str]
 ) -> pd.DataFrame:
-    """Set the test answers of tasks 1 and 2 aside; return the other answers, to learn from.
+    """Set the test answers of tasks 1 and 2 aside; return the training answers.
 
-    The answers are in random order: the first 80 % become the training answers, and each phase gets
-    half of the others.
+    The answers are in random order. The first 80 % become the training answers. Each phase gets
+    half of the remaining answers as test answers.
 
     Parameters
     ----------
@@ -347,12 +353,14 @@ def _set_answers_aside(
     tasks
         The tasks to host: 1, 2 or both.
     tables
-        The tables to write, by path. The test files are added.
+        The tables to write. The function adds the test files.
     notes
-        Notes for the organiser. One for each phase is added: how many answers it gets.
+        Notes for the organiser. The function adds a note on the number of test answers of each
+        phase.
     """
     n_train = len(answers) * 4 // 5
-    # The public phase gets the first half of the rows after the training answers.
+    # The public phase gets the first half of the remaining rows. The private phase begins at the
+    # row halfway between `n_train` and the end.
     private_start = (n_train + len(answers)) // 2
     label = "tasks 1 and 2" if len(tasks) == 2 else f"task {tasks[0]}"
     hidden_by_phase = (answers[n_train:private_start], answers[private_start:])
@@ -364,8 +372,8 @@ def _set_answers_aside(
             if schema.NUMBER_OF_OPTIONS.name in hidden:
                 columns.append(schema.NUMBER_OF_OPTIONS.name)
             tables[f"{layout.TEST_DIR.name}/{task.answers_name(phase)}"] = hidden[columns]
-        # The binomial standard error is largest for an accuracy of 0.5. Answers of one student are
-        # not independent, which makes the true error larger than the binomial one.
+        # The binomial standard error of an accuracy p is sqrt(p * (1 - p) / n). It is largest for
+        # p = 0.5. The true error is larger, because answers of one student are not independent.
         standard_error = 0.5 / np.sqrt(len(hidden))
         notes.append(
             f"{label}, {phase}: {len(hidden):,} answers; a score has a standard error of about "

@@ -42,7 +42,7 @@ from tqdm import tqdm
 DEFAULT_DIR = layout.TEST_OUTPUT_DIR / "leaderboard"
 RECORDS_NAME = "leaderboard_results.jsonl"
 DETAILS_DIR = "details"
-# The --phase that stands for both phases.
+# The value of --phase that stands for both phases.
 BOTH = "both"
 
 
@@ -51,9 +51,9 @@ class Submission:
     """A zip in the folder of submissions."""
 
     path: Path
-    # When the file was last changed, in UTC.
+    # The time when the file was last changed, in UTC.
     submitted: datetime
-    # Bytes of the file.
+    # Size of the file, in bytes.
     size: int
     # Name of the file, relative to the folder, without control characters.
     file: str
@@ -71,24 +71,24 @@ class Attempt:
 
 @dataclass(frozen=True)
 class PhaseTasks:
-    """A phase of the competition, and its tasks that the user wants to have scored."""
+    """A phase of the competition, and those of its tasks that are to be scored."""
 
     phase: Phase
     tasks: list[Task]
 
 
-# The lines of leaderboard_results.jsonl for one bundle. The key is the digest of the submission and
-# the index of the task.
+# Results with one bundle: parsed lines of leaderboard_results.jsonl. The key of a result is the
+# digest of the submission and the index of the task.
 Records = dict[tuple[str, int], dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class PhaseFolder:
-    """The folder of a phase's leaderboard, and what was scored there."""
+    """The folder of a phase's leaderboard, and the results that it holds."""
 
     phase_tasks: PhaseTasks
     path: Path
-    # The results of earlier runs, to which each run adds its own.
+    # The results of earlier runs. Each run adds its own results.
     records: Records
 
 
@@ -97,8 +97,8 @@ def main() -> None:
     options = build_parser().parse_args()
     _check_flags(options)
     path: Path = options.bundle
-    # The private part of the bundle: the answers of the private phase, which only the organiser
-    # has. By default it lies beside the bundle.
+    # The private part of the bundle is a zip with the answers of the private phase, which only the
+    # organiser has. By default it lies beside the bundle.
     private = options.private or path.with_name(f"{path.name.removesuffix('.zip')}_private.zip")
     if options.private:
         reading.require_file(private)
@@ -108,12 +108,13 @@ def main() -> None:
         phases = _find_phases(bundle, options, private)
         n_failed = 0
         if options.submission:
-            # `--phase both` is for folders only, so there is one phase here.
+            # `--phase both` is refused for a single submission, so `phases` has only one phase.
             n_failed = _score_one(bundle, phases[0], options)
         elif options.submissions:
             bundle_digest = fingerprints.digest(path)
             if existing_private:
-                # Another private part makes another bundle: append the digest of the private part.
+                # Results count for this bundle with this private part only: both digests are
+                # needed.
                 bundle_digest += fingerprints.digest(existing_private)
             n_failed = _score_folder(bundle, bundle_digest, phases, options)
         else:
@@ -207,7 +208,8 @@ def _describe(bundle: Bundle) -> None:
 def _find_phases(bundle: Bundle, options: argparse.Namespace, private: Path) -> list[PhaseTasks]:
     """Return the phases and tasks that the flags name.
 
-    Raises `InputError` if a phase or a task is unknown, or if its answers are needed and missing.
+    Raises `InputError` if a phase or a task is unknown. Also if submissions are to be scored, but
+    the answers of a phase are missing.
     """
     phase_by_name = {phase.name.casefold(): phase for phase in bundle.phases}
     names = layout.PHASES if options.phase == BOTH else [options.phase]
@@ -227,7 +229,7 @@ def _find_phases(bundle: Bundle, options: argparse.Namespace, private: Path) -> 
 def _find_tasks(phase: Phase, numbers: Sequence[int] | None) -> list[Task]:
     """Return the tasks of a phase with these numbers; all tasks if `numbers` is None.
 
-    Raises `InputError` if the phase has no task of some number.
+    Raises `InputError` if the phase has no task with one of the numbers.
     """
     if numbers is None:
         return list(phase.tasks)
@@ -245,7 +247,8 @@ def _require_answers(phase: Phase, private: Path) -> None:
     The answers of the private phase are in the zip `private`, which may be missing.
     """
     for task in phase.tasks:
-        # For the private phase, only the private part has settings with the mode "scored".
+        # The bundle's settings for the private phase have another mode than "scored". The private
+        # part, if there is one, has replaced them by settings with the mode "scored".
         settings = task.reference_data / "settings.json"
         if settings.is_file() and json.loads(settings.read_bytes())["mode"] != "scored":
             raise InputError(
@@ -264,7 +267,7 @@ def _tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
     tasks_in_zip = []
     for task in tasks:
         # In a bundle that was edited by hand, a task may have a number that the kit does not know.
-        # A zip then holds no submission for this task.
+        # The kit then does not know the name of its file either, and finds no submission to it.
         is_known = task.number in TASKS
         if is_known and TASKS[task.number].submission in members:
             tasks_in_zip.append(task)
@@ -274,7 +277,7 @@ def _tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
 def _score_one(bundle: Bundle, phase_tasks: PhaseTasks, options: argparse.Namespace) -> int:
     """Score one submission, and print its scores; return the number of tasks on which it failed."""
     path: Path = options.submission
-    # Tasks that --tasks names are scored even if the zip lacks their file.
+    # If --tasks names tasks, they are scored even if the zip lacks their files.
     tasks = phase_tasks.tasks if options.tasks else _tasks_of(phase_tasks.tasks, path)
     time_limit = phase_tasks.phase.execution_time_limit
     results = []
@@ -290,7 +293,7 @@ def _score_one(bundle: Bundle, phase_tasks: PhaseTasks, options: argparse.Namesp
 
 
 def _show_result(bundle: Bundle, task: Task, result: Result, output_dir: Path) -> None:
-    """Print what the programs wrote and the scores on a task; write the page of the score."""
+    """Print the programs' output and the scores for a task; write the page of the score."""
     print(f"{task.name}: {'failed' if result.fault else 'scored'}")
     for line in result.output:
         print(f"  {line}")
@@ -311,33 +314,35 @@ def _show_result(bundle: Bundle, task: Task, result: Result, output_dir: Path) -
 def _score_folder(
     bundle: Bundle, bundle_digest: str, phases: Sequence[PhaseTasks], options: argparse.Namespace
 ) -> int:
-    """Score a folder of submissions, once, or with --watch again whenever the folder changes.
+    """Score a folder of submissions once, or with --watch again whenever the folder changes.
 
-    Returns how many results are failures. `bundle_digest` identifies the bundle.
+    Returns the number of results that are failures. With --watch, it never returns. `bundle_digest`
+    identifies the bundle.
     """
     phase_folders = _list_phase_folders(bundle_digest, phases, options)
-    seen: list[Submission] = []
+    scored_before: list[Submission] = []
     while True:
         submissions, other_files = _find_submissions(options.submissions)
         if not submissions and not options.watch:
             fault = "holds no submission, expected TEAM.zip or TEAM/*.zip"
             raise InputError(f"{options.submissions}: {fault}")
         n_failed = 0
-        if submissions != seen:
+        if submissions != scored_before:
             _print_notes(submissions, other_files)
             for phase_folder in phase_folders:
                 n_failed += _score_all(bundle, bundle_digest, submissions, phase_folder)
             if options.site:
-                # With --phase both, only the public phase, which is the first one, is published.
+                # With --phase both, the first phase is the public one. Only this phase is
+                # published.
                 _publish(options.site, bundle, phase_folders[0])
         if not options.watch:
             return n_failed
-        seen = submissions
+        scored_before = submissions
         time.sleep(options.watch)
 
 
 def _print_notes(submissions: Sequence[Submission], other_files: Sequence[str]) -> None:
-    """Print which files are no submissions, and which teams may be one and the same."""
+    """Print which files are no submissions, and which teams may be the same team."""
     for name in other_files:
         print(f"note: {name} is no zip, and is left out")
     for teams in _find_similar_teams(submissions):
@@ -348,7 +353,7 @@ def _print_notes(submissions: Sequence[Submission], other_files: Sequence[str]) 
 
 
 def _publish(site: Path, bundle: Bundle, phase_folder: PhaseFolder) -> None:
-    """Write the web site with the leaderboard of a phase."""
+    """Write the web site of the competition, with the leaderboard of one phase."""
     phase_name = phase_folder.phase_tasks.phase.name
     leaderboard.publish(site, bundle, phase_name, phase_folder.path)
     print(f"written: {cli.show(site / 'index.html')}")
@@ -357,12 +362,13 @@ def _publish(site: Path, bundle: Bundle, phase_folder: PhaseFolder) -> None:
 def _list_phase_folders(
     bundle_digest: str, phases: Sequence[PhaseTasks], options: argparse.Namespace
 ) -> list[PhaseFolder]:
-    """Return the folder of each phase's leaderboard, with what was scored there before."""
+    """Return the folder of each phase's leaderboard, with the results of earlier runs."""
     phase_folders = []
     for phase_tasks in phases:
         folder: Path = options.output_dir or DEFAULT_DIR
         is_private = phase_tasks.phase.name.lower() == layout.PHASES[1]
-        # If --output_dir is given for the private phase alone, it gets no suffix.
+        # The folder of the private phase has a suffix, unless --output_dir names a folder for the
+        # private phase alone.
         if is_private and (len(phases) > 1 or not options.output_dir):
             folder = folder.with_name(f"{folder.name}_private")
         phase_folders.append(PhaseFolder(phase_tasks, folder, _read_records(folder, bundle_digest)))
@@ -370,7 +376,7 @@ def _list_phase_folders(
 
 
 def _find_submissions(folder: Path) -> tuple[list[Submission], list[str]]:
-    """Find the submissions in a folder; return them in order of time, and names of other files."""
+    """Return the submissions in a folder, in order of time, and the names of all other files."""
     if not folder.is_dir():
         raise InputError(f"{folder}: not found, expected a folder of submissions")
     submissions = []
@@ -383,6 +389,7 @@ def _find_submissions(folder: Path) -> tuple[list[Submission], list[str]]:
             other_files.append(str(name))
             continue
         status = path.stat()
+        # A submission is a file TEAM.zip, or any zip in a folder TEAM.
         team = path.stem if path.parent == folder else path.parent.name
         submissions.append(
             Submission(
@@ -401,24 +408,26 @@ def _find_similar_teams(submissions: Sequence[Submission]) -> list[list[str]]:
     """Return groups of teams whose names differ only in case, spaces and punctuation."""
     teams_by_key: dict[str, set[str]] = {}
     for submission in submissions:
-        compatible = unicodedata.normalize("NFKC", submission.team).casefold()
-        key = re.sub(r"[\W_]+", "", compatible)
-        teams_by_key.setdefault(key or submission.team, set()).add(submission.team)
+        normalised = unicodedata.normalize("NFKC", submission.team).casefold()
+        letters_and_digits = re.sub(r"[\W_]+", "", normalised)
+        key = letters_and_digits or submission.team
+        teams_by_key.setdefault(key, set()).add(submission.team)
     return [sorted(teams) for teams in teams_by_key.values() if len(teams) > 1]
 
 
 def _score_all(
     bundle: Bundle, bundle_digest: str, submissions: Sequence[Submission], phase_folder: PhaseFolder
 ) -> int:
-    """Score submissions in a phase, and write its leaderboards; return how many results failed.
+    """Score submissions in a phase, and write its leaderboards; return the number of failures.
 
-    An attempt is a submission to one task. It is not scored again if the records of `phase_folder`
-    hold its result. A file that is no valid zip belongs to no task: it gets a row of its own.
+    An attempt is a submission to one task. If the records of `phase_folder` already hold the result
+    of an attempt, it is not scored again. A file that is no valid zip belongs to no task. Such a
+    file counts as one failure.
     """
     attempts, rows_of_invalid_zips = _list_attempts(phase_folder.phase_tasks, submissions)
     rows = list(rows_of_invalid_zips)
     records = phase_folder.records
-    # How many results, of scored and of failed attempts, come from the records.
+    # The number of results that come from the records.
     n_reused = 0
     for attempt in tqdm(attempts, desc="Submissions", disable=None):
         digest = fingerprints.digest(attempt.submission.path)
@@ -446,8 +455,8 @@ def _list_attempts(
 ) -> tuple[list[Attempt], list[dict[str, Any]]]:
     """Return the attempts that count in a phase, and leaderboard rows of files that are no zips.
 
-    An attempt is a submission to one task. `submissions` are in order of time, as only the last
-    attempts of each team at each task count.
+    An attempt is a submission to one task. `submissions` must be in order of time, because only the
+    last attempts of each team at each task count.
     """
     attempts: list[Attempt] = []
     rows: list[dict[str, Any]] = []
@@ -460,7 +469,8 @@ def _list_attempts(
             no_task = {"task": leaderboard.NO_TASK, "fault": fault, "details": ""}
             rows.append(_about(submission) | no_task)
             continue
-        # A zip that holds only files of tasks that are not to be scored has not failed: skip it.
+        # A zip may hold only files of tasks that are not to be scored. It then adds no attempt, and
+        # is no failure.
         for task in phase_tasks.tasks:
             if task in tasks_in_zip:
                 attempts.append(Attempt(submission, task))
@@ -470,7 +480,7 @@ def _list_attempts(
 def _keep_last(attempts: Sequence[Attempt], max_counted: int) -> list[Attempt]:
     """Return the last `max_counted` attempts of each team at each task.
 
-    `attempts` are in order of time. Prints how many are left out.
+    `attempts` must be in order of time. The function prints how many attempts it leaves out.
     """
     table = pd.DataFrame(
         {
@@ -478,14 +488,14 @@ def _keep_last(attempts: Sequence[Attempt], max_counted: int) -> list[Attempt]:
             "task": [attempt.task.index for attempt in attempts],
         }
     )
-    counted = table.groupby(["team", "task"]).tail(max_counted).index
-    n_left_out = len(attempts) - len(counted)
+    counted_rows = table.groupby(["team", "task"]).tail(max_counted).index
+    n_left_out = len(attempts) - len(counted_rows)
     if n_left_out:
         print(
             f"note: {n_left_out} earlier submissions are left out: only the last {max_counted} of "
             "each team and task count"
         )
-    return [attempts[row] for row in counted]
+    return [attempts[row] for row in counted_rows]
 
 
 def _score_attempt(
@@ -495,7 +505,7 @@ def _score_attempt(
     attempt: Attempt,
     phase_folder: PhaseFolder,
 ) -> dict[str, Any]:
-    """Score a submission on a task; write its page and a line of the records; return the line."""
+    """Score an attempt; write its page and a line of the records; return the line's content."""
     task = attempt.task
     time_limit = phase_folder.phase_tasks.phase.execution_time_limit
     result = score(attempt.submission.path, task, bundle, time_limit)
@@ -517,7 +527,7 @@ def _score_attempt(
 
 
 def _about(submission: Submission) -> dict[str, Any]:
-    """Return the columns of the leaderboard that describe a submission."""
+    """Return those columns of a leaderboard row that describe the submission."""
     return {
         "submitted": submission.submitted,
         "file": submission.file,
@@ -526,7 +536,7 @@ def _about(submission: Submission) -> dict[str, Any]:
 
 
 def _leaderboard_row(attempt: Attempt, record: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of an attempt in the table from which `leaderboard.write` makes the boards."""
+    """Return the row of an attempt for `leaderboard.write`."""
     return {
         **record["scores"],
         **_about(attempt.submission),
@@ -537,17 +547,17 @@ def _leaderboard_row(attempt: Attempt, record: dict[str, Any]) -> dict[str, Any]
 
 
 def _read_records(folder: Path, bundle_digest: str) -> Records:
-    """Return what earlier runs have scored with the bundle that has this digest.
+    """Return the results of earlier runs with the bundle that has this digest.
 
-    Failures are left out, because a busy machine may have caused them. Scores without the page that
-    explains them are left out too.
+    Failures are left out, because a busy machine may have caused them. Scores are left out if the
+    page that explains them is missing.
     """
     path = folder / RECORDS_NAME
     lines = path.read_bytes().splitlines() if path.is_file() else []
     records: Records = {}
     for line in lines:
-        # A line may be incomplete, if its run was stopped, or changed by hand: skip such a line,
-        # whatever is wrong with it.
+        # Skip every faulty line, whatever is wrong with it: the run that wrote it may have been
+        # stopped, or a user may have changed it.
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
             record = json.loads(line.decode())
             if _is_reusable(record, folder, bundle_digest):
@@ -558,12 +568,13 @@ def _read_records(folder: Path, bundle_digest: str) -> Records:
 def _is_reusable(record: dict[str, Any], folder: Path, bundle_digest: str) -> bool:
     """Return whether a submission need not be scored again.
 
-    This is so if the record holds scores that this bundle gave, and the page of the score exists.
+    The record must hold scores with this bundle, and the page of the score must exist.
     """
     if record["bundle"] != bundle_digest or record["fault"]:
         return False
     are_numbers = all(isinstance(score, float) for score in record["scores"].values())
-    # The disk is asked last: a folder may hold records of many other bundles.
+    # Look for the page last, because access to the disk is slow and there may be many records of
+    # other bundles.
     return are_numbers and (folder / record["details"]).exists()
 
 
