@@ -23,8 +23,8 @@ SUBMISSION = "submission.csv"
 TRAIN_FOLDER = layout.TRAIN_DIR.name
 TEST_INPUT_FOLDER = layout.TEST_INPUT_DIR.name
 TEST_OUTPUT_FOLDER = layout.TEST_OUTPUT_DIR.name
-# Flags of a model that name the folder and the file of folds, and their defaults. In the tasks, the
-# flags of the same names name the template of a submission.
+# The flags of a model that name the file of folds and its folder, with their defaults. Models of
+# the four tasks use the same flags for the template of a submission.
 FOLD_FLAGS = {
     "submission_template_dir": TEST_INPUT_FOLDER,
     "submission_template_file": layout.FOLDS,
@@ -41,7 +41,7 @@ def data_dir(script: str, name: str = "") -> Path:
     name : str
         Folder in `data/`; empty for `data/` itself.
     """
-    # A path / "" is the path itself.
+    # An empty name adds nothing to the path.
     return Path(script).resolve().parent / layout.DATA_DIR.name / name
 
 
@@ -123,7 +123,7 @@ def fold_parser(
     Parameters
     ----------
     doc, script
-        As in `parser`.
+        Docstring and ``__file__`` of the script.
     n_folds : int
         Default of ``--folds``.
     **files : str
@@ -184,8 +184,8 @@ def model_parser(doc: str | None, script: str, **files: str) -> argparse.Argumen
         ``__file__`` of the script.
     **files : str
         Further flags for files, with their defaults. If `test_data` is among them, the parser also
-        has ``--local``, with which the model predicts the folds of the training file instead of the
-        test file, and the flags that name the file of folds (`FOLD_FLAGS`).
+        has ``--local`` and the flags that name the file of folds (`FOLD_FLAGS`). With ``--local``,
+        the model predicts the folds of the training file instead of the test file.
     """
     defaults = {
         "input_dir": TRAIN_FOLDER,
@@ -229,7 +229,7 @@ def read_folds(options: argparse.Namespace, ids: Sequence[str]) -> IntArray | No
 
 def _folds_path(options: argparse.Namespace) -> Path | None:
     """Return the file of folds; None if the model does not predict folds."""
-    # A model without this flag cannot predict folds.
+    # `model_parser` adds --local and the flags of `FOLD_FLAGS` only if a model can predict folds.
     can_predict_folds = "submission_template_dir" in options
     if not can_predict_folds or not options.local:
         return None
@@ -257,7 +257,7 @@ def write_submission(
     writing.write_files(
         {path: columns}, record=path.with_suffix(".json"), split=split_description, header=header
     )
-    # All columns have as many rows as the first one.
+    # All columns have the same length: count the rows of the first one.
     _, first_column = next(iter(columns.items()))
     print(f"written: {cli.show(path)} ({len(first_column):,} rows)")
 
@@ -273,7 +273,7 @@ def evaluation_parser(
     Parameters
     ----------
     doc, script
-        As in `parser`.
+        Docstring and ``__file__`` of the script.
     input_dir : str
         Default of ``--input_dir``: the folder in `data/` that holds the true answers.
     **files : str
@@ -295,7 +295,7 @@ def start_evaluation(
 ) -> argparse.Namespace:
     """Parse the flags of a `local_evaluation.py`, and delete the score files of an earlier run.
 
-    If this run fails, nobody can take the scores of the earlier run for its scores.
+    If this run fails, no scores are left that a user could take for the scores of this run.
 
     Parameters
     ----------
@@ -314,8 +314,8 @@ def start_evaluation(
     Raises
     ------
     InputError
-        If the submission has learned from the true answers. Also if a file that it was made from
-        has changed since.
+        If the submission has learned from the true answers. Also if a file that the submission was
+        made from has changed since.
     """
     # These imports are slow. Sample models import this module too, and do not need scores.
     from common.evaluation import entry_origin, score_files
@@ -329,13 +329,13 @@ def start_evaluation(
     score_files.remove_scores(
         options.output_dir,
         options.challenge,
-        # Scores of related challenges belong to no phase.
+        # Related challenges have no phases.
         phase="",
-        # Files that a score file must not replace.
+        # `InputError` is raised if a score file would replace one of these files.
         inputs=(options.submission, options.reference),
     )
     find_files = find_answer_files or _files_in
-    # Files that are missing are left out here: the evaluation reports them when it reads them.
+    # Leave out missing files. The evaluation reports a missing file when it tries to read the file.
     true_answers = [path for path in find_files(options.reference) if path.is_file()]
     options.doubts = entry_origin.judge_submission(options.submission, true_answers)
     return options
@@ -371,7 +371,8 @@ def write_scores(
         HTML for the page, shown below its table of facts.
     **fields
         Fields of `common.evaluation.record.Evaluation`, which stand on the page and in the record.
-        The fields `submission` and `reference` may be omitted; then those of `options` are taken.
+        The fields `submission` and `reference` may be omitted; their values are then taken from
+        `options`.
     """
     # These imports are slow. Sample models import this module too, and do not need scores.
     from common.evaluation import record, score_files
@@ -456,7 +457,7 @@ def read_predictions(
     source = reading.file_source(path)
     table = reading.read_table(source, columns, report=report)
     file_ids = table[folds.ID.name].to_numpy(object)
-    # The row of each id in the file, -1 for a missing id.
+    # For each id in `ids`: its row in the file, or -1 if the file lacks the id.
     row_of_id = match_ids(source, folds.ID.name, file_ids, ids, source_of_ids, report)
     values, faults = _parse_cells(table[column], parse)
     report_faults(source, column, faults, expected, report)
@@ -466,12 +467,13 @@ def read_predictions(
 def _parse_cells(
     cells: Iterable[str], parse: Callable[[str], Any]
 ) -> tuple[list[Any], dict[int, str]]:
-    """Parse the cells of a column of predictions; return the values, and what is wrong with cells.
+    """Parse the cells of a column of predictions; return the values and the faults of cells.
 
-    `parse` turns the text of a cell into a prediction. For a faulty cell it raises `InputError`,
-    which says what is wrong, or another `ValueError`, which says nothing.
+    `parse` turns the text of a cell into a prediction, or raises an error for a faulty cell. The
+    message of an `InputError` becomes the fault. For any other `ValueError`, the fault shows the
+    text of the cell.
 
-    The value of a faulty cell is "". The keys of the faults are the numbers of the rows, from 0.
+    The value of a faulty cell is "". The keys of the faults are row numbers, which begin with 0.
     """
     values: list[Any] = []
     faults: dict[int, str] = {}
@@ -483,7 +485,7 @@ def _parse_cells(
             faults[row] = str(error)
         except ValueError:
             values.append("")
-            # An empty cell is either allowed, or has been reported when the table was read.
+            # An empty cell is either allowed, or `read_table` has already reported it.
             if cell:
                 faults[row] = f"is {quote(cell)}"
     return values, faults
@@ -522,7 +524,7 @@ def check_parser(doc: str | None, script: str, **files: str) -> argparse.Argumen
     Parameters
     ----------
     doc, script
-        As in `parser`.
+        Docstring and ``__file__`` of the script.
     **files : str
         Further flags for files, with their defaults.
     """

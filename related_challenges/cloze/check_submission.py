@@ -26,14 +26,15 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     train = options.input_dir / options.train_data
     paths = [path for path in (test, train) if reading.is_there(path)]
     if not paths:
-        # Reading the test file then reports that it is missing.
+        # Both files are missing: below, `read_queries` reports that the test file is missing.
         paths = [test]
     ids_by_path = {path: queries.read_queries(path, answers=False)["id"].tolist() for path in paths}
     answered = find_answered_file(options.file, ids_by_path)
     guesses = queries.read_guesses(
         options.file, ids_by_path[answered], report, candidates=options.candidates
     )
-    # A faulty cell has the empty text instead of a list of guesses, and counts as no guess.
+    # The result for a faulty cell is "" instead of a list of guesses. Its length is 0: it counts as
+    # no guess.
     n_guesses = [len(query_guesses) for query_guesses in guesses]
     return [
         f"{len(guesses):,} rows: every query of {cli.show(answered)} once",
@@ -43,7 +44,10 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
 
 
 def find_answered_file(submission: Path, ids_by_path: Mapping[Path, Sequence[str]]) -> Path:
-    """Return the file of queries that shares most ids with a submission; the first one if tied."""
+    """Return the file of queries that shares the most ids with a submission.
+
+    If several files share equally many ids, the first of these files is returned.
+    """
 
     def ignore(fault: str) -> None:
         """Ignore a faulty id, since `queries.read_guesses` reports it."""

@@ -19,7 +19,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Score the submission as local_evaluation.py does."""
+    """Score the submission with the code of local_evaluation.py."""
     local_evaluation.main(build_parser())
 
 

@@ -27,7 +27,7 @@ N_TRAIN = 600
 N_TEST = 200
 N_COUNTRIES = 25
 N_UNIVERSITIES = 40
-# The professions, and the tool of each: a fact of common sense, which queries may ask for.
+# Maps each profession to its tool. Queries of common sense ask for the tool.
 TOOLS = {
     "chemist": "flask", "physicist": "prism", "composer": "piano", "writer": "pen",
     "engineer": "ruler", "judge": "gavel",
@@ -35,9 +35,9 @@ TOOLS = {
 # Months of the birthdays; a sample need not have all twelve.
 MONTHS = ("january", "february", "march", "may", "june", "july", "august", "october", "november")
 SYLLABLES = ("al", "ber", "cor", "den", "fi", "gus", "han", "ila", "jor", "ka", "lin", "mo", "ra")
-# Wordings of queries. The key is the fact that was left out, whose gap a model has to fill. A query
-# that asks for the "country of study" names a university, but not its country. To answer it, a
-# model must combine two facts: other queries tell where the university lies.
+# Maps each fact that a query can ask for to the wordings of such a query. {gap} stands for this
+# fact. A query that asks for the "country of study" names a university, but not its country. To
+# answer the query, a model must learn from other queries where the university lies.
 WORDINGS = {
     "country": ("the {profession} {name}'s nationality is {gap}.", "{name} was born in {gap}."),
     "birthday": ("{name} is a {profession} born on {gap}.", "the birth date of {name} is {gap}."),
@@ -56,7 +56,7 @@ def write_sample(folder: Path, seed: int) -> None:
     the query, where `queries.MASK` stands for it. This fact is the answer.
     """
     rng = np.random.default_rng(seed)
-    # Names of countries end in "ia".
+    # The names of invented countries end in "ia", as the names of many real countries do.
     countries = [invent_word(rng, 2) + "ia" for _ in range(N_COUNTRIES)]
     universities = [f"university of {invent_word(rng, 3)}" for _ in range(N_UNIVERSITIES)]
     university_countries = rng.choice(countries, N_UNIVERSITIES)
@@ -70,20 +70,20 @@ def write_sample(folder: Path, seed: int) -> None:
             "profession": rng.choice(list(TOOLS)),
             "birthday": f"{rng.integers(1800, 1990)} {rng.choice(MONTHS)} {rng.integers(1, 29)}",
         }
-        # Two kinds of queries ask for the country of the university, each with its own wordings:
-        # store the country under both keys of `WORDINGS`.
+        # Every key of `WORDINGS` must be a key of `facts`. Two of these keys stand for the same
+        # fact, the country of the university: their wordings differ.
         facts["university country"] = country_of[facts["university"]]
         facts["country of study"] = facts["university country"]
         facts["tool"] = TOOLS[facts["profession"]]
-        fact = str(rng.choice(list(WORDINGS)))
+        missing_fact = str(rng.choice(list(WORDINGS)))
         record: dict[str, Any] = {
             "qid": f"{number:06x}",
-            "query": str(rng.choice(WORDINGS[fact])).format(gap=queries.MASK, **facts),
+            "query": str(rng.choice(WORDINGS[missing_fact])).format(gap=queries.MASK, **facts),
         }
         if number < N_TRAIN:
-            record["answer"] = [str(facts[fact])]
-            record["domain"] = "Common Sense" if fact == "tool" else "Fact"
-            record["NeedReasoning"] = fact == "country of study"
+            record["answer"] = [str(facts[missing_fact])]
+            record["domain"] = "Common Sense" if missing_fact == "tool" else "Fact"
+            record["NeedReasoning"] = missing_fact == "country of study"
         lines.append(json.dumps(record) + "\n")
     writing.write_files({folder / queries.TRAIN_FILE: "".join(lines[:N_TRAIN])})
     writing.write_files({folder / queries.TEST_FILE: "".join(lines[N_TRAIN:])})

@@ -22,8 +22,8 @@ import pandas as pd
 import queries
 
 HEADER = ("", "queries", "token F1", "fully right")
-# Columns of the queries whose values divide them into groups, and the names of the columns in the
-# challenge's description.
+# The queries with the same value in one of these columns form a group. The dict maps each column to
+# its name in the challenge's description.
 GROUPINGS = {"domain": "domain", "reasoning": "NeedReasoning"}
 
 
@@ -65,7 +65,7 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
         score=mean,
         facts=[
             ("Queries", f"{len(reference):,}"),
-            # `token_f1` is exactly 1 if all words agree.
+            # `token_f1` is exactly 1 if all words agree: == needs no tolerance for rounding.
             ("Answered in full", f"{np.mean(scores == 1):.1%}"),
             ("Answered in part", f"{np.mean((scores > 0) & (scores < 1)):.1%}"),
             ("Without a guess", f"{np.mean([not guessed for guessed in guesses]):.1%}"),
@@ -77,7 +77,7 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
 
 
 def best_f1(guesses: list[str], answers: list[str], *, normalise: bool) -> float:
-    """Return the best token F1 of any guess with any right answer, 0 without a guess."""
+    """Return the best token F1 of any guess with any right answer; 0 if there is no guess."""
     best = 0.0
     for guess in guesses:
         for answer in answers:
@@ -88,16 +88,16 @@ def best_f1(guesses: list[str], answers: list[str], *, normalise: bool) -> float
 def group_scores(reference: pd.DataFrame, scores: FloatArray) -> list[tuple[str, FloatArray]]:
     """Return the name of each group of queries, such as ``domain: Fact``, and its scores.
 
-    A column that is empty for all queries gives no groups. Queries without a value in a column are
-    its last group, called unknown.
+    The queries with the same value in a column form a group. Queries without a value in the column
+    form its last group, which is called unknown. A column without any value gives no groups.
     """
     groups = []
     for column, name in GROUPINGS.items():
         values = reference[column].to_numpy(object)
-        different_values = sorted({value for value in values if value})
-        if not different_values:
+        known_values = sorted({value for value in values if value})
+        if not known_values:
             continue
-        for value in different_values:
+        for value in known_values:
             groups.append((f"{name}: {value}", scores[values == value]))
         is_unknown = values == ""
         if is_unknown.any():
@@ -111,10 +111,10 @@ def group_row(name: str, scores: FloatArray) -> tuple[str, ...]:
 
 
 def describe_rules(options: argparse.Namespace) -> str:
-    """Say in which ways the score departs from the challenge's rules, for the record of scores.
+    """Return a text that says how the flags change the challenge's rules, for the record of scores.
 
-    By these rules, the best of five guesses counts, and texts are compared with their punctuation
-    and articles. If the flags change neither, the text is empty.
+    By the challenge's rules, the best of five guesses counts, and texts are compared with their
+    punctuation and articles. If the flags do not change these rules, the text is empty.
     """
     rules = []
     if options.candidates == 1:

@@ -27,18 +27,20 @@ TEST_FILE = "KCT_test_public.txt"
 # ways, so both are accepted.
 GUESS_COLUMN = "ret"
 OTHER_GUESS_COLUMN = "Ret"
-# Spellings of a boolean in the files, in lower case, and how the description writes them.
+# Maps the spellings of a boolean in the files, in lower case, to the spelling in the challenge's
+# description.
 BOOLEANS = {"true": "True", "1": "True", "false": "False", "0": "False"}
 
-# Kinds of values in the files, as error messages name them.
+# Kinds of values in the files. Error messages contain these texts.
 _TEXT = "text"
 _LIST_OF_TEXTS = "a list of texts"
 _TEXT_NUMBER_OR_BOOLEAN = "text, a whole number or a boolean"
 
 _ARTICLES = {"a", "an", "the"}
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-# Half of an escaped character, such as \ud800. JSON may hold it, but UTF-8 cannot express it, so a
-# text with it could not be written to a file.
+# A lone surrogate, such as \ud800. JSON can escape a character as a pair of surrogates, and may
+# hold half of such a pair. UTF-8 cannot express it, so a text with it could not be written to a
+# file.
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -83,7 +85,7 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
             lines = file.read().split("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text: {error.reason}") from None
-    # The queries by the number of their line.
+    # Maps the number of each line to the query in it.
     queries = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -95,7 +97,10 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
 
 
 def _require_distinct_ids(path: Path, queries: Mapping[int, Mapping[str, Any]]) -> None:
-    """Raise `InputError` if two queries have the same id; the keys of `queries` are their lines."""
+    """Raise `InputError` if two queries have the same id.
+
+    `queries` maps the number of each line to its query.
+    """
     line_of_id: dict[str, int] = {}
     for number, query in queries.items():
         first_line = line_of_id.setdefault(query["id"], number)
@@ -106,23 +111,24 @@ def _require_distinct_ids(path: Path, queries: Mapping[int, Mapping[str, Any]]) 
 
 
 def _read_query(where: str, line: str, answers: bool) -> dict[str, Any]:
-    """Parse a line into a dict with the columns of `read_queries`.
+    """Parse a line into a dict, whose keys are the columns of `read_queries`.
 
-    `where` is the file and the number of the line, for messages.
+    `where` names the file and the line in messages.
     """
     record = _parse_record(where, line)
-    expected = {
+    expected_kinds = {
         "qid": _TEXT,
         "query": _TEXT,
         "domain": _TEXT_NUMBER_OR_BOOLEAN,
         "NeedReasoning": _TEXT_NUMBER_OR_BOOLEAN,
     }
     if answers:
-        expected["answer"] = _LIST_OF_TEXTS
-    for key, kind in expected.items():
+        expected_kinds["answer"] = _LIST_OF_TEXTS
+    for key, kind in expected_kinds.items():
         _require_kind(f"{where}: '{key}'", record.get(key), kind)
     if MASK not in record["query"]:
         raise InputError(f"{where}: 'query' holds no {MASK}: {quote(record['query'])}")
+    # Spellings of a boolean become "True" or "False". Any other text stays as it is.
     reasoning = _as_text(record.get("NeedReasoning"))
     query = {
         "id": record["qid"],
@@ -155,21 +161,22 @@ def _parse_json(text: str) -> Any:
 
 
 def _require_kind(where: str, value: Any, kind: str) -> None:
-    """Raise `InputError` if a value is not of a kind, or if it holds a lone surrogate.
+    """Raise `InputError` if a value is not of the kind `kind`, or if it holds a lone surrogate.
 
-    `where` names the line and the key of the value in the message.
+    `where` names the file, the line and the key of the value in the message.
     """
     if kind == _TEXT:
         is_valid = isinstance(value, str) and value != ""
     elif kind == _LIST_OF_TEXTS:
         is_valid = _are_texts(value) and len(value) > 0
     else:
-        # A boolean is valid too: in Python, a bool is an int.
+        # The check for int accepts a boolean too, because bool is a subclass of int.
         is_valid = value is None or isinstance(value, str | int)
     if not is_valid:
         shown = printable(repr(value), MAX_SHOWN)
         raise InputError(f"{where} is {shown}, expected {kind}")
-    # `value` may be a text or a list of texts. As JSON it is one text in both cases.
+    # `value` may be a text or a list of texts. Written as JSON, it is one text that can be
+    # searched.
     as_json = json.dumps(value, ensure_ascii=False)
     if _LONE_SURROGATE.search(as_json):
         raise InputError(
@@ -218,26 +225,27 @@ def run_model(
     weigh_answers : callable
         Called as ``weigh_answers(train, test)``, once for the test file or once for each fold.
         `train` has the queries to learn from, as `read_queries` returns them. `test` has the
-        queries to predict, without answers. It returns a list with one mapping for each query of
-        `test`: the weight of each possible answer. The answers with the largest weights are
-        guessed. Among equal weights, the answer that comes first in the mapping is guessed first.
+        queries to predict, without answers. `weigh_answers` returns a list with one mapping for
+        each query of `test`: the weight of each possible answer. The answers with the largest
+        weights are guessed. Among equal weights, the answer that comes first in the mapping is
+        guessed first.
     """
     train = read_queries(options.input_dir / options.train_data, answers=True)
-    # With --local, the fold of each training query: the model predicts each fold from the others.
-    # Otherwise None: the model predicts the test file.
+    # With --local, `fold` holds the fold of each training query, and the model predicts each fold
+    # from the other folds. Without it, `fold` is None, and the model predicts the test file.
     fold = challenge.read_folds(options, train["id"].tolist())
     if fold is None:
         test = read_queries(options.input_dir / options.test_data, answers=False)
-        fits = [(train, test)]
+        train_test_pairs = [(train, test)]
     else:
-        # A model does not see the answers that it predicts.
+        # A model must not see the answers that it predicts.
         unanswered = train.drop(columns="answers")
-        fits = []
+        train_test_pairs = []
         for train_rows, test_rows in folds.train_and_test(fold):
-            fits.append((train[train_rows], unanswered[test_rows]))
+            train_test_pairs.append((train[train_rows], unanswered[test_rows]))
     ids = []
     guesses_as_json = []
-    for train_queries, test_queries in fits:
+    for train_queries, test_queries in train_test_pairs:
         weights_by_query = weigh_answers(train_queries, test_queries)
         for query_id, weights in zip(test_queries["id"], weights_by_query, strict=True):
             guesses = nlargest(options.candidates, weights, key=weights.__getitem__)
@@ -263,7 +271,8 @@ def read_guesses(
     report : callable
         Called with the message about each fault; by default it raises `InputError`.
     candidates : int
-        Number of guesses allowed at each query. Below `N_GUESSES`, `N_GUESSES` are allowed.
+        Number of guesses allowed at each query. If it is below `N_GUESSES`, `N_GUESSES` guesses are
+        allowed.
 
     Returns
     -------
@@ -277,12 +286,13 @@ def read_guesses(
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")
     header = reading.read_header(source)
     has_only_other = OTHER_GUESS_COLUMN in header and GUESS_COLUMN not in header
+    guess_column = OTHER_GUESS_COLUMN if has_only_other else GUESS_COLUMN
     allowed = max(candidates, N_GUESSES)
 
     def parse(text: str) -> list[str]:
         guesses: list[str] = _parse_json(text)
         if not _are_texts(guesses):
-            # `challenge.read_predictions` then reports the text of the cell.
+            # For an error without a message, `challenge.read_predictions` reports the cell's text.
             raise ValueError
         if len(guesses) > allowed:
             raise InputError(f"holds {len(guesses)} guesses")
@@ -290,7 +300,7 @@ def read_guesses(
 
     return challenge.read_predictions(
         path,
-        OTHER_GUESS_COLUMN if has_only_other else GUESS_COLUMN,
+        guess_column,
         ids,
         source_of_ids="the queries",
         parse=parse,
@@ -321,7 +331,8 @@ def token_f1(guess: str, answer: str, *, normalise: bool = False) -> float:
     if not guess_words or not answer_words:
         return 0.0
     n_shared = (Counter(guess_words) & Counter(answer_words)).total()
-    # This equals the harmonic mean of precision and recall.
+    # Precision is n_shared / len(guess_words), recall is n_shared / len(answer_words). Their
+    # harmonic mean simplifies to this formula.
     return 2 * n_shared / (len(guess_words) + len(answer_words))
 
 

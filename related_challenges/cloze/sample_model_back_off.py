@@ -24,13 +24,13 @@ import queries
 
 # Number of words in the longest context.
 MAX_WORDS = 5
-# A context that is one word longer weighs this many times as much.
+# If a context is one word longer, its weight is this many times as large.
 GROWTH = 3.0
-# The share of an answer among the queries with a context is not count / n_queries, but smoothed:
-# count / (n_queries + HALF_TRUST). If only HALF_TRUST queries have the context, this is half of the
-# share; if many have it, the smoothed share is almost the same.
+# The share of an answer among the queries with a context is count / n_queries. The model uses the
+# smoothed share count / (n_queries + HALF_TRUST) instead. If HALF_TRUST queries have the context,
+# the smoothed share is half of the share. If many queries have it, the two are almost equal.
 HALF_TRUST = 3.0
-# Only this many most frequent answers of each context are kept, to save time.
+# To save time, only the most frequent answers of each context are kept, at most this many.
 MAX_ANSWERS = 20
 
 
@@ -74,7 +74,7 @@ def contexts_before_gap(text: str) -> list[tuple[str, ...]]:
     left_of_gap = text.partition(queries.MASK)[0]
     words = re.findall(r"\w+", left_of_gap.lower())
     max_words = min(MAX_WORDS, len(words))
-    # Not words[-n_words:], which would be all words if n_words is 0.
+    # words[-n_words:] would be wrong here: for n_words = 0, it gives all words.
     return [tuple(words[len(words) - n_words :]) for n_words in range(max_words + 1)]
 
 
