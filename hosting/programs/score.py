@@ -88,8 +88,8 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     settings = json.loads((reference_dir / "settings.json").read_text(encoding="utf-8"))
     task = TASKS[settings["task"]]
     phase = str(settings["phase"])
-    # "scored": participants see the score. "hidden": only the organiser sees it. "received": the
-    # submission is only checked.
+    # "scored": participants see the score. "hidden": only the organiser sees the score. "received":
+    # there are no answers, so the submission is only checked.
     mode = settings["mode"]
     # In this working folder, messages name the files of a submission by their paths in the zip.
     os.chdir(submission_dir)

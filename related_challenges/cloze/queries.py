@@ -185,7 +185,7 @@ def _require_kind(where: str, value: Any, kind: str) -> None:
 
 
 def _are_texts(value: object) -> bool:
-    """Return whether a value is a list of texts."""
+    """Return whether a value is a list of texts, which may be empty."""
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
