@@ -27,12 +27,12 @@ needs_browser = pytest.mark.skipif(
     CHROMIUM is None or sys.platform != "linux",
     reason="no chromium here: this test opens the page in a real browser on Linux",
 )
-# A browser that takes more seconds for one step is taken to hang.
+# If one step takes more seconds than this, the browser is thought to hang.
 _PATIENCE = 60
 # Chromium reads commands from file descriptor 3 and writes replies to file descriptor 4.
 _CHROMIUM_READS = 3
 _CHROMIUM_WRITES = 4
-# The code that the protocol gives a key, for keys that are no letters.
+# The protocol's codes of the keys that tests press.
 _KEY_CODES = {"ArrowLeft": 37, "ArrowRight": 39, "Backspace": 8}
 
 
@@ -63,7 +63,7 @@ class Tab:
         return reply["result"]
 
     def wait_for(self, is_wanted: Any) -> Any:
-        """Skip messages of the browser until one is wanted; return that message."""
+        """Read the browser's messages until `is_wanted` is true for one; return that message."""
         while True:
             message = self._receive()
             if message.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
@@ -151,7 +151,7 @@ class Tab:
 def open_browser(profile: Path, downloads: Path) -> Iterator[Tab]:
     """Start a browser and yield a tab of it; at the end, close the browser.
 
-    `profile` is the folder in which the browser keeps what pages store. Files that a page saves go
+    The browser keeps the data that pages store in the folder `profile`. Files that a page saves go
     to the folder `downloads`.
     """
     # One pipe for commands and one for replies; their descriptors are high, so that they differ
@@ -165,8 +165,8 @@ def open_browser(profile: Path, downloads: Path) -> Iterator[Tab]:
     try:
         _attach(tab, downloads)
         yield tab
-        # Without a session, a command goes to the browser itself, not to the tab. Closed by this
-        # command, the browser writes what pages have stored to the profile.
+        # Without a session, a command goes to the browser itself, not to the tab. A browser that is
+        # closed by this command first writes the stored data of the pages into the profile.
         tab.session = ""
         tab.send("Browser.close")
         _wait_until_ended(process)
@@ -180,7 +180,8 @@ def _start(profile: Path, reads: int, writes: int) -> int:
     """Start Chromium with the ends of two pipes; return the number of its process.
 
     Chromium reads commands from descriptor 3 and writes replies to descriptor 4, whatever the
-    descriptors `reads` and `writes` are in this process. So they get these numbers in Chromium.
+    descriptors `reads` and `writes` are in this process. So both descriptors are copied to these
+    numbers in Chromium's process.
     """
     assert CHROMIUM is not None
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"]
@@ -212,8 +213,8 @@ def _attach(tab: Tab, downloads: Path) -> None:
 
 
 def _high_pipe() -> tuple[int, int]:
-    """Return a pipe (first the end to read) whose descriptors are none that Chromium uses."""
-    # Windows has no such module, and tests that need a browser are skipped there.
+    """Return the ends of a pipe, first the end to read; Chromium uses neither descriptor."""
+    # Windows has no module `fcntl`, and tests that need a browser are skipped there.
     import fcntl
 
     ends = os.pipe()
@@ -226,7 +227,8 @@ def _high_pipe() -> tuple[int, int]:
 def _wait_until_ended(process: int) -> None:
     """Wait until a process has ended, at most `_PATIENCE` seconds."""
     deadline = time.monotonic() + _PATIENCE
-    # The process stays a zombie, so that `_kill` still knows its group.
+    # WNOWAIT leaves the ended process as a zombie. So its number stays taken, and `_kill` can end
+    # the group that has this number.
     while os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         assert time.monotonic() < deadline, "the browser does not close"
         time.sleep(0.02)
