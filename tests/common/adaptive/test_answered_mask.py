@@ -22,7 +22,7 @@ def test_completing_masks_equals_ridge_regression_with_answers_hidden_many_times
     penalty = 100  # The penalty of `fit_completion` for one copy of the masks.
     rng = np.random.default_rng(8)
     # Whether each of 60 students has answered each of 8 questions. Questions differ in how many
-    # students answer them, and diligent students answer more.
+    # students answer them, and students in how many questions they answer.
     masks = (rng.random((60, 1)) < rng.random((1, 8))) | (rng.random((60, 8)) < 0.3)
     n_times = 4000
 

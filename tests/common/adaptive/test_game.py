@@ -97,11 +97,11 @@ class Spy:
     """
 
     def __init__(self) -> None:
-        # The arrays of each call.
+        # For each call of a method, copies of the arrays that it got.
         self.seen: list[list[Array]] = []
 
     def look(self, *arrays: Array) -> Any:
-        """Keep and overwrite the arrays; predict 1 everywhere."""
+        """Keep copies of the arrays, then overwrite the arrays; predict 1 everywhere."""
         self.seen.append([array.copy() for array in arrays])
         for array in arrays:
             array[:] = 1
@@ -109,7 +109,9 @@ class Spy:
 
     def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
         """Ask the last question that may be asked."""
-        chosen = can_query.shape[1] - 1 - can_query[:, ::-1].argmax(axis=1)
+        # In a reversed row, argmax finds how many columns follow the last one that may be asked.
+        n_after = can_query[:, ::-1].argmax(axis=1)
+        chosen = can_query.shape[1] - 1 - n_after
         self.look(data, binary, can_query)
         return chosen
 
@@ -195,6 +197,7 @@ def test_numbers_of_many_types_are_accepted(entry: StubEntry) -> None:
 
 def predicting_once(value: float) -> StubEntry:
     """Return an entry that predicts `value` for a single target, and 1 elsewhere."""
+    # Question 15 is a target of all seven students. The single target is that of student 3.
     prediction = np.ones((7, 40))
     prediction[3, 15] = value
     return StubEntry(predict=lambda data: prediction)

@@ -49,8 +49,8 @@ def test_an_entry_finds_its_own_files_and_those_of_the_challenge_fresh_for_every
 ) -> None:
     """The entry runs in a fresh copy of its folder, to which the files of the challenge are added.
 
-    A file of training answers in the entry's folder has the name of the challenge's file. The entry
-    finds the challenge's file.
+    The entry's folder holds a file of training answers with the same name as a file of the
+    challenge. The challenge's file replaces it in the copy.
 
     The entry is started once for each mask (a choice of the answers to hide). When it starts, it
     runs `LOOK_AT_FILES`. This code fails unless it finds exactly the files expected. Then it adds

@@ -76,14 +76,14 @@ def test_weights_that_cannot_be_saved_whole_replace_nothing(tmp_path: Path) -> N
 def save_and_be_killed(folder: Path, students: list[int], weights: str, n_renames: int) -> None:
     """Save weights in a forked process that is killed after `n_renames` renames of files.
 
-    Tests call this for each number of renames, and then look at the state of the folder. The
-    process replaces files by renames, in this order:
+    Tests call this function with each number of renames, and then look at the state of the folder.
+    The process renames new files to the names of old ones, in this order:
 
-    1. the list of students, by a list of the old and the new students
+    1. the list of students; the new list holds the old and the new students
     2. the record of the command
     3. the weights
-    4. the list of students, by a list of the new students
-    5. the record of the command
+    4. the list of students; the new list holds only the new students
+    5. the record of the command, again
     """
     process = os.fork()
     if process == 0:
@@ -100,7 +100,8 @@ def save_and_be_killed(folder: Path, students: list[int], weights: str, n_rename
         with patch, contextlib.suppress(BaseException):
             save_weights(folder, students, weights)
         os._exit(0)
-    # Another exit code than KILLED means that there were fewer renames.
+    # If saving had no more than `n_renames` renames, the process would not be killed, and would end
+    # with 0.
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == KILLED
 
 

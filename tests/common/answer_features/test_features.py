@@ -117,7 +117,7 @@ def few_answers(read: Read) -> tuple[Pairs, Known]:
         (5, 11, 0, 4, 2),
         (5, 12, 0, 4, 2),
         (6, 10, 1, 1, 1),
-        # To predict. Student 7 and question 13 have no answers.
+        # The pairs to predict. Student 7 and question 13 have no training answers.
         (6, 11, 0, 3, 2),
         (7, 13, 0, 3, 1),
     ]
@@ -247,6 +247,7 @@ def test_without_a_tree_a_subject_s_level_is_its_position_in_the_list_of_a_quest
     lists = world.metadata["QUESTION_METADATA_TASK_1_2"].SubjectId.map(json.loads)
     # A list of four subjects is a branch, because each branch has four levels.
     branches = lists[lists.map(len) == 4]
+    # Sort each list by level, so that the position of a subject is its level.
     texts = branches.map(lambda branch: str(sorted(branch, key=level.get)))
     # Each of the questions 0 to 99 gets the branch of a question drawn at random.
     drawn = texts.sample(100, replace=True, random_state=0)
@@ -313,9 +314,10 @@ def two_quizzes(read: Read) -> TwoQuizzes:
 def test_habits_are_those_of_the_same_quiz(two_quizzes: TwoQuizzes) -> None:
     """Student 0 has the habit of choosing option 3 in the first quiz only.
 
-    The feature habit_15_k says how much more often than usual the student has chosen the position
-    that the option of rank k has. Answers are weighted by the 15th power of the similarity of their
-    questions.
+    An option is given by its position, 1 to 4, or by its rank at a question. The feature habit_15_k
+    looks at the position of the option of rank k. It says how much more often than usual the
+    student has chosen this position. Answers are weighted by the 15th power of the similarity of
+    their questions.
     """
     first = two_quizzes.first
     second = two_quizzes.second
@@ -342,7 +344,7 @@ def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
     """The feature nearness_2 is a sum of weights, and near_2 is a mean residual.
 
     nearness_6, near_6, nearness_15 and near_15 have other powers. For the power p, the weight of an
-    answer is the p-th power of the similarity between its question and the question asked. Then
+    answer is the p-th power of the similarity between its question and the question to predict.
 
         nearness_p = Σ weight    and    near_p = Σ weight · residual / (Σ weight + shrinkage).
     """
@@ -350,7 +352,8 @@ def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
     known = two_quizzes.known
     # The first pair to predict is question 0 of student 0.
     is_of_student = known.student == 0
-    # Similarity of each question to question 0: 0 for questions that are not its neighbours.
+    # The similarity of each question to question 0. Questions that are not its neighbours have
+    # similarity 0.
     similarity = np.zeros(pairs.n_questions)
     similarity[pairs.neighbours[0]] = pairs.similarity[0]
     weight = similarity[known.question[is_of_student]] ** power
@@ -426,8 +429,8 @@ def joined(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Joi
     """Return the simulated answers of two school classes, as the kit and as pandas join them.
 
     Tests share these data and must not change them. Features are named after columns: the rate
-    "student_quiz" groups answers by the columns "student" and "quiz". So the joined rows get short
-    names for the columns of the files.
+    "student_quiz" groups answers by the columns "student" and "quiz". So the joined rows get
+    columns with these short names.
     """
     world = load_world(simulated_kit)
     folder = tmp_path_factory.mktemp("joined")
@@ -474,7 +477,8 @@ def test_rates_of_groups_are_those_that_pandas_counts(joined: Joined, group: str
     """A rate is (sum of residuals) / (count + 5) over training answers that resemble a pair.
 
     For example, the rate student_quiz of a pair to predict is taken over the answers of the same
-    student in the same quiz. The rate is NaN if the pair has no value in one of these columns.
+    student in the same quiz. The rate is NaN if the pair lacks a value that the rate needs, such as
+    its quiz.
     """
     found = joined.features(group)
     for columns in COLUMNS_OF_RATES[group]:
@@ -558,10 +562,10 @@ def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
 ) -> None:
     """Features describe the student's answers just before and after the pair to predict.
 
-    For the last answer before, these are its residual (before_1) and its chosen option
-    (before_1_option). The option is given by the rank that the same option has at the question to
-    predict, where the right option has rank 0. For example, before_1_option is 0 if that answer
-    chose option 3, and option 3 is right at the question to predict.
+    The feature before_1 is the residual of the last answer before the pair, and before_1_option is
+    the option that this answer chose. The option is given by the rank that the same option has at
+    the question to predict, where the right option has rank 0. For example, before_1_option is 0 if
+    the answer chose option 3, and option 3 is right at the question to predict.
     """
     found = joined.features("order")
     train = joined.train
@@ -578,7 +582,7 @@ def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
                 assert np.isnan(rank)
                 continue
             other = others.iloc[nth - 1]
-            # Answers of the same date have no order: any of them may be the nth answer.
+            # Answers with the same date have no order, so each of them may be the nth answer.
             if (others.date == other.date).sum() == 1:
                 assert residual == pytest.approx(other.residual)
                 assert (rank == 0) == (other.AnswerValue == row.CorrectAnswer)
@@ -633,17 +637,18 @@ class Nearest:
     n_nearest: int
     # Number of similar questions to find for each question.
     n_neighbours: int
-    # Upper limit on the work of comparing questions. For each student, the function multiplies the
-    # student's values of `has_pair` at any two answered questions: n² products for n questions. It
-    # uses only some students if all of them together would need more products than this.
+    # Upper limit on the work of `similar_questions`. For each student, this function multiplies the
+    # values of `has_pair` of every two of the student's questions: n² products for n questions. If
+    # all students together need more products than the limit, the function uses only some of them.
     max_products: int
     # Similar questions of each question, shape (questions, neighbours), the most similar first.
     neighbours: np.ndarray
     # The similarity of each of `neighbours`, of the same shape.
     similarity: np.ndarray
-    # `visit_nearest` gives its results to a function, for a block of pairs to predict at a time.
-    # The next three arrays are these results, with a row for each pair to predict.
-    # The column of each pair in `asked`.
+    # `visit_nearest` passes its results to a function, for a block of pairs to predict at a time.
+    # The next three arrays hold these results, with an item or a row for each pair to predict.
+
+    # The pair's own column in `asked`.
     rows: np.ndarray
     # The columns in `known` of the pair's nearest answers, shape (pairs to predict, nearest).
     answers: np.ndarray
@@ -676,7 +681,7 @@ def nearest(request: pytest.FixtureRequest) -> Nearest:
         student, question = pairs
         neighbours, similarity = similar_questions(student, question, N_STUDENTS, n_questions)
 
-    # The arrays of each block, with which `visit_nearest` calls `visit`.
+    # For each block, the three arrays that `visit_nearest` passes to `visit`.
     blocks: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def visit(rows: np.ndarray, answers: np.ndarray, answer_similarity: np.ndarray) -> None:
@@ -711,15 +716,16 @@ def nearest(request: pytest.FixtureRequest) -> Nearest:
 def test_similar_questions_are_those_that_the_same_students_answered(nearest: Nearest) -> None:
     """The similarity of two questions is the cosine of their columns of `has_pair`.
 
-    The function may use only some students, in order to limit its work: a student with n pairs
-    costs n² products. It takes students in a random order until the next one would exceed
-    `max_products` in total.
+    The function `similar_questions` may use only some students, in order to limit its work: a
+    student with n pairs costs n² products. It takes students in a random order until the next one
+    would exceed `max_products` in total.
     """
     has_pair = nearest.has_pair
     # The kit draws the same order, with the seed 0.
     order = np.random.default_rng(0).permutation(N_STUDENTS)
     n_pairs = has_pair.sum(axis=1)[order]
-    # Products of each student of this order and of all students before.
+    # For each student, the number of products that this student and all students earlier in the
+    # order need together.
     total_products = np.cumsum(n_pairs**2)
     used = order[total_products <= nearest.max_products]
 
@@ -750,7 +756,7 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
     answers are the known answers that the student of the pair gave to these questions, in the same
     order. If there are too few, index -1 and similarity 0 fill the row.
     """
-    # The column in `known` of each pair of a student and a question.
+    # For each known pair (student, question), its column in `known`.
     known_students, known_questions = nearest.known.tolist()
     known_pairs = zip(known_students, known_questions, strict=True)
     position = {pair: column for column, pair in enumerate(known_pairs)}
@@ -758,7 +764,7 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
 
     for i, row in enumerate(nearest.rows):
         student, question = nearest.asked[:, row].tolist()
-        # Column in `known` and similarity of each nearest answer.
+        # For each nearest answer, its column in `known` and its similarity.
         expected = []
         for neighbour, similarity in zip(
             nearest.neighbours[question].tolist(), nearest.similarity[question], strict=True
@@ -774,7 +780,7 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
 
 
 def change_options(answers: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
-    """Return the answers with another option chosen in some rows, given as booleans."""
+    """Return the answers with another option chosen where the boolean array `rows` is true."""
     option = answers["AnswerValue"].where(~rows, answers["AnswerValue"] % 4 + 1)
     is_correct = (option == answers["CorrectAnswer"]).astype(np.int8)
     return answers.assign(AnswerValue=option, IsCorrect=is_correct)
@@ -806,8 +812,8 @@ def test_held_out_outcomes_change_no_feature_of_their_rows(joined: Joined, group
         (125_000, 10, 3, [3]),
         (1_000, 2, 0, [0]),
         (300, 1, 0, [0]),
-        # If few answers are held out, one fit without these answers serves the template (table 1),
-        # too.
+        # If few answers are held out, the fit without these answers also serves table 1, the table
+        # of the template.
         (30, 1, 0, [0, 1]),
     ],
 )
@@ -822,9 +828,9 @@ def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
     """Features of a held-out part do not depend on its own outcomes.
 
     `tables` cuts the training answers into parts at random and holds out some of these parts, with
-    about `max_held_out` answers in all: here `n_held_out` parts. For each of them it yields a table
-    of features that were computed without the part's outcomes. The last table is that of the
-    template (the pairs to predict).
+    about `max_held_out` answers in all: here `n_held_out` parts. For each held-out part it yields a
+    table of features that were computed without the part's outcomes. The last table holds the
+    features of the template (the pairs to predict).
 
     The test changes the outcomes of one part, `changed_part`. Exactly the tables with the numbers
     `unchanged_tables` must stay as they were. The test fails, for instance, if the model for a part
@@ -857,7 +863,7 @@ class RandomOutcomes:
     answers: pd.DataFrame
     # Rows of the answers that have features.
     rows: np.ndarray
-    # Their features from `tables`, which do not use the outcomes of these rows.
+    # The features of these answers from `tables`, which do not use the outcomes of these answers.
     honest: pd.DataFrame
     is_right: np.ndarray
 
@@ -893,11 +899,13 @@ def test_features_predict_random_outcomes_at_chance_and_a_leak_predicts_them(
     random_outcomes: RandomOutcomes,
 ) -> None:
     n = len(random_outcomes.rows)
-    # Four standard errors of a share of one half, 0.5 / √n each: 0.043 with some 2,200 answers.
+    # The tolerance is four standard errors. A share of one half has the standard error 0.5 / √n, so
+    # with some 2,200 answers the tolerance is 0.043.
     tolerance = 4 * 0.5 / np.sqrt(n)
     assert tolerance < 0.05
     assert abs(random_outcomes.score(random_outcomes.honest) - 0.5) < tolerance
-    # A planted leak: rates over all answers, including the outcome of the row.
+    # A planted leak: the rates count all answers, so the rate of a row includes the row's own
+    # outcome.
     known = Known(random_outcomes.pairs, random_outcomes.answers)
     asked = Asked(random_outcomes.pairs, known, random_outcomes.rows)
     rates = rates_of(asked, [("student", "quiz")])

@@ -58,7 +58,8 @@ def test_a_single_student_tells_nothing_about_others() -> None:
 def make_pairs(n: int) -> pd.DataFrame:
     """Return n wrong answers to question 4711 and 1,000 right answers to question 1.
 
-    The first group is called few, the second one many. Each answer is of another student.
+    The wrong answers make the group "few", and the right answers make the group "many". Each
+    student has one answer.
     """
     right = np.arange(n + 1000) >= n
     return pd.DataFrame(

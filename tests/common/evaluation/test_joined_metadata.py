@@ -13,14 +13,15 @@ import pytest
 from conftest import succeeds
 from page_reading import read_page
 
-# The evaluation prints this beside a score whose metadata belong to other data than the answers.
+# The evaluation prints this mark beside a score if the metadata do not belong to the same data as
+# the answers.
 MARK = "metadata of other data"
 QUESTIONS = layout.QUESTION_METADATA_TASK_1_2
 
 
 @pytest.fixture(scope="module")
 def other_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a data folder with tiny simulated data of another seed than the kit's."""
+    """Return a folder with tiny simulated data, drawn with another seed than the kit's data."""
     folder = tmp_path_factory.mktemp("other") / "data"
     succeeds(["data/generate_sample.py", "--size", "tiny", "--seed", 7, "--output_dir", folder])
     return folder
@@ -33,9 +34,10 @@ def kit(split_kit: Path, tmp_path: Path) -> Path:
 
 
 def own_answers(kit: Path, folder: Path) -> Path:
-    """Write true answers of students who are not simulated; UserIds are those of the simulation."""
+    """Write true answers that no simulation has made, with the UserIds of simulated students."""
     answers = pd.read_csv(kit / "data/test_input" / layout.VALID_TASK_1_2)
     outcomes = ["IsCorrect", "CorrectAnswer", "AnswerValue"]
+    # Shuffled outcomes make a file that the kit does not recognise as simulated.
     answers[outcomes] = answers[outcomes].sample(frac=1, random_state=0).to_numpy()
     path = folder / "test_input" / layout.VALID_TASK_1_2
     path.parent.mkdir()
@@ -59,8 +61,8 @@ def test_metadata_are_foreign_if_a_simulation_made_them_or_the_answers_but_not_b
 ) -> None:
     """Metadata are foreign if they describe other students or questions than the answers.
 
-    The kit notices this by the origin of both files. If neither is simulated, their origins are
-    unknown, and the metadata are taken to belong to the answers.
+    The kit notices this by comparing the origins of the two files. If neither is simulated, their
+    origins are unknown, and the metadata are taken to belong to the answers.
     """
     reference = kit / "data/test_input" / layout.VALID_TASK_1_2
     if answers == "of unknown origin":
@@ -82,7 +84,7 @@ def test_metadata_are_foreign_if_a_simulation_made_them_or_the_answers_but_not_b
 def test_a_model_that_read_metadata_of_other_data_is_marked(
     kit: Path, other_data: Path, tmp_path: Path
 ) -> None:
-    """A model is scored twice: with the metadata of the answers, and with those of other data."""
+    """A model is scored twice: with metadata of the answers, and with metadata of other data."""
     model = ["task_1/sample_model_item_response.py", "--local", "--dimensions", 1]
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]
     succeeds(model, kit=kit)
@@ -110,7 +112,7 @@ def test_a_ranking_from_foreign_metadata_is_marked_though_the_origin_of_the_pane
     folder = (other_data if is_foreign else kit / "data") / "metadata"
     succeeds(["task_3/sample_model_confidence.py", "--metadata_dir", folder], kit=kit)
     template = pd.read_csv(kit / "submission_templates/submission_task_3.csv")
-    # The user's panel is a single judgement: of the first two questions, the right one is better.
+    # The user's panel is a single judgement of the first two questions: 1 prefers the left one.
     left, right = template["QuestionId"][:2]
     panel = pd.DataFrame({"left": [left], "right": [right], "me": [1]})
     panel.to_csv(tmp_path / "mine.csv", index=False)

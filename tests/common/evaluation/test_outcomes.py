@@ -15,14 +15,16 @@ import pytest
 def draw_answers(seed: int, n: int = 200) -> pd.DataFrame:
     """Draw answers of students to questions, each pair once, with predictions."""
     rng = np.random.default_rng(seed)
+    # Each number is a different pair of one of 40 students and one of 50 questions.
     pair = rng.choice(40 * 50, n, replace=False).astype(np.int32)
-    draws = rng.integers(2, size=(2, n)).astype(np.int8)
+    student, question = np.divmod(pair, 50)
+    truth, predicted = rng.integers(2, size=(2, n)).astype(np.int8)
     return pd.DataFrame(
         {
-            "UserId": pair // 50 + 7,
-            "QuestionId": pair % 50,
-            "truth": draws[0],
-            "predicted": draws[1],
+            "UserId": student + 7,
+            "QuestionId": question,
+            "truth": truth,
+            "predicted": predicted,
         }
     )
 
@@ -44,7 +46,7 @@ def test_answers_are_counted_by_student_and_part(seed: int) -> None:
     student = answers.UserId.to_numpy()
     is_of_student = student == np.unique(student)[:, None]
     is_of_part = part == np.arange(3)[:, None, None]
-    # The shape is (parts, students, answers).
+    # Whether an answer is of this student and in this part, shape (parts, students, answers).
     is_counted = is_of_student & is_of_part
     assert np.array_equal(outcome.counts, is_counted.sum(axis=2))
     is_right = (answers.truth == answers.predicted).to_numpy()
