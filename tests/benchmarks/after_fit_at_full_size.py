@@ -44,8 +44,8 @@ def measure_statistics(answers: pd.DataFrame, metadata_dir: Path) -> None:
     path = metadata_dir / f"student_metadata_{layout.ending_of(_TASKS)}"
     students = answers["UserId"].unique()
     gender = metadata.read_student_metadata(path, students)["Gender"]
-    # Compare girls (1) and boys (2); students of another or an unknown gender are in no group. The
-    # index of the series holds the UserIds.
+    # Compare girls (1) and boys (2); students of another or an unknown gender are in no group.
+    # `set_axis` makes the UserIds the index, by which the groups are found.
     group = gender.where(gender.isin([1, 2])).set_axis(students)
     model = measure("fit", lambda: ItemResponse().fit(*columns))
     statistics = measure("abilities, predictions", lambda: QuestionStatistics(model, *columns))
@@ -59,11 +59,12 @@ def measure_statistics(answers: pd.DataFrame, metadata_dir: Path) -> None:
 
 
 def measure_mastery(answers: pd.DataFrame, metadata_dir: Path) -> None:
-    """Measure time and memory of computing the mastery of all students.
+    """Measure the time of computing the mastery of all students, by two models.
 
-    Mastery is a student's expected share of right answers by subject. The model has the subjects of
-    questions as contexts, so a student may be better in some subjects. Then the same is measured
-    for mastery that follows from abilities alone.
+    Mastery is the share of a subject's questions that a student is expected to answer correctly.
+    The first model has the subjects of the questions as contexts, so a student can be better in one
+    subject than in another. In the second model, mastery follows from the student's abilities
+    alone.
     """
     question_ids = np.unique(answers["QuestionId"])
     subjects = read_subjects(metadata_dir, _TASKS, question_ids)
@@ -73,7 +74,7 @@ def measure_mastery(answers: pd.DataFrame, metadata_dir: Path) -> None:
     table = measure("mastery", lambda: model.mastery(subjects.path))
     print(f"{len(table):,} shares")
     del table
-    # `with_subjects` drops the contexts of the fit, and keeps which subjects students answered.
+    # `with_subjects` sets the effects of the subjects to 0: only the abilities remain.
     abilities_alone = measure(
         "subjects of a model without them", lambda: model.with_subjects(answers["UserId"], context)
     )

@@ -21,9 +21,9 @@ STEPS = ("training answers", "and answer metadata", "and metadata of students an
 
 
 def main() -> None:
-    """Print time and memory of one, two and three steps, each in a child process.
+    """Print time and memory of the first step, the first two and all three of `STEPS`.
 
-    The child process is this script with the flag --steps.
+    Each measurement runs in a child process, which is this script with the flag --steps.
     """
     p = cli.parser(__doc__)
     p.add_argument("--data_dir", type=Path, required=True, help="where the full data lie")
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def read(data_dir: Path, n_steps: int) -> None:
-    """Read the training answers; with two steps also answer metadata, with three all metadata.
+    """Read the training answers. Two steps add the answer metadata, three steps all metadata.
 
     Nothing is returned: `main` measures the time and peak memory of the process that reads.
     """

@@ -9,7 +9,7 @@ Libraries choose their instructions by the processor. Environment variables make
 instructions of an older processor: OPENBLAS_CORETYPE for the linear algebra of NumPy and SciPy,
 NPY_DISABLE_CPU_FEATURES for NumPy's loops, ATEN_CPU_CAPABILITY, MKL_ENABLE_INSTRUCTIONS and
 ONEDNN_MAX_CPU_ISA for PyTorch. All samples run on small simulated data in a copy of the kit. A
-sample passes if its scores on all machines lie no further apart than the standard deviation of its
+sample passes if the spread of its scores over all machines is at most the standard deviation of its
 score over seeds. A sample without a seed must have the same score everywhere. The script runs only
 on Linux on x86-64.
 """
@@ -34,9 +34,8 @@ from tqdm import tqdm
 
 SEEDS = range(1, 6)
 THREADS = (1, 2)
-# Some runs imitate an older processor, and are named after its kernel in OpenBLAS. The other runs
-# use the instructions of this processor, and have this name. The runs with different seeds are such
-# runs.
+# The kernel of a run is OpenBLAS's name of the processor that the run imitates. The runs with
+# different seeds imitate no other processor: THIS_MACHINE is their kernel.
 THIS_MACHINE = "this machine"
 FIELDS = ("sample", "kernel", "threads", "seed", "score")
 
@@ -291,7 +290,9 @@ def print_table(names: list[str], scores: dict[Run, float]) -> None:
     """Print a row for each sample model, with a column for each kernel.
 
     A cell holds the score with one thread and, if it differs, the score with two threads. The
-    spread is the largest of these scores minus the smallest.
+    spread is the largest of these scores minus the smallest. The last column says "apart" if the
+    spread exceeds the standard deviation of the score over seeds. For a sample without a seed, any
+    spread is too large.
     """
     kernels = kernels_here()
     columns = ["sample", *kernels, "spread", "deviation over seeds", ""]
@@ -309,8 +310,8 @@ def print_table(names: list[str], scores: dict[Run, float]) -> None:
         deviation = float(np.std(seed_scores, ddof=1)) if seed_scores else 0.0
         spread = max(values) - min(values)
         verdict = "" if spread <= deviation else "**apart**"
-        seeds = f"{deviation:.4f}" if seed_scores else "no seed"
-        print(f"| {name} | {' | '.join(cells)} | {spread:.4f} | {seeds} | {verdict} |")
+        deviation_cell = f"{deviation:.4f}" if seed_scores else "no seed"
+        print(f"| {name} | {' | '.join(cells)} | {spread:.4f} | {deviation_cell} | {verdict} |")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ Run:     python tests/benchmarks/boosting_without_metadata.py
 Writes:  a table for each task to the terminal
 
 Ten sets of 300 to 3,000 students and 15 to 100 questions are simulated: every student answers every
-question, and one to three abilities decide. There are no quizzes and no metadata, so the item
-response model knows all that there is to know, and trees can only fall behind.
+question, and one to three abilities decide its outcome. There are no quizzes and no metadata, so
+the item response model knows all that there is to know, and trees can only fall behind.
 
 With --sat12 the answers are those of a real test, SAT12, instead: 600 students, 32 questions. In
 task 2, questions of SAT12 with a key above 4, and answers above 4, are left out.
@@ -29,8 +29,9 @@ from tqdm import tqdm
 
 # The models, in the order of the columns.
 MODELS = ("matrix_factorization", "item_response", "gradient_boosting")
-# Students and questions of the simulated sets, from 300 × 15 to 3,000 × 100 in equal ratios; the
-# numbers of questions are in a mixed order, so that short tests have many students too.
+# The numbers of students and of questions in the simulated sets. Both grow by equal ratios:
+# students from 300 to 3,000, questions from 15 to 100. The numbers of questions are in mixed order,
+# so that some short tests have many students.
 N_STUDENTS = (300, 387, 500, 646, 835, 1078, 1392, 1798, 2323, 3000)
 N_QUESTIONS = (15, 43, 23, 66, 100, 19, 35, 81, 28, 53)
 # Probability of a right answer without knowledge.
@@ -90,7 +91,8 @@ def write_no_metadata(_folder: Path) -> None:
 
 def score_models(answers: pd.DataFrame, task: int, seed: int) -> list[list[float]]:
     """Return [accuracy, log loss] for each of `MODELS`, on one split."""
-    # Task 1 is measured without options, as most tests outside the challenge are.
+    # In task 1, the models learn from right and wrong answers without the chosen options, because
+    # most tests outside the challenge record no options.
     columns = COLUMNS[:3] if task == 1 else COLUMNS
     is_held_out = hold_out_answers(len(answers), HELD_OUT_SHARE, seed)
     parts = (answers.loc[~is_held_out, columns], answers.loc[is_held_out, COLUMNS])
@@ -99,9 +101,10 @@ def score_models(answers: pd.DataFrame, task: int, seed: int) -> list[list[float
 
 
 def print_difference(name: str, differences: FloatArray) -> None:
-    """Print the mean difference of two models over the sets, and the lowest one in accuracy.
+    """Print the mean differences of two models over the sets, and the lowest in accuracy.
 
-    `differences` has a row for each set: accuracy, log loss.
+    `differences` has a row for each set: the difference in accuracy, and the difference in log
+    loss.
     """
     accuracy, log_loss = differences.mean(axis=0)
     lowest = differences[:, 0].min()
@@ -125,7 +128,8 @@ def main() -> None:
         print(f"\ntask {task}, accuracy and log loss, {options.splits} splits of each set")
         print("| students × questions | matrix factorisation | item response | boosting |")
         print("|---|---|---|---|")
-        # For each set of answers, the means over its splits, shape (models, 2): accuracy, log loss.
+        # An item for each set: the mean accuracy and mean log loss of each model over the splits of
+        # the set, shape (models, 2).
         rows = []
         for name, answers in sets.items():
             seeds = tqdm(range(options.splits), name, disable=None)

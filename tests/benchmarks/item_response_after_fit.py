@@ -3,8 +3,8 @@
 Run:     KIT_REAL_DATA=… python tests/benchmarks/item_response_after_fit.py
 Writes:  tables to the terminal
 
-The answers are the real ones of the students of tasks 3 and 4. New students are a fifth of the
-students, held out of the fit; some of their answers are then given, and their other answers are
+The answers are real answers of the students of tasks 3 and 4. A fifth of the students are held out
+of the fit, as new students. Some of their answers are then given, and their other answers are
 predicted. For mastery, a fifth of all answers is held out. Times are processor times.
 """
 
@@ -36,22 +36,23 @@ def columns(rows: pd.DataFrame) -> tuple[Any, Any, Any]:
 def log_loss(model: ItemResponse, rows: pd.DataFrame) -> float:
     """Return the mean log loss of predictions."""
     p = model.predict_proba(rows["UserId"], rows["QuestionId"])
-    return float(-np.log(p[np.arange(len(rows)), rows["IsCorrect"]]).mean())
+    p_outcome = p[np.arange(len(rows)), rows["IsCorrect"]]
+    return float(-np.log(p_outcome).mean())
 
 
 def measure_new_students(answers: pd.DataFrame) -> None:
     """Compare three ways to predict new students from their first answers: log loss and time.
 
-    The ways are a new fit with the answers of the new students, `for_students` and `partial_fit`. A
-    line below the table says how long `ability_of` takes for one student.
+    The three ways are a new fit that includes the new students, a call of `for_students`, and a
+    call of `partial_fit`. A line below the table says how long `ability_of` takes for one student.
     """
     rng = np.random.default_rng(0)
     students = rng.permutation(answers["UserId"].unique())
     is_new = answers["UserId"].isin(students[: len(students) // 5])
     fitted = ItemResponse().fit(*columns(answers[~is_new]))
     new = answers[is_new].sample(frac=1, random_state=0)
-    # The position of each answer among those of its student, in random order. The first answers are
-    # given, and those beyond the largest of N_KNOWN are predicted.
+    # Number the answers of each student from 0, in random order. The answers with low numbers are
+    # known; the answers whose numbers reach the largest of N_KNOWN are predicted.
     position = new.groupby("UserId").cumcount()
     hidden = new[position >= max(N_KNOWN)]
     print(f"{is_new.sum():,} answers of new students, {len(hidden):,} predicted")
@@ -73,7 +74,14 @@ def measure_new_students(answers: pd.DataFrame) -> None:
             f"| {n} | {' | '.join(f'{loss:.4f}' for loss in losses)} "
             f"| {seconds_of_new_fit:.2f} | {seconds_of_for_students:.3f} |"
         )
-    known = new[position < 10]
+    print_time_of_one_student(fitted, new[position < 10])
+
+
+def print_time_of_one_student(fitted: ItemResponse, known: pd.DataFrame) -> None:
+    """Print how long `ability_of` takes for one student, the median over several students.
+
+    `known` holds ten answers of each student.
+    """
     times = []
     for _, own in list(known.groupby("UserId"))[:N_STUDENTS_TIMED]:
         _, question, is_correct = columns(own)
@@ -101,8 +109,9 @@ def measure_mastery(answers: pd.DataFrame) -> None:
     """Measure `mastery`, a student's expected share of right answers in a subject.
 
     The first table asks whether the shares are calibrated: where a share of 0.6 is expected, about
-    0.6 of the held-out answers should be right. The second asks with which contexts the model of
-    answers predicts shares best.
+    0.6 of the held-out answers should be right. The second table compares models that have
+    different contexts. A context is a group of questions, such as a subject, in which a student can
+    be better than in others.
     """
     folder = real_data_dir() / "eedi_tasks_3_4" / "metadata"
     question_ids = np.unique(answers["QuestionId"])
@@ -126,10 +135,11 @@ def measure_mastery(answers: pd.DataFrame) -> None:
 
 
 def print_calibration(mastery: pd.DataFrame, data: MasteryAnswers) -> None:
-    """Print the share of right held-out answers where about that share is expected.
+    """Compare the share of held-out answers that are right with the share that is expected.
 
-    `mastery` is the table of `ItemResponse.mastery`. Answers are grouped by the level of the
-    subject and by the share expected of the student in the subject.
+    `mastery` is the table of `ItemResponse.mastery`. It holds the share of a subject's questions
+    that each student is expected to answer correctly. A row of the printed table counts the answers
+    whose expected share lies in one interval, for subjects of one level.
     """
     print("| level | share expected | held-out answers | right | expected |")
     print("|---|---|---|---|---|")
@@ -152,9 +162,9 @@ def print_log_loss_by_contexts(
     correctly. It serves as P(right) of each held-out answer in the subject.
 
     Three models are compared: one with subjects as contexts (its mastery is `by_subjects`), one
-    without contexts, and one with clusters of questions as contexts. To the last two, subjects are
-    added after the fit, by `with_subjects`. `question_path` has a row for each question: its
-    subject at each level.
+    without contexts, and one with clusters of questions as contexts. After the fit, `with_subjects`
+    adds subjects to the last two models. `question_path` has a row for each question, with the
+    subject of the question on each level.
     """
     train = data.train
     clustered_ids, cluster = cluster_questions(
@@ -179,10 +189,10 @@ def print_log_loss_by_contexts(
 def match_shares(
     mastery: pd.DataFrame, answers: pd.DataFrame, subjects: IntArray, level: int
 ) -> pd.DataFrame:
-    """Return the answers with a column `share`: the expected share of right answers.
+    """Return the answers with a column `share`: the student's mastery of the subject.
 
-    The share is that of the questions of a subject that the student is expected to answer
-    correctly; the subject is that of the answer's question on the given level. `mastery` is the
+    The subject is the one that the answer's question has on the given level. Mastery is the share
+    of the subject's questions that the student is expected to answer correctly; `mastery` is the
     table of `ItemResponse.mastery`. `subjects` has a row for each answer and a column for each
     level. Answers of students without a share are left out.
     """

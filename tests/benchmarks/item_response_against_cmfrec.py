@@ -60,7 +60,7 @@ def measure(path: Path, task: int, n_dimensions: int) -> dict[str, float]:
 
     The peak memory is that of the whole process, so a process must call this function only once.
     """
-    # The module exists on Unix only.
+    # The module `resource` exists on Unix only.
     import resource
 
     arrays = dict(np.load(path))
@@ -139,7 +139,7 @@ def compare(
 
 
 def main() -> None:
-    """Compare the models, or with --measure, as `compare` calls this script, measure one fit."""
+    """Compare the models. With --measure, as in the calls of `compare`, measure one fit instead."""
     parser = cli.parser(__doc__)
     parser.add_argument("peer_python", type=Path, metavar="PEER/bin/python")
     parser.add_argument("--data_dir", type=Path, default=layout.DATA_DIR, help="default data")

@@ -20,7 +20,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# The source code of the same job in pandas.
+# A program in pandas that predicts the most frequent option of each question, as the kit's script
+# does.
 PANDAS = """
 import sys
 import pandas as pd
@@ -40,7 +41,7 @@ def measure(command: list[str]) -> tuple[float, float]:
     _, status, usage = os.wait4(process.pid, 0)
     if os.waitstatus_to_exitcode(status):
         sys.exit(f"failed: {' '.join(command[:2])}")
-    # Linux counts in kilobytes, macOS in bytes.
+    # `ru_maxrss` is in kilobytes on Linux and in bytes on macOS.
     units_per_mb = 1024 if sys.platform != "darwin" else 1024**2
     return time.perf_counter() - started, usage.ru_maxrss / units_per_mb
 

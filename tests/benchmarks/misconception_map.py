@@ -1,10 +1,10 @@
 """Measure the map of misconceptions on real and on simulated answers; `misconceptions.md` shows it.
 
-The choices of some students find groups, and those of others choose how strong the evidence must
-be. Half the answers of the remaining students are held out. The option of a wrong answer is
-predicted by the item response model of options, with and without the student's other choices in
-the same group: for held-out answers from the answers that are known, and for known answers from the
-other known ones.
+Groups are found in the choices of some students. The choices of other students decide how strong
+the evidence must be. Half the answers of the remaining students are held out. The item response
+model of options predicts the option of each wrong answer, with and without the student's other
+choices in the same group. Held-out answers are predicted from the known answers, and each known
+answer is predicted from the other known answers.
 
 Run:     KIT_REAL_DATA=FOLDER python tests/benchmarks/misconception_map.py real
          python tests/benchmarks/misconception_map.py simulated
@@ -31,9 +31,9 @@ groups = misconceptions.groups
 N_OPTIONS = schema.N_OPTIONS
 
 SEEDS = range(3)
-# Groups of wrong options are found by the choices of half of the students. By the choices of
-# another fifth, the threshold is chosen: how strong the evidence for a group must be. On the
-# remaining students the groups are measured.
+# Groups of wrong options are found in the choices of half of the students. The choices of another
+# fifth decide the threshold: how strong the evidence for a group must be. The groups are measured
+# on the remaining students.
 SHARE_FINDING = 0.5
 SHARE_CHOOSING = 0.2
 N_PLANTED = 60
@@ -52,7 +52,8 @@ class NumberedAnswers:
     question: IntArray
     option: IntArray
     correct: IntArray
-    # The context of each answer, shape (n, levels).
+    # A context is a cluster of similar questions. Each answer has one on each level, shape (n,
+    # levels).
     context: IntArray
     is_held_out: BoolArray
 
@@ -64,15 +65,15 @@ class Prepared:
     Each field is a `WrongAnswers` of task_2/misconception_groups.py.
     """
 
-    # Answers of the students by whose choices groups of options are found. The probabilities are
-    # those of a model with as many dimensions as that in task_2/misconceptions.py.
+    # Answers of the students in whose choices groups of options are found. The probabilities come
+    # from a model with as many dimensions as the model in task_2/misconceptions.py.
     finding: Any
-    # Answers of other students, by which it is chosen how strong the evidence for a group must be.
-    # The probabilities are those of the model of `finding`.
+    # Answers of other students. They decide how strong the evidence for a group must be. The
+    # probabilities come from the same model as those of `finding`.
     choosing: Any
-    # Answers of the remaining students, on whom the groups are measured. The probabilities are
-    # those of a second model, with more dimensions than the model of `finding`. It has learned from
-    # the answers in `known`; those in `asked` are held out.
+    # Answers of the remaining students, on whom the groups are measured. The probabilities come
+    # from a second model, with more dimensions than the model of `finding`. The second model has
+    # learned from the answers in `known`; the answers in `asked` are held out.
     known: Any
     asked: Any
 
@@ -86,11 +87,13 @@ class Measured:
 
     # Mean log loss of the held-out wrong answers, predicted without groups.
     loss: float
-    # By how much groups lower the log loss of the held-out answers, and of the known answers.
+    # The decrease of the log loss that groups achieve: for the held-out answers, and for the known
+    # answers.
     gain: Any
     gain_known: Any
-    # How often students who chose an option of a group choose the group's option in another answer,
-    # divided by how often the model of answers expects it: in held-out and in known answers.
+    # The lift concerns students who have chosen an option of a group. It says how often they choose
+    # the group's option in another answer, divided by how often the model of answers expects this.
+    # The first lift counts held-out answers, the second known answers.
     lift: Any
     lift_known: Any
 
@@ -99,9 +102,10 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
     """Split students into three parts and return their wrong answers; see `Prepared`.
 
     A group is a set of wrong options, of different questions, that the same students tend to
-    choose. Groups are found with the first part of the students and chosen by the second. The third
-    part measures how well they predict wrong answers. Two item response models give the probability
-    of each option without groups; half of the answers of the third part are held out of both.
+    choose. Groups are found with the first part of the students and chosen by the second part. The
+    third part measures how well the groups predict wrong answers. Two item response models give the
+    probability of each option without groups. Half of the answers of the third part are held out of
+    both models.
     """
     rng = np.random.default_rng(seed)
     student_id, student = number_ids(answers["UserId"])
@@ -143,7 +147,7 @@ def find_groups(prepared: Prepared) -> IntArray:
 
 
 def measure(prepared: Prepared, group: IntArray) -> Measured:
-    """Return gain and lift of groups, on students by whose answers no group was found or chosen."""
+    """Return gain and lift of groups, on the students who neither found nor chose the groups."""
     known = prepared.known
     asked = prepared.asked
     return Measured(
@@ -156,11 +160,11 @@ def measure(prepared: Prepared, group: IntArray) -> Measured:
 
 
 def measure_lift(known: Any, asked: Any, group: IntArray) -> Any:
-    """Return the lift over all groups, a `Ratio`.
+    """Return the lift of all groups together, a `Ratio`.
 
-    Take the students who chose an option of a group in `known`, and their wrong answers in `asked`
-    to the group's questions. The lift is how often they chose the group's option there, divided by
-    how often the model of answers expects it.
+    Take the students who chose an option of a group in `known`. In `asked`, these students have
+    wrong answers to the group's questions. The lift is the number of these answers that chose the
+    group's option, divided by the number that the model of answers expects.
     """
     choices = groups.pair_choices(known, asked, group)
     n_pairs = np.asarray(choices.n_pairs.sum(axis=1))
@@ -172,7 +176,7 @@ def split_wrong_answers(answers: NumberedAnswers, n_dimensions: int) -> tuple[An
     """Fit a model to the answers that are not held out, and split the wrong answers in two.
 
     Returns two `WrongAnswers`: the wrong answers that are not held out, and those that are. Both
-    have the probabilities of the options by the model.
+    hold the probabilities that the model gives to the options.
     """
     known = ~answers.is_held_out
     model = ItemResponseOptions(n_dimensions)
@@ -204,16 +208,17 @@ def split_wrong_answers(answers: NumberedAnswers, n_dimensions: int) -> tuple[An
 def permute_options(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
     """Exchange the wrong options among the students who got the same question wrong.
 
-    Afterwards, which wrong options a student chose together is chance.
+    Afterwards, only chance decides which wrong options occur together in a student's answers.
     """
     rng = np.random.default_rng(seed)
     is_wrong = (answers["AnswerValue"] != answers["CorrectAnswer"]).to_numpy()
     rows = np.flatnonzero(is_wrong)
-    # A question where two options are right, in different answers, is treated as two questions.
+    # The answers may disagree on which option of a question is right. Such a question is treated as
+    # two questions, one for each right option.
     key = answers["QuestionId"].to_numpy()[rows] * N_OPTIONS
     key = key + answers["CorrectAnswer"].to_numpy()[rows] - 1
-    # Both list the rows question by question. The rows of a question are in the order of the file
-    # in `in_order`, and in a random order in `shuffled`.
+    # `in_order` and `shuffled` hold the same rows, sorted by question. Within a question,
+    # `in_order` keeps the order of the file, and `shuffled` has a random order.
     in_order = rows[np.argsort(key, kind="stable")]
     shuffled = rows[np.lexsort((rng.random(len(rows)), key))]
     option = answers["AnswerValue"].to_numpy(copy=True)
@@ -224,8 +229,9 @@ def permute_options(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
 def simulate_planted(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Simulate answers with misconceptions, as many answers as the official tasks 3 and 4 have.
 
-    A misconception is a set of wrong options that draws some of the students. The second result
-    lists the options: QuestionId, AnswerValue and the number of the Misconception.
+    A misconception is a set of wrong options that draws some of the students. The second result has
+    a row for each option of a misconception: QuestionId, AnswerValue and the number of the
+    Misconception.
     """
     setting = generate_sample.settings("full").tasks_3_4
     rng = np.random.default_rng(seed)
@@ -235,10 +241,14 @@ def simulate_planted(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def number_planted(question_id: IntArray, planted: pd.DataFrame) -> IntArray:
-    """Return the planted misconception of each item, -1 for none; see `groups.find_groups`."""
-    row = np.searchsorted(question_id, planted["QuestionId"].to_numpy())
+    """Return the number of the misconception planted in each item, -1 for none.
+
+    Item N_OPTIONS · q + o is option o of question q, both counted from 0.
+    """
+    question = np.searchsorted(question_id, planted["QuestionId"].to_numpy())
+    option = planted["AnswerValue"].to_numpy() - 1
     group = np.full(len(question_id) * N_OPTIONS, -1, np.int32)
-    group[row * N_OPTIONS + planted["AnswerValue"].to_numpy() - 1] = planted["Misconception"]
+    group[question * N_OPTIONS + option] = planted["Misconception"]
     return group
 
 
@@ -248,6 +258,7 @@ def score_groups(group: IntArray, truth: IntArray) -> float:
     The index is taken over the options that are in a found or a planted group. An option in no
     group is a group of its own.
     """
+    # A negative number for each option, different from all others: a group of one option.
     alone = -1 - np.arange(len(group))
     is_in_any = (truth >= 0) | (group >= 0)
     found = np.where(group < 0, alone, group)[is_in_any]
@@ -256,9 +267,10 @@ def score_groups(group: IntArray, truth: IntArray) -> float:
 
 
 def row(name: str, group: IntArray, measured: Measured, last_cells: str = "") -> str:
-    """Return a row of a Markdown table about groups: name, numbers, gains and lifts.
+    """Return a row of a Markdown table about groups.
 
-    `last_cells` is the text of the last cell or cells.
+    The cells are the name, the number of groups, the number of options in groups, the gains, the
+    lifts, and `last_cells`, the text of the last cell or cells.
     """
     cells = [name, f"{groups.count_groups(group)}", f"{(group >= 0).sum()}"]
     for ratio, digits in (
@@ -274,7 +286,7 @@ def row(name: str, group: IntArray, measured: Measured, last_cells: str = "") ->
 def show_ratio(ratio: Any, digits: int) -> str:
     """Return a ratio with its 95 % interval, or "none" if the ratio has no interval.
 
-    Without groups, the bounds are NaN (lift) or both 0 (gain).
+    If there are no groups, both bounds of a lift are NaN, and both bounds of a gain are 0.
     """
     has_interval = ratio.low < ratio.high
     if not has_interval:
@@ -286,12 +298,13 @@ def show_ratio(ratio: Any, digits: int) -> str:
 def print_real() -> None:
     """Print how well groups of wrong options predict the real answers of the pool.
 
-    The students are split at random into three parts: groups are found with the first, confirmed by
-    the second and measured on the third. This is done for several splits, each time for the real
-    options and for options permuted among the students, where no group is real.
+    The students are split at random into three parts: the first part finds groups, the second part
+    confirms them, and the third part measures them. This is done for several splits, each time for
+    the real options and for options permuted among the students, where no group is real.
 
-    Each time, two rows are printed. The first is that of the groups that the second part confirms,
-    if any. The second row, "forced", is that of groups found at a low threshold, confirmed or not.
+    Each time, two rows are printed. The first row is about the groups that the second part
+    confirms, if any. The second row, "forced", is about groups found at a low threshold, confirmed
+    or not.
     """
     pool = real_answers.read_pool()
     print(f"{len(pool):,} answers")
@@ -313,9 +326,10 @@ def print_real() -> None:
 def print_simulated() -> None:
     """Print how well groups agree with the misconceptions that were planted in simulated answers.
 
-    The rows show the groups found with a quarter, half and all of the students. For the last two
-    rows, the wrong options are permuted among students, so that no group is real. The first of
-    these rows measures the groups found with all students before; the last row searches anew.
+    The first rows show the groups found with a quarter, half and all of the students. For the last
+    two rows, the wrong options are permuted among students, so that no group is real. The last row
+    but one measures, on the permuted answers, the groups that were found in the real answers of all
+    students. The last row measures the groups that are found in the permuted answers.
     """
     answers, planted = simulate_planted()
     student_id = np.random.default_rng(0).permutation(answers["UserId"].unique())
@@ -330,7 +344,7 @@ def print_simulated() -> None:
         rand_index = f"{score_groups(group, truth):.3f}"
         print(row(name, group, measured, rand_index), f"log loss {measured.loss:.4f}", flush=True)
     prepared_permuted = prepare(permute_options(answers, 0), 0)
-    # `group` holds the groups found with all students, the last of SHARES.
+    # `group` is left from the last of SHARES: the groups found with all students.
     measured = measure(prepared_permuted, group)
     print(row("all, permuted", group, measured), flush=True)
     permuted_group = find_groups(prepared_permuted)

@@ -5,8 +5,8 @@ array with the group of each item, -1 for none.
 
 Each method finds groups with half of the students, for each of a few settings. A fifth of the
 students choose the setting by the rule of `task_2/misconceptions.py`: the largest gain, if its
-interval lies above 0. All are measured as in `misconception_map.py`, on the other students;
-`misconceptions.md` shows the table.
+interval lies above 0. All methods are measured on the remaining students, as in
+`misconception_map.py`; `misconceptions.md` shows the table.
 
 Run:     python tests/benchmarks/misconception_methods.py
 """
@@ -29,18 +29,19 @@ from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
 
 # Average linkage: the covariance of two options is divided by its variance plus `SHRINKAGE`, which
 # shrinks it towards 0 if few students got both questions wrong. Two groups of options are merged
-# while the mean shrunk covariance between them is at least one of COVARIANCES.
+# while the mean shrunk covariance between them reaches a threshold; each of COVARIANCES is tried.
 SHRINKAGE = 15
 COVARIANCES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 # Low-rank factorisation: each option has a vector of this many factors.
 N_FACTORS = (60, 150)
-# Two groups of options are merged while the mean cosine between their vectors is at least this.
+# Two groups of options are merged while the mean cosine between their vectors reaches a threshold;
+# each of COSINES is tried.
 COSINES = (0.4, 0.5, 0.6, 0.7, 0.8)
-# Latent classes: a class has its own share of each option among the wrong answers to a question. An
-# option belongs to the class if this share is more than this many times the share among all
-# students.
+# Latent classes: each class has its own share of each option among the wrong answers to a question.
+# An option belongs to a class if its share in the class, divided by its share among all students,
+# exceeds a threshold; each of RAISES is tried.
 RAISES = (1.25, 1.5, 2.0, 3.0, 5.0)
-# An option that fewer students chose joins no latent class.
+# An option joins no latent class if fewer students than this chose it.
 MIN_CHOSEN = 20
 
 # A method gets the wrong answers of some students, a `WrongAnswers` of
@@ -51,7 +52,8 @@ Method = Callable[[Any], Iterator[IntArray]]
 def merge_by_evidence(finding: Any) -> Iterator[IntArray]:
     """Find groups as task_2/misconceptions.py does; yield the groups for each threshold.
 
-    The two groups with the strongest evidence are merged until none exceeds the threshold.
+    Each step merges the two groups with the strongest evidence that they belong together. The steps
+    end when no evidence exceeds the threshold.
     """
     pairs = groups.compare_pairs(finding)
     for threshold in groups.THRESHOLDS:
@@ -61,8 +63,8 @@ def merge_by_evidence(finding: Any) -> Iterator[IntArray]:
 def merge_without_extra_variance(finding: Any) -> Iterator[IntArray]:
     """Find groups like `merge_by_evidence`, but without the constant that is added to variances.
 
-    The constant makes a few rare choices weak evidence. Without it, they are strong evidence, and
-    the thresholds must be higher.
+    With the constant, a few students who chose the same two rare options are weak evidence. Without
+    the constant, they are strong evidence, so the thresholds must be higher.
     """
     pairs = groups.compare_pairs(finding)
     variance = pairs.variance.copy()
@@ -74,13 +76,16 @@ def merge_without_extra_variance(finding: Any) -> Iterator[IntArray]:
 def link_shrunk_covariances(finding: Any) -> Iterator[IntArray]:
     """Cluster options by average linkage; options are similar if their shrunk covariance is large.
 
-    The residual of an option is 1 if the student chose it, otherwise 0, minus the probability that
-    the model of answers expects. The covariance of two options is the sum of the products of their
-    residuals, over the students who got both questions wrong.
+    The residual of an option is c − p: c is 1 if the student chose the option and 0 if not, and p
+    is the probability that the model of answers gives to the option. The covariance of two options
+    is the sum of the products of their residuals, over the students who got both questions wrong.
     """
     pairs = groups.compare_pairs(finding)
     items = np.unique([*pairs.variance.nonzero()])
     covariance = pairs.covariance[items][:, items].toarray()
+    # `compare_pairs` has added EXTRA_VARIANCE to the variance of each pair. Remove it, because
+    # SHRINKAGE takes its place. Pairs that `compare_pairs` leaves out have no variance, and become
+    # negative here: `maximum` sets them to 0.
     variance = pairs.variance[items][:, items].toarray() - np.float32(groups.EXTRA_VARIANCE)
     similarity = covariance / (np.maximum(variance, 0) + SHRINKAGE)
     # `pairs` holds each pair once, but a similarity matrix is symmetric.
@@ -91,11 +96,11 @@ def link_shrunk_covariances(finding: Any) -> Iterator[IntArray]:
 def link_factors(finding: Any) -> Iterator[IntArray]:
     """Factorise the choices of wrong options, and cluster options with similar factors.
 
-    `finding` holds the wrong answers of the students who find groups (a `WrongAnswers`). The
-    residuals of their choices, a row for each student and a column for each option, are factorised
-    by a truncated singular value decomposition. It gives each option a vector of factors. Options
-    are similar if the cosine between their vectors is large. Yields the groups, an array with the
-    group of each option, for each number of factors and each least mean cosine.
+    `finding` is a `WrongAnswers`. The residuals of its choices form a matrix with a row for each
+    student and a column for each option. A truncated singular value decomposition of this matrix
+    gives each option a vector of factors. Options are similar if the cosine between their vectors
+    is large. For each of N_FACTORS and each of COSINES, the function yields an array with the group
+    of each option.
     """
     residual = groups._residual_matrix(finding)
     # Only options with a residual take part.
@@ -115,26 +120,30 @@ def link_factors(finding: Any) -> Iterator[IntArray]:
 def link(
     similarity: FloatArray, items: IntArray, least: tuple[float, ...], n_items: int
 ) -> Iterator[IntArray]:
-    """Cluster options by average linkage; yield the groups for each least mean similarity.
+    """Cluster options by average linkage; yield the groups for each threshold in `least`.
 
-    `items` are the numbers of the options that take part, from 0 to `n_items` - 1: an option's
-    number is N_OPTIONS times its question, plus its number in the question. `similarity` has a row
-    and a column for each of `items`, and is changed. Each result is an array (n_items,) with the
-    group of each option, -1 for none.
+    Two groups are merged while the mean similarity of their options is at least the threshold.
+    `items` are the numbers of the options that take part: option o of question q has the number
+    N_OPTIONS · q + o, which is less than `n_items`. `similarity` has a row and a column for each of
+    `items`, and is changed. Each result is an array (n_items,) with the group of each option, -1
+    for none.
     """
     question = items // N_OPTIONS
-    # Options of one question shall not be in one group.
+    # Options of one question must not be in one group, so they get the smallest similarity.
     similarity[question[:, None] == question] = similarity.min()
+    # `linkage` takes distances. The most similar options have the distance 0.
     most = similarity.max()
     distance = most - similarity
     np.fill_diagonal(distance, 0)
     tree = linkage(squareform(distance, checks=False), "average")
-    # How similar each option is to the most similar other one. If two options of a question are in
-    # one group even so, `tidy` keeps the one with the larger strength.
+    # The strength of an option is its similarity to the most similar other option. If two options
+    # of one question are in the same group in spite of their low similarity, `tidy` keeps the
+    # stronger one.
     strength = np.zeros(n_items)
     strength[items] = similarity.max(axis=1)
     for least_similarity in least:
         label = np.full(n_items, -1)
+        # `fcluster` numbers the groups from 1.
         label[items] = fcluster(tree, most - least_similarity, "distance") - 1
         yield tidy(label, strength)
 
@@ -143,10 +152,10 @@ def fit_latent_classes(finding: Any) -> Iterator[IntArray]:
     """Find groups of wrong options by latent Dirichlet allocation; yield them for each of RAISES.
 
     The model treats a student as a text and the wrong options that the student chose as its words.
-    Each student is a mixture of classes, and each class has a probability of each option. An option
-    joins the class that raises its share among the wrong answers to its question by the largest
-    factor, if the factor is more than a value of RAISES. `finding` is a `WrongAnswers`. The groups
-    are arrays (n_items,), -1 for an option in no group.
+    Each student is a mixture of classes, and each class has a probability of each option. A class
+    raises the share of an option, among the wrong answers to its question, by some factor. An
+    option joins the class with the largest factor, if this factor exceeds a value of RAISES.
+    `finding` is a `WrongAnswers`. The groups are arrays (n_items,), -1 for an option in no group.
     """
     item = finding.question * N_OPTIONS + finding.option
     shape = (finding.n_students, finding.n_items)
@@ -157,7 +166,7 @@ def fit_latent_classes(finding: Any) -> Iterator[IntArray]:
     n_chosen = np.asarray(chosen.sum(axis=0))
     share_by_class = share_of_question(model.components_)
     share_of_all = share_of_question(n_chosen[None])
-    # By which factor each class raises the share of each option, shape (classes, items).
+    # The factor by which each class raises the share of each option, shape (classes, items).
     factor = share_by_class / np.maximum(share_of_all, 1e-9)
     factor[:, n_chosen < MIN_CHOSEN] = 0
     best_class = factor.argmax(axis=0)
@@ -182,19 +191,20 @@ def share_of_question(weight: FloatArray) -> FloatArray:
 def tidy(label: IntArray, strength: FloatArray) -> IntArray:
     """Keep the strongest option of each question in a group; drop groups with a single option.
 
-    `label` is the group of each option, -1 for none, and `strength` decides which of a question's
-    options stays. Both have the shape (n_items,); option o of question q has the index
-    N_OPTIONS · q + o. The result has the same form as `label`, with groups numbered from 0.
+    `label` is the group of each option, -1 for none. If a group has several options of a question,
+    only the option with the largest `strength` stays in it. Both arrays have the shape (n_items,);
+    option o of question q has the index N_OPTIONS · q + o. The result has the same form as `label`,
+    with groups numbered from 0.
     """
     items = np.flatnonzero(label >= 0)
     strongest_first = items[np.argsort(-strength[items], kind="stable")]
-    # One number for group and question: options of the same question in the same group have the
-    # same number. np.unique finds the first of equal numbers, that of the strongest option.
+    # Options of the same question in the same group get the same number here. np.unique returns the
+    # position of the first option with each number, which is the strongest one.
     group_and_question = label[strongest_first] * len(label) + strongest_first // N_OPTIONS
     _, first = np.unique(group_and_question, return_index=True)
     items = strongest_first[first]
-    size = np.bincount(label[items], minlength=1)
-    items = items[size[label[items]] >= 2]
+    size_of_group = np.bincount(label[items], minlength=1)
+    items = items[size_of_group[label[items]] >= 2]
     _, number = np.unique(label[items], return_inverse=True)
     group = np.full(len(label), -1, np.int32)
     group[items] = number
@@ -202,10 +212,11 @@ def tidy(label: IntArray, strength: FloatArray) -> IntArray:
 
 
 def choose(candidates: Iterator[IntArray], choosing: Any) -> IntArray:
-    """Return those of the candidates that predict the choices of other students best.
+    """Return the candidate whose groups predict the choices of other students best.
 
-    `choosing` are the wrong answers of these students. Groups qualify only if the 95 % interval of
-    their gain lies above 0. If none qualify, no option is in a group.
+    A candidate is an array with the group of each item. `choosing` holds the wrong answers of the
+    other students. A candidate qualifies only if the 95 % interval of its gain lies above 0. If no
+    candidate qualifies, the result has no option in any group.
     """
     best_gain = 0.0
     best: IntArray = np.full(choosing.n_items, -1, np.int32)
@@ -227,16 +238,14 @@ METHODS: dict[str, Method] = {
 
 
 def main() -> None:
-    """Print a table: the groups planted in the simulated answers, and those that each method finds.
-
-    `prepared` holds the wrong answers of three sets of students: with `finding`, methods find
-    groups; by `choosing`, one of a method's settings is chosen; the others measure the groups.
-    """
+    """Print a row for the groups planted in the simulated answers, and a row for each method."""
     parser = cli.parser(__doc__)
     cli.add_number(parser, "--seed", 0, "seed of the simulation")
     answers, planted = misconception_map.simulate_planted(parser.parse_args().seed)
-    # The planted group of each option, as each method returns groups.
+    # The planted groups, in the same form as the groups that a method finds.
     truth = misconception_map.number_planted(np.unique(answers["QuestionId"]), planted)
+    # The wrong answers of three sets of students: methods find groups in the answers `finding`, the
+    # answers `choosing` decide a method's setting, and the remaining answers measure the groups.
     prepared = misconception_map.prepare(answers, 0)
     measured = misconception_map.measure(prepared, truth)
     print(misconception_map.row("what is planted", truth, measured))

@@ -72,8 +72,8 @@ def print_partial_vae(data_dir: Path) -> None:
 def print_entry(data_dir: Path, entry: Path) -> None:
     """Train an entry of task 4 on the GPU; print its scores on the GPU and on the processor.
 
-    The file model_task_4_device.txt tells the entry on which of the two it computes its predictions
-    from the trained weights.
+    The file model_task_4_device.txt tells the entry whether to predict on the GPU or on the
+    processor. The weights are the same.
     """
     train = data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
     shutil.copytree(ENTRY, entry)

@@ -11,16 +11,16 @@ import time
 import numpy as np
 from girth import twopl_mml
 
-# More points, wider bounds and more iterations than by default, so that the result is that of
-# marginal maximum likelihood to four digits.
+# More quadrature points, wider bounds and more iterations than by default. With these options, the
+# parameters of marginal maximum likelihood are right to four digits.
 OPTIONS = {"max_iteration": 1000, "quadrature_n": 101, "quadrature_bounds": (-7, 7)}
 
 
 def main() -> None:
     """Fit the matrix of right (1) and wrong (0) answers in a file, a row for each student.
 
-    The model is fitted twice: with girth's default settings, to measure the time that its users
-    wait, and longer, to get parameters with more digits.
+    The model is fitted twice: first with girth's default settings, to measure the time that users
+    of girth wait; then with OPTIONS, to get more exact parameters.
     """
     answers = np.load(sys.argv[1])
     begin = time.process_time()
@@ -28,7 +28,8 @@ def main() -> None:
     seconds = time.process_time() - begin
     result = twopl_mml(answers.T, OPTIONS)
     discrimination = np.asarray(result["Discrimination"])
-    # girth's difficulty is the ability at which the logit is 0.
+    # girth's difficulty is the ability at which the logit is 0. The kit's logit is discrimination ·
+    # ability − difficulty, so the kit's difficulty is the product.
     difficulty = discrimination * np.asarray(result["Difficulty"])
     print(
         json.dumps(

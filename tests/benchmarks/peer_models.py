@@ -152,6 +152,7 @@ def predict_pairs(network: Any, answers: Answers, *, with_subjects: bool) -> np.
     network.eval()
     parts = []
     with torch.no_grad():
+        # Predict a hundredth of the pairs at a time, which saves memory.
         for rows in np.array_split(np.arange(len(answers.test_student)), 100):
             student = torch.as_tensor(answers.test_student[rows])
             question = torch.as_tensor(answers.test_question[rows])
@@ -188,7 +189,7 @@ def fit_ncdm(answers: Answers, epochs: int) -> np.ndarray:
 
 
 def fit_kancd(answers: Answers, epochs: int) -> np.ndarray:
-    """Return the probabilities of EduCDM's KaNCD, a neural model of subjects that are related."""
+    """Return the probabilities of EduCDM's KaNCD, a neural model in which subjects are related."""
     from EduCDM import KaNCD
 
     model = KaNCD(

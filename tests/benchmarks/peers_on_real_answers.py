@@ -6,12 +6,12 @@ Run:     KIT_REAL_DATA=… python tests/benchmarks/peers_on_real_answers.py Surp
 Writes:  rows of a table to the terminal
 
 PEER is an environment with the library: python -m venv PEER, then PEER/bin/python -m pip install …
-The script says what to install if the library is missing. Nothing of it is a dependency of the kit.
+The script says what to install if the library is missing. The kit needs none of them.
 
-Each model runs twice: with the library's defaults, or if it has none with those of its example;
-and with one setting chosen by log loss on a fifth of the training answers. The time is the
-processor time of fitting and predicting, from arrays in memory. Probabilities are kept within 0.01
-and 0.99, since some of the models predict numbers outside of 0 to 1.
+Each model runs twice: with the library's defaults (without defaults, with the values of its
+example), and with one setting chosen by log loss on a fifth of the training answers. The time is
+the processor time of fitting and predicting, from arrays in memory. Probabilities are kept within
+0.01 and 0.99, since some of the models predict numbers outside of 0 to 1.
 
 Course subset:  trained on the training part, scored on the validation part.
 Pool:           the first splits of `real_answers`, 80 % for training and 20 % for scoring.
@@ -41,7 +41,7 @@ from real_answers import (
 )
 
 PROGRAM = Path(__file__).with_name("peer_models.py")
-# Probabilities are kept at least this far from 0 and 1.
+# Probabilities are kept at least this far from 0 and 1, so that the log loss is finite.
 MARGIN = 0.01
 # Share of the training answers on which the setting is chosen.
 HELD_OUT = 0.2
@@ -64,8 +64,9 @@ class Model:
 
     library: str
     setting: str
-    # The values to choose from. The first one is the default. EduCDM's item response models have no
-    # default number of epochs; 1 is that of its examples.
+    # The values to choose from. The first value is the library's default. EduCDM's item response
+    # models have no default number of epochs; their first value is 1, the number in EduCDM's
+    # examples.
     values: tuple[float | str, ...]
 
 
@@ -167,9 +168,9 @@ def find_version(library: Library, python: str) -> str:
 def print_rows(title: str, name: str, task: Task, python: str) -> None:
     """Print a row for the default of a model, and one for the chosen value of its setting.
 
-    The value is chosen without the answers of `task.test`: by the log loss on a part of the
-    training answers, of models that are fitted to the other part. There is one row if the default
-    is chosen.
+    The value is chosen without the answers of `task.test`. For each value, a model is fitted to one
+    part of the training answers, and the log loss is computed on the other part. The value with the
+    lowest log loss is chosen. If it is the default, only one row is printed.
     """
     model = MODELS[name]
     is_held_out = hold_out_answers(len(task.train), HELD_OUT, seed=0)
@@ -221,7 +222,7 @@ def run(name: str, task: Task, python: str, value: float | str) -> Result:
 
 
 def number_answers(task: Task, metadata_dir: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of `peer_models.Answers`, with students and questions numbered from 0.
+    """Return the fields of `peer_models.Answers`; students and questions are numbered from 0.
 
     `has_subject` is 1 where a question (row) has a subject (column).
     """

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 from real_answers import real_data_dir
 
-# Numbers of students with each pattern of answers, from 00000 to 11111.
+# Numbers of students with each pattern of wrong (0) and right (1) answers, from 00000 to 11111.
 _LSAT7_COUNTS = (
     *(12, 19, 1, 7, 3, 19, 3, 17, 10, 5, 3, 7, 7, 23, 8, 28),
     *(7, 39, 11, 34, 14, 51, 15, 90, 6, 25, 7, 35, 18, 136, 32, 308),
@@ -99,19 +99,22 @@ def fit_kit(answers: IntArray) -> dict[str, Parameters]:
 
 
 def print_comparison(name: str, reference: str, fits: dict[str, Parameters]) -> None:
-    """Print how the parameters by each method agree with those by the reference method."""
-    truth = fits[reference]
+    """Print how the parameters of each method differ from those of the reference method.
+
+    A key of `fits` is the name of a method. `name` is the name of the answers.
+    """
+    expected = fits[reference]
     for method, fit in fits.items():
         if method == reference:
             continue
         cells = []
-        for estimate, true in (
-            (fit.discrimination, truth.discrimination),
-            (fit.difficulty, truth.difficulty),
+        for estimate, target in (
+            (fit.discrimination, expected.discrimination),
+            (fit.difficulty, expected.difficulty),
         ):
-            difference = estimate - true
+            difference = estimate - target
             cells += [
-                f"{np.corrcoef(estimate, true)[0, 1]:.4f}",
+                f"{np.corrcoef(estimate, target)[0, 1]:.4f}",
                 f"{difference.mean():+.3f}",
                 f"{np.abs(difference).mean():.3f}",
             ]

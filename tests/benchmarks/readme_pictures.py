@@ -75,6 +75,7 @@ def frame(chart: str, title: str) -> str:
     width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', chart)[0])
     full_width = f"{width + 2 * MARGIN:g}"
     full_height = f"{height + above + MARGIN:g}"
+    # The baseline of a line of text lies at 80 % of the line's height.
     texts = [
         f'<text x="{MARGIN:g}" y="{MARGIN + LINE_HEIGHT * (row + 0.8):g}" font-size="11.5" '
         f'font-weight="600"\n fill="currentColor">{line}</text>'

@@ -38,8 +38,8 @@ def real_data_dir() -> Path:
 def read_pool() -> pd.DataFrame:
     """Read the pool: the real answers of tasks 3 and 4 together.
 
-    The pool holds the answers of train_task_3_4.csv and of the public test of task 4, which are
-    those of a part of the students.
+    The pool holds the answers of train_task_3_4.csv and of the public test of task 4. These files
+    have answers of only some of the students.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def pool_splits(pool: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame, pd.Data
 
 
 def read_course_subset(part: str) -> pd.DataFrame:
-    """Read part of the course subset: data of tasks 1 and 2 as the course csc311 gives them out.
+    """Read a part of the course subset: answers of tasks 1 and 2 that the course csc311 hands out.
 
     The subset tells whether answers are right or wrong, but not which options were chosen.
 

@@ -58,7 +58,7 @@ def run_script(command: Sequence[object]) -> Cost:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise InputError(f"{words[0]}: ended with exit code {process.returncode}")
-    # Linux counts in kilobytes, macOS in bytes.
+    # `ru_maxrss` is in kilobytes on Linux and in bytes on macOS.
     peak = usage.ru_maxrss * (1024 if sys.platform != "darwin" else 1)
     return Cost(time.perf_counter() - started, usage.ru_utime + usage.ru_stime, peak / 1e9)
 

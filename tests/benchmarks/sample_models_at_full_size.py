@@ -44,7 +44,7 @@ def main() -> None:
     for percent in options.percents:
         with tempfile.TemporaryDirectory() as folder:
             train, n_answers = take_share(options.data_dir, percent, Path(folder))
-            # For each run of a script: the accuracy, and time and memory.
+            # For each script: the accuracy and the cost of each run.
             runs: dict[Path, list[tuple[float, Cost]]] = {script: [] for script in scripts}
             for _ in range(options.repeats):
                 for script, results in runs.items():
@@ -54,14 +54,15 @@ def main() -> None:
 
 
 def is_kept(student: "pd.Series[int]", percent: int) -> "pd.Series[bool]":
-    """Return whether each student is in the share: the last two digits of the id are small."""
+    """Return whether each student is kept: the last two digits of the id are below `percent`."""
     return student % 100 < percent
 
 
 def take_share(data_dir: Path, percent: int, folder: Path) -> tuple[Path, int]:
-    """Return a training file with the answers of a share of the students, and their number.
+    """Return a file with the training answers of some students, and the number of these answers.
 
-    A share of 100 percent is the file in `data_dir`; a smaller one is written to `folder`.
+    `percent` is the share of the students. A share of 100 percent is the file in `data_dir`; the
+    file of a smaller share is written to `folder`.
     """
     train = data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2
     table = read_answers(train, ids=True)
@@ -77,8 +78,8 @@ def measure(
 ) -> tuple[float, Cost]:
     """Run a sample model; return its accuracy on the public test, and its cost.
 
-    `train` holds the training answers of `percent` percent of the students. The accuracy is that on
-    the test answers of the same students.
+    `train` holds the training answers of `percent` percent of the students. The accuracy counts
+    only the test answers of the same students.
     """
     task = int(script.resolve().parent.name.removeprefix("task_"))
     metadata = metadata_flags(script, data_dir / layout.METADATA_DIR.name)
@@ -92,7 +93,7 @@ def measure(
         predicted = read_pair_values(source, column)
     answers = data_dir / layout.TEST_DIR.name / TASKS[task].answers_name(PHASE)
     truth = read_pair_values(reading.file_source(answers), column)
-    # The evaluation matches the rows of a submission with the true answers in the same way.
+    # Match the predictions with the true answers, as the evaluation does.
     rows, _ = find_pairs(source.name, predicted, truth, answers)
     is_right = predicted[column.name].to_numpy()[rows] == truth[column.name]
     accuracy = is_right[is_kept(truth["UserId"], percent)].mean()

@@ -130,7 +130,7 @@ def score(
     """Run a sample model on files that are made from answers; return its figures.
 
     If there are several scripts, all of them are run, and the figures are those of their blend.
-    `parts` are the answers for training and those for scoring.
+    `parts` are the training answers and the answers to score.
     """
     train, test = parts
     with tempfile.TemporaryDirectory() as folder_name:
@@ -151,8 +151,8 @@ def score(
         else:
             blend = [layout.ROOT / "tools/blend.py", *files, *input_flags, "--output_dir", folder]
             run_script(blend)
-            # The blend's probabilities have the name of its submission: rename them for
-            # `read_figures`.
+            # tools/blend.py names the file of probabilities after the submission, but
+            # `read_figures` expects the name PROBABILITIES.
             written = (folder / TASKS[task].submission).with_suffix(".parquet")
             written.rename(folder / PROBABILITIES)
         return read_figures(folder, task, test)

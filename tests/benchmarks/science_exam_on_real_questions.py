@@ -42,7 +42,7 @@ def main() -> None:
     exam = load_module(FOLDER / "exam.py")
     data = real_data_dir() / "related" / "llm_science_exam"
     questions = exam.read_questions(data / exam.TRAIN_FILE, answers=True)
-    # The scores of a model, one for each question.
+    # For each model, its scores: one for each question.
     points = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, (model, flags, seeds) in tqdm(MODELS.items(), "models", disable=None):

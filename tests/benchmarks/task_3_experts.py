@@ -13,6 +13,7 @@ from itertools import combinations
 from pathlib import Path
 
 from common import cli, layout, submission
+from common.arrays import FloatArray
 from common.evaluation import expert_agreement, ranking
 from common.evaluation.expert_agreement import ExpertPair
 from common.tasks import TASK_3
@@ -28,9 +29,9 @@ MODELS = ("random", "entropy", "rank_average")
 N_PANELS = 2000
 KAPPAS = (0.0, 0.3, 0.6, 0.9)
 PANEL_SIZES = (25, 100)
-# Experts judge N_FIRST_JUDGED pairs of questions, and then as many more as the evaluation advises.
-# They prefer the better of two rankings on these true shares of the pairs.
+# Experts prefer the better of two rankings on this share of all pairs of questions.
 TRUE_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)
+# Experts judge this number of pairs first, and then the further pairs that the evaluation advises.
 N_FIRST_JUDGED = (10, 25)
 
 
@@ -93,7 +94,8 @@ def rank_questions() -> dict[str, pd.Series]:
             ranks[model] = submission.read_ranking(work / model / TASK_3.submission, template)
     stats = pd.read_csv(folder / "train_task_3_4_question_stats.csv", index_col="QuestionId")
     rate = (stats["NumCorrect"] / stats["NumAnswers"]).reindex(ranks[MODELS[0]].index)
-    # The entropy of right and wrong answers is the larger, the nearer the rate is to 0.5.
+    # The entropy of right and wrong answers grows as the rate comes nearer to 0.5. So the question
+    # with the smallest distance has rank 1.
     distance = (rate - 0.5).abs()
     ranks["correct_entropy"] = distance.rank(method="first", na_option="bottom").astype(int)
     return ranks
@@ -113,7 +115,7 @@ def print_rankings(judgements: pd.DataFrame, ranks: dict[str, pd.Series]) -> Non
 
 
 def print_contests(judgements: pd.DataFrame, ranks: dict[str, pd.Series]) -> None:
-    """Print which of every two rankings the panel prefers."""
+    """Print, for every two rankings, which one the panel prefers."""
     agrees = {name: ranking.agreement(judgements, rank) for name, rank in ranks.items()}
     print("| rankings | pairs | for the first | for the second | verdict |\n|---|---|---|---|---|")
     for first, second in combinations(ranks, 2):
@@ -127,7 +129,7 @@ def print_contests(judgements: pd.DataFrame, ranks: dict[str, pd.Series]) -> Non
 
 
 def print_coverage() -> None:
-    """Print how often the interval of kappa holds the true kappa, over simulated panels."""
+    """Print the share of simulated panels whose interval of kappa contains the true kappa."""
     print("| true kappa |", " | ".join(f"{n} pairs" for n in PANEL_SIZES), "|")
     print("|---|" + "---|" * len(PANEL_SIZES))
     rng = np.random.default_rng(0)
@@ -138,22 +140,23 @@ def print_coverage() -> None:
 
 
 def cover(rng: np.random.Generator, kappa: float, n_pairs: int) -> float:
-    """Return the share of simulated panels whose interval holds the true kappa.
+    """Return the share of simulated panels whose interval contains the true kappa.
 
-    The first expert prefers either side with probability 1/2. The second copies the first with
-    probability kappa, and otherwise judges alone: the true kappa is this probability.
+    The first expert prefers either side with probability 1/2. With probability `kappa`, the second
+    expert copies the first one, and otherwise prefers either side with probability 1/2. So the true
+    kappa is the probability of copying.
     """
-    n_holding = 0
+    n_containing = 0
     for _ in range(N_PANELS):
         by_first = pd.Series(rng.integers(1, 3, n_pairs))
         by_second = by_first.where(rng.random(n_pairs) < kappa, rng.integers(1, 3, n_pairs))
         two = expert_agreement.compare_two("first", "second", by_first, by_second)
-        n_holding += two.kappa_low <= kappa <= two.kappa_high
-    return n_holding / N_PANELS
+        n_containing += two.kappa_low <= kappa <= two.kappa_high
+    return n_containing / N_PANELS
 
 
 def print_further_pairs() -> None:
-    """Print how often two rankings are told apart once the advised number of pairs is judged.
+    """Print how often two rankings are told apart after the advised number of further pairs.
 
     If the judgements do not tell two rankings apart, the evaluation advises how many more pairs of
     questions experts should judge.
@@ -170,16 +173,18 @@ def further_pairs_row(n: int, share: float) -> str:
 
     Experts judge `n` pairs of questions. On each pair they prefer the better ranking, with
     probability `share`, or the worse one. If a sign test does not tell the rankings apart, the
-    evaluation advises a number of further pairs, and experts judge so many. All probabilities are
-    exact sums over the number of the first `n` pairs on which the better ranking is preferred.
+    evaluation advises a number of further pairs, and experts judge these pairs too. The
+    probabilities are exact, not simulated: they are sums over all numbers of pairs on which the
+    better ranking can be preferred.
 
     The cells: the probability that the rankings are told apart at once, the median of the advised
     numbers, the probability that the rankings are told apart in the end, and the probability that
     the worse ranking then wins.
     """
-    # For each number of the first pairs that speak for the better ranking, 0 to n: its probability,
-    # and the number of further pairs that the evaluation advises. The number is 0 if the rankings
-    # are told apart already, and None if half of the pairs speak for each ranking.
+    # A `count` is the number of the first pairs on which the better ranking is preferred, 0 to n.
+    # Compute the probability of each count, and the number of further pairs that the evaluation
+    # then advises. It advises 0 if the rankings are told apart already, and None if each ranking is
+    # preferred on half of the pairs.
     p_count = scipy.stats.binom.pmf(np.arange(n + 1), n, share)
     n_further = [expert_agreement.count_further(count, n) for count in range(n + 1)]
     p_at_once = 0.0
@@ -191,13 +196,21 @@ def further_pairs_row(n: int, share: float) -> str:
         p_worse += p_count[count] * worse
         if n_further[count] == 0:
             p_at_once += p_count[count]
-    # The median number of further pairs, over the cases in which further pairs are advised. Cases
-    # count by their probability.
+    median = median_advised(n_further, p_count)
+    probabilities = f"{p_at_once:.2f} | {median} | {p_better + p_worse:.2f} | {p_worse:.3f}"
+    return f"| {share} | {n} | {probabilities} |"
+
+
+def median_advised(n_further: list[int | None], p_count: FloatArray) -> int:
+    """Return the median number of further pairs, over the counts for which any are advised.
+
+    `n_further` has the advised number for each count, and `p_count` the probability of the count.
+    Each count is weighted by its probability.
+    """
     advised = sorted((number, p) for number, p in zip(n_further, p_count, strict=True) if number)
     cumulative = np.cumsum([p for _, p in advised])
     median, _ = advised[int(np.searchsorted(cumulative, cumulative[-1] / 2))]
-    probabilities = f"{p_at_once:.2f} | {median} | {p_better + p_worse:.2f} | {p_worse:.3f}"
-    return f"| {share} | {n} | {probabilities} |"
+    return median
 
 
 def tell_apart(count: int, n: int, further: int, share: float) -> tuple[float, float]:
@@ -205,9 +218,10 @@ def tell_apart(count: int, n: int, further: int, share: float) -> tuple[float, f
 
     Experts have judged `n` pairs of questions. On `count` of these, they prefer the better ranking.
     They then judge `further` more pairs, and on each prefer the better ranking with probability
-    `share`. The two-sided sign test, at the level 0.05, is that of all pairs.
+    `share`. The sign test uses all `n + further` pairs; it is two-sided, at the level 0.05.
     """
-    # The number of further pairs on which experts prefer the better ranking, and its probability.
+    # Each possible number of further pairs on which experts prefer the better ranking, and the
+    # probability of this number.
     further_count = np.arange(further + 1)
     p_further = scipy.stats.binom.pmf(further_count, further, share)
     n_all = n + further

@@ -16,7 +16,7 @@ from running import load_module, run_script, short_name
 
 
 def main() -> None:
-    """Run every sample model once and print a table."""
+    """Run every sample model of task 3 once; print a table of time and memory."""
     p = cli.parser(__doc__)
     p.add_argument("--data_dir", type=Path, default=layout.DATA_DIR, help="default data")
     data_dir = p.parse_args().data_dir
@@ -31,6 +31,7 @@ def main() -> None:
     print("| model | seconds | processor seconds | peak MB |\n|---|---|---|---|")
     for name, command in runs:
         flags = ["--submission_template_dir", str(template_dir)]
+        # The random ranking reads no answers.
         if name != "random":
             flags += ["--input_dir", str(data_dir / layout.TRAIN_DIR.name)]
         if name.startswith(("rank_average", "confidence")):

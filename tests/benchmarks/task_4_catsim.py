@@ -6,11 +6,11 @@ Writes:  a table to the terminal
 
 All strategies play the games of the public students by the strict rule: targets may not be asked.
 The kit fits one-dimensional parameters to the training students: discrimination, difficulty and a
-common guessing probability. catsim takes these, chooses by maximum information, estimates the
-ability by maximum likelihood and predicts with that estimate. The kit's strategies use the same
-parameters, but a posterior distribution of the ability. The last rows show the package
-item_response/ unchanged, with three dimensions and quiz effects. Packages in PEER are used only if
-this environment lacks them.
+common guessing probability. catsim takes these parameters, chooses questions by maximum
+information, estimates the ability by maximum likelihood and predicts with that estimate. The kit's
+strategies use the same parameters, but a posterior distribution of the ability. The last rows show
+the package item_response/ unchanged, with three dimensions and quiz effects. Packages in PEER are
+used only if this environment lacks them.
 """
 
 import importlib
@@ -102,8 +102,9 @@ def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
     """Fit a model with one ability, as catsim needs it, in the form of the model `full`.
 
     `full` is the model of `task_4/item_response`, whose logit is slopes · ability + intercept. It
-    has parts that catsim lacks, which are set to 0 here: effects of quizzes (`quiz_covariance`) and
-    what follows from which questions a student has answered (`mask_weights`, `completion`).
+    has parts that catsim lacks, which are set to 0 here: the effects of quizzes
+    (`quiz_covariance`), and the predictions from the list of questions that a student has answered
+    (`mask_weights`, `completion`).
     """
     fitted = ItemResponse(n_dimensions=1, guessing=float(full.guessing)).fit(
         answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
@@ -112,19 +113,20 @@ def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
     questions = fitted.question_parameters(np.arange(N_QUESTIONS))
     slope = questions.discrimination[:, 0]
     ability = fitted.ability_[:, 0]
-    # The sign of a fitted ability is arbitrary: turn it so that a larger ability is a better one.
+    # The sign of a fitted ability is arbitrary. Choose it so that a larger ability means more right
+    # answers.
     sign = np.sign(slope.mean())
     slope = np.maximum(slope * sign, MIN_SLOPE)
     mean_ability = ability.mean() * sign
-    # Move the abilities so that their mean is 0. The logit stays the same:
-    # slope · (ability − mean) + intercept, with intercept = slope · mean − difficulty.
+    # Move the abilities so that their mean is 0. The new logit is slope · (ability − mean) +
+    # intercept. It equals the old logit if intercept = slope · mean − difficulty.
     intercept = slope * mean_ability - questions.difficulty
     return replace(
         full,
         intercept=intercept.astype(np.float32),
         slopes=slope[:, None].astype(np.float32),
         quiz_covariance=np.zeros_like(full.quiz_covariance),
-        # A column for each ability: one.
+        # The weights have a column for each ability. The model here has one ability.
         mask_weights=np.zeros_like(full.mask_weights[:, :1]),
         completion=np.zeros_like(full.completion),
     )
@@ -167,6 +169,7 @@ def play_catsim(catsim: ModuleType, model: Any, reference: Reference, mask: str)
                 est_theta=ability,
             )
             if n_asked in CHECKPOINTS:
+                # `icc` returns the probability of a right answer to each question.
                 predicted = bank.icc(ability)[targets[student]] > 0.5
                 is_right = predicted == truth[targets[student]]
                 n_right[CHECKPOINTS.index(n_asked)] += is_right.sum()

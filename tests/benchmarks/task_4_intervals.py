@@ -5,7 +5,7 @@ Writes:  a table to the terminal
 
 A model of four folds of the training students asks the students of the fifth fold ten questions.
 The answers of these students are reduced to about as many as test students have. The true abilities
-are not known. Known is only how many of the hidden answers are right: that is the true value.
+are not known. So the true value is the number of hidden answers that are right.
 """
 
 import shutil
@@ -26,15 +26,17 @@ COVERAGES = (0.5, 0.8, 0.9)
 
 
 def main() -> None:
-    """Print how often the predicted range holds a student's number of right answers.
+    """Print how often the predicted range contains a student's number of right answers.
 
-    Only the answers that are hidden from the model are counted. The table says for which share of
-    the students this number lies in the range: about half of them for a 50 % range.
+    Only the answers that are hidden from the model are counted. The table shows the share of the
+    students whose number lies in the range. A 50 % range should contain the number of about half of
+    the students.
     """
     cli.parser(__doc__).parse_args()
     courses = ask_held_out_students()
     print(f"{len(courses)} students, {N_ASKED} questions")
-    # Draws from the predictive distribution of the number of right hidden answers.
+    # For each student, draws of the number of right hidden answers from the model's prediction,
+    # shape (students, draws).
     counts = np.array([course.hidden_counts for course in courses])
     truth = np.array([course.hidden_truth.sum() for course in courses])
     print("| range of the number of hidden answers that are right | holds it for |")
@@ -49,10 +51,11 @@ def main() -> None:
 
 
 def ask_held_out_students() -> list[Any]:
-    """Fit a model to four folds, and let it ask each student of the fifth N_ASKED questions.
+    """Fit a model to four folds; let it ask N_ASKED questions of each student of the fifth fold.
 
-    Return for each student what the model knows after each question (`steps`) and its prediction of
-    the hidden answers, which it never sees; see `ask` in task_4/ability.py.
+    Return for each student what the model knows after each question (`steps`), and the model's
+    prediction of the hidden answers. The model never sees the hidden answers. See `ask` in
+    task_4/ability.py.
     """
     package = layout.ROOT / "task_4" / "item_response"
     ability = load_module(layout.ROOT / "task_4" / "ability.py")
@@ -67,7 +70,7 @@ def ask_held_out_students() -> list[Any]:
         # A folder of weights also holds the code of the model.
         shutil.copy(package / "model.py", folder)
         bank = ability.load_bank(Path(folder))
-    # The first of several draws of which answers are hidden.
+    # Each mask is a random choice of the answers to hide. Take the first mask.
     mask = next(iter(reference.targets))
     rows = range(len(reference.student))
     return list(ability.ask(bank, reference, mask, rows, N_ASKED).values())

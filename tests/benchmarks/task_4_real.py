@@ -44,7 +44,7 @@ PACKAGES = ("item_response", "matrix_factorization", "pytorch")
 N_QUESTIONS = 948
 N_FOLDS = 5
 N_MASKS = 4
-# The mean and the smallest number of answers of a student in the public file.
+# The mean and the smallest number of answers of a student in the public test set.
 MEAN_ANSWERS = 122
 MIN_ANSWERS = 50
 # Students with at most this many answers are scored with --few_answers.
@@ -57,7 +57,7 @@ def main() -> None:
     In a game, an entry asks a student questions, and then predicts the targets, hidden answers of
     the student. The rule says whether targets may be asked too. The choice is that of the entry
     ("adaptive") or random. A model may also use its "answered mask": which questions the student
-    has answered at all, right or wrong. It is scored with and without it.
+    has answered at all, right or wrong. Such a model is scored with and without its answered mask.
     """
     p = cli.parser(__doc__)
     p.add_argument("package", choices=PACKAGES, help="folder in task_4/")
@@ -99,9 +99,9 @@ def main() -> None:
 
 
 def read_games(*, is_public: bool, few_answers: bool) -> list[tuple[pd.DataFrame, Reference]]:
-    """Return pairs of training answers and the games of students who are not in them.
+    """Return training answers, together with games of students who are held out of these answers.
 
-    There is one pair with the public test set, or a pair for each of five folds.
+    The result has one item for the public test set, or an item for each of five folds.
     """
     folder = real_data_dir() / "eedi_tasks_3_4"
     names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
@@ -127,8 +127,8 @@ def split_folds(
     """Return for each of five folds the training answers and the games of the held-out students.
 
     With `few_answers`, only held-out students with few answers take part. Otherwise all held-out
-    students take part. Training students have more answers than test students, so some of their
-    answers are then left out, until they have about as many.
+    students take part. Training students have more answers than test students. So some answers of
+    the held-out students are then left out, until they have about as many answers as test students.
     """
     rng = np.random.default_rng(7)
     students, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
@@ -157,7 +157,7 @@ def keep_students_with_few_answers(answers: pd.DataFrame) -> pd.DataFrame:
 def reduce_to_size_of_test_students(
     answers: pd.DataFrame, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """Return whole quizzes of each student, with about as many answers as test students have.
+    """Keep whole quizzes of each student: about as many answers as test students have.
 
     The data do not name quizzes. Questions of one quiz are mostly answered by the same students, so
     questions are similar if the same students answered them. For each student, one answered
@@ -170,7 +170,8 @@ def reduce_to_size_of_test_students(
     answered[row, question] = 1
     # How similar every two questions are, shape (questions, questions).
     _n_together, similarity = answered_mask.count_together(answered)
-    # Exponentially distributed above the minimum, with the mean of the public test set.
+    # Draw how many answers each student keeps: the minimum plus an exponentially distributed
+    # number. The mean is the same as in the public test set.
     n_kept = MIN_ANSWERS + rng.exponential(MEAN_ANSWERS - MIN_ANSWERS, len(students))
     keep = np.zeros(len(answers), bool)
     for student in range(len(students)):
@@ -189,19 +190,18 @@ def score(
     choice: str,
     submission: ModuleType,
 ) -> tuple[npt.NDArray[np.float64], float]:
-    """Play all games, and return their accuracies and the time of a game.
+    """Play all games; return the accuracy with each mask, and the seconds of a game.
 
-    A mask marks the targets: answers that are predicted at the end. They are hidden, unless `rules`
-    lets the entry ask for them.
+    In a game, an entry asks all students of one fold, and then predicts the targets that one mask
+    marks. Targets are hidden, unless `rules` lets the entry ask for them. If `choice` is
+    "adaptive", the entry chooses its questions; otherwise they are drawn at random.
 
     `models` has a model for each fold of the students. `games` has for each fold the answers that
-    the model has learned from, and the fold's students with their masks. The entry of the model
-    plays a game with each mask, in which it asks all students of the fold. If `choice` is
-    "adaptive", the entry chooses its questions; otherwise they are drawn at random.
-    `submission` is the module of the entry.
+    the model has learned from, and the fold's students with their masks. `submission` is the module
+    of the entry, which plays with the model.
 
-    Returns the accuracy with each mask, over the targets of all folds, and the median of the
-    seconds for one mask and one fold.
+    The accuracy with a mask is that over the targets of all folds. The seconds are the median over
+    all games.
     """
     masks = list(games[0][1].targets)
     scores = []
