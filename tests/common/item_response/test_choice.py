@@ -71,7 +71,7 @@ def open_answers() -> Drawn:
 
 @pytest.fixture(scope="module")
 def fitted(open_answers: Drawn) -> ItemResponse:
-    """Return the fit of these answers."""
+    """Return an estimator that is fitted to `open_answers` and has chosen its settings."""
     return open_answers.fit()
 
 
@@ -103,10 +103,10 @@ def test_few_answers_choose_nothing(open_answers: Drawn) -> None:
 def test_a_fit_that_leaves_contexts_out_predicts_pairs_with_contexts(
     open_answers: Drawn, fitted: ItemResponse, tmp_path: Path
 ) -> None:
-    """`fitted` has got contexts, but has chosen to leave them out because they have no effects.
+    """`fitted` was given contexts, but does not use them, because they have no effects.
 
-    It accepts contexts of pairs to predict, and ignores them. The same holds after loading it from
-    a file, and for further students.
+    It accepts contexts of pairs to predict, and ignores them. An estimator that is loaded from a
+    file does so too, and so does one that is extended by further students.
     """
     assert not fitted.uses_context
     # Student 0 with question 2, in a context of the fit; student 1 with question 3, in a new one.

@@ -25,7 +25,8 @@ def make_levels(rng: np.random.Generator) -> tuple[Level, ...]:
     """Return the contexts of 60 random answers, in three groups of two quizzes each.
 
     A level lists the contexts in which each student has answers (see MODEL.md of
-    `common.item_response`). Those of the first level are groups, those of the second are quizzes.
+    `common.item_response`). The contexts of the first level are groups, and the contexts of the
+    second level are quizzes.
     """
     student = rng.integers(0, N_STUDENTS, 60).astype(np.int32)
     group = rng.integers(0, 3, 60).astype(np.int32)
@@ -38,7 +39,7 @@ def make_students(rng: np.random.Generator) -> Gaussians:
     """Return random posteriors of abilities."""
     factor = rng.normal(0, 0.5, (N_STUDENTS, K, K)).astype(np.float32)
     mean = rng.normal(0, 1, (N_STUDENTS, K)).astype(np.float32)
-    # The product with its transpose makes any matrix a valid covariance.
+    # Any matrix times its transpose is a valid covariance.
     return Gaussians(mean, covariance=factor @ factor.mT)
 
 

@@ -62,7 +62,8 @@ def plant_slopes(k: int, n_students: int, n_questions: int, guessing: float = 0)
     """Simulate answers with k planted abilities; slopes on the first ability are positive."""
     rng = RNG(3)
     ability = rng.standard_normal((n_students, k))
-    # The columns are k slopes and the intercept.
+    # The columns are k slopes and the intercept. The slopes on the first ability are replaced by
+    # positive ones.
     parameters = rng.normal(0, 0.7, (n_questions, k + 1))
     slopes = parameters[:, :k]
     intercept = parameters[:, k]
@@ -109,7 +110,7 @@ def test_difficulties_are_recovered_if_the_probability_of_guessing_is_given() ->
     without = planted.fit(n_dimensions=1, guessing=0.0)
 
     def mean_error(model: ItemResponse) -> float:
-        """Return the mean error of the difficulties. The true ones are the negative intercepts."""
+        """Return the mean error of the difficulties. A true difficulty is minus the intercept."""
         return float(np.abs(model.difficulty_ + planted.intercept).mean())
 
     assert mean_error(with_guessing) < 0.15
@@ -137,8 +138,8 @@ def test_three_dimensions_are_found_if_they_are_planted_and_shrink_otherwise(k: 
         # less than half of the size, and clearly more than estimation errors.
         assert (size[1:] > 0.3).all()
     else:
-        # The slopes on a dimension that was not planted are estimation errors. The fit
-        # turns this dimension towards the largest errors, so twice the standard error is allowed.
+        # The slopes on a dimension that was not planted are estimation errors. The fit turns this
+        # dimension towards the largest errors, so twice the standard error is allowed.
         assert (size[1:] < 2 * ERROR_OF_SLOPE).all()
     # The errors of the fitted slopes (0.07) are a tenth of the slopes' size (0.7). So the fitted
     # and the planted column form an angle of about 0.1 radians, and a projection shortens the
@@ -155,7 +156,7 @@ def test_fitted_attributes_belong_to_their_ids() -> None:
     assert model.ability_covariance_.shape == (n_students, 2, 2)
     assert model.discrimination_.shape == (n_questions, 2)
     assert model.difficulty_.shape == (n_questions,)
-    # The logit of a pair is discrimination · ability − difficulty.
+    # The logit of a pair is discrimination · ability − difficulty. Check this for one pair.
     parts = model.explain(model.student_ids_[[7]], model.question_ids_[[5]])
     logit = model.discrimination_[5] @ model.ability_[7] - model.difficulty_[5]
     assert parts.mean[0] == pytest.approx(logit, abs=1e-5)
@@ -266,8 +267,9 @@ def fit_effects_of(level: int) -> EffectsOfOneLevel:
 def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     """Students have effects in groups of quizzes (level 0) or in single quizzes (level 1)."""
     model = fit_effects_of(level).model
-    # The standard errors for groups of quizzes and for quizzes. Numbers of answers are means, and
-    # many effects have fewer answers.
+    # The standard errors of the two variances, of groups of quizzes and of quizzes. `answers_each`
+    # is the mean number of answers of an effect. Many effects have fewer answers, so four standard
+    # errors are allowed.
     errors = [
         standard_error_of_variance(1, n_effects=4_100, answers_each=8.6),
         standard_error_of_variance(1, n_effects=6_600, answers_each=5.4),
@@ -339,10 +341,10 @@ def test_planted_variances_of_effects_of_classes_and_of_students_are_recovered(
 ) -> None:
     by_class = shared_effects.by_class
     planted = shared_effects.train.groupby("class_quiz").class_effect.first()
-    # There are 321 shared effects with 110 answers each.
+    # There are 321 shared effects with 110 answers each, on average.
     error = standard_error_of_variance(1, n_effects=321, answers_each=110)
     assert by_class.shared_variance_ == pytest.approx(planted.var(), abs=3 * error)
-    # There are 6,600 effects of single students with 5.4 answers each.
+    # There are 6,600 effects of single students with 5.4 answers each, on average.
     error = standard_error_of_variance(STUDENT_VARIANCE, n_effects=6_600, answers_each=5.4)
     assert by_class.context_variance_[0] == pytest.approx(STUDENT_VARIANCE, abs=4 * error)
 
@@ -352,12 +354,12 @@ def test_planted_effects_of_classes_are_shrunk_neither_too_much_nor_too_little(
 ) -> None:
     """A regression of the planted effects on their posterior means has the slope 1.
 
-    The effects are those of classes in quizzes: all students of a class share them.
+    Each class has an effect in each quiz, which all students of the class share.
     """
     planted = shared_effects.train.groupby("class_quiz").class_effect.first()
     posterior = shared_effects.by_class.posterior_.shared
     prior_variance = shared_effects.by_class.shared_variance_
-    # The last effect is that of contexts without answers.
+    # The last effect stands for contexts without answers.
     mean = posterior.mean[:-1]
     # The answers narrow the posterior of each effect.
     assert posterior.variance[:-1].max() < prior_variance
@@ -380,7 +382,8 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
     by_class = shared_effects.by_class
     train, rest = split(shared_effects.answers)
     by_student = fit(train, train.quiz)
-    # The loss of the model without effects of classes must be larger by at least `gain`.
+    # For each set of test answers, the model without effects of classes must have a larger loss: at
+    # least `gain` larger.
     for test, gain in (
         (rest[rest.has_few_training_answers], 0.03),
         (rest[~rest.has_few_training_answers], 0.005),
@@ -389,8 +392,8 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
         p = predict(by_class, test, test.class_quiz)
         p_by_student = predict(by_student, test, test.quiz)
         assert loss(p, test.p_right) < loss(p_by_student, test.p_right) - gain
-        # In each of at least 8 bins, the mean prediction is within 7 standard errors of the truth:
-        # more than usual, because many of these students have few answers.
+        # In each of at least 8 bins, the mean prediction is within 7 standard errors of the truth.
+        # The other tests allow fewer errors, but many of these students have few answers.
         assert_calibrated(p, test.p_right, errors=7, n_bins=8)
 
 

@@ -77,7 +77,7 @@ def test_in_the_end_the_fit_learns_from_held_out_answers_too() -> None:
     the fitted items stands for unknown questions and has the prior's variance.
     """
     n = 2_000
-    # Further questions with a single answer each, some of which are held out.
+    # Add new questions with a single answer each; some of these answers are held out.
     rows = pd.concat([TRAIN, TRAIN[:n].assign(question=np.arange(n) + UNKNOWN)])
     *known, unknown = fit(rows, n_dimensions=1).posterior_.items.covariance[:, 1, 1]
     assert len(known) == N_QUESTIONS + n
@@ -186,7 +186,7 @@ def fit_degenerate(predicted: str, n_levels: int, case: str) -> DegenerateFit:
 def test_predictions_of_degenerate_answers_are_right_on_average(
     predicted: str, n_levels: int, case: str
 ) -> None:
-    """Degenerate answers leave something undetermined, such as those of a single student.
+    """Degenerate answers, such as the answers of a single student, leave something undetermined.
 
     `case` is one of `DEGENERATE`. The mean predicted probability of the right option must be the
     share of right answers.

@@ -12,8 +12,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from planted_contexts import TEST, TRAIN, fit, groups, loss, predict
 
-# A third of the students come after the fit: the models are fitted to the first answers, those of
-# the other students.
+# A third of the students, the later students, come after the fit. The models are fitted to the
+# answers of the other students, the first answers.
 LATER_STUDENTS = TRAIN.student.unique()[::3]
 LATER_ANSWERS = TRAIN[TRAIN.student.isin(LATER_STUDENTS)]
 FIRST_ANSWERS = TRAIN[~TRAIN.student.isin(LATER_STUDENTS)]
@@ -66,10 +66,11 @@ def test_new_students_are_predicted_as_well_as_after_a_new_fit(
 
 
 def test_an_estimator_for_new_students_knows_the_contexts_of_the_fit() -> None:
-    """A class's effect in a quiz is known from the fit if other students of the class took it.
+    """A class's effect in a quiz is known from the fit if others of the class took the quiz.
 
-    The estimator for new students keeps these effects. To show this, the new students' own answers
-    get a quiz that nobody else has, so that they tell nothing about the quizzes of the test.
+    The estimator for new students keeps these effects. To show this, the answers of the new
+    students get a quiz that nobody else has. So these answers tell nothing about the quizzes of the
+    test.
     """
     context = FIRST_ANSWERS.class_quiz.to_numpy()
     model = fit(FIRST_ANSWERS, context)
@@ -95,9 +96,9 @@ def test_a_students_ability_depends_on_nothing_but_the_students_answers() -> Non
     model = fit(FIRST_ANSWERS)
     before = model.ability_.copy()
     abilities = model.transform(*columns(LATER_ANSWERS))
-    # Any of the later students.
+    # Choose any later student.
     student = LATER_STUDENTS[4]
-    # The student's answers alone, in another order.
+    # The answers of this student alone, in reversed order.
     own = LATER_ANSWERS[LATER_ANSWERS.student == student].iloc[::-1]
     # `ability_of` takes the answers of a single student, who gets the id 0.
     ability = model.ability_of(own.question, own.is_right)
@@ -156,8 +157,8 @@ def test_answers_to_unknown_questions_count_as_answers_to_average_questions() ->
 def test_answers_that_come_in_parts_teach_as_much_as_all_at_once() -> None:
     """`partial_fit` updates a model with the answers of new students, here in three parts.
 
-    It updates the questions, too. In the end it is almost as good as a fit to all answers, `TRAIN`,
-    which are the first and the later ones together.
+    It updates the questions, too. In the end, the model is almost as good as a fit to `TRAIN`,
+    which holds the first and the later answers together.
     """
     model = fit(FIRST_ANSWERS)
     shuffled = LATER_ANSWERS.sample(frac=1, random_state=2)
@@ -185,8 +186,8 @@ def test_a_new_question_is_learned_from_students_who_are_known() -> None:
     new_difficulty = model.question_parameters(new_questions).difficulty
     expected = refitted.question_parameters(new_questions).difficulty
     assert np.ptp(expected) > 1
-    # Each question has about 200 answers. The two fits estimate these students' abilities from
-    # different answers.
+    # The difficulties agree only roughly: each new question has about 200 answers, and only the new
+    # fit uses the answers to new questions to estimate the abilities of these students.
     assert_allclose(new_difficulty, expected, atol=0.2)
 
 

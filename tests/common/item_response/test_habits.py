@@ -33,9 +33,10 @@ class Choices:
 def simulate(student_variance: float, context_variance: float) -> Choices:
     """Simulate choices of students with habits.
 
-    A habit adds a number to the log probability of each option, for instance to that of the first.
-    Each student has a habit, drawn with the variance `student_variance`, and in each context a
-    further one, drawn with the variance `context_variance`.
+    A habit of a student holds a number for each option, which is added to the option's log
+    probability. So the student may prefer the first option, for instance. Each student has a
+    general habit, drawn with the variance `student_variance`, and a further habit in each context,
+    drawn with the variance `context_variance`.
     """
     rng = RNG(0)
     n = 40_000
@@ -43,9 +44,9 @@ def simulate(student_variance: float, context_variance: float) -> Choices:
     context = rng.integers(0, N_CONTEXTS, n)
     p_without = rng.dirichlet(np.full(N_OPTIONS, 1.5), n)
 
-    everywhere = rng.standard_normal((N_STUDENTS, 1, N_OPTIONS))
+    general = rng.standard_normal((N_STUDENTS, 1, N_OPTIONS))
     in_context = rng.standard_normal((N_STUDENTS, N_CONTEXTS, N_OPTIONS))
-    habit = np.sqrt(student_variance) * everywhere + np.sqrt(context_variance) * in_context
+    habit = np.sqrt(student_variance) * general + np.sqrt(context_variance) * in_context
     p_with = p_without * np.exp(habit[student, context])
     p_with /= p_with.sum(axis=1, keepdims=True)
 

@@ -47,7 +47,10 @@ class Planted:
 
 
 def plant(effect_variance: float) -> Planted:
-    """Simulate answers; each student has an effect in each area and in each topic."""
+    """Simulate answers; each student has an effect in each area and in each topic.
+
+    Areas and topics are subjects: an area consists of several topics.
+    """
     rng = np.random.default_rng(0)
     topic = rng.integers(0, _N_TOPICS, _N_QUESTIONS)
     area = topic % _N_AREAS
@@ -63,7 +66,8 @@ def plant(effect_variance: float) -> Planted:
     is_answered = meets_topic[:, topic] & (rng.random(p_right.shape) < 0.6)
     student, question = np.nonzero(is_answered)
     is_correct = rng.random(len(student)) < p_right[student, question]
-    # Areas have the numbers 0 to 3, and topics those from 100: no topic is taken for an area.
+    # Areas have the numbers 0 to 3. Topics get numbers from 100, so that a number cannot stand for
+    # both an area and a topic.
     subject = np.stack([area, topic + 100], axis=1)
     return Planted(student, question, is_correct, p_right, subject)
 
@@ -100,8 +104,8 @@ def test_shares_are_right_on_average_and_better_than_without_subjects(
 ) -> None:
     """`share` is the share of a subject's questions that a student is expected to answer right.
 
-    It is compared with the planted share, and with the share that a model expects that knows
-    nothing of subjects, but only the student's ability and the questions.
+    The test compares this share with the planted share. Its error must be smaller than the error
+    of a model that knows no subjects, but only the student's ability and the questions.
     """
     rows = table[table.level == level]
     truth = PLANTED.true_share(rows)
@@ -112,9 +116,10 @@ def test_shares_are_right_on_average_and_better_than_without_subjects(
     without.fit(PLANTED.student, PLANTED.question, PLANTED.is_correct)
     students, questions = np.indices(PLANTED.p_right.shape)
     p_right = without.predict_proba(students.ravel(), questions.ravel())[:, 1]
-    # `true_share` averages `p_right` over the questions of each row's subject.
-    predicted = replace(PLANTED, p_right=p_right.reshape(PLANTED.p_right.shape))
-    share_without_subjects = predicted.true_share(rows)
+    # `true_share` averages `p_right` over the questions of each row's subject. With the predicted
+    # probabilities in place of the true ones, it returns the predicted shares.
+    with_predicted_p = replace(PLANTED, p_right=p_right.reshape(PLANTED.p_right.shape))
+    share_without_subjects = with_predicted_p.true_share(rows)
 
     error = np.square(rows.share - truth).mean()
     error_without_subjects = np.square(share_without_subjects - truth).mean()
@@ -147,8 +152,8 @@ def test_without_effects_of_subjects_the_ability_alone_decides() -> None:
     model = planted.fit()
     rows = model.mastery(planted.subject[model.question_ids_])
     truth = planted.true_share(rows)
-    # The estimated variance of effects approaches 0 slowly. The planted variance of the other tests
-    # is 0.3.
+    # From step to step, the estimated variance of effects approaches 0 only slowly. So it need only
+    # be well below 0.3, the variance that is planted for the other tests.
     assert model.context_variance_.max() < 0.15
     assert np.sqrt(np.square(rows.share - truth).mean()) < 0.1
 

@@ -38,7 +38,7 @@ def test_an_option_that_was_never_chosen_is_not_impossible() -> None:
 
 def test_an_unknown_question_has_the_shares_of_all_answers() -> None:
     p = fit_two_questions().predict_proba([99, 0], [1, 1])
-    # Options 1 to 4 were chosen 3, 3, 0 and 2 times, and count as if chosen once more.
+    # Options 1 to 4 were chosen 3, 3, 0 and 2 times. One more choice of each option is added.
     assert_allclose(p, np.array([[4, 4, 1, 3]] * 2) / 12, atol=1e-6)
 
 
@@ -60,11 +60,12 @@ def test_attributes_have_a_row_for_each_stage() -> None:
 
 
 def test_the_quiz_tells_which_wrong_option_a_student_chooses() -> None:
-    """A simulated student's wrong answers in a quiz all take the same of two wrong options.
+    """If a simulated student is wrong in a quiz, the student always chooses the same wrong option.
 
-    A model that knows the quiz can learn which one from the student's other answers there. Without
-    the quiz, both are about equally likely. The mean probability of the options chosen is 0.72 with
-    the quiz and 0.55 without; the limits of the test lie between these numbers.
+    This option is one of two. A model that knows the quiz can learn which of the two it is, from
+    the student's other answers in the quiz. Without the quiz, both are about equally likely. The
+    mean probability of the chosen options is 0.72 with the quiz and 0.55 without. The limits of the
+    test lie between these numbers.
     """
     model = fit_options(TRAIN, TRAIN.quiz)
     option, right_option = options(TEST)
@@ -109,9 +110,8 @@ class MixedAnswers:
 def draw_mixed() -> MixedAnswers:
     """Draw answers of 200 students to questions of two, four and six options, three of each.
 
-    Half of the answers are right; option 1 is right. Of the wrong options of a question, option 2
-    is chosen three times as often as option 3, that one three times as often as option 4, and so
-    on.
+    Half of the answers are right; option 1 is right. Among wrong answers, option 2 is chosen three
+    times as often as option 3, option 3 three times as often as option 4, and so on.
     """
     rng = np.random.default_rng(0)
     student, question = np.divmod(np.arange(200 * 9), 9)
@@ -120,7 +120,8 @@ def draw_mixed() -> MixedAnswers:
     exists = np.arange(2, 7) <= n_options[:, None]
     p_wrong = exists * 3.0 ** -np.arange(5)
     p_wrong /= p_wrong.sum(axis=1, keepdims=True)
-    # Draw a wrong option: count how many cumulative probabilities a random number exceeds.
+    # Draw a wrong option: count how many cumulative probabilities a random number exceeds. The last
+    # cumulative probability is 1 and is left out.
     random_number = rng.random(len(student))[:, None]
     wrong_option = 2 + (random_number > p_wrong.cumsum(axis=1)[:, :4]).sum(axis=1)
     is_right = rng.random(len(student)) < 0.5
@@ -134,7 +135,10 @@ def draw_mixed() -> MixedAnswers:
 
 
 def test_questions_may_have_different_numbers_of_options(tmp_path: Path) -> None:
-    """Options that a question lacks get the probability 0, others their shares in the answers."""
+    """Options that a question lacks get the probability 0.
+
+    The probabilities of the other options are about their shares in the answers.
+    """
     answers = draw_mixed()
     student = answers.student
     question = answers.question

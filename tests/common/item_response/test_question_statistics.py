@@ -101,8 +101,8 @@ def test_intervals_hold_the_true_parameter_as_often_as_they_say(
         table = statistics.parameters()
         distance = np.abs(table[name] - getattr(planted, name)) / table[f"{name}_error"]
         is_inside.append(distance < 1.645)
-    # A coverage of 88 % to 92 % is allowed, and beyond it twice the sampling error of 360
-    # intervals, √(0.9 · 0.1 / 360) = 0.016.
+    # A true coverage of 88 % to 92 % is allowed. The coverage of 360 intervals has a sampling error
+    # of √(0.9 · 0.1 / 360) = 0.016, and twice this error is allowed in addition.
     assert abs(np.mean(is_inside) - 0.9) < 0.02 + 2 * 0.016
 
 
@@ -132,8 +132,8 @@ def test_intervals_hold_with_several_abilities() -> None:
         # A normal number lies within 1.645 standard deviations in 90 % of all cases.
         for name, truth in (("difficulty", difficulty), ("discrimination", discrimination)):
             is_inside.append(np.abs(table[name] - truth) < 1.645 * table[f"{name}_error"])
-    # A coverage of 87 % to 92 % is allowed, and beyond it twice the sampling error of 480
-    # intervals, √(0.9 · 0.1 / 480) = 0.014.
+    # A true coverage of 87 % to 92 % is allowed. The coverage of 480 intervals has a sampling error
+    # of √(0.9 · 0.1 / 480) = 0.014, and twice this error is allowed in addition.
     assert 0.87 - 2 * 0.014 < np.mean(is_inside) < 0.92 + 2 * 0.014
 
 
@@ -141,8 +141,9 @@ def test_intervals_hold_with_several_abilities() -> None:
 def test_5_percent_of_p_values_are_below_0_05_if_nothing_is_planted(
     simulations: Simulations, name: str
 ) -> None:
-    """The answers follow the model here, so p-values should be uniform, also below 0.5.
+    """The answers follow the model here, so p-values should be uniform between 0 and 1.
 
+    The test looks at the shares of p-values below 0.05 and below 0.5.
     `name` is a method of QuestionStatistics that makes a significance test for each question, or
     for each pair of questions.
     """
@@ -156,9 +157,9 @@ def test_5_percent_of_p_values_are_below_0_05_if_nothing_is_planted(
             table = getattr(statistics, name)()
         p_values.append(table["p"])
     p = np.concatenate(p_values)
-    # There are six simulations of 60 questions, so at least 360 p-values. There are many more for
-    # pairs of questions, but they depend on each other. So three standard errors of a share among
-    # 360 are allowed in each case.
+    # There are six simulations of 60 questions, so at least 360 p-values. Pairs of questions have
+    # many more p-values, but these depend on each other. So for each method and each level, the
+    # error of the share may be three standard errors of a share among 360 independent p-values.
     assert len(p) >= 360
     for level in (0.05, 0.5):
         assert abs((p < level).mean() - level) < 3 * np.sqrt(level * (1 - level) / 360)
@@ -176,7 +177,11 @@ def test_nothing_is_called_significant_where_nothing_is_planted(simulations: Sim
 
 
 def test_residuals_of_pairs_are_uncorrelated_on_average(simulations: Simulations) -> None:
-    """The table subtracts the correlation due to leaving both answers out of the ability."""
+    """A residual is the answer minus its prediction from the student's other answers.
+
+    The residuals of two questions are correlated even if nothing is planted, because both
+    predictions estimate the same ability. `local_dependence` subtracts this correlation.
+    """
     for _, statistics in simulations:
         pairs = statistics.local_dependence()
         z = pairs["correlation"] / pairs["error"]
@@ -185,26 +190,27 @@ def test_residuals_of_pairs_are_uncorrelated_on_average(simulations: Simulations
 
 
 def test_wrong_difficulties_are_no_misfit() -> None:
-    """The fit test of a question finds wrong shapes of its curve, not a wrong difficulty.
+    """The test of a question's fit finds a wrong shape of its curve, not a wrong difficulty.
 
-    The answers follow the model, but the intercepts of the fitted questions are then changed by
-    0.3. Still only 5 % of the p-values may be below 0.05.
+    The curve is P(right) as a function of the ability. Here the answers follow the model, but the
+    intercepts of the fitted questions are changed by 0.3. Even then, only 5 % of the p-values may
+    be below 0.05.
     """
     planted = plant(16)
     columns = planted.student, planted.question, planted.is_correct
     model = ItemResponse(1, guessing=0.0).fit(*columns)
-    # A row of the items holds the slope and the intercept of a question. The last row is that of
+    # A row of the items holds the slope and the intercept of a question. The last row stands for
     # unknown questions.
     items = model.posterior_.items
     mean = items.mean.copy()
-    # As many questions become easier as become more difficult, so that abilities do not change.
+    # Half of the questions become easier and half more difficult, so that abilities do not change.
     mean[0:_N_QUESTIONS:2, 1] += 0.3
     mean[1:_N_QUESTIONS:2, 1] -= 0.3
     # The estimator computes its fitted attributes anew from the changed posterior.
     model._set_attributes(replace(model.posterior_, items=Gaussians(mean, items.covariance)))
     p = QuestionStatistics(model, *columns).item_fit()["p"]
-    # A share among 60 tests has the sampling error √(0.05 · 0.95 / 60) = 0.028. Three times this
-    # error is allowed.
+    # The share of 60 p-values that are below 0.05 has the sampling error √(0.05 · 0.95 / 60) =
+    # 0.028. Three times this error is allowed.
     assert (p < 0.05).mean() < 0.05 + 3 * 0.028
 
 
@@ -216,7 +222,8 @@ def test_reliability_is_the_squared_correlation_with_the_true_ability(
         students = statistics._answers.students.mean @ statistics._answers.direction
         squared = np.corrcoef(students, planted.ability)[0, 1] ** 2
         # With 1,000 students, a correlation of about 0.9 has a standard error of 0.006, and its
-        # square has 0.011. Posteriors are a little too narrow, by up to 0.025 in reliability.
+        # square has 0.011. The posteriors of abilities are a little too narrow, so the reliability
+        # may be too high by up to 0.025.
         assert abs(everybody["reliability"] - squared) < 0.025 + 2 * 0.011
         assert everybody["n_students"] == _N_STUDENTS
 
@@ -298,8 +305,8 @@ def test_a_difference_of_ability_alone_is_no_difference_of_questions() -> None:
     assert gap > 0.5
     table = statistics.differential_functioning(planted.group_column())
     z = table["effect"] / table["error"]
-    # The mean of 60 numbers with standard deviation 1 has a standard error of 0.13. Without means
-    # for the groups, all questions would seem harder for the less able group.
+    # The mean of 60 numbers with standard deviation 1 has a standard error of 0.13. If each group
+    # did not get its own mean ability, all questions would seem harder for the less able group.
     assert abs(z.mean()) < 0.13 * 3
 
 
@@ -316,7 +323,7 @@ def with_items(items: np.ndarray, guessing: float, n_students: int = 3) -> ItemR
     student, question = np.indices((n_students, n_questions)).reshape(2, -1)
     model = ItemResponse(1, guessing=guessing, n_steps=1)
     model.fit(student, question, (student + question) % 2)
-    # The last row of a posterior's items is that of unknown questions.
+    # The last row of a posterior's items stands for unknown questions.
     unknown_question = np.zeros((1, 2))
     mean = np.concatenate([items, unknown_question]).astype(np.float32)
     # The items are known exactly.
@@ -329,7 +336,8 @@ def with_items(items: np.ndarray, guessing: float, n_students: int = 3) -> ItemR
 def test_information_of_one_question_is_that_of_the_formula() -> None:
     statistics = QuestionStatistics(with_items(np.array([[2.0, 0.0]]), 0.0), [0], [0], [1])
     table = statistics.information(ability=[0.0, np.log(3) / 2])
-    # slope² P(right) P(wrong): 4 · 1/2 · 1/2, and at the logit log 3, 4 · 3/4 · 1/4.
+    # The information is slope² · P(right) · P(wrong). It is 4 · 1/2 · 1/2 at the ability 0. At the
+    # second ability, the logit is log 3 and P(right) is 3/4, so the information is 4 · 3/4 · 1/4.
     assert_allclose(table["information"], [1.0, 0.75])
     assert_allclose(table["error"], [1.0, np.sqrt(4 / 3)])
     assert_allclose(table["expected_share"], [0.5, 0.75])
@@ -338,7 +346,9 @@ def test_information_of_one_question_is_that_of_the_formula() -> None:
 def test_guessing_lowers_the_information() -> None:
     statistics = QuestionStatistics(with_items(np.array([[2.0, 0.0]]), 0.2), [0], [0], [1])
     table = statistics.information(question=[0], ability=[0.0])
-    # P(right) = 0.6 has the derivative 0.8 · 2 · 1/4 = 0.4, and 0.4² / (0.6 · 0.4) = 2/3.
+    # The information is P'² / (P(right) · P(wrong)), where P' is the derivative of P(right) by the
+    # ability. With guessing, P(right) is 0.2 + 0.8 / 2 = 0.6, and P' is 0.8 · 2 · 1/4 = 0.4. So the
+    # information is 0.4² / (0.6 · 0.4) = 2/3.
     assert_allclose(table["information"], [2 / 3], rtol=1e-5)
     assert_allclose(table["expected_share"], [0.6], rtol=1e-6)
 
@@ -353,7 +363,7 @@ def test_information_of_a_test_is_the_sum_over_its_questions() -> None:
 
 @pytest.mark.parametrize("guessing", [0.0, 0.25])
 def test_an_answer_is_predicted_from_the_other_answers_alone(guessing: float) -> None:
-    """`predict_left_out` predicts each of a student's four answers from the three others."""
+    """`predict_left_out` predicts each of a student's four answers from the other three answers."""
     # The slope and the intercept of each question.
     items = np.array([[1.0, 0.5], [1.5, -1.0], [0.8, 0.0], [1.2, 1.0]])
     model = with_items(items, guessing, n_students=2)
@@ -361,15 +371,15 @@ def test_an_answer_is_predicted_from_the_other_answers_alone(guessing: float) ->
     answers = Answers(
         student=np.zeros(4, np.int32),
         question=np.arange(4),
-        # Outcome 0 is right, and 1 is wrong.
+        # In `Answers`, the outcome of a right answer is 0, and the outcome of a wrong answer is 1.
         outcome=1 - is_right,
         # No levels of contexts.
         context=np.zeros((4, 0), np.int32),
         n_stages=1,
     )
     predictions = predict_left_out(find_abilities(model.posterior_, answers))
-    # Expected: the mean of P(right) over the posterior of the ability given the three other
-    # answers, as sums over a fine grid of abilities.
+    # The expected prediction is the mean of P(right) over the posterior of the ability, given the
+    # other three answers. It is computed by sums over a fine grid of abilities.
     grid = np.linspace(-6, 6, 2_001)
     p_right = guessing + (1 - guessing) / (1 + np.exp(-(grid[:, None] * items[:, 0] + items[:, 1])))
     likelihood = np.where(is_right, p_right, 1 - p_right)
@@ -384,9 +394,10 @@ def test_an_answer_is_predicted_from_the_other_answers_alone(guessing: float) ->
 
 def test_p_values_are_adjusted_for_many_tests() -> None:
     p = np.array([0.01, 0.04, 0.03, np.nan, 0.5])
-    # There are four tests, since NaN does not count. The smallest p is adjusted to 0.01 · 4/1. The
-    # next two give 0.03 · 4/2 = 0.06 and 0.04 · 4/3 = 0.0533, and the smaller figure counts for
-    # both.
+    # The method of Benjamini and Hochberg multiplies the p of rank i by n / i. There are n = 4
+    # tests, since NaN does not count. The smallest p becomes 0.01 · 4/1. The next two become 0.03 ·
+    # 4/2 = 0.06 and 0.04 · 4/3 = 0.0533. A smaller p must not get the larger result, so both get
+    # 0.0533 = 0.16 / 3.
     assert_allclose(adjust_for_many(p), [0.04, 0.16 / 3, 0.16 / 3, np.nan, 0.5])
 
 
@@ -396,8 +407,8 @@ def test_p_values_are_adjusted_for_many_tests() -> None:
 def test_the_order_of_answers_does_not_matter(simulations: Simulations) -> None:
     """Answers in a random order have the same statistics, apart from rounding.
 
-    The tests of fit are left out: rounding may move a student to the next group of abilities, which
-    changes these statistics by more.
+    The columns of the tests of fit are not compared. Rounding may move a student to the next group
+    of abilities, and then these columns change by more than rounding.
     """
     planted, statistics = simulations[0]
     columns = planted.student, planted.question, planted.is_correct

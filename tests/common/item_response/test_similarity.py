@@ -48,11 +48,11 @@ def simulate_blocks(
 def test_blocks_of_many_questions_are_found_among_many_students() -> None:
     """Many answers take two code paths that few answers do not take.
 
-    The function projects the vectors of the questions, which have an element for each of 32,000
-    students, at random to fewer dimensions. It computes the similarities of 2,500 questions in
-    blocks.
+    `cluster_questions` represents a question by a vector with an element for each student. For
+    32,000 students, it projects the vectors at random to fewer dimensions. For 2,500 questions, it
+    computes the similarities not all at once, but part by part.
     """
-    # Students answer two of the 500 blocks on average, and all questions of these blocks.
+    # On average, a student answers two of the 500 blocks, and all questions of these two blocks.
     student, question, block = simulate_blocks(
         n_students=32_000, n_blocks=500, share_of_blocks=0.004, share_in_block=1.0
     )
@@ -62,7 +62,7 @@ def test_blocks_of_many_questions_are_found_among_many_students() -> None:
     assert has_level(cluster, block)
     # The clustering has coarser levels too: some blocks happen to be answered by the same students.
     assert cluster.shape[1] > 1
-    # The seed decides everything.
+    # The same seed gives the same clusters.
     _, again = cluster_questions(student, question, seed=4)
     assert_array_equal(cluster, again)
 
@@ -98,12 +98,12 @@ def test_groups_of_blocks_make_a_level_of_their_own() -> None:
 
 
 def all_answer(n_questions: int) -> np.ndarray:
-    """Return a student and a question for each answer, if 200 students answer all questions."""
+    """Return the student and the question of each answer: 200 students answer all questions."""
     return np.indices((200, n_questions)).reshape(2, -1)
 
 
 def almost_all_answer() -> np.ndarray:
-    """Return a student and a question for each answer, if 600 students answer nearly everything.
+    """Return the student and the question of each answer: 600 students skip few of the questions.
 
     There are 32 questions. The last one is left out more often than the others.
     """
@@ -112,7 +112,7 @@ def almost_all_answer() -> np.ndarray:
 
 
 def nobody_answers_the_same() -> np.ndarray:
-    """Return a student and a question for each answer, if no question has two answers.
+    """Return the student and the question of each answer: no question has more than one answer.
 
     Each of 300 students answers two questions.
     """

@@ -29,7 +29,7 @@ def test_the_number_of_threads_changes_no_result(
 ) -> None:
     # 48,000 answers are enough for the students to be updated in several chunks, and so in several
     # threads.
-    student, question = (a.ravel() for a in np.indices((800, 60)))
+    student, question = np.indices((800, 60)).reshape(2, -1)
     option = RNG(0).integers(1, 5, len(student))
     right_option = question % 4 + 1
     quiz = question // 10
@@ -78,8 +78,8 @@ def draw_answers(
     """Draw answers with random students, items and contexts in `n_levels` levels.
 
     A choice among several options consists of stages, and each stage is an answer of its own here.
-    A label is one integer for a context and a stage, because effects belong to a context in one
-    stage. See "Words of the code" in the MODEL.md of `common.item_response`.
+    An effect belongs to a context in one stage, so a single integer, the label, stands for both the
+    context and the stage. See "Words of the code" in the MODEL.md of `common.item_response`.
     """
     stage = rng.integers(0, n_stages, n_answers)
     labels = [
@@ -105,15 +105,16 @@ def draw_state(
     """Draw the state of a fit to the answers: items, students and effects of contexts.
 
     An item has k slopes and an intercept. A node is a context in which a student has answers, and a
-    leaf is a node of the last level. Each node has an effect, and in each context of the last level
-    all students share one more. See "Words of the code" in the MODEL.md of `common.item_response`.
+    leaf is a node of the last level. Each node has an effect. Each context of the last level also
+    has a shared effect, which is the same for all students. See "Words of the code" in the MODEL.md
+    of `common.item_response`.
 
     A choice of an option has `n_stages` stages: is the answer right? Else, is it the most popular
     wrong option? And so on. Each stage has effects of its own, with another variance.
     """
     n_items = observations.n_items
     levels = observations.levels
-    # The product of a random matrix with its transpose is a valid covariance.
+    # Any matrix times its transpose is a valid covariance.
     factor = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype("f")
     item_mean = rng.normal(0.3, 0.7, (n_items, k + 1)).astype("f")
     # Prior variances of the effects of nodes.
@@ -187,10 +188,11 @@ def expand(observations: Observations, state: State) -> Gaussians:
 
     intercept = items.mean[:, k] + shared_mean
     mean = np.column_stack([items.mean[:, :k], *slopes_on_effects, intercept])
-    # The slopes on effects are known exactly, so that their covariances are 0.
+    # The slopes on effects are known exactly, so their covariances are 0. The rows and columns of
+    # the item's own parameters get the covariance of the item.
     covariance = np.zeros((*mean.shape, mean.shape[1]))
-    of_item = positions_of_item_parameters(k)
-    covariance[np.ix_(range(len(mean)), of_item, of_item)] = items.covariance
+    own_positions = positions_of_item_parameters(k)
+    covariance[np.ix_(range(len(mean)), own_positions, own_positions)] = items.covariance
     covariance[:, -1, -1] += shared_variance
     return Gaussians(mean.astype("f"), covariance.astype("f"))
 
@@ -206,15 +208,16 @@ class TwoFits:
     observations: Observations
     # State after the fit with effects of contexts.
     state: State
-    # For each item, `model.weighted_sums` over its answers in this fit.
+    # For each item, `model.weighted_sums` over its answers in the fit with effects of contexts.
     item_sums: np.ndarray
     # State after the expanded fit.
     expanded: State
     # For each answer, `model.weighted_sums` over this answer alone in the expanded fit.
     answer_sums: np.ndarray
-    # For each answer, the parameters of its expanded item minus those of its item, which lacks
-    # slopes on effects (0) and shared effects in the intercept. Shape (answers, parameters of an
-    # expanded item).
+    # For each answer, what effects add to the parameters of its item: the parameters of the
+    # expanded item minus the parameters of the item. The item has no slopes on effects (they count
+    # as 0), and its intercept contains no shared effect. Shape (answers, parameters of an expanded
+    # item).
     added_by_effects: np.ndarray
 
     @property
@@ -246,7 +249,7 @@ def two_fits(request: pytest.FixtureRequest) -> TwoFits:
     n_answers = len(item)
     k = state.students.mean.shape[1]
 
-    # Answer i is the only one to expanded item i.
+    # Expanded item i has a single answer, answer i.
     expanded_observations = replace(
         observations, item=np.arange(n_answers, dtype=np.int32), n_items=n_answers, levels=()
     )
@@ -259,10 +262,10 @@ def two_fits(request: pytest.FixtureRequest) -> TwoFits:
         # Two passes are needed, because only the second one uses the effects that the first one
         # finds.
         for _ in range(2):
-            # Make the expanded items anew: their intercepts contain the effects that all students
-            # share, which a pass changes.
+            # Make the expanded items anew in each pass: their intercepts contain the shared
+            # effects, which the previous pass has changed.
             expanded_items = expand(observations, state)
-            # Subtract the parameters of each answer's item from those of its expanded item.
+            # `added_by_effects` is the expanded item minus the item, see `TwoFits`.
             added_by_effects = expanded_items.mean.copy()
             added_by_effects[:, positions_of_item_parameters(k)] -= state.items.mean[item]
             expanded, answer_sums = steps.pass_over_answers(
@@ -293,9 +296,9 @@ def sums_of_answers(two_fits: TwoFits) -> tuple[np.ndarray, np.ndarray]:
     In a fit, the log likelihood of an answer is a quadratic function of the parameters x of its
     item (slopes and intercept), up to a constant: gradient · x − xᵀ curvature x / 2.
 
-    The expanded fit has this function for the parameters x + c of an expanded item, where x is 0
-    for the slopes on effects, and c is what the effects add (`added_by_effects`). It is turned into
-    a function of x alone. Up to a constant,
+    The expanded fit has this function for the parameters of an expanded item, which are x + c. Here
+    x is 0 for the slopes on effects, and c is what the effects add (`added_by_effects`). Multiplied
+    out, it is a quadratic function of x alone. Up to a constant,
 
         gradient · (x + c) − (x + c)ᵀ curvature (x + c) / 2
         = (gradient − curvature c) · x − xᵀ curvature x / 2,
@@ -308,21 +311,21 @@ def sums_of_answers(two_fits: TwoFits) -> tuple[np.ndarray, np.ndarray]:
     curvature : array, shape (answers, parameters of an item, parameters of an item)
     """
     gradient, curvature = model.unpack_sums(two_fits.answer_sums)
-    # curvature · c of each answer.
+    # The product curvature · c for each answer, where c is a row of `added_by_effects`.
     change = (curvature @ two_fits.added_by_effects[:, :, None])[:, :, 0]
     # Keep only those parameters of an expanded item that the item itself has.
-    of_item = positions_of_item_parameters(two_fits.k)
-    return (gradient - change)[:, of_item], curvature[:, of_item][:, :, of_item]
+    own_positions = positions_of_item_parameters(two_fits.k)
+    return (gradient - change)[:, own_positions], curvature[:, own_positions][:, :, own_positions]
 
 
 def test_sums_of_an_item_are_those_of_its_answers_without_what_effects_add(
     two_fits: TwoFits,
 ) -> None:
-    """The sums of an item equal those of its answers in the expanded fit, without effects.
+    """The two fits agree on the sums (gradient and curvature) of each item.
 
-    The fit under test returns the sums over the answers of each item. In the expanded fit, each
-    answer has an item of its own. `sums_of_answers` returns its sums, from which it takes out what
-    effects add. The test adds them up over the answers to each item.
+    The fit under test returns sums over all answers to an item. The expanded fit returns sums for
+    each answer, because each answer has an expanded item of its own. `sums_of_answers` removes what
+    effects add to the sums of an answer. The test then adds up the sums of all answers to an item.
     """
     n_items = two_fits.observations.n_items
     item = two_fits.observations.item
@@ -341,21 +344,20 @@ def test_sums_of_an_item_are_those_of_its_answers_without_what_effects_add(
 def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits) -> None:
     """Logits agree whether effects belong to contexts or are further abilities.
 
-    They are compared with the effects of the first level alone, of the first two levels, and so on.
-    Effects that students share are 0 here.
+    The logits are compared with the effects of the first level alone, then with the effects of the
+    first two levels, and so on. The shared effects are 0 here.
     """
     observations = two_fits.observations
     levels = observations.levels
     state = two_fits.state
     student = number_rows(observations.start)
     rows = np.arange(len(observations.item), dtype=np.int32)
-    # There are fewer than 99 labels.
-    zeros = np.zeros(99)
+    zeros = np.zeros_like(state.shared.mean)
     no_shared_effects = SharedEffects(mean=zeros, variance=zeros, prior=zeros)
     expanded_items = expand(observations, replace(state, shared=no_shared_effects))
-    # The parameters of an expanded item are k slopes on abilities, then slopes on the effects of
-    # level 0, of level 1 and so on, and last the intercept. `ends` holds the position after the
-    # last slope of each level.
+    # The parameters of an expanded item are k slopes on abilities, then the slopes on the effects
+    # of level 0, of level 1 and so on, and last the intercept. For each level, `ends` holds the
+    # position after the level's last slope.
     ends = two_fits.k + np.cumsum([len(level.label) for level in levels])
 
     for level, effects, end in zip(levels, state.effects, ends, strict=True):
@@ -367,6 +369,7 @@ def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits)
             effects[number_rows(level.start)],
         )
         without_deeper_levels = Gaussians(expanded_items.mean.copy(), expanded_items.covariance)
+        # Remove the slopes on effects of deeper levels.
         without_deeper_levels.mean[:, end:-1] = 0
         expanded_moments = steps.logit_moments(
             two_fits.expanded.students, without_deeper_levels, student, rows
@@ -375,13 +378,14 @@ def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits)
 
 
 def test_scaling_the_latent_space_changes_no_prediction() -> None:
-    """`standardise` gives abilities the mean 0 and the covariance I, and changes items to match.
+    """`standardise` gives abilities the mean 0 and the covariance I (the identity matrix).
 
-    The mean and the variance of the logit of each answer stay the same.
+    It changes the items accordingly, so that the mean and the variance of each answer's logit stay
+    the same.
     """
     observations, state = make_case(seed=7, n_levels=1)
-    # `standardise` must scale the prior of the items in the same way as the items. To compare both,
-    # give them the same numbers here.
+    # `standardise` must scale the prior of the items in the same way as the items. To test this,
+    # use the items as their own prior: both must then stay equal.
     state, _ = steps.pass_over_answers(observations, replace(state, prior=state.items))
     student = number_rows(observations.start)
     context_of_answer = number_rows(observations.levels[0].start)
@@ -398,8 +402,8 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
     mean = scaled.students.mean
     covariance = scaled.students.covariance
     assert_allclose(mean.mean(axis=0), 0, atol=1e-5)
-    # The covariance of abilities over all students: that of the posterior means, plus the mean
-    # covariance of the posteriors.
+    # The covariance of abilities over all students is the covariance of the posterior means plus
+    # the mean of the posterior covariances.
     covariance_of_abilities = mean.T @ mean / len(mean) + covariance.mean(axis=0)
     assert_allclose(covariance_of_abilities, np.eye(mean.shape[1]), atol=1e-4)
     assert_allclose(scaled.prior.mean, scaled.items.mean)

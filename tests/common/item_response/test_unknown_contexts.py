@@ -40,8 +40,8 @@ def test_mastery_by_abilities_alone_is_the_mean_of_the_predictions() -> None:
     """`with_subjects` makes an estimator that knows subjects, but no effects of subjects.
 
     So the share of a subject's questions that a student is expected to answer right follows from
-    the student's abilities alone, as do the predictions of `without_contexts`. A question belongs
-    to subject 0 to 4, its id modulo 5.
+    the student's abilities alone, as do the predictions of `without_contexts`. The subject of a
+    question is a number from 0 to 4: the question's id modulo 5.
     """
     model = fit(TRAIN, groups(TRAIN), n_steps=4)
     questions = model.question_ids_
@@ -49,7 +49,7 @@ def test_mastery_by_abilities_alone_is_the_mean_of_the_predictions() -> None:
     table = model.with_subjects(TRAIN.student, subject).mastery(questions % 5)
     n_answers = TRAIN.groupby([TRAIN.student, subject]).size()
     assert_array_equal(table.n_answers, n_answers)
-    # Any row: a student and a subject.
+    # Choose any row of the table. It is about a student and a subject.
     row = table.iloc[7]
     of_subject = questions[questions % 5 == row.subject]
     student = np.full(len(of_subject), int(row.student))
