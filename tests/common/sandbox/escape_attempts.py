@@ -2,8 +2,8 @@
 
 The attempts try to read the hidden answers, to do damage outside the entry's folder, or to pass a
 message to the game with the next mask. `test_isolation.py` copies this file into an entry's folder,
-where the entry makes the attempts. Each attempt is a Python expression. `names_for` returns further
-names that an expression may use, besides the names of this module.
+where the entry makes the attempts. Each attempt is a Python expression. It may use the names of
+this module, and further names that `names_to_read_answers` or `names_to_do_damage` returns.
 """
 
 import concurrent.futures
@@ -75,10 +75,10 @@ def names_to_read_answers(folder):
 
 
 def names_to_do_damage(target):
-    """Return the names that any other expression may use.
+    """Return the names that an expression may use that does not try to read the answers.
 
-    `target` is the folder to damage, which holds a file and a folder; `new` is a path in it at
-    which nothing exists.
+    `target` is the folder to damage, which holds a file and a folder. The name `new` is a path in
+    this folder at which nothing exists.
     """
     inside = {"file": f"{target}/file", "folder": f"{target}/folder", "new": f"{target}/new"}
     return {**globals(), "target": target, **inside, **OUTSIDE}
@@ -102,7 +102,7 @@ def libc():
 
 
 def c_call(number):
-    """Raise an error if a function of libc has returned one, as Python's functions do."""
+    """Return the result of a function of libc; raise an error if the result is negative."""
     if number is None or number < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return number
@@ -167,7 +167,7 @@ def by_multiprocessing(method, path):
 
 # --- Attempts to read the answers by Python's own file functions ---
 #
-# The guard in Python's file functions refuses these attempts, too.
+# The guard in Python's file functions refuses these attempts, as do the protections of the system.
 
 READ_BY_PYTHON = [
     Attempt("open(file).read()"),
@@ -206,25 +206,35 @@ READ_BY_PYTHON = [
 #
 # The guard in Python's file functions does not notice these attempts.
 
+# In place of a folder's file descriptor, this number stands for the working folder (openat(2)).
+AT_FDCWD = -100
+# The number of the system call openat2, the same for x86_64, aarch64 and riscv64.
+OPENAT2 = 437
+
 
 def openat(path):
     """Open a file for reading by the system call openat, not by libc's `openat`."""
     number = {"x86_64": 257, "aarch64": 56, "riscv64": 56}.get(platform.machine())
-    return libc().syscall(number, ctypes.c_long(-100), path.encode(), 0, 0)
+    return libc().syscall(number, ctypes.c_long(AT_FDCWD), path.encode(), 0, 0)
 
 
 def openat2(path):
     """Open a file for reading by the system call openat2, for which libc has no function."""
-    return libc().syscall(437, -100, path.encode(), bytes(24), ctypes.c_size_t(24))
+    # A `struct open_how` of 24 zero bytes asks for reading only.
+    open_how = bytes(24)
+    n_bytes = ctypes.c_size_t(len(open_how))
+    return libc().syscall(OPENAT2, AT_FDCWD, path.encode(), open_how, n_bytes)
 
 
 def open_by_handle(path):
     """Return the contents of a file that is opened by its handle, as root may do."""
+    # A `struct file_handle` consists of 8 bytes and the handle itself. The first 4 bytes state how
+    # many bytes the handle may have, here 128.
     handle = ctypes.create_string_buffer(8 + 128)
     ctypes.memmove(handle, (128).to_bytes(4, sys.byteorder), 4)
     mount = ctypes.c_int()
-    c_call(libc().name_to_handle_at(-100, path.encode(), handle, ctypes.byref(mount), 0))
-    # `open_by_handle_at` needs any open folder of the file system.
+    c_call(libc().name_to_handle_at(AT_FDCWD, path.encode(), handle, ctypes.byref(mount), 0))
+    # `open_by_handle_at` needs a descriptor of any file or folder in the same file system.
     own = os.open(".", os.O_RDONLY)
     return read_descriptor(libc().open_by_handle_at(own, handle, os.O_RDONLY))
 
@@ -232,6 +242,7 @@ def open_by_handle(path):
 def read_memory_by_call(process, start, size):
     """Return some bytes of the memory of another process."""
     buffer = ctypes.create_string_buffer(size)
+    # Each `struct iovec` is an address and a number of bytes.
     own = (ctypes.c_size_t * 2)(ctypes.addressof(buffer), size)
     other = (ctypes.c_size_t * 2)(start, size)
     c_call(libc().process_vm_readv(process, own, 1, other, 1, 0))
@@ -289,11 +300,16 @@ READ_BY_SYSTEM = [
 
 # --- Attempts to do damage outside the entry's folder ---
 
-# A command of fcntl, a family and a protocol of sockets, and the number of a system call.
+# A command of fcntl(2).
 F_SET_RW_HINT = 1036
+# A family of sockets, and a protocol of sockets.
 AF_VSOCK = 40
 MPTCP = 262
+# The number of a system call.
 IO_URING_SETUP = 425
+# Requests of ptrace(2).
+PTRACE_ATTACH = 16
+PTRACE_DETACH = 17
 
 
 def connect(family, kind, protocol, address):
@@ -315,7 +331,7 @@ def changed(_changing, path, name, value):
 
 def trace(process):
     """Attach to a process, as a debugger does, and detach from it."""
-    for request in (16, 17):
+    for request in (PTRACE_ATTACH, PTRACE_DETACH):
         c_call(libc().ptrace(request, process, None, None))
 
 
@@ -429,7 +445,7 @@ DAMAGE = [
 
 
 def named_queue(is_new):
-    """Make a message queue with a name, or find it and remove it."""
+    """Make a message queue with a name if `is_new`; otherwise find the queue and remove it."""
     library = ctypes.CDLL("librt.so.1", use_errno=True)
     name = f"/{OUTSIDE['note']}".encode()
     c_call(library.mq_open(name, os.O_RDWR | (os.O_CREAT if is_new else 0), 0o600, None))
@@ -445,9 +461,9 @@ KEYCTL_SEARCH = 10
 
 
 def kept_key(is_new):
-    """Add a key to the user's keyring in the kernel, or find it and remove it."""
+    """Add a key to the user's keyring in the kernel if `is_new`; otherwise find and remove it."""
     # libc has no functions for the system calls add_key and keyctl, so they are called by number.
-    # The first two numbers are those of x86_64, the others those of aarch64 and riscv64.
+    # The numbers of x86_64 are 248 and 250; the numbers of aarch64 and riscv64 are 217 and 219.
     add_key, keyctl = {"x86_64": (248, 250)}.get(platform.machine(), (217, 219))
     keyring = ctypes.c_long(KEY_SPEC_USER_KEYRING)
     name = OUTSIDE["note"].encode()
@@ -508,7 +524,7 @@ ALLOWED = [
 
 # --- Making the attempts ---
 
-# The tables of expressions by name.
+# The tables of expressions. The key is the name by which `test_isolation.py` asks for a table.
 TABLES = {
     "READ_BY_PYTHON": READ_BY_PYTHON,
     "READ_BY_SYSTEM": READ_BY_SYSTEM,
@@ -552,8 +568,8 @@ def try_all(tables, folder, targets, outside):
     folder : str
         The folder of the answers.
     targets : str
-        A folder that contains a folder to damage for each expression of a table, named by the
-        number of the expression.
+        A folder that contains a folder to damage for each expression of a table. The name of a
+        folder to damage is the number of the expression, from 0.
     outside : dict
         Values for `OUTSIDE`.
     """

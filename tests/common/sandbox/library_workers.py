@@ -52,13 +52,13 @@ def by_executors():
 
 
 def by_manager():
-    """Share a dictionary, by a process that listens at a local socket."""
+    """Share a dictionary through a manager, a process that listens at a local socket."""
     with multiprocessing.Manager() as manager:
         return dict(manager.dict(answer=1)) == {"answer": 1}
 
 
 def by_shared_memory():
-    """Share memory with a process that is started anew."""
+    """Share memory with a process that runs in a new Python interpreter ("spawn")."""
     memory = SharedMemory(create=True, size=10)
     process = multiprocessing.get_context("spawn").Process(target=fill, args=(memory.name,))
     process.start()
@@ -80,7 +80,10 @@ def by_joblib():
 
 
 def by_psutil():
-    """Ask psutil for a child, as joblib does where psutil is installed."""
+    """Ask psutil for a child process and its memory, as joblib does where psutil is installed.
+
+    Returns True if psutil is not installed.
+    """
     if importlib.util.find_spec("psutil") is None:
         return True
     import psutil
@@ -103,8 +106,8 @@ def by_data_loader():
 def by_bound_threads():
     """Cluster points by scikit-learn in threads that are bound to processors.
 
-    Clusters of computers often set OMP_PROC_BIND, which binds the threads of OpenMP. OpenMP reads
-    this variable when it is loaded, so the work is done in a new Python process.
+    Computing centres often set OMP_PROC_BIND, which binds the threads of OpenMP. OpenMP reads this
+    variable when it is loaded, so the work is done in a new Python process.
 
     Returns True if the work is done, and otherwise what the process has written to stderr.
     """
@@ -132,7 +135,7 @@ def by_many_threads():
 
 
 def by_shell():
-    """Join commands by names of open files."""
+    """Let a shell join two commands by a pipe that has a name, such as /dev/fd/63."""
     command = ["bash", "-c", "cat <(echo joined) > /dev/stdout"]
     return subprocess.run(command, capture_output=True, text=True).stdout == "joined\n"
 

@@ -77,11 +77,11 @@ FORGED = {
 
 @pytest.fixture
 def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Forge:
-    """Return a function that lets the stand-in play with given replies.
+    """Return a function that replaces the kit's program by a stand-in with given replies.
 
-    The function takes the replies and returns the arguments of `play_all`, which plays a game with
-    the stand-in instead of the kit's program. At first, the stand-in replies READY and DONE, as the
-    program does when it starts.
+    The function takes the replies and returns the arguments of `play_all`, which then plays a game
+    with the stand-in. At first, the stand-in replies READY and DONE, as the program does when it
+    starts. Then it sends the given replies.
     """
 
     def replace_program(*replies: bytes) -> Setting:
@@ -89,7 +89,7 @@ def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Forge:
         stand_in.parent.mkdir()
         stand_in.write_text(STAND_IN.replace("REPLIES", repr([READY, DONE, *replies])))
         monkeypatch.setattr(isolated_entry.program, "__file__", str(stand_in))
-        # Save time: the stand-in neither replies further nor ends.
+        # The stand-in sends no further reply and does not end. Save time: do not wait for it long.
         monkeypatch.setattr(entry_process, "_MAX_REPLYING", 0.5)
         monkeypatch.setattr(entry_process, "_MAX_EXITING", 0.1)
         return make_setting(tmp_path)

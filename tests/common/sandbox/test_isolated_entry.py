@@ -134,8 +134,8 @@ ENDS_WITHIN = 40
 def find_processes(text: str) -> list[int]:
     """Return the ids of the processes whose command line contains a text.
 
-    Processes in another namespace do not know the ids by which the test sees them, so that they
-    cannot print these ids.
+    The test must find the ids itself: a process in another namespace has other ids there, and so it
+    cannot print the ids that the test sees.
     """
     pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -224,8 +224,9 @@ def test_closing_does_not_wait_for_another_process_that_holds_a_pipe(setting: Se
     """
     entry = with_entry(setting, __init__="import os\nprint(os.getcwd())")
     with isolate(entry) as process:
-        # The entry prints its working folder. The command lines of its processes contain the parent
-        # of this folder. File descriptor 2 of a process is its stderr; one of them is a pipe.
+        # The entry prints its working folder. The command lines of the entry's processes contain
+        # the parent of this folder. File descriptor 2 of a process is its stderr. Only one of the
+        # processes has a pipe as its stderr.
         folder = Path(wait_for(lambda: process.output).strip()).parent
         all_stderr = [Path(f"/proc/{pid}/fd/2") for pid in find_processes(str(folder))]
         (pipe,) = [stderr for stderr in all_stderr if str(stderr.readlink()).startswith("pipe:")]
@@ -250,8 +251,8 @@ IsolatedEntry(copy_files, pathlib.Path("none")).__enter__()
 def test_an_entry_and_its_folder_go_when_the_evaluator_is_killed(
     setting: Setting, tmp_path: Path
 ) -> None:
-    starts = "import time\nopen('started', 'w').close()\ntime.sleep(1000)"
-    entry = with_entry(setting, __init__=starts)
+    body = "import time\nopen('started', 'w').close()\ntime.sleep(1000)"
+    entry = with_entry(setting, __init__=body)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     evaluator = subprocess.Popen(

@@ -64,10 +64,11 @@ class Outside:
 
 @pytest.fixture(scope="module")
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
-    """Make the targets of the attempts: answers, a process that has opened them, three sockets.
+    """Make the targets of the attempts: the answers, a process and three sockets.
 
-    The test listens at the sockets, so that connecting to them succeeds unless it is refused. One
-    of them has a port, one a path, and one a name in Linux's abstract namespace.
+    The process has opened the file of the answers. The test listens at the sockets, so connecting
+    to a socket succeeds unless it is refused. One socket has a port, another one a path, and the
+    third one a name in Linux's abstract namespace.
     """
     base = tmp_path_factory.mktemp("outside")
     answers = base / "answers/answers.csv"
@@ -83,7 +84,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
             ["sleep", "1000"], stdin=file, cwd=answers.parent, env=environment
         ) as process,
     ):
-        # A name that begins with a zero byte is abstract.
+        # A name that begins with a zero byte lies in the abstract namespace.
         abstract.bind(f"\0{base}")
         abstract.listen(20)
         by_path.bind(str(base / "listening"))
@@ -120,7 +121,7 @@ def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ..
         (target / "folder").mkdir(parents=True, exist_ok=True)
         (target / "file").write_text("whole")
         os.utime(target / "file", (1, 1))
-    # The facts about the system outside, see the comment on OUTSIDE in escape_attempts.py.
+    # The comment on OUTSIDE in escape_attempts.py explains these facts about the system outside.
     names = {
         "process": outside.process.pid,
         "environment": find_environment(outside.process.pid),
@@ -194,9 +195,9 @@ def test_there_are_as_many_attempts_as_the_readme_says() -> None:
 def find_not_refused(names: tuple[str, ...], landlock_version: int) -> set[str]:
     """Return the expressions that must succeed in an entry if only some protections are used.
 
-    `ATTEMPTS` lists Python expressions, and for each attempt to break out which protections refuse
-    it. An attempt that none of the used protections refuses must succeed: otherwise the list would
-    name the wrong protections. Actions that entries may do must succeed, too.
+    `ATTEMPTS` lists attempts to break out, each with its Python expression and with the protections
+    that refuse it. An attempt must succeed if none of the used protections refuses it: otherwise
+    the list would name the wrong protections. Actions that entries may do must succeed, too.
 
     Parameters
     ----------
@@ -250,13 +251,13 @@ COMBINATIONS = [
     pytest.param(ALL_PROTECTIONS, LANDLOCK, ALL_TABLES, id="all"),
     pytest.param(ALL_PROTECTIONS, 0, ALL_TABLES, id="no Landlock"),
     pytest.param(("seccomp",), LANDLOCK, ALL_TABLES, id="no namespaces"),
-    # Landlock alone (a security module of the Linux kernel) in each of its versions. Versions above
-    # that of this kernel are skipped.
+    # Landlock, a security module of the Linux kernel, is the only protection, in each of its
+    # versions. Versions that are newer than this kernel's are skipped.
     *(
         pytest.param((), version, ("DAMAGE", "ALLOWED"), id=f"Landlock {version}")
         for version in range(1, 8)
     ),
-    # Only the guard in Python's file functions.
+    # No protection of the system, but only the guard in Python's file functions.
     pytest.param((), 0, ("READ_BY_PYTHON",), id="nothing"),
 ]
 
@@ -336,7 +337,7 @@ def test_no_game_finds_a_message_that_the_game_before_has_left(
 ) -> None:
     """A message might outlive a game in a file, shared memory, a queue, a semaphore or a key.
 
-    Each mask has a game of its own.
+    An entry plays one game for each mask, and no game may tell the next one anything.
     """
     limit_protections(monkeypatch, names, LANDLOCK)
     try_in_entry(outside, tmp_path, "mask 0", "LEAVE_MESSAGE")
@@ -449,10 +450,10 @@ def test_an_entry_may_read_what_an_interpreter_needs_and_nothing_else(
 def test_no_game_begins_if_the_answers_or_the_working_folder_lie_among_the_libraries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    """An entry could read files there, because it has to read the folder of Python's libraries.
+    """An entry has to read the folder of Python's libraries, so it could read any file in it.
 
-    Neither the answers (`place` "answers") nor the working folder, in which the user may keep
-    answers, may lie in this folder. The game refuses to start.
+    Therefore the answers (`place` "answers") may not lie in this folder. The working folder, in
+    which the user may keep answers, may not lie in it either. The game refuses to start.
     """
     libraries = Path(os.__file__).parent
     (tmp_path / "submission_model_task_4.py").write_text("")
@@ -499,8 +500,8 @@ def test_an_entry_can_write_only_to_its_own_folders(
 ) -> None:
     """An entry with a file system root of its own cannot write elsewhere, even without Landlock.
 
-    The entry tries to write into several folders, and prints those where that succeeds. Landlock is
-    a further protection by the kernel; version 0 means that it is not used.
+    The entry tries to write into several folders, and prints the folders in which it succeeds.
+    Landlock is a further protection by the kernel; version 0 means that it is not used.
 
     In the entry's root, /dev/shm is a new folder. Beside the working folder lie the temporary
     folder, "../tmp", and the program of the sandbox, "../inside".

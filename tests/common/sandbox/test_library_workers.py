@@ -182,7 +182,11 @@ print(codes)
 def test_without_a_root_a_child_finds_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a root, /proc is the system's. Landlock shows only the entry's first process."""
+    """Without a file system root of its own, an entry sees the /proc of the machine.
+
+    Landlock opens the folder of only one process there: the first process of the entry. So a child
+    process can read the folder of no process, not even its own folder.
+    """
     if LANDLOCK == 0:
         pytest.skip("this kernel has no Landlock")
     limit_protections(monkeypatch, ("seccomp",), LANDLOCK)

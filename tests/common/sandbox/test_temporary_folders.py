@@ -46,7 +46,7 @@ def run_in(monkeypatch: pytest.MonkeyPatch, package: Path, folder: str, body: st
     code = ENTRY.replace("BODY", body).replace("OUTSIDE", repr(f"{folder}/new"))
     (package / "submission_model_task_4.py").write_text(code)
     monkeypatch.setenv("TMPDIR", folder)
-    # Let `tempfile` look at the variable again.
+    # Let `tempfile` look at the variable TMPDIR again.
     monkeypatch.setattr(tempfile, "tempdir", None)
     with isolate(package, package.parent / "answers/answers.csv", Limits(60)) as entry:
         pass
@@ -96,7 +96,10 @@ def test_an_entry_may_lie_in_shared_memory(
 def test_an_entry_runs_in_folders_of_odd_names_and_in_hidden_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """An entry cannot see the working folder (".") or the folder "answers"."""
+    """The folder for temporary files may have an odd name, or be hidden from the entry.
+
+    An entry cannot see the working folder (".") or the folder "answers", which holds the answers.
+    """
     if os.name == "nt" and not name.isalpha():
         pytest.skip("Windows allows no such names")
     monkeypatch.chdir(tmp_path)
