@@ -14,7 +14,7 @@ from planted_answers import has_level
 N_TRAIN = 1_520
 N_TO_PREDICT = 400
 N_PAIRS = N_TRAIN + N_TO_PREDICT
-# Nothing is unknown about any pair.
+# For each pair: its quiz (or its group) is known.
 ALL_KNOWN = np.ones(N_PAIRS, bool)
 
 
@@ -27,7 +27,7 @@ def simulate_pairs() -> pd.DataFrame:
     many blocks, so that quizzes differ from clusters. Every class takes every quiz.
     """
     rng = np.random.default_rng(0)
-    # Row by row, a random choice of 6 blocks.
+    # Each row, which is a student, is a random choice of 6 blocks.
     takes_block = rng.permuted(np.tile(np.arange(20) < 6, (64, 1)), axis=1)
     takes_question = np.repeat(takes_block, 5, axis=1)
     # The pairs of student and question in random order.
@@ -69,8 +69,8 @@ def write_metadata(
 ) -> None:
     """Write answer metadata in which the quizzes and groups of some pairs are unknown.
 
-    An unknown quiz is an empty cell at pairs with an even number. At pairs with an odd number, the
-    whole row is missing.
+    If the quiz of a pair is unknown, a pair with an even number has an empty cell, and a pair with
+    an odd number has no row at all.
     """
     metadata = PAIRS[["AnswerId", "GroupId", "QuizId"]].assign(
         GroupId=PAIRS.GroupId.where(knows_group), QuizId=PAIRS.QuizId.where(knows_quiz)
@@ -105,8 +105,8 @@ def test_quizzes_of_classes_are_used_if_they_are_known(
     """
     write_metadata(tmp_path, knows_quiz, knows_group)
     known_group = PAIRS.GroupId.where(knows_group, -1)
-    # Two contexts are equal if class and quiz are equal. An answer without a quiz gets a negative
-    # label, which no quiz of a class and no other answer has.
+    # Two contexts are equal if class and quiz are equal. An answer without a quiz is a context of
+    # its own: it gets a negative label, which no other answer has.
     quiz_of_class = PAIRS.groupby(["QuizId", known_group]).ngroup()
     own_context = -1 - PAIRS.index
     expected = quiz_of_class.where(knows_quiz, own_context)
@@ -138,9 +138,10 @@ def test_quizzes_are_used_if_they_are_known_for_most_pairs_to_predict(
 
 @pytest.mark.parametrize("lacking", ["answers", "template", "metadata"])
 def test_clusters_are_used_if_quizzes_cannot_be_looked_up(tmp_path: Path, lacking: str) -> None:
-    """If answers or template lack AnswerId, or metadata lack QuizId, quizzes cannot be looked up.
+    """The column AnswerId of answers and template and the column QuizId of metadata may be missing.
 
-    The contexts are then clusters of questions that the same students answer: the blocks.
+    Then quizzes cannot be looked up, and the contexts are clusters of questions that the same
+    students answer. Here these clusters are the blocks.
     """
     write_metadata(tmp_path)
     answers = PAIRS[:N_TRAIN].assign(IsCorrect=1)

@@ -22,7 +22,7 @@ def to_csv(header: str, rows: Sequence[str]) -> str:
 
 
 def with_column(name: str, cells: Sequence[object]) -> str:
-    """Return the file of the answers above with one more column."""
+    """Return the CSV text of `OWN_ROWS` with one more column."""
     rows = [f"{row},{cell}" for row, cell in zip(OWN_ROWS, cells, strict=True)]
     return to_csv(f"{OWN_HEADER},{name}", rows)
 
@@ -49,7 +49,8 @@ def test_a_file_with_answer_ids_has_four_options(write: Write) -> None:
     assert answer_options.count_options(read_answers(path)) == 4
     rows = ["7,0,1,2,2,0", "9,1,0,1,5,1"]
     path = write("above.csv", to_csv(f"{OWN_HEADER},AnswerId", rows))
-    # Task 1 ignores options that cannot be used, but this file is a damaged file of the challenge.
+    # In a user's own file, task 1 (`read_right_or_wrong`) ignores options that cannot be used. But
+    # this file has AnswerIds, so it is a file of the challenge, where the option 5 is a fault.
     for read in (read_answers, read_right_or_wrong):
         with pytest.raises(InputError) as fault:
             read(path)
@@ -109,8 +110,8 @@ def test_task_1_goes_on_without_options_that_cannot_be_used(
 ) -> None:
     """Task 1 needs no options, and ignores a column of options if one of them is invalid.
 
-    The last answer chose `answer_value`. "E", nothing and 0 are no options. Option 2 is one, but it
-    is the right option of question 7, and the answer is marked as wrong.
+    The last answer chose `answer_value`. "E", an empty cell and 0 are no valid options. Option 2 is
+    valid, but it is the right option of question 7, and the answer is marked as wrong.
     """
     rows = [*OWN_ROWS[:3], f"7,5,0,2,{answer_value}"]
     path = write("own.csv", to_csv(OWN_HEADER, rows))

@@ -56,10 +56,15 @@ def test_a_pair_that_occurs_twice_is_refused(write: Write) -> None:
         read_answers(path)
 
 
-@pytest.mark.parametrize(("ids", "is_told"), [("123457000", True), ("123457001", False)])
-def test_repeats_of_rounded_ids_are_told_apart(write: Write, ids: str, is_told: bool) -> None:
-    """Repeated pairs may come from rounded ids, or the file may hold its answers twice."""
-    rows = "".join(f"5,{int(ids) + 1000 * k},{k},1,2,2\n" for k in range(3))
-    with pytest.raises(InputError, match=rf"UserId {ids} .*\(3 repeated rows\)") as raised:
+@pytest.mark.parametrize(("first_id", "is_rounded"), [("123457000", True), ("123457001", False)])
+def test_repeats_of_rounded_ids_are_told_apart(
+    write: Write, first_id: str, is_rounded: bool
+) -> None:
+    """If all repeated UserIds end in zeros, they may be rounded, and the message says so.
+
+    Otherwise, the file may hold its answers twice.
+    """
+    rows = "".join(f"5,{int(first_id) + 1000 * k},{k},1,2,2\n" for k in range(3))
+    with pytest.raises(InputError, match=rf"UserId {first_id} .*\(3 repeated rows\)") as raised:
         read_answers(write("a.csv", HEADER + rows + rows))
-    assert ("all these UserIds end in zeros" in str(raised.value)) == is_told
+    assert ("all these UserIds end in zeros" in str(raised.value)) == is_rounded

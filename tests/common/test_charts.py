@@ -23,8 +23,8 @@ DOTS = [
     Dot('says "so"', 0.0),
     Dot(WIDE_NAME, nan, mark=0.125),
 ]
-# The second group has so few answers that its interval, from low to high, is wide. The third one
-# has too few answers to show their accuracy.
+# The interval of an accuracy reaches from low to high. The second group has so few answers that its
+# interval is wide. The third group has too few answers, so its accuracy is not shown.
 SHARES = pd.DataFrame(
     {
         "accuracy": [0.7, 0.8, nan, 0.65],
@@ -63,9 +63,10 @@ def dots(request: pytest.FixtureRequest) -> DotChart:
         DOTS, label='"dots"', limits=request.param, digits=3, axis="share right", chance=0.5
     )
     chart = draw(svg)
-    # Find out how the axis turns a value into a position. Both are known for one shape in each row:
-    # the dot or, in the last row, whose value is NaN, the mark. The mark of the first row is used
-    # as well. The tooltip of each shape, by which `places` finds the shape, shows label and value.
+    # Find out how the axis turns a value into a position, from shapes whose value is known: the dot
+    # of each row, and the mark of the first row. The last row has no dot, because its value is NaN,
+    # so its mark is used. The tooltip of a shape shows its label and value, and `places` finds the
+    # shape by this tooltip.
     labels = [row.label for row in DOTS]
     values = [row.mark if isnan(row.value) else row.value for row in DOTS]
     labels.append(DOTS[0].label)
@@ -81,7 +82,10 @@ def test_a_dot_chart_shows_its_names(dots: DotChart) -> None:
 
 
 def test_the_axis_has_the_scale_of_the_dots(dots: DotChart) -> None:
-    """The fixture `dots` has checked with `on_scale` that all dots lie on one scale."""
+    """The labels of the axis lie on the scale of the dots, `dots.x`.
+
+    The fixture `dots` has checked with `on_scale` that all dots lie on one scale.
+    """
     assert dots.x(1) - dots.x(0) > 100
     ticks = [text for text in dots.chart.texts if re.fullmatch(r"\d\.\d\d?", text.text)]
     assert 2 < len(ticks) < 6
@@ -267,8 +271,8 @@ def test_a_chart_of_curves_shows_its_names(curves: tuple[str, Drawing]) -> None:
 def read_legend(svg: str) -> list[tuple[str, str]]:
     """Return the colour and the path of the marker of each of the ten curves in the legend.
 
-    The legend is the last part of the SVG. It describes each curve by two lines of SVG text, such
-    as these (M 3 4 is the position of the marker)
+    The legend is the last part of the SVG. It describes each curve by two lines of SVG text, where
+    M 3 4 is the position of the marker:
 
         … stroke: COLOUR; …
         <path d="M 3 4 m PATH OF THE MARKER"
@@ -294,7 +298,9 @@ def test_curves_of_one_number_share_colour_and_marker_and_differ_in_dashes(
 
 def test_curves_are_to_scale(curves: tuple[str, Drawing]) -> None:
     _, chart = curves
-    # The curves end at evenly spaced accuracies, which `on_scale` checks in the drawing.
+    # The curves end at evenly spaced accuracies. `on_scale` checks that their ends are evenly
+    # spaced in the drawing, too. It returns the function from a curve's number to its vertical
+    # position.
     ends = [chart.shapes[name][-1, 1] for name in NAMES]
     y = on_scale(range(10), ends)
     # Later curves end higher. Vertical positions are counted from the top.

@@ -52,9 +52,10 @@ def kit(tmp_path: Path) -> Path:
 
 
 LOCAL = "data/test_output/test_submission_task_1.csv"
-# Flags, the folder of metadata that the model then reads, and the file that it then writes.
+# A case is the flags of the model, the folder of metadata that it reads, and the file that it
+# writes.
 PATHS = [
-    # By default, metadata are sought in the kit's folder, which need not exist.
+    # By default, the model looks for metadata in data/metadata, even if this folder does not exist.
     ("", "data/metadata", "submissions/submission_task_1.csv"),
     ("--local", "data/metadata", LOCAL),
     (

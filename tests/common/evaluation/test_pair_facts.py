@@ -108,8 +108,9 @@ def test_students_are_numbered_and_nothing_is_left_out(folder: Path, task: int) 
     assert facts.pairs.student_code.tolist() == [0, 0, 1, 2]
 
 
-# Task 1: a tied or unanswered question gets the majority of all answers. Task 2: a tied question
-# gets the smallest of the tied options, an unanswered one the majority of all answers.
+# Task 1: if right and wrong answers to a question are equally frequent, or if it has no answers,
+# the question gets the majority of all answers. Task 2: if several options are the most frequent,
+# the question gets the smallest of them. If it has no answers, it gets the majority of all answers.
 @pytest.mark.parametrize(("task", "expected"), [(1, [1, 1, 1, 1]), (2, [2, 3, 2, 1])])
 def test_the_majority_of_a_question_is_counted(
     folder: Path, task: int, expected: list[int]
@@ -124,8 +125,8 @@ GROUPS = {
     "difficulty": ["60 to 70 %", "50 to 60 %", "60 to 70 %", "not known"],
     "answers_of_student": ["5 to 9", "5 to 9", "1 to 4", "1 to 4"],
     "answers_to_question": ["5 to 9", "1 to 4", "5 to 9", "none"],
-    # Whether the quiz of a pair is known, and if so, whether the student has a training answer in
-    # it.
+    # If the quiz of a pair is known, the group tells whether the student has a training answer in
+    # the quiz.
     "quiz": [NO_OTHER_ANSWER, KNOWN_QUIZ, UNKNOWN_QUIZ, UNKNOWN_QUIZ],
 }
 RIGHT_OPTION = ["option 2", "option 3", "option 2", "not known"]
@@ -243,7 +244,7 @@ ACCURACY = {
 def test_accuracy_is_counted_by_subject_and_student(
     predicted: tuple[PairFacts, pd.DataFrame], title: str
 ) -> None:
-    """The page of a score tells accuracies in groups of pairs; `title` names one grouping.
+    """The page of a score shows the accuracy in each group of pairs; `title` names one grouping.
 
     `break_down` groups pairs by facts about questions, and `accuracy_by` groups them by metadata of
     students. `ACCURACY` holds the groups that are expected.
@@ -298,7 +299,7 @@ def test_most_is_lost_where_more_predictions_are_wrong_than_on_average(
 
 
 def find_left_out(folder: Path, name: str, old: str, new: str) -> LeftOut:
-    """Replace a text in a file; return the part of the facts that is then left out."""
+    """Replace a text in a file; return which kind of facts is then left out, and why."""
     path = folder / name
     path.write_text(path.read_text().replace(old, new))
     left_out = read(folder, task=1).left_out

@@ -155,7 +155,7 @@ def test_the_page_and_the_output_show_the_scores_of_probabilities(evaluated: Eva
     truth = joined[COLUMN[task]].to_numpy()
     p = joined[NAMES[task]].to_numpy()
     if task == 1:
-        # The only column holds the probabilities that an answer is right, which is the value 1.
+        # The only column holds the probability that an answer is right, that is, has the value 1.
         p_right = p[:, 0]
         loss = log_loss(truth, np.column_stack([1 - p_right, p_right]))
         auc = f"AUC {roc_auc_score(truth, p_right):.4f}, "
@@ -241,7 +241,7 @@ def test_with_wrong_probabilities_there_is_no_score_not_even_of_an_earlier_run(
 
 
 def evaluate_given(folder: Path, task: int, truth: str, predicted: str) -> tuple[list[str], Page]:
-    """Score predictions in a folder that holds nothing but these and the true answers.
+    """Score predictions in a folder that holds only the predictions and the true answers.
 
     `truth` and `predicted` are the rows of two files with the columns QuestionId, UserId, IsCorrect
     and AnswerValue. Returns the lines printed, and the page. The page's file has the suffix "own"
@@ -261,7 +261,7 @@ def evaluate_given(folder: Path, task: int, truth: str, predicted: str) -> tuple
 
 @TASKS
 def test_a_score_needs_nothing_but_the_answers(tmp_path: Path, task: int) -> None:
-    """Training answers, metadata and a record of the submission's origin are missing here."""
+    """The evaluation finds no training answers, metadata or record of the submission's origin."""
     truth = "1,7,1,2\n2,7,0,3\n"
     predicted = "1,7,1,2\n2,7,1,2\n"
     lines, page = evaluate_given(tmp_path, task, truth, predicted)
@@ -269,7 +269,7 @@ def test_a_score_needs_nothing_but_the_answers(tmp_path: Path, task: int) -> Non
     # With one student, the variation between students is unknown: there is no standard error.
     assert lines[1] == "score 0.5000 (accuracy on 2 pairs of one student)"
     assert lines[2].startswith("note: may have seen these answers")
-    # The last line names the files written.
+    # The last line names the files that the evaluation has written.
     assert len(lines) == 4
     assert (tmp_path / f"scores_task_{task}_own.txt").read_text() == "score:0.5\n"
     assert "Entry not known" in page.text
@@ -289,8 +289,8 @@ def test_below_ten_students_neither_terminal_nor_page_shows_a_standard_error_bes
     predicted = ""
     for user in range(n_students):
         truth += f"1,{user},1,2\n2,{user},1,2\n"
-        # Predictions for odd UserIds are right on one of two questions. Predictions for even
-        # UserIds are all right.
+        # Each student has two predictions. For an odd UserId, only the first one is right; for an
+        # even UserId, both are right.
         is_odd = user % 2 == 1
         second_prediction = "0,3" if is_odd else "1,2"
         predicted += f"1,{user},1,2\n2,{user},{second_prediction}\n"
@@ -311,8 +311,8 @@ def test_the_score_is_the_same_without_valid_metadata_and_training_answers(
     table of students needs their metadata.
     """
     kit = Path(shutil.copytree(predicted, tmp_path / "kit"))
-    # The submission would be refused if its record named other training answers than the present
-    # ones.
+    # Remove the record of the submission's origin. It names the training answers, which are changed
+    # below, so the submission would be refused.
     (kit / "data/test_output/test_submission_task_1.json").unlink()
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]
     scored_before, score_before, *_ = succeeds(evaluation, kit=kit).splitlines()

@@ -63,8 +63,8 @@ def append(submission: Path, task: int | str = 1, **changes: Any) -> Result:
 def test_a_line_says_what_was_scored_and_what_made_it(scored_kit: Path) -> None:
     """The record of scores (results.jsonl) has a line for each evaluation of an entry.
 
-    The first evaluation of `scored_kit` is that of the majority sample of task 1. `parts` holds the
-    accuracy for the answers that are wrong and for those that are right.
+    `scored_kit` first evaluates the majority sample of task 1. `parts` holds two accuracies: for
+    the answers that are wrong, and for the answers that are right.
     """
     first, *_ = read(scored_kit / "data/test_output")
     assert first.task == 1
@@ -128,8 +128,8 @@ def lines_of_code(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """Score a script after a commit, then with an edited import, and then as an untracked copy."""
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("versions") / "kit"))
     git = ["git", "-C", str(kit), "-c", "user.name=a", "-c", "user.email=a@b.c"]
-    for words in ("init -q", "add task_1 common/submission.py", "commit -q -m first"):
-        subprocess.run([*git, *words.split()], check=True)
+    for command in ("init -q", "add task_1 common/submission.py", "commit -q -m first"):
+        subprocess.run([*git, *command.split()], check=True)
     script = kit / "task_1/sample_model_majority.py"
     imported = kit / "common/submission.py"
     untracked = Path(shutil.copyfile(script, kit / "task_1/own.py"))
@@ -173,13 +173,13 @@ class LinesOfEntry:
 
     as_folder: Result
     as_zip: Result
-    # As a folder, after a file was edited.
+    # The entry is scored as a folder again, after one of its files was edited.
     edited: Result
 
 
 @pytest.fixture(scope="module")
 def lines_of_entry(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> LinesOfEntry:
-    """Train an entry with the seed 5, and score it three times: as `LinesOfEntry` lists."""
+    """Train an entry with the seed 5, and score it as a folder, as a zip, and after an edit."""
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("entry") / "kit"))
     trainer = kit / "task_4/numpy/train_model.py"
     entry_code = kit / "task_4/numpy/model.py"
@@ -224,7 +224,7 @@ def test_an_edited_file_of_an_entry_changes_its_code(lines_of_entry: LinesOfEntr
 
 
 def append_related(submission: Path, true_answers: Path) -> Result:
-    """Append a score on a related challenge, "x", to the results; return the line."""
+    """Append a score on a related challenge named "x" to the record; return the new line."""
     return append(
         submission,
         task="x",
@@ -294,7 +294,8 @@ def test_a_line_names_the_model_and_its_seed(
     ("old", "new"),
     [
         pytest.param("(?s).+", "{", id="not JSON"),
-        # The match ends before the digits of the size. Adding a 1 there makes a larger size.
+        # The match ends just before the digits of the file's size. A 1 before the digits makes the
+        # size larger.
         pytest.param(
             r'"files": \{\s*"[^"]*": \{\s*"bytes": ', r"\g<0>1", id="another size of the file"
         ),
@@ -340,6 +341,7 @@ def test_a_submission_that_a_notebook_makes_is_called_notebook(
 def test_a_line_names_the_files_that_the_model_has_learned_from_without_templates(
     submission: Path, template: str
 ) -> None:
+    """A model reads training answers and a template, but it learns only from training answers."""
     sources = [submission.with_name(name) for name in ("train.csv", template)]
     for source in sources:
         source.write_text("UserId,QuestionId\n")
@@ -399,14 +401,14 @@ def test_a_line_with_the_right_fields_and_types_is_read(
 ) -> None:
     (tmp_path / NAME).write_text(json.dumps(line) + "\n")
     (result,) = read(tmp_path)
-    # Earlier versions have not recorded the files.
+    # Earlier versions have not recorded from which files a model has learned.
     assert result.learned_from is None
     assert capsys.readouterr().err == ""
 
 
-# Damaged lines by the name of the damage: lines that malformed.py makes from a valid line, and
-# lines of a related challenge with these changes.
+# Damaged lines; the key is the name of the damage. malformed.py makes them from a valid line.
 DAMAGED = dict(malformed.damage_record(json.dumps(OF_TASK).encode()))
+# Each of these changes makes the line of a related challenge invalid.
 CHANGES: list[dict[str, Any]] = [
     {"task": ""},
     {"task": "<b>"},

@@ -68,7 +68,7 @@ def test_circumstances_of_answers_are_joined_by_id(write: Write) -> None:
     assert found["SchemeOfWorkId"].tolist() == [-1, -1, 5, -1, -1, -1, -1]
 
 
-# As a spreadsheet writes a file: with a byte order mark at the beginning, and line ends of Windows.
+# A spreadsheet writes such a file: a byte order mark at the beginning, and line ends of Windows.
 QUIZZES = b"\xef\xbb\xbfQuizId,AnswerId\r\n8,5\r\n,6\r\n"
 
 
@@ -177,7 +177,7 @@ def test_the_tree_of_subjects_is_sorted_by_id_with_the_rows_of_parents(write: Wr
 
 @pytest.fixture
 def question_file(write: Write) -> Path:
-    """Write the subjects of questions 4, 2 and 9, beside the tree."""
+    """Write the tree of subjects, and a file of the subjects of questions 4, 2 and 9."""
     write("subject_metadata.csv", SUBJECTS)
     rows = '4,"[3, 9, 7]"\n2,"[3,8, 9,7]"\n9,[3]\n'
     return write("question_metadata_task_3_4.csv", QUESTIONS + rows)
@@ -262,7 +262,7 @@ def test_a_fault_is_told_with_its_row_and_value(
     """A file with a header and some rows has one fault, which the message names.
 
     The header tells the kind of file, and so the function that reads it. Cases without a header are
-    files of answers whose header is part of `rows`. The metadata are read for some ids.
+    files of answers whose header is part of `rows`.
     """
     path = write("faulty.csv", header + rows)
     tree = metadata.read_subject_tree(write("subject_metadata.csv", SUBJECTS))
@@ -299,7 +299,7 @@ def test_official_questions_have_the_parents_of_their_subjects_too(
     folder = real_data / f"eedi_tasks_{tasks}" / "metadata"
     tree = metadata.read_subject_tree(folder / "subject_metadata.csv")
     assert len(tree) == 388
-    # "1_2" of "1_2_sample", or "3_4".
+    # `tasks` is for instance "1_2_sample" or "3_4". The pair of tasks is "1_2" or "3_4".
     pair_of_tasks = tasks[:3]
     path = folder / f"question_metadata_task_{pair_of_tasks}.csv"
     frame = pd.read_csv(path)
