@@ -39,7 +39,7 @@ def as_zip(text: str) -> bytes:
 
 
 def as_array(text: str) -> bytes:
-    """Return a file of NumPy."""
+    """Return the content of a NumPy file that holds an array with this text."""
     content = io.BytesIO()
     np.save(content, np.array([text]))
     return content.getvalue()
@@ -74,7 +74,7 @@ def test_utf_16_and_gzip_are_read_as_text(write: Write, convert: Callable[[str],
 
 
 def test_a_large_file_is_converted_piece_by_piece(write: Write) -> None:
-    """Two bytes of a character, or the two halves of 𝟙, may lie in different pieces."""
+    """A piece may end between the two bytes of a character, or between the two halves of 𝟙."""
     n = 200_000
     rows = "".join(f"{k},{'𝟙' * (k % 7)}\n" for k in range(n))
     text = f"QuestionId,Text\n{rows}"
@@ -93,7 +93,7 @@ def test_a_csv_in_a_zip_may_be_utf_16(write: Write) -> None:
 
 
 def test_simulated_answers_are_recognised_in_utf_16_and_gzip(write: Write) -> None:
-    """Simulated answers in other formats must be recognised, so that scores are marked.
+    """Scores on simulated answers are marked, so a copy in another format must be recognised.
 
     A sketch of a simulated file is compared with the rows of a copy. The copies are UTF-16 with a
     byte order mark, and gzip.
@@ -104,10 +104,10 @@ def test_simulated_answers_are_recognised_in_utf_16_and_gzip(write: Write) -> No
     known = {"train.csv": row_sketches.sketch(write("train.csv", text))}
     for name in ("UTF-16 with a mark", "gzip"):
         assert row_sketches.is_known(write("copy.csv", CONVERSIONS[name](text)), [known])
-    # If every outcome is changed from right to wrong or back, the answers are not the simulated
-    # ones.
-    other = text.replace(",0\n", ",2\n").replace(",1\n", ",0\n").replace(",2\n", ",1\n")
-    assert not row_sketches.is_known(write("copy.csv", other.encode("utf-16")), [known])
+    # If all outcomes are swapped (0 becomes 1, and 1 becomes 0), the answers are other answers. The
+    # digit 2 keeps the place of the new 1 until the old 1 is replaced.
+    swapped = text.replace(",0\n", ",2\n").replace(",1\n", ",0\n").replace(",2\n", ",1\n")
+    assert not row_sketches.is_known(write("copy.csv", swapped.encode("utf-16")), [known])
 
 
 # ---- What is refused -----------------------------------------------------------------------------
@@ -143,7 +143,8 @@ def test_simulated_answers_are_recognised_in_utf_16_and_gzip(write: Write) -> No
         (TEXT.replace(",", "\t").encode("utf-16"), "with tabs between the columns"),
         (b"sep=,\n" + TEXT.encode(), "row 1 is 'sep=,', which only Excel reads"),
     ],
-    # Packed contents hold the time of packing, so no case is named after its content.
+    # No case gets its content as its name: a packed content holds the time of packing, so the names
+    # of the cases would differ between runs.
     ids=lambda value: value if isinstance(value, str) else "content",
 )  # fmt: skip
 def test_another_format_is_named_with_what_to_do(
@@ -168,7 +169,7 @@ def test_a_small_gzip_file_cannot_fill_the_memory(
     path = write("a.csv", content)
     with pytest.raises(InputError, match="unpacks to more than 1,048,576 bytes, 100 times its"):
         read_table(path, COLUMNS)
-    # Rows that compress as well are accepted if the file is small.
+    # The same file is accepted if every file may unpack to that many bytes.
     monkeypatch.setattr(file_formats, "_MIN_UNPACKED", len(text))
     assert len(read_table(path, COLUMNS)) == 1 << 20
 

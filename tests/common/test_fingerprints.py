@@ -17,9 +17,9 @@ GENERATOR = "related_challenges/cloze/generate_sample.py"
 def test_a_marker_cannot_name_a_file_outside_its_folder(write: Write, marker: str) -> None:
     """The marker SIMULATED.json lists the files of its folder that a generator has written.
 
-    These are its present files ("files") and, if a run was interrupted, the older files that they
-    replace ("replaced"). The next run replaces or removes all of them. If a forged marker could
-    name any file of the user, the generator would replace or remove it.
+    The key "files" lists the present files. If a run was interrupted, the key "replaced" lists the
+    older files that the run replaces. The next run replaces or removes all listed files. So a
+    forged marker must not be able to name a file of the user.
     """
     outside = write("outside.csv", "mine\n")
     known = fingerprints.fingerprint(outside)

@@ -31,8 +31,9 @@ def test_random_rankings_agree_with_half_of_the_judgements_of_an_expert(
 ) -> None:
     """A second expert without any judgement does not count."""
     one_expert = metrics.random_best_agreement(judgements[[0]].assign(none=np.nan))
-    # A random ranking orders each of 25 pairs of questions by chance. The mean of 10,000 rankings
-    # has a standard error of 0.5 / √(25 · 10,000) = 0.001. Five of these are allowed.
+    # A random ranking orders each of 25 pairs of questions by chance, so its expected agreement is
+    # 0.5. The mean over 10,000 rankings has a standard error of 0.5 / √(25 · 10,000) = 0.001. The
+    # tolerance is five standard errors.
     assert one_expert.mean() == pytest.approx(0.5, abs=0.005)
 
 
@@ -40,9 +41,9 @@ def test_random_rankings_agree_with_more_than_half_of_the_best_of_five_experts(
     judgements: pd.DataFrame,
 ) -> None:
     best = metrics.random_best_agreement(judgements)
-    # A random ranking agrees with one expert on a share of 25 pairs with mean 0.5 and standard
-    # deviation 0.1. The largest of five such shares is on average 1.163 standard deviations above
-    # the mean.
+    # The share of 25 pairs on which a random ranking agrees with one expert has the mean 0.5 and
+    # the standard deviation 0.5 / √25 = 0.1. The largest share among five experts is on average
+    # 1.163 standard deviations above the mean, as the largest of five normal variables.
     assert best.mean() == pytest.approx(0.5 + 1.163 * 0.1, abs=0.01)
 
 
@@ -73,12 +74,13 @@ def test_the_standard_error_treats_a_student_s_answers_as_one_cluster() -> None:
 
 
 def test_the_standard_error_does_not_depend_on_the_size_of_ids() -> None:
-    """UserIds may be large; an array with an element for each id up to them would fill memory."""
+    """UserIds may be large; an array with an element for each possible id would fill the memory."""
     outcome = np.array([1, 0, 0, 1, 1, 0, 1])
     student = np.array([0, 2, 1, 1, 2, 3, 0])
     large_id = np.array([7, 2_000_000_000, 400, 9_000_000_000_000])[student]
-    # The ids are not in increasing order: the students 400 and 2,000,000,000 change places.
-    expected = metrics.clustered_standard_error(outcome, np.array([0, 2, 1, 3])[student])
+    # The ranks of the four ids, by size: 7 has rank 0, and 2,000,000,000 has rank 2.
+    rank = np.array([0, 2, 1, 3])[student]
+    expected = metrics.clustered_standard_error(outcome, rank)
     assert metrics.clustered_standard_error(outcome, large_id) == expected
     score = metrics.accuracy(outcome, np.ones(7), large_id)
     assert (score.error, score.n_students) == (expected, 4)
@@ -115,10 +117,10 @@ def test_the_standard_error_of_accuracy_treats_a_student_s_answers_as_one_cluste
     # The mean is 2/3. Student 0 is predicted right once; student 1 is predicted right and wrong.
     deviation_of_0 = 1 - 2 / 3
     deviation_of_1 = (1 - 2 / 3) + (0 - 2 / 3)
-    # The variance is the sum of squares over students, divided by n² for n = 3 answers. For G = 2
-    # students it is corrected by the factor G / (G − 1) = 2.
-    squares = deviation_of_0**2 + deviation_of_1**2
-    assert score.error == pytest.approx(np.sqrt(2 * squares) / 3)
+    # For n answers of G students, the standard error is √(G / (G − 1) · Σ d²) / n, where d is the
+    # sum of a student's deviations from the mean. Here n = 3, G = 2 and G / (G − 1) = 2.
+    sum_of_squares = deviation_of_0**2 + deviation_of_1**2
+    assert score.error == pytest.approx(np.sqrt(2 * sum_of_squares) / 3)
 
 
 def test_accuracy_of_a_single_student_has_no_standard_error() -> None:
@@ -139,7 +141,7 @@ def test_a_part_without_answers_does_not_count(takes_best: bool, expected: float
 
 
 def test_calibration_bins_that_are_wrong_in_opposite_ways_do_not_cancel() -> None:
-    """Each bin is off by a quarter, once upwards and once downwards: the error is 0.25, not 0."""
+    """One bin is 0.25 too high and the other is 0.25 too low, so the error is 0.25 and not 0."""
     believed = np.repeat([0.25, 0.75], 10)
     happened = believed > 0.5
     bins = metrics.calibration_bins(believed, happened)
@@ -153,7 +155,8 @@ def test_calibration_bins_that_are_wrong_in_opposite_ways_do_not_cancel() -> Non
 def test_scores_of_probabilities_are_those_of_scikit_learn(n_categories: int) -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(n_categories, size=500)
-    # With one decimal, many weights are equal or 0.
+    # Rounding to one decimal makes many weights 0 or equal. Such weights test the limits of the log
+    # loss, and ties in the AUC.
     weight = rng.gamma(0.5, size=(500, n_categories)).round(1)
     weight[weight.sum(axis=1) == 0] = 1
     p = weight / weight.sum(axis=1, keepdims=True)

@@ -21,7 +21,7 @@ from conftest import Write, fails, succeeds
 from page_reading import read_page
 from recorded import RESULT
 
-# A file of answers that is neither simulated nor official, unless a record says so.
+# A file of answers. Its origin is unknown, unless a test writes a record that says otherwise.
 OWN = "UserId,QuestionId,IsCorrect\n1,2,0\n"
 
 
@@ -103,10 +103,10 @@ def test_a_damaged_record_of_official_files_makes_nothing_official(
 def test_a_split_of_official_answers_is_official(
     write: Write, tmp_path: Path, recorded: Origin
 ) -> None:
-    """A split of official answers stays official while its source is unchanged.
+    """A split counts as official while its source is an unchanged official file.
 
-    The record of the split may say "unknown", because an earlier version of the kit did not know
-    official files.
+    The split's record may say "unknown": an earlier version of the kit could not recognise official
+    files. Once the source has changed, the origin in the record counts.
     """
     train = write("data/train_data/train.csv", OWN)
     make_official(tmp_path / "data", train)
@@ -127,7 +127,8 @@ def test_a_record_that_names_its_own_file_as_a_source_leads_nowhere(write: Write
 # ---- Records of earlier versions -----------------------------------------------------------------
 
 
-# Earlier versions of the kit recorded whether answers are simulated, and called all others real.
+# Earlier versions of the kit recorded only whether answers are simulated (true or false). They
+# called all answers real that are not simulated.
 as_in_earlier_versions = pytest.mark.parametrize(
     ("simulated", "expected"), [(True, Origin.SIMULATED), (False, Origin.UNKNOWN)]
 )
@@ -176,7 +177,8 @@ def predicted_kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return kit
 
 
-# Ways to change a file of simulated answers into another file. A way is a function of both paths.
+# Ways to make another file from a file of simulated answers. Each way is a function. Its arguments
+# are the paths of the two files.
 
 
 def copy(source: Path, target: Path) -> None:
@@ -266,7 +268,7 @@ def test_answers_of_other_students_are_of_unknown_origin(
     origin, is_on_page = origin_on_page(tmp_path, "task_1")
     assert origin == "unknown"
     assert is_on_page
-    # The terminal names the origin of simulated answers only.
+    # In the terminal, the evaluation names an origin only if the answers are simulated.
     assert "origin" not in printed
 
 
@@ -278,12 +280,12 @@ PUBLIC_SCORES = ["scores_task_3_public.txt", "scores_task_3_public.html"]
 
 @dataclass(frozen=True)
 class OwnPanel:
-    """A ranking that was scored in the public phase, and then by a panel of the user's own."""
+    """A ranking that was scored in the public phase, and then with the user's own panel."""
 
     kit: Path
-    # The contents of PUBLIC_SCORES before the ranking was scored by the panel.
+    # The contents of the files PUBLIC_SCORES before the ranking was scored with the user's panel.
     public_scores_before: list[bytes]
-    # The output of the evaluation by the panel.
+    # What the evaluation with the user's panel prints.
     printed: str
 
     @property
@@ -294,11 +296,10 @@ class OwnPanel:
 
 @pytest.fixture(scope="module")
 def own_panel(predicted_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OwnPanel:
-    """Score a ranking in the public phase, and then by a panel of the user's own.
+    """Score a ranking in the public phase, and then with the user's own panel of experts.
 
-    Tests check that the second evaluation leaves the files of the first one as they were. The
-    user's panel has a single expert, "me", whose judgements are those of the official expert
-    T1_ALR.
+    Tests check that the second evaluation leaves the files of the first evaluation unchanged. The
+    user's panel has a single expert, "me", with the judgements of the official expert T1_ALR.
     """
     folder = tmp_path_factory.mktemp("own_panel")
     kit = Path(shutil.copytree(predicted_kit, folder / "kit"))
@@ -333,7 +334,7 @@ def test_scores_by_a_panel_of_ones_own_have_files_and_a_phase_of_their_own(
 def test_scores_of_a_simulated_ranking_by_a_panel_of_ones_own_are_simulated(
     own_panel: OwnPanel,
 ) -> None:
-    """Nobody knows the panel's origin, but the ranking was made from simulated answers."""
+    """The origin of the panel is unknown, but the ranking was made from simulated answers."""
     kit = own_panel.kit
     printed = " ".join(succeeds(["-m", "tools.scoreboard"], kit=kit, cwd=kit).split())
     table = "agreement with the best expert, test of your own, simulated answers"
@@ -343,6 +344,7 @@ def test_scores_of_a_simulated_ranking_by_a_panel_of_ones_own_are_simulated(
 def test_students_of_ones_own_in_task_4_have_files_of_their_own(
     split_kit: Path, tmp_path: Path
 ) -> None:
+    """Scores on a file of the user's own students go to files with "own" in their names."""
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     succeeds(["task_4/numpy/train_model.py", "--local"], kit=kit)
     answers = pd.read_csv(kit / "data/test_input" / layout.VALID_TASK_4)

@@ -18,10 +18,10 @@ def page_of(html: str) -> str:
 
 @pytest.mark.parametrize("stacks", [False, True])
 def test_a_table_can_be_read_on_a_phone(stacks: bool) -> None:
-    """If `stacks`, a phone shows a row's cells below each other; otherwise the table scrolls.
+    """With `stacks`, a phone shows a row's cells below each other; without it, the table scrolls.
 
     Each stacked cell but the first is labelled with the name of its column: HTML holds the label in
-    `data-label`, and a rule in CSS shows it on narrow screens.
+    `data-label`, and a rule in CSS shows the label on narrow screens.
     """
     html = page_of(pages.part("table", HEADER, ROWS, caption="<what>", stacks=stacks))
 

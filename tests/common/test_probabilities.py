@@ -47,7 +47,8 @@ def test_pandas_reads_a_file_of_task_4_with_its_masks(tmp_path: Path) -> None:
 
 
 NAN = float("nan")
-# A task, a file, and a part of the message that refuses it.
+# Each fault is a task, the table in a file for this task, and a regular expression that must match
+# the message with which the file is refused.
 FAULTS: list[tuple[int, pd.DataFrame, str]] = [
     (1, frame(ProbabilityCorrect=[0.1, 1.5, -2, 0]), "row 2 is 1.5 .2 such rows., expected a num"),
     (1, frame(ProbabilityCorrect=list("abcd")), "holds str, expected numbers"),

@@ -24,11 +24,11 @@ def renumber_students(path: Path) -> None:
 def test_whether_a_score_counts_as_simulated_depends_on_the_files_of_its_task(
     tiny_kit: Path,
 ) -> None:
-    """Only the training answers of tasks 3 and 4 are exchanged here, for answers of other students.
+    """Answers of other students replace the training answers of tasks 3 and 4, but not of task 1.
 
-    The kit recognises simulated answers by their rows. The exchanged ones are not among them, so
-    their origin is unknown. Task 4 is trained and scored on a split of these answers: its score has
-    an unknown origin. Task 1 has other files, and its score counts as simulated as before.
+    The kit recognises simulated answers by their rows. It does not know the rows of the other
+    students, so the origin of these answers is unknown. Task 4 is trained and scored on a split of
+    them, so the origin of its score is unknown, too. The score of task 1 still counts as simulated.
     """
     renumber_students(tiny_kit / "data/train_data/train_task_3_4.csv")
     succeeds(["task_1/local_data_split.py"], kit=tiny_kit)
@@ -74,9 +74,10 @@ def test_a_stale_template_is_refused_and_the_command_mends_it(tiny_kit: Path) ->
 
 
 def test_a_template_of_the_user_s_own_is_used_once_the_record_is_removed(tiny_kit: Path) -> None:
-    """The record beside the template, a .json, says how the kit has built the template.
+    """A .json beside a template records how the kit has built the template.
 
-    A template that the user has written does not match this record.
+    A template that the user has written does not match this record, so the kit refuses the template
+    until the user removes the record.
     """
     model = ["task_1/sample_model_majority.py"]
     template = tiny_kit / "submission_templates/submission_task_1_2.csv"
@@ -132,8 +133,8 @@ def test_code_of_the_kit_is_noted_without_the_libraries_in_its_folder(
     """When a script starts, the kit notes the files of the code that it has imported.
 
     Later it checks whether this code has changed. Files in a virtual environment in the kit's
-    folder are left out: there are more than a thousand. Here a script of the kit and a library
-    count as imported.
+    folder are left out: there are more than a thousand. The test enters a script of the kit and a
+    library into `sys.modules`, as if they had been imported.
     """
     script = write("task_1/idea.py", "1")
     library = write(".venv/lib/python3/site-packages/library.py", "2")

@@ -13,7 +13,7 @@ from conftest import Write
 from platforms import on_unix
 from run_scripts import ROOT
 
-# Runs a test with each reader of CSV files.
+# A test with this mark runs twice: pandas reads the CSV files in one run, and pyarrow in the other.
 READERS = pytest.mark.usefixtures("each_reader")
 COLUMNS = (schema.QUESTION_ID, schema.IS_CORRECT)
 HEADER = "QuestionId,IsCorrect\n"
@@ -51,7 +51,8 @@ def test_a_file_may_be_written_in_many_forms(write: Write, content: str) -> None
 @pytest.mark.parametrize(
     ("number", "is_read"),
     [
-        # As numpy.savetxt writes 1234567, as R writes 100000, as a spreadsheet shows 12345.
+        # numpy.savetxt writes 1234567 in the first form, R writes 100000 in the second form, and a
+        # spreadsheet shows 12345 in the third form. All their digits are there.
         ("1.234567000000000000e+06", True),
         ("1e+05", True),
         ("1.2345E+04", True),
@@ -64,9 +65,9 @@ def test_a_number_with_an_exponent_is_read_if_no_digit_is_lost(
 ) -> None:
     """1.2345E+04 is 12345, but 1.2E+06 may stand for any number near 1,200,000.
 
-    A spreadsheet may have shortened such a number, and the message says so. It is refused if its
-    exponent exceeds the number of its decimals. A number without decimals, such as 1e+05, is taken
-    to be round.
+    A number is refused if its exponent exceeds the number of its decimals: a spreadsheet may have
+    shortened the number, as the message says. Only a number without decimals, such as 1e+05, is
+    read nevertheless, as a round number.
 
     QuizId is tested because it may be empty, so that pandas reads its numbers as floats first.
     """

@@ -17,9 +17,9 @@ Save = Callable[[pd.DataFrame, Path], None]
 
 
 def draw_answers(seed: int) -> pd.DataFrame:
-    """Return random answers of the same students to the same questions.
+    """Return random answers; the seed decides which student answers which question, and how.
 
-    The seed decides who answers which question, and how.
+    The numbers of students, questions and answers do not depend on the seed.
     """
     rng = np.random.default_rng(seed)
     pairs = rng.permutation(N_STUDENTS * N_QUESTIONS)[:N_ANSWERS]
@@ -51,9 +51,10 @@ def edit(answers: pd.DataFrame, share: float) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def sketches(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, dict[str, str]]]:
-    """Return the sketches of one simulation: of training answers and two files of test answers.
+    """Return the sketches of the files of one simulation, by which `is_known` recognises rows.
 
-    A sketch holds a text for each outcome; the key is the name of the outcome's column.
+    The files are training answers and two files of test answers. The sketch of a file holds hashes
+    of its rows, as one text for each column of outcomes; the key is the name of the column.
     """
     folder = tmp_path_factory.mktemp("simulated")
     answers_by_file = {
@@ -125,7 +126,7 @@ def test_the_way_of_saving_does_not_matter(
 def test_seven_rows_are_too_few_and_eight_suffice(
     sketches: list[dict[str, dict[str, str]]], tmp_path: Path
 ) -> None:
-    """The rows come from public.csv, whose sketch keeps the hashes of all 5,000 rows."""
+    """The sketch of public.csv keeps the hashes of all its rows, so each row can be compared."""
     path = tmp_path / "mine.csv"
     ANSWERS[30_000:30_007].to_csv(path, index=False)
     assert not row_sketches.is_known(path, sketches)
@@ -191,7 +192,7 @@ def test_a_damaged_sketch_recognises_nothing(tmp_path: Path, damaged: object) ->
 def test_a_faulty_file_is_passed_over(
     sketches: list[dict[str, dict[str, str]]], tmp_path: Path
 ) -> None:
-    """Another script reads this file and reports the faults."""
+    """`is_known` reports no faults in a file: the script that needs the answers reports them."""
     for content in (b"", b"\0\xff", b"UserId,QuestionId,IsCorrect\n", b"UserId,QuestionId\n1"):
         (tmp_path / "mine.csv").write_bytes(content)
         assert not row_sketches.is_known(tmp_path / "mine.csv", sketches)

@@ -9,7 +9,8 @@ from common import running_script
 
 import pytest
 
-# Arguments of a Jupyter kernel, and of an editor's kernel, which gets one flag for each port.
+# The arguments of a kernel that Jupyter starts, and of kernels that editors start. An editor may
+# add a flag for each port.
 KERNEL_ARGUMENTS = [
     ["-f", "/home/me/.local/share/jupyter/runtime/kernel-1.json"],
     ["--ip=127.0.0.1", "--stdin=9013", '--Session.key=b"3b5f"', "--f=C:\\Temp\\tmp-1.json"],
@@ -28,7 +29,7 @@ def kernel_arguments(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def in_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make this process look like a kernel: `ipykernel` counts as loaded."""
+    """Make this process look like a kernel, in which the module `ipykernel` is loaded."""
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
 
 
@@ -57,7 +58,10 @@ def test_in_a_kernel_percent_run_sets_the_arguments_of_the_script(
 
 
 def define_main(**names: Any) -> Callable[[], Path | None]:
-    """Return a function `main` that finds its script; `names` are its global names."""
+    """Return a function `main` that returns the path of the script to which it belongs.
+
+    `names` are global variables of the function's module, such as `__file__`.
+    """
     code = "def build_parser(): ...\ndef main(): return find_script()"
     names["find_script"] = running_script.find_script
     exec(code, names)
@@ -70,7 +74,7 @@ MAIN_OF_MODULE = define_main(__file__="/kit/task_1/mine.py")
 
 
 def test_the_script_is_the_program_that_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program may import the module whose function `main` runs."""
+    """A program may import `main` from another module; the script is then the program."""
     monkeypatch.setattr(sys, "argv", ["/kit/task_1/program.py"])
     assert MAIN_OF_MODULE() == Path("/kit/task_1/program.py")
 

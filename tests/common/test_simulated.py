@@ -83,7 +83,8 @@ def test_the_run_after_control_c_replaces_all_files(tmp_path: Path, n_renames: i
     assert sorted(path.read_text() for path in paths) == ["a newer", "b newer"]
 
 
-# A process writes a simulation to a temporary folder that has the process id in its name.
+# A process writes a simulation to a temporary folder that has the process id in its name. Another
+# process sends signal 0, which does nothing, to this id to learn whether the process still runs.
 
 needs_signal_0 = on_unix("harmless signal that tells whether a process runs")
 
@@ -125,10 +126,10 @@ def test_folders_of_ended_processes_are_removed_even_if_another_one_is_writing(
     tmp_path: Path, ended_pid: int
 ) -> None:
     make_temporary_folder(tmp_path, os.getppid())
-    of_ended = make_temporary_folder(tmp_path, ended_pid)
-    # A folder may also be left by an earlier process that had the id of this process.
-    of_this = make_temporary_folder(tmp_path, os.getpid())
+    folder_of_ended = make_temporary_folder(tmp_path, ended_pid)
+    # An earlier process that had the same id as this process may have left a folder, too.
+    folder_of_same_id = make_temporary_folder(tmp_path, os.getpid())
     with pytest.raises(InputError, match="another process"):
         place(tmp_path, "new")
-    assert not of_ended.exists()
-    assert not of_this.exists()
+    assert not folder_of_ended.exists()
+    assert not folder_of_same_id.exists()

@@ -22,8 +22,8 @@ def split(task: int, train: Path, folder: Path, seed: int = 0) -> list[Path]:
 def train(write: Write) -> Path:
     """Write a file of 250 answers: five of each of 50 students.
 
-    A split of task 1 or 2 holds out a fifth of the answers, and one of task 4 all answers of a
-    fifth of the students. Both hold out 50 answers.
+    A split of task 1 or 2 holds out a fifth of the answers. A split of task 4 holds out all answers
+    of a fifth of the students. Both splits hold out 50 answers.
     """
     rng = np.random.default_rng(0)
     question = np.concatenate([rng.permutation(40)[:5] for _ in range(50)])
@@ -89,8 +89,8 @@ def test_a_fifth_of_a_student_s_answers_are_targets_drawn_independently_of_the_s
     students = valid.UserId.unique()
     targets = np.flatnonzero(valid.IsTarget)
     assert [len(valid), len(students), len(targets)] == [50, 10, 10]
-    # If the targets were drawn with the same random numbers as the students, the positions of
-    # targets would equal the numbers of the students, and all ten would be in both.
+    # The split draws 10 of 50 UserIds, and 10 of 50 row numbers for the targets. If both draws used
+    # the same random numbers, they would give the same ten numbers.
     assert len(np.intersect1d(students, targets)) < 6
 
 
@@ -120,7 +120,7 @@ def test_too_few_answers_or_students_are_refused(write: Write, tmp_path: Path, t
 def test_groups_stay_together_in_folds_of_equal_size() -> None:
     group = np.random.default_rng(0).integers(0, 31, 400)
     fold = assign_folds(group, 10, seed=3)
-    # A group whose answers were in two folds would have two rows.
+    # The table has a row for each fold of each group: a group in two folds would have two rows.
     fold_of_group = pd.DataFrame({"group": group, "fold": fold}).drop_duplicates()
     assert len(fold_of_group) == 31
     assert sorted(fold_of_group.fold.value_counts()) == [3] * 9 + [4]

@@ -66,16 +66,16 @@ def test_a_path_is_stray_if_one_of_its_folders_is() -> None:
     assert not is_stray_path("a/b/train.csv")
 
 
-# Windows refuses some of the names.
+# Windows refuses file names that hold a colon or a line end, as some names in STRAY do.
 UNIX_NAMES = on_unix("file names with colons and line ends")
 
 
 @pytest.fixture
 def littered(tmp_path: Path) -> Path:
-    """Return a folder that holds one file, and stray files beside it and in a folder.
+    """Return a folder that holds the file wanted.csv, stray files, and the folder "inside".
 
-    The files are wanted.csv; the stray files, such as Thumbs.db; and folders in the folder "inside"
-    that have the names of stray files, each with a file.
+    The stray files, such as Thumbs.db, lie beside wanted.csv. The folder "inside" holds a folder
+    with the name of each stray file, and each of these folders holds a file.
     """
     folder = tmp_path / "littered"
     (folder / "inside").mkdir(parents=True)
@@ -160,7 +160,7 @@ def write_all(folder: Path, files: dict[str, bytes]) -> Path:
 
 
 def describe(submission: Path, tmp_path: Path) -> list[object]:
-    """Return everything that is read from an entry: its files, its weights and its code."""
+    """Return everything that the kit reads from an entry, so that two entries can be compared."""
     unpacked = tmp_path / f"unpacked {submission.name}"
     entry_files.unpack(submission, unpacked)
     contents = {
@@ -173,20 +173,20 @@ def describe(submission: Path, tmp_path: Path) -> list[object]:
         entry_files.list_weights(submission),
         entry_files.list_misnamed(submission),
         entry_files.fingerprint_code(submission),
-        # Only files of 7 bytes are read, as the two files of weights are.
+        # 7 is the size in bytes of the files whose content is read: the two files of weights.
         entry_files.fingerprint_data(submission, [7]),
         entry_files.read_entry_file(submission, "inside/helper.py"),
     ]
 
 
-# The entry with stray files beside its own files and in folders.
+# The entry with stray files: beside its own files, in its folders, and in folders with stray names.
 LITTERED_ENTRY = {
     **ENTRY,
     **dict.fromkeys(STRAY, b"stray"),
     **{f"model_task_4_b/{name}/deep": b"stray" for name in STRAY},
     "inside/model.pkl.bak": b"stray",
 }
-# The entry as in a zip of Windows: backslashes separate folders.
+# The entry as Windows may write it into a zip: with backslashes between folders and file names.
 ENTRY_OF_WINDOWS = {name.replace("/", "\\"): content for name, content in ENTRY.items()}
 in_two_forms = pytest.mark.parametrize(
     "files", [LITTERED_ENTRY, ENTRY_OF_WINDOWS], ids=["stray files", "backslashes"]

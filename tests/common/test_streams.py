@@ -46,7 +46,7 @@ def assert_written(script: Path) -> None:
     assert written == "0.7 ± 0.1\n"
 
 
-# Environments in which Python does not print UTF-8, and the script's line as printed there.
+# Environments in which Python does not print UTF-8, each with the line that the script then prints.
 ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 AS_ESCAPES = rb"score 0.7 \xb1 0.1, \u56e2\u961f"
 ENCODINGS = [
@@ -80,7 +80,7 @@ def test_a_character_that_the_encoding_lacks_is_escaped_and_files_are_utf_8(
 
 @on_linux("a locale of ASCII")
 def test_a_name_in_utf_8_is_the_same_in_a_locale_of_ascii(script: Path) -> None:
-    """In an ASCII locale, Python gets a surrogate for each byte of the name."""
+    """In an ASCII locale, Python gets a surrogate for each byte of a non-ASCII character."""
     code = (
         "import os; from common.errors import printable; "
         "name = os.listdir('names')[0]; assert not name.isprintable(); "
@@ -143,7 +143,7 @@ def test_a_reader_that_has_ended_loses_no_result(script: Path, name: str) -> Non
     """For instance, `head -1` in `python script.py | head -1` ends before the script."""
     reading, writing = os.pipe()
     os.close(reading)
-    # The named stream is a pipe that nobody reads.
+    # The stream `name` of the script is a pipe whose reading end is closed.
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, name: writing}
     command = [sys.executable, str(script)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}

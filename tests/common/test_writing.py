@@ -78,10 +78,10 @@ EXCEEDS_A_LIMIT = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (9, 9)); fi
 @on_unix("such signals and limits")
 @pytest.mark.parametrize("end", ["SIGKILL", "SIGTERM", "size limit"])
 def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, end: str) -> None:
-    """A process replaces a file by `atomic_write` and is ended when it has written half of it.
+    """A process replaces a file by `atomic_write`, and ends when half of the new file is written.
 
-    The process is ended by a signal, or it exceeds a limit on the size of files (`end`). It then
-    leaves the previous file, and no other file.
+    `end` says why the process ends: because of a signal, or because it exceeds a limit on the size
+    of files. The previous file must stay as it was, and no other file may stay.
     """
     path = tmp_path / "a.csv"
     path.write_text("previous")

@@ -31,19 +31,19 @@ def test_a_zip_of_either_method_is_read_up_to_the_limit(tmp_path: Path, method: 
 
 
 def forge_size(path: Path, stated: int) -> None:
-    """Change the headers of a zip with one file of zero bytes, so that they state another size.
+    """Let a zip state a false size of its only file, which consists of zero bytes.
 
-    The checksum in the headers becomes that of the stated number of zero bytes. A zip has the size
-    and the checksum of a file in two places: the local header, at the beginning of the zip, and the
-    central header, towards the end. The checksum is at byte 14 of the local header and at byte 16
-    of the central one; the unpacked size comes 8 bytes later.
+    The headers get the size `stated`, and the checksum of `stated` zero bytes. Both numbers stand
+    in the local header, at the beginning of the zip, and in the central header, towards the end.
+    The checksum begins at byte 14 of the local header and at byte 16 of the central header. The
+    size begins 8 bytes after the checksum. Each number has 4 bytes.
     """
     content = bytearray(path.read_bytes())
-    central_header = content.rindex(b"PK\x01\x02")
-    for checksum in (14, central_header + 16):
-        content[checksum : checksum + 4] = zlib.crc32(bytes(stated)).to_bytes(4, "little")
-        size = checksum + 8
-        content[size : size + 4] = stated.to_bytes(4, "little")
+    checksum = zlib.crc32(bytes(stated))
+    start_of_central_header = content.rindex(b"PK\x01\x02")
+    for start in (14, start_of_central_header + 16):
+        content[start : start + 4] = checksum.to_bytes(4, "little")
+        content[start + 8 : start + 12] = stated.to_bytes(4, "little")
     path.write_bytes(content)
 
 
@@ -54,8 +54,8 @@ def test_a_zip_bomb_takes_no_more_memory_than_the_limit(
 ) -> None:
     """A zip bomb is a small zip that unpacks to a lot of data, here 64 MiB.
 
-    Its headers state the true size, or the false size `stated` in bytes (`forge_size` changes
-    them). Reading it with a limit of 8 MiB is refused, and must not need much more memory.
+    The headers of the zip state the true size, or the false size `stated`, which `forge_size` has
+    written. With a limit of 8 MiB, the zip is refused before much more than 8 MiB is unpacked.
     """
     limit = 8 << 20
     path = write_zip(tmp_path / "a.zip", {NAME: bytes(64 << 20)}, method=method)
@@ -70,8 +70,8 @@ def test_a_zip_bomb_takes_no_more_memory_than_the_limit(
     finally:
         tracemalloc.stop()
 
-    # Reading takes up to four times the limit. The zip itself is read, too. It is as large as its
-    # contents if it is not compressed (ZIP_STORED).
+    # Unpacking may take up to four times the limit. The zip itself also takes memory, as much as
+    # its contents if it is not compressed (ZIP_STORED).
     assert peak < 4 * limit + path.stat().st_size
     if stated is not None:
         # With a limit that is large enough, the false size is noticed.
@@ -122,14 +122,15 @@ def test_a_zip_with_a_changed_byte_is_refused_or_holds_the_original_contents(
 
 
 def faults_of_changed_bytes(path: Path, table: bytes) -> list[str]:
-    """Change every byte of a zip in turn; return why the changed zips are refused.
+    """Change every byte of a zip, one at a time; return the messages that refuse the changed zips.
 
-    A zip that is not refused must still hold the table.
+    A changed zip that is not refused must still hold the table.
     """
     faults = []
     whole = path.read_bytes()
     for position in range(len(whole)):
         changed = bytearray(whole)
+        # Invert every second bit of the byte.
         changed[position] ^= 0x55
         path.write_bytes(changed)
         try:
