@@ -204,9 +204,9 @@ class Trouble:
 
     # The ranges of bytes that the script must request; "" stands for the whole file.
     requests: list[str]
-    # Makes the content of the partial file from the content of the whole archive, for example its
-    # first 2,000 bytes. By default the file is empty.
-    left: Callable[[bytes], bytes] = lambda archive: b""
+    # A function that returns the content of the partial file, for example the first 2,000 bytes of
+    # the archive. Its argument is the content of the archive. By default the file is empty.
+    make_partial: Callable[[bytes], bytes] = lambda archive: b""
     # Fields of `Case` that set the server's behaviour, with their values.
     behaviour: dict[str, Any] = field(default_factory=dict)
 
@@ -217,14 +217,14 @@ TROUBLES = {
         requests=["", "bytes=1000-", "bytes=6000-", "bytes=6000-", "bytes=26000-"],
     ),
     "other bytes were left": Trouble(
-        left=lambda archive: b"x" * 7000, requests=["bytes=7000-", ""]
+        make_partial=lambda archive: b"x" * 7000, requests=["bytes=7000-", ""]
     ),
-    "too many bytes were left": Trouble(left=lambda archive: archive + b"x", requests=[""]),
+    "too many bytes were left": Trouble(make_partial=lambda archive: archive + b"x", requests=[""]),
     "as many other bytes were left": Trouble(
-        left=lambda archive: b"x" * len(archive), requests=[""]
+        make_partial=lambda archive: b"x" * len(archive), requests=[""]
     ),
     "the server knows no ranges": Trouble(
-        left=lambda archive: archive[:2000],
+        make_partial=lambda archive: archive[:2000],
         behaviour={"honours_ranges": False, "cut_after": [9000]},
         requests=["bytes=2000-", "bytes=9000-"],
     ),
@@ -237,7 +237,7 @@ TROUBLES = {
 @pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES.keys())
 def test_the_archive_arrives_in_spite_of_trouble(trouble: Trouble, case: Case) -> None:
     vars(case).update(trouble.behaviour)
-    case.leave(trouble.left(case.content))
+    case.leave(trouble.make_partial(case.content))
     case.run()
     assert case.requests == trouble.requests
     case.check("answers", "metadata", "tests")
@@ -332,7 +332,7 @@ def test_other_bytes_than_the_archives_are_refused_and_bytes_that_came_are_kept(
 
 
 def run_on_disk_with(case: Case, n_free: int, part: str) -> None:
-    """Run the script for a part as if the disk had so many bytes free."""
+    """Run the script for a part as if the disk had `n_free` bytes free."""
     usage = shutil.disk_usage(ROOT)._replace(free=n_free)
     with case.patch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda folder: usage)
@@ -520,7 +520,7 @@ def run_and_kill(case: Case, number: int) -> bool:
 
 
 def kill_at_disk_access(folder: Path, number: int) -> None:
-    """Let this process kill itself just before its n-th access to a folder (`number`)."""
+    """Let this process kill itself just before it accesses a folder for the time `number`."""
     n_accesses = 0
 
     def kill_in_time(event: str, details: Any) -> None:
@@ -537,14 +537,14 @@ def kill_at_disk_access(folder: Path, number: int) -> None:
 
 @on_unix("fork, which makes the process that is killed")
 def test_files_are_complete_or_missing_whenever_the_script_is_killed(case: Case) -> None:
-    """The script is killed and started again; each run continues where the previous was killed.
+    """The script is killed and started again until a run finishes.
 
-    This ends when a run finishes. `run_and_kill` kills a run before one of its disk accesses, and
-    checks that all files are complete or missing. In addition, the server breaks the transfer off
-    20 times, so that all runs together need 21 replies.
+    Each run continues where the previous run was killed. `run_and_kill` kills a run just before one
+    of its disk accesses, and checks that each file is complete or missing. In addition, the server
+    breaks the transfer off 20 times, so that all runs together need 21 replies.
     """
     n_breaks = 20
-    # Each reply brings a 21st of the file.
+    # Each reply sends 1/21 of the file.
     case.cut_after = [len(case.content) // (n_breaks + 1)] * n_breaks
     n_kills = 0
     # Kill the first run before its first disk access, the second run before its second one, and so

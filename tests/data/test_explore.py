@@ -59,9 +59,9 @@ def test_a_page_about_simulated_data_says_so_and_explains_every_chart(
 # There are 40 students and 30 questions. Students 0 to 19, the weak ones, answer questions 0 to 19
 # in March. Students 20 to 39, the strong ones, answer all questions in December.
 
-# Three lists of options, an option for each tenth of the students: for questions 0 to 9, whose
-# right option is 1; for questions 10 to 19, with right option 1; and for questions 20 to 29, with
-# right option 3. See `planted_answers`.
+# The options that students choose: a list for questions 0 to 9, a list for questions 10 to 19, and
+# a list for questions 20 to 29. The right options of these questions are 1, 1 and 3. Each of the
+# ten options in a list is chosen by a tenth of the students, see `planted_answers`.
 CHOSEN = [[1] * 10, [1, 1, 1, 1, 1, 4, 4, 4, 2, 3], [3, 3, 3, 3, 3, 3, 3, 3, 1, 2]]
 TREE = """SubjectId,Name,ParentId,Level
 1,Maths,NULL,0
@@ -79,13 +79,13 @@ SUBJECTS = ["[1, 3, 4]"] * 10 + ["[1, 2]"] * 9 + ["[1, 2, 3]"] + ["[1, 3]"] * 8
 def sparsity_titles() -> list[str]:
     """Return the expected tooltips of the chart of sparsity, which shows who answered what.
 
-    Of the planted students, 20 are strong and have answered all 30 questions. The other 20 are weak
-    and have answered questions 0 to 19.
+    Of the 40 planted students, 20 are strong and have answered all 30 questions. The other 20 are
+    weak and have answered questions 0 to 19.
 
-    A cell is a tenth of the students and a tenth of the questions. Students and questions with most
-    answers come first. The strong students, five tenths, have answered everything. The weak
-    students have answered two thirds of the questions: all of the first six tenths, two thirds of
-    the next tenth, and nothing of the last three tenths.
+    Each of the ten rows of the chart stands for four students, and each of the ten columns for
+    three questions. The rows of the strong students come first, and the questions with most answers
+    come first. In the rows of the weak students, questions 0 to 19 fill six columns and two thirds
+    of the next column. The last three columns are empty.
     """
     titles = []
     for row in range(10):
@@ -96,7 +96,7 @@ def sparsity_titles() -> list[str]:
             elif column == 6:
                 share = "66.67%"
             else:
-                # Tooltips of empty cells are left out.
+                # Empty cells have no tooltip.
                 continue
             students = f"students {10 * row}–{10 * row + 10}%"
             questions = f"questions {10 * column}–{10 * column + 10}%"
@@ -138,7 +138,8 @@ PLANTED = {
     "When in the week": WEEK,
     "Questions per quiz": ["10: 1 quizzes", "18: 1 quizzes"],
     "Answers of a student in a quiz": ["10: 60 sittings", "18: 20 sittings"],
-    # The groups have 1 and 39 students, so a column stands for several numbers of students.
+    # The two groups have 1 and 39 students. In so wide a range, a column of the chart stands for
+    # several numbers of students.
     "Students per group": ["1: 1 groups", "35 to 40: 1 groups"],
     "Confidence and correctness": [
         "25% sure (20): 0.25", "25% sure (20): 0.50", "75% sure (20): 0.75", "75% sure (20): 0.80",
@@ -182,22 +183,23 @@ QuizId4.0% · 40 of 1,000 answers"""
 def planted_answers() -> pd.DataFrame:
     """Return 1,000 answers of 40 students to 30 questions, whose statistics are easy to count.
 
-    Students 0 to 19 answer questions 0 to 19, and all others answer all 30 questions. `CHOSEN` has
-    the options that they choose: a list for each ten questions, with an option for each tenth of
-    the students.
+    Students 0 to 19 answer questions 0 to 19, and all others answer all 30 questions. They choose
+    options from the lists in `CHOSEN`: questions 0 to 9 have the first list, and so on. Student s
+    chooses for question q the option at position (s + q) % 10 of the list.
     """
     pairs = []
     for student_id in range(40):
         n_answered = 20 if student_id < 20 else 30
         pairs += [(student_id, question_id) for question_id in range(n_answered)]
     student, question = np.array(pairs).T
-    # At each question, another tenth of the students gets the first option of the list, and so on.
-    # So all students who answer the same questions have the same share of right answers.
-    element = (student + question) % 10
-    chosen = np.array(CHOSEN)[question // 10, element]
+    # In ten questions with the same list, a student chooses each option of the list once. So all
+    # students who answer the same questions have the same share of right answers.
+    position = (student + question) % 10
+    chosen = np.array(CHOSEN)[question // 10, position]
     right_option = np.where(question < 20, 1, 3)
-    # The right option of a few official questions was changed. Here option 2 of question 0 was
-    # right when the first student answered and chose it. For all others, option 1 is right.
+    # The right option of a few official questions was changed. Here, row 0 is the answer of student
+    # 0 to question 0: option 2 was right then, and the student chose it. For all other students,
+    # option 1 of this question is right.
     right_option[0] = 2
     chosen[0] = 2
     return pd.DataFrame(
@@ -215,15 +217,16 @@ def planted_answers() -> pd.DataFrame:
 def planted_answer_metadata(answers: pd.DataFrame) -> pd.DataFrame:
     """Return the metadata of the planted answers, in reverse order.
 
-    Student 0 is alone in a group of students, and all others are in another one. Weak students
-    answer on one day and strong students on another, so that charts of times have two columns.
+    Student 0 is the only student in group 7, and all other students are in group 8. The weak
+    students, 0 to 19, answer on one day, and the strong students on another day. So each chart of
+    times has two columns.
     """
     student = answers["UserId"]
     question = answers["QuestionId"]
     is_weak = student < 20
     confidence = pd.Series("", answers.index)
-    # Ten answers have a confidence of 100. The chart of confidence leaves them out, because they
-    # are too few.
+    # Twenty answers have a confidence of 25, and twenty have a confidence of 75. Ten answers have a
+    # confidence of 100: these are too few, so the chart of confidence leaves them out.
     confidence[(question == 0) & (student < 10)] = "100"
     confidence[(question == 10) & is_weak] = "25"
     confidence[question == 20] = "75"
@@ -241,10 +244,10 @@ def planted_answer_metadata(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def planted_student_metadata() -> pd.DataFrame:
-    """Return the metadata of students 0 to 38; student 39 is not listed.
+    """Return the metadata of students 0 to 38; student 39 has no row.
 
-    Only the first ten students have a DateOfBirth, and only the first twenty a value of
-    PremiumPupil. pandas fills these columns up with missing values.
+    Only the first ten students have a DateOfBirth, and two of these dates are nonsense. Only the
+    first twenty students have a value of PremiumPupil. The other values of these columns are NaN.
     """
     births = ["2008-09-01"] * 5 + ["2010-05-01"] * 3 + ["1900-01-01"] * 2
     return pd.DataFrame(
@@ -261,8 +264,8 @@ def planted_student_metadata() -> pd.DataFrame:
 def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the HTML of the page about `planted_answers`, which are written as files of tasks 3/4.
 
-    `SUBJECTS` has the subjects of questions 0 to 27. Question 28 is not listed. For question 29,
-    only subject 6 is listed, and not the subjects 5 and 1 above it in the tree.
+    `SUBJECTS` holds the lists of subjects of questions 0 to 27. Question 28 has no list. The list
+    of question 29 holds only subject 6, without the subjects 5 and 1 above it in the tree.
     """
     folder = tmp_path_factory.mktemp("planted")
     answers = planted_answers()
@@ -346,7 +349,8 @@ def mixed_pages(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -
     train = data / "train_data/train_task_1_2.csv"
     answers = pd.read_csv(train)
     answers.assign(UserId=answers["UserId"] + 1_000_000).to_csv(train, index=False)
-    # Simulated metadata are recognised by their bytes. Other line ends make them unknown metadata.
+    # The kit recognises simulated metadata by their bytes. With other line ends, the origin of the
+    # file is unknown.
     path = data / "metadata/subject_metadata.csv"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     return explore(data, folder / "out")
@@ -379,10 +383,10 @@ def test_answers_are_not_described_by_metadata_of_another_origin(
 
 
 def test_metadata_of_another_simulation_are_left_out(tiny_kit: Path, tmp_path: Path) -> None:
-    """A data folder holds answers of one simulation, but student metadata of another.
+    """A data folder holds answers of one simulation, but student metadata of another simulation.
 
-    A marker, SIMULATED.json, lists the files of each simulation. The page about the folder leaves
-    out the students of tasks 1/2, and says why.
+    Each simulation has a marker, SIMULATED.json, which lists its files. The page about the folder
+    leaves out the students of tasks 1/2, and says why.
     """
     other = tmp_path / "other"
     run(["data/generate_sample.py", "--size", "tiny", "--seed", 7, "--output_dir", other])
@@ -395,7 +399,7 @@ def test_metadata_of_another_simulation_are_left_out(tiny_kit: Path, tmp_path: P
     assert done.returncode == 0, done.stderr
     page = read_page((tmp_path / "out/explore.html").read_text(encoding="utf-8"))
     assert f"belong to other data than the answers: {name}." in page.text
-    # Only tasks 3/4 have the section about students.
+    # The page has a section about students only for tasks 3/4, not for tasks 1/2.
     assert sections(page).count("Students") == 1
 
 

@@ -127,9 +127,10 @@ def test_every_question_has_a_picture_of_its_own(tree: Path) -> None:
 def test_ids_count_from_0_without_gaps(
     tree: Path, group: str, n_questions: int, n_students: int, n_answers: int
 ) -> None:
-    """Two tasks share files, such as tasks 1 and 2 (`group` "1_2"), and each file holds some ids.
+    """The ids in all files of a group of tasks count from 0; a single file holds some of the ids.
 
-    Together, the ids of these files count from 0. AnswerIds are in random order.
+    A group is two tasks that share files: "1_2" stands for tasks 1 and 2. AnswerIds are in random
+    order.
     """
     answers = all_answers(tree, group)
     assert len(answers) == n_answers
@@ -159,8 +160,9 @@ def test_the_right_option_changes_in_as_few_questions_as_in_the_official_files(
     tree: Path, group: str, n_constant: int, n_changed: int
 ) -> None:
     # In three questions of tasks 3/4, the correct option is not the same in all answers.
-    n_keys = all_answers(tree, group).dropna().groupby("QuestionId").CorrectAnswer.nunique()
-    assert sorted(n_keys) == [1] * n_constant + [2] * n_changed
+    answers = all_answers(tree, group).dropna()
+    n_correct_options = answers.groupby("QuestionId").CorrectAnswer.nunique()
+    assert sorted(n_correct_options) == [1] * n_constant + [2] * n_changed
 
 
 @pytest.mark.parametrize("phase", layout.PHASES)
@@ -262,7 +264,7 @@ def test_subjects_are_sorted_and_their_names_differ(tree: Path) -> None:
 def test_a_question_has_subjects_of_all_levels_with_their_parents(
     tree: Path, group: str, n_questions: int
 ) -> None:
-    """The two tasks of a group, such as "1_2" for tasks 1 and 2, have the same questions."""
+    """A question has subjects of four levels; the parent of each of its subjects is one of them."""
     subjects = read(tree, "metadata/subject_metadata.csv", keep_default_na=False)
     level = dict(zip(subjects.SubjectId, subjects.Level, strict=True))
     parent = dict(zip(subjects.SubjectId, subjects.ParentId, strict=True))
@@ -271,7 +273,7 @@ def test_a_question_has_subjects_of_all_levels_with_their_parents(
     for ids in questions.SubjectId.map(json.loads):
         assert ids == sorted(set(ids))
         assert {level[subject] for subject in ids} == {0, 1, 2, 3}
-        # The highest subject has no parent.
+        # The subject at the root of the tree has no parent.
         parents = {parent[subject] for subject in ids} - {"NULL"}
         assert {int(subject) for subject in parents} <= set(ids)
 
@@ -282,7 +284,7 @@ def test_a_question_has_subjects_of_all_levels_with_their_parents(
 def test_judgements_look_like_the_official_ones(tree: Path) -> None:
     """Five experts judge 25 pairs of questions in the public file, and 25 in the private one.
 
-    "1" means that the left question is better, and "2" the right one.
+    "1" means that the question in column `left` is better, "2" that in column `right`.
     """
     public = read(tree, f"test_data/{TASKS[3].answers_name('public')}", dtype=str)
     private = read(tree, f"test_data/{TASKS[3].answers_name('private')}", dtype=str)
@@ -331,9 +333,9 @@ def test_it_is_an_error_if_no_template_can_be_built(data: Path, tmp_path: Path) 
 
 @pytest.fixture(scope="module")
 def other_tree(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder in which another seed and more questions have replaced the files of `tree`.
+    """Return a copy of `tree` after a second simulation, with another seed and more questions.
 
-    Tests share the folder and only read it.
+    The second simulation has replaced all files. Tests share the folder and only read it.
     """
     folder = Path(shutil.copytree(tree, tmp_path_factory.mktemp("other") / "data"))
     command = ["data/generate_sample.py", "--size", "tiny", "--output_dir", folder]
@@ -363,7 +365,7 @@ def test_a_flag_sets_the_number_of_questions_of_tasks_3_and_4_alone(
 
 
 def test_each_of_many_questions_has_five_answers(other_tree: Path) -> None:
-    """The simulation replaces answers to frequent questions until rare questions have five."""
+    """A question with fewer answers gets answers in place of answers to frequent questions."""
     answers = all_answers(other_tree, "3_4")
     assert answers.QuestionId.value_counts().min() >= 5
     assert not answers.duplicated(["QuestionId", "UserId"]).any()
@@ -445,13 +447,14 @@ def test_tasks_3_and_4_have_the_official_counts() -> None:
     assert answers[answers.part == 0].QuestionId.nunique() == 948
 
 
-# In the next tests, the tolerances say how far simulated answers may deviate from real ones. The
-# tolerances are no standard errors.
+# In the next tests, the tolerances say how far simulated answers may deviate from real answers.
+# They are not derived from standard errors.
 
 
 def training_answers_of_tasks_3_and_4() -> Any:
     """Return the simulated training answers, at full size."""
     answers = simulate("full", "tasks_3_4").answers
+    # Part 0 is the training file. Parts 1 and 2 are the public and private test files.
     return answers[answers.part == 0]
 
 
@@ -467,14 +470,14 @@ def test_students_of_tasks_3_and_4_have_as_many_answers_as_real_ones(
 
 
 def test_questions_of_tasks_3_and_4_have_as_many_answers_as_real_ones() -> None:
-    """The statistics of all 1,382,727 real training answers are published."""
+    """The expected deciles are published statistics of all 1,382,727 real training answers."""
     n_answers = training_answers_of_tasks_3_and_4().QuestionId.value_counts()
     deciles = n_answers.quantile(DECILES).tolist()
     assert np.log(deciles) == pytest.approx(np.log([81, 1684, 2647]), abs=0.3)
 
 
 def test_questions_of_tasks_3_and_4_are_as_difficult_as_real_ones() -> None:
-    """The statistics of all 1,382,727 real training answers are published."""
+    """The expected figures are published statistics of all 1,382,727 real training answers."""
     train = training_answers_of_tasks_3_and_4()
     assert train.IsCorrect.mean() == pytest.approx(0.5373, abs=0.03)
     share_right = train.groupby("QuestionId").IsCorrect.mean()
@@ -494,9 +497,9 @@ def test_options_of_tasks_3_and_4_are_chosen_as_often_as_in_real_answers() -> No
 
 
 def test_tasks_3_and_4_are_as_hard_to_predict_as_the_real_answers() -> None:
-    """The expected accuracies come from 1,785 real students, a fifth of their answers held out."""
+    """The expected accuracies come from 1,785 real students, with a fifth of answers held out."""
     answers = simulate("full", "tasks_3_4").answers
-    # Pick about as many of the 6,148 simulated students, whose UserIds are 0 to 6147.
+    # Pick about 1,800 of the 6,148 simulated students, whose UserIds are 0 to 6147.
     is_picked = np.random.default_rng(0).random(6148) < 0.3
     picked = answers[is_picked[answers.UserId]]
     is_held_out = np.random.default_rng(0).random(len(picked)) < 0.2
@@ -508,47 +511,49 @@ def test_tasks_3_and_4_are_as_hard_to_predict_as_the_real_answers() -> None:
 
 
 def test_the_limits_of_accuracy_in_tasks_3_and_4() -> None:
-    """The limits are the accuracies of the true probabilities, which no model can exceed."""
+    """The limits are the accuracies of a model that knows the true probabilities."""
     limit_of_outcomes, limit_of_options = simulate("full", "tasks_3_4").limits.values()
     assert limit_of_outcomes == pytest.approx(0.759, abs=0.01)
     assert limit_of_options == pytest.approx(0.616, abs=0.01)
 
 
 def test_experts_agree_with_each_other_and_with_the_answers() -> None:
-    """Experts judge the same quality with noise, and students' answers show this quality, too."""
+    """Simulated experts judge the quality of questions with errors; answers show it, too."""
     school = simulate("full", "tasks_3_4")
-    # One seed gives a public and a private file with 25 pairs of questions each. So 40 seeds give
+    # Each seed makes a public and a private file, each with 25 pairs of questions. So 40 seeds make
     # 2,000 pairs.
     tables = []
     for seed in range(40):
         for file in generate_sample.judge(np.random.default_rng(seed), school):
             tables += file.tables
     judged = pd.concat(tables)
-    # A question shows its quality by the entropy of the options that students choose.
+    # The higher the entropy of the options that students choose, the better is the question.
     share = school.answers.groupby("QuestionId").AnswerValue.value_counts(normalize=True)
     entropy = -(share * np.log(share)).groupby("QuestionId").sum().to_numpy()
-    # Whether an expert prefers the right question of a pair: a column for each expert.
-    prefers_right = judged[list(generate_sample.EXPERTS)] == 2
-    entropy_prefers_right = entropy[judged.right] > entropy[judged.left]
-    # On 25 public pairs, real experts agree with the entropy in 0.52 to 0.64 of cases and with each
-    # other in 0.60 to 0.76.
-    assert prefers_right.eq(entropy_prefers_right, axis=0).mean().between(0.54, 0.70).all()
-    for first, second in combinations(prefers_right.columns, 2):
-        assert 0.6 < (prefers_right[first] == prefers_right[second]).mean() < 0.82
+    # A pair is a question on the left and a question on the right. A judgement of 2 prefers the
+    # question on the right. The table has a row for each pair and a column for each expert.
+    prefers_right_side = judged[list(generate_sample.EXPERTS)] == 2
+    right_side_has_more_entropy = entropy[judged.right] > entropy[judged.left]
+    agrees_with_entropy = prefers_right_side.eq(right_side_has_more_entropy, axis=0)
+    # Real experts agree with the entropy on 52 % to 64 % of the 25 public pairs, and with each
+    # other on 60 % to 76 %.
+    assert agrees_with_entropy.mean().between(0.54, 0.70).all()
+    for one, other in combinations(prefers_right_side.columns, 2):
+        assert 0.6 < (prefers_right_side[one] == prefers_right_side[other]).mean() < 0.82
 
 
-def quiz_correlation(answers: Any, *by: str, most: int = 12) -> Any:
-    """Return the mean correlation of the residuals of two answers in the same group.
+def quiz_correlation(answers: Any, *by: str, max_size: int = 12) -> Any:
+    """Return the correlation between the residuals of two answers in the same group.
 
     The answers of a group have equal values in the columns `by`. A residual is IsCorrect minus the
-    student's rate of right answers. Groups of more than `most` answers are left out.
+    student's share of right answers. Groups of more than `max_size` answers are left out.
     """
     residual = answers.IsCorrect - answers.groupby("UserId").IsCorrect.transform("mean")
     table = answers.assign(residual=residual, square=residual**2)
     groups = table.groupby(list(by)).agg(
         size=("residual", "size"), total=("residual", "sum"), squares=("square", "sum")
     )
-    groups = groups[groups["size"] <= most]
+    groups = groups[groups["size"] <= max_size]
     # The products of the residuals r of all pairs i ≠ j in a group sum to (Σ r)² - Σ r².
     sum_of_products = (groups["total"] ** 2 - groups["squares"]).sum()
     n_pairs = (groups["size"] * (groups["size"] - 1)).sum()
@@ -574,14 +579,14 @@ def test_answers_in_a_quiz_are_correlated_as_in_a_real_sample() -> None:
     """
     answers = simulate("small", "tasks_1_2").answers
     assert answers.IsCorrect.mean() == pytest.approx(0.64, abs=0.03)
-    of_student = quiz_correlation(answers, "quiz", "UserId")
-    assert of_student == pytest.approx(0.103, abs=0.03)
-    of_class = quiz_correlation(answers, "quiz", "cohort", most=10_000)
-    assert 0.55 < of_class / of_student < 0.8
+    within_student = quiz_correlation(answers, "quiz", "UserId")
+    assert within_student == pytest.approx(0.103, abs=0.03)
+    within_class = quiz_correlation(answers, "quiz", "cohort", max_size=10_000)
+    assert 0.55 < within_class / within_student < 0.8
 
 
 def test_students_who_are_surer_are_right_more_often() -> None:
-    """Real students are right in 0.28 of cases at confidence 0, and in 0.75 at 100."""
+    """Real answers with confidence 0 are right in 28 % of cases, those with 100 in 75 %."""
     answers = simulate("small", "tasks_1_2").answers
     asked = answers[answers.confidence >= 0]
     by_level = asked.groupby("confidence").IsCorrect.mean()
@@ -592,20 +597,22 @@ def test_students_who_are_surer_are_right_more_often() -> None:
 
 
 def test_confidence_follows_the_option_chosen_and_not_the_right_one() -> None:
-    """Among wrong answers, students are surer of the popular wrong options."""
+    """Among wrong answers, confidence is higher if the student chose a popular wrong option."""
     answers = simulate("small", "tasks_1_2").answers
     wrong = answers[answers.IsCorrect == 0]
-    # For each wrong answer: how many of the wrong answers to the question choose the same option,
-    # as a share.
+    # The popularity of the option that a wrong answer chooses: the share of the wrong answers to
+    # the question that choose this option.
     n_same_option = wrong.groupby(["QuestionId", "AnswerValue"]).AnswerValue.transform("size")
-    share_same_option = n_same_option / wrong.groupby("QuestionId").AnswerValue.transform("size")
+    n_wrong = wrong.groupby("QuestionId").AnswerValue.transform("size")
+    popularity = n_same_option / n_wrong
 
     # A confidence of -1 is missing: the student was not asked.
     has_confidence = wrong.confidence >= 0
-    popular = wrong.confidence[has_confidence & (share_same_option > 0.5)]
-    rare = wrong.confidence[has_confidence & (share_same_option < 0.25)]
+    popular = wrong.confidence[has_confidence & (popularity > 0.5)]
+    rare = wrong.confidence[has_confidence & (popularity < 0.25)]
 
-    # The means are of 3,399 and 2,119 answers with a standard deviation of 32, so that their
-    # difference has a standard error of 0.9 points. The difference is 16 points; if confidence
-    # followed the right option, the difference would be -4 points.
+    # There are 3,399 popular and 2,119 rare choices. Their confidences have a standard deviation of
+    # 32 points, so the difference of the two means has a standard error of 0.9 points. The
+    # difference is 16 points. If the simulator derived confidence from the right option instead of
+    # the chosen option, the difference would be -4 points.
     assert popular.mean() - rare.mean() > 8
