@@ -44,8 +44,9 @@ def test_a_zip_of_a_folder_is_a_bundle(folder: Path, tmp_path: Path) -> None:
 def test_a_zip_with_a_changed_byte_is_refused(folder: Path) -> None:
     path = zip_folder(folder)
     content = bytearray(path.read_bytes())
-    # Change a byte of the first page. In a zip, a file's content follows its name, here 17 bytes.
-    content[content.index(b"pages/overview.md") + 30] ^= 1
+    # In a zip, the content of a file follows its name. Change byte 13 of the content of the page.
+    name = b"pages/overview.md"
+    content[content.index(name) + len(name) + 13] ^= 1
     path.write_bytes(content)
     assert "is a damaged zip file" in read_fault(path)
 

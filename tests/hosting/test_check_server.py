@@ -56,7 +56,7 @@ def redirect(path: str) -> Reply:
 
 LOGIN_PAGE = Reply(body=b"<!doctype html>", content_type="text/html")
 FILE_ADDRESS = json_reply({"data_file": "http://127.0.0.1/a.zip"})
-# The replies of a server that sends everything to clients that are not logged in; the key is the
+# The replies of a server that sends everything to everybody, even without a login. The key is the
 # path.
 OPEN = {
     "/api/competitions/1/": json_reply(COMPETITION),
@@ -68,8 +68,8 @@ OPEN = {
     "/api/submissions/5/get_details/": FILE_ADDRESS,
     "/api/submissions/5/get_detail_result/": FILE_ADDRESS,
 }
-# This server gives clients that are not logged in neither files nor submissions. In place of the
-# file of answers, it sends an HTML page.
+# The replies of a server that sends files of tasks and submitted files only after a login. In place
+# of the file of answers, it sends the HTML page of the login.
 CLOSED = {
     **OPEN,
     "/datasets/download/scoring_program/": Reply(status=404),
@@ -103,7 +103,7 @@ def serving(replies: dict[str, Reply]) -> Iterator[str]:
             """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        # The server looks every 0.01 s whether it should shut down.
+        # The server checks every 0.01 s whether it must shut down.
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/competitions/1/"
         server.shutdown()

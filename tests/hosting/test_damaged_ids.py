@@ -74,13 +74,13 @@ def test_ids_of_questions_are_looked_at_too(write: Write, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "ids",
     [
-        # Whole numbers with one decimal place, as pandas writes floats, and with three.
+        # Whole numbers as pandas writes floats, with one decimal place, and with three places.
         [f"{k}.0" for k in range(30)],
         [f"{k}.000" for k in range(30)],
         # Sections of a book.
         [f"{k % 5}.{k}.12" for k in range(30)],
-        # All ids look like dates. A spreadsheet would have damaged only some of them, so the
-        # organiser has chosen these ids.
+        # A spreadsheet that turns ids into dates damages only some ids of a file. Here all ids look
+        # like dates, so the organiser has chosen them.
         [f"{k + 1}-Jan" for k in range(30)],
         # Leading zeros fill all ids to three digits.
         [f"{k:03}" for k in range(30)],
@@ -142,10 +142,10 @@ def test_long_numbers_that_rounding_has_made_equal_are_refused(
 
 
 def test_repeated_answers_of_whole_numbers_are_later_attempts(write: Write, tmp_path: Path) -> None:
-    """All answers are given twice: the second ones are later attempts of the same students.
+    """Every student answers every question twice; the second answers count as later attempts.
 
-    Equal ids could also be the ids of different students that a spreadsheet has rounded. But nine
-    of ten ids do not end in 0, so these are not rounded.
+    Equal ids could also be the ids of different students, made equal by a spreadsheet that rounds
+    them. But rounded ids of 16 digits end in 0, and nine of ten ids here do not.
     """
     ids = [str(9_912_140_633_506_400 + k) for k in range(30)]
     notes = make(write, tmp_path, [*ids, *ids])

@@ -40,7 +40,7 @@ PLAY = "hosting/run_locally.py"
 
 @pytest.fixture(scope="module")
 def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an unpacked bundle of all tasks from a secret seed. Tests must not change it."""
+    """Return an unpacked bundle of all tasks, made with a secret seed. Tests must not change it."""
     return make_bundles(
         tmp_path_factory.mktemp("bundle"),
         *("--size", "tiny"),
@@ -121,11 +121,11 @@ def files_of_teams(templates: Path) -> dict[str, dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OfficialCompetition:
-    """Make a bundle of official data, and score the zips of the teams in each phase (TEAMS).
+    """Make a bundle of official data, and score the zips of the teams in each phase.
 
-    The script hosting/run_locally.py (PLAY) scores tasks 1 and 3 in the public phase, and tasks 2
-    and 3 in the private one (SCORED_TASKS). Simulated data stand in for the official data. Tests
-    share the result and must not change it.
+    The local runner, hosting/run_locally.py, scores the zips. `TEAMS` lists the teams of each
+    phase, and `SCORED_TASKS` lists the tasks to score. Simulated data stand in for the official
+    data. Tests share the result and must not change it.
     """
     base = tmp_path_factory.mktemp("official")
     bundle = make_bundles(base, "--official", simulated_kit / "data", "--tasks", 1, 2, 3)
@@ -150,11 +150,11 @@ def test_official_files_are_not_handed_out(official: OfficialCompetition) -> Non
 def test_a_bundle_is_for_trying_only_unless_its_files_are_the_official_ones(
     official: OfficialCompetition, tmp_path: Path
 ) -> None:
-    """make_bundle.py prints a note if the files given as official ones are others.
+    """make_bundle.py prints a note if files that are given as official are not official.
 
-    The bundle of the fixture `official` was made of simulated answers in the place of official
-    ones, so its note is expected. Then the same answers get the record that marks official files:
-    a list of files with their fingerprints. A bundle of these answers has no note.
+    The bundle of the fixture `official` was made of simulated answers, so make_bundle.py has
+    printed the note. Then the same answers get the record that marks official files: a list of
+    files with their fingerprints. For a bundle of these answers, there is no note.
     """
     note = "not the official ones that the pages describe: this bundle is for trying only"
     assert f"holds simulated answers, {note}" in (official.base / "said.txt").read_text()
@@ -195,8 +195,8 @@ def test_refusals_equal_those_of_the_local_evaluation(
     official: OfficialCompetition, phase: str, task: int
 ) -> None:
     line = fails(official.evaluate_locally("cut", task, phase), kit=official.kit)
-    # The platform's messages name files without their folders, so remove the folders from the local
-    # one.
+    # The platform's messages name files without their folders, so remove the folders from the
+    # message of the local evaluation.
     for folder in (official.base / "cut", official.kit / "data", official.kit):
         line = line.replace(f"{folder}/", "")
     assert line.startswith(TASKS[task].submission)
@@ -280,7 +280,7 @@ open(glob.glob(KEYS, recursive=True)[0])
 
 @pytest.fixture(scope="module")
 def played(secret: Path, tmp_path_factory: pytest.TempPathFactory) -> PlayedEntries:
-    """Score three entries of task 4 with the local runner, which plays the ten rounds with each.
+    """Play the games of three entries of task 4, and score the entries, with the local runner.
 
     Each team is named after what its entry does: it fails, tells answers, or opens the key. Tests
     share the result and must not change it.
@@ -306,7 +306,7 @@ def played(secret: Path, tmp_path_factory: pytest.TempPathFactory) -> PlayedEntr
 
 
 def test_entries_that_fail_get_no_score(played: PlayedEntries) -> None:
-    """The entry "tells" fails only after it is scored."""
+    """The entry "tells" has a score, because it fails only after it is scored."""
     assert played.done.returncode == 2
     assert set(read_scores(played.output)) == {("tells", 4)}
     assert "raised ValueError" in Page((played.output / "leaderboard.html").read_text()).text
@@ -315,11 +315,11 @@ def test_entries_that_fail_get_no_score(played: PlayedEntries) -> None:
 def test_an_entry_s_score_equals_that_of_the_local_evaluation(
     played: PlayedEntries, secret: Path, simulated_kit: Path, tmp_path: Path
 ) -> None:
-    """The platform's score of an entry of task 4 is that of task_4/local_evaluation.py.
+    """task_4/local_evaluation.py gives an entry the same score as the platform.
 
-    Of the entries in `played`, only that of the team "tells" has a score. It is the toy entry with
-    an attempt to cheat after the games, so it chooses and predicts as the plain toy entry does.
-    The plain one is scored locally.
+    Among the entries in `played`, only the entry "tells" has a score. It is the toy entry with an
+    attempt to cheat after the games, so it chooses and predicts as the plain toy entry does. The
+    plain toy entry is scored locally, and must get the same score.
     """
     plain_toy_entry = write_zip(tmp_path / "plain.zip", entry())
     flags = (
@@ -334,7 +334,10 @@ def test_an_entry_s_score_equals_that_of_the_local_evaluation(
 
 
 def test_an_entry_cannot_tell_on_its_page_what_it_has_seen(played: PlayedEntries) -> None:
-    """The entry "tells" has put answers into an error message and has changed an argument."""
+    """The entry "tells" puts answers into an error message and changes an argument.
+
+    The page of its score neither repeats the message nor reports the change.
+    """
     (page,) = (path.read_text() for path in (played.output / "details").iterdir())
     assert "failed when the games were replayed with given questions" in page
     assert "0110" not in page
@@ -412,19 +415,21 @@ def test_the_marker_of_public_data_names_public_files_alone(
 def test_the_marker_of_public_data_has_no_sketch_of_hidden_answers(
     marker: dict[str, Any], secret: Path, task: int, phase: str
 ) -> None:
-    """Participants cannot recognise the file of hidden answers by what they are given.
+    """Participants cannot recognise the file of hidden answers with the data that they get.
 
-    The public data have a marker file. It holds sketches of files, by which the kit recognises a
-    file that lacks some rows. With a sketch of the hidden answers, participants could test guesses.
+    The public data have a marker file with sketches of other files. With the sketch of a file, the
+    kit recognises the file even if some rows are missing. With a sketch of the hidden answers,
+    participants could test guessed answers.
     """
     hidden = answers_of(secret, task, phase)
     if task == 4:
-        # The platform finds the answers of task 4 beside the ingestion program. Those of the
-        # private phase are in the private part of the bundle, a folder beside it.
+        # In task 4, the platform reads the answers in the folder of the ingestion program. For the
+        # private phase, this folder is in the private part of the bundle, which lies beside the
+        # public part.
         base = secret if phase == "public" else secret.with_name(f"{secret.name}_private")
         hidden = base / f"ingestion_program/{phase}/test_data" / TASKS[4].answers_name(phase)
     own_sketch = {hidden.name: row_sketches.sketch(hidden)}
-    # The file has enough rows to be recognised by a sketch of its own.
+    # The file has enough rows: the kit recognises it with a sketch of the file itself.
     assert row_sketches.is_known(hidden, [own_sketch])
     assert not row_sketches.is_known(hidden, [marker["sketches"]])
 
@@ -494,12 +499,13 @@ def test_no_table_that_is_uploaded_holds_a_hidden_answer(
     """No table that participants get has a row that is hidden in the public or private phase.
 
     Some uploaded tables are for the platform alone. They hold the rows that are hidden in the
-    public phase, because the platform scores this phase. They must not hold those of the private
-    phase, which the organiser scores later.
+    public phase, because the platform scores this phase. They must not hold the rows that are
+    hidden in the private phase, which the organiser scores later.
     """
     hidden = pd.read_csv(answers_of(secret, task, phase))
     assert len(hidden)
-    # Tasks 1 and 2 hide pairs of a student and a question, task 4 all answers of some students.
+    # Tasks 1 and 2 hide single answers of a student to a question. Task 4 hides all answers of some
+    # students.
     key = ["UserId"] if task == 4 else ["UserId", "QuestionId"]
     for name, table in uploaded_answers.items():
         # UserIds of tasks 1 and 2 and UserIds of task 4 name different students.
@@ -519,7 +525,7 @@ def test_no_line_of_the_private_answers_is_in_a_file_that_is_uploaded(
 ) -> None:
     """A line of the answers holds ids and an outcome; no uploaded file may hold such a line.
 
-    The lines hold no white space, so each is a single word of a file.
+    A line of the answers holds no white space. In a file with this line, the line is a single word.
     """
     public = lines_of_answers(secret, task, "public")
     private = lines_of_answers(secret, task, "private")
@@ -555,7 +561,8 @@ def test_no_number_or_order_tells_the_outcome_of_a_hidden_answer(secret: Path, h
     hidden = pd.read_csv(answers_of(secret, task=1, phase="private"))
     is_correct = hidden["IsCorrect"]
     number = hidden.index if hint == "position" else hidden[hint]
-    # The standard deviation of the AUC of numbers that tell nothing (Mann and Whitney 1947).
+    # The standard deviation of the AUC if the numbers are independent of the outcomes (Mann and
+    # Whitney 1947).
     n_right = is_correct.sum()
     n_wrong = (1 - is_correct).sum()
     deviation = np.sqrt((len(hidden) + 1) / (12 * n_right * n_wrong))
@@ -593,13 +600,13 @@ def test_the_starting_kit_is_this_kit_without_data(starting_kit: dict[str, bytes
 def test_pages_of_the_starting_kit_link_to_nothing_that_it_lacks(
     starting_kit: dict[str, bytes],
 ) -> None:
-    """The folder hosting/, for instance, is not part of the starting kit."""
+    """Links to missing files are removed; the folder hosting/, for instance, is missing."""
     folders = {str(parent) for name in starting_kit for parent in Path(name).parents}
     files_and_folders = set(starting_kit) | folders
     pages = [name for name in starting_kit if name.endswith(".md")]
     for page in pages:
         text = starting_kit[page].decode()
-        # A link to what the starting kit lacks is removed from its line; no line is removed.
+        # Only links are removed from lines; all lines stay.
         assert text.count("\n") == (ROOT / page).read_text().count("\n")
         local_links = re.findall(r"\]\((?!http)([^)#]+)", text)
         for link in local_links:
@@ -709,7 +716,7 @@ def test_a_bundle_of_all_tasks_shows_results_and_no_address(description: dict[st
 def test_the_latest_submission_counts_in_a_bundle_of_several_tasks(
     description: dict[str, Any],
 ) -> None:
-    """The platform's rule "best submission" would compare submissions over all tasks together."""
+    """With the rule "best submission", the platform would compare submissions of all tasks."""
     assert description["leaderboards"][0]["submission_rule"] == "Force_Latest_Multiple"
 
 
@@ -796,7 +803,8 @@ def test_a_page_names_a_missing_file_of_metadata_without_the_organisers_folders(
 ) -> None:
     """The bundle is made from the organiser's own answers, without metadata.
 
-    A submission is scored, and its page says which table is left out for want of which file.
+    A submission is scored. The page of its score says which table is left out, and which file is
+    missing.
     """
     templates = own_bundle.with_name("public") / "submission_templates"
     team = write_zip(tmp_path / "team.zip", submission_for(templates, 1))

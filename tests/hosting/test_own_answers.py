@@ -104,7 +104,7 @@ def read_own_ids(data: Path, name: str) -> list[str]:
 
 
 def read_parts(data: Path) -> dict[str, pd.DataFrame]:
-    """Return the training and test files by name."""
+    """Return the files in train_data and test_data, by name."""
     return {path.name: pd.read_csv(path) for path in data.glob("t*_data/*")}
 
 
@@ -138,14 +138,14 @@ class SplitClass:
 def split_class(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> SplitClass:
-    """Split the answers of a school class, for each set of tasks.
+    """Split the answers of a school class for one set of tasks.
 
-    At the end of the file, every twentieth answer is given again, with another option.
+    A test runs once for each set of tasks, each time with another class. At the end of the file of
+    answers, every twentieth answer is repeated with another option, as a later attempt.
     """
     tasks: tuple[int, ...] = request.param
-    # Each set of tasks gets another class.
     rows = draw_rows(seed=sum(tasks), n_students=45, n_questions=18)
-    # The next option, and option 1 after option 4.
+    # A later attempt chooses the next option, or option 1 after option 4.
     later_attempts = [row._replace(AnswerValue=row.AnswerValue % 4 + 1) for row in rows[::20]]
     folder = tmp_path_factory.mktemp("class")
     made = make(folder, to_csv(rows + later_attempts), tasks)
@@ -204,9 +204,10 @@ def test_answers_are_written_as_they_were_given(split_class: SplitClass) -> None
     assert len(joined) == len(written)
     assert set(joined["AnswerId"]) == set(range(len(split_class.rows)))
     for name in ("IsCorrect", "AnswerValue", "CorrectAnswer"):
-        # Some parts lack this column: their values are NaN.
+        # Some files lack this column, so their rows have NaN in it.
         values = joined[name].dropna()
-        assert (values == joined[f"{name}_given"][values.index]).all(), name
+        given_values = joined[f"{name}_given"][values.index]
+        assert (values == given_values).all(), name
 
 
 @pytest.mark.parametrize("split_class", WITHOUT_TASK_4, indirect=True, ids=str)
@@ -273,14 +274,15 @@ def test_each_of_ten_masks_hides_a_fifth_of_a_student_s_answers(
 
 
 def test_at_most_a_quarter_of_the_able_students_is_examined_in_a_phase(tmp_path: Path) -> None:
-    """Only students with 12 answers can be examined, here 13 of 100 students, called "able".
+    """Task 4 examines only students with at least 12 answers, here called "able".
 
-    A phase examines a tenth of all students, 10, but at most a quarter of the able ones, 3.
+    Of the 100 students, 13 are able. A phase examines a tenth of all students, but at most a
+    quarter of the able students. So it examines 3 students, not 10.
     """
     n_able = 13
-    n_needed = 12
-    able = answer_all(n_students=n_able, n_questions=n_needed, prefix="able ")
-    others = answer_all(n_students=87, n_questions=n_needed - 1)
+    n_answers_needed = 12
+    able = answer_all(n_students=n_able, n_questions=n_answers_needed, prefix="able ")
+    others = answer_all(n_students=87, n_questions=n_answers_needed - 1)
     data = make(tmp_path, to_csv(able + others), [4]).data
     student_ids = read_own_ids(data, "students.csv")
     for phase in layout.PHASES:
@@ -344,11 +346,11 @@ def hidden_in_template(sorted_class: Path) -> pd.DataFrame:
 def test_no_number_tells_the_outcome_of_an_answer(
     sorted_class: Path, hidden_in_template: pd.DataFrame, part: str, hint: str
 ) -> None:
-    """Neither the position of a row nor the AnswerId is correlated with right or wrong.
+    """Neither the position of a row nor the AnswerId is correlated with the outcome of the answer.
 
     In the organiser's file, all right answers come first. `sorted_class` is the folder made from
-    this file. Its parts are the hidden answers in the order of the template, the training answers,
-    and the answers of the students who are examined in task 4.
+    this file. Three parts are tested: the hidden answers in the order of the template, the training
+    answers, and the answers of the students whom task 4 examines.
     """
     parts = read_parts(sorted_class)
     answers = {
@@ -357,9 +359,9 @@ def test_no_number_tells_the_outcome_of_an_answer(
         "examined": parts[TASKS[4].answers_name("public")],
     }[part]
     number = np.arange(len(answers)) if hint == "position" else answers["AnswerId"]
-    # By chance, an AUC of n answers, half of them right, has a standard error of 1 / √(3 n), which
-    # is 0.016 for the 1,300 hidden answers. The order depends on the seed alone, so the result is
-    # the same on every machine.
+    # If half of n answers are right and the numbers are random, the AUC has the mean 0.5 and a
+    # standard error of 1 / √(3 n), which is 0.016 for the 1,300 hidden answers. The order depends
+    # on the seed alone, so the result is the same on every machine.
     assert abs(roc_auc_score(answers["IsCorrect"], number) - 0.5) < 0.05
 
 
@@ -423,10 +425,13 @@ def write_spreadsheet() -> str:
     If 20 answers are required, student 21 is left out. Question 20 then has only the 19 answers of
     students 0 to 18, and is left out, too.
 
-    Every student answers each of these questions four times: on days 3, 5 and 4, and at an unknown
-    time. The answer of day 5, the latest, counts. On that day, students with even numbers choose
-    option 3, and the others option 2. On day 3 the even ones choose option 1 and the others
-    option 2. On day 4 all choose option 4, and at the unknown time all choose option 1.
+    Every student answers each of these questions four times. The rows are in this order, so that
+    only the date tells that the answer of day 5, the latest, counts:
+
+    - day 3: students with even numbers choose option 1, students with odd numbers option 2
+    - day 5: students with even numbers choose option 3, students with odd numbers option 2
+    - day 4: all choose option 4
+    - an unknown time: all choose option 1
     """
     # Pairs of a student and a question.
     pairs = list(product(range(21), range(20)))
@@ -434,12 +439,11 @@ def write_spreadsheet() -> str:
     pairs += [(21, question) for question in (*range(8), 20)]
     lines = ["Quiz,UserId,CorrectAnswer,QuestionId,AnswerValue,DateAnswered"]
     for student, question in pairs:
-        # The UserId as written: with a decimal place, or with spaces.
+        # The UserId as the spreadsheet writes it: with a decimal place, or with spaces.
         written_id = f"{student}.0" if question % 2 else f" {student} "
         # Option 3 is right, but in the answer of student 7 to question 7 the file says option 4.
         correct_option = 4 if student == question == 7 else 3
-        # The option that the student chose on each day of January. The rows are in this order: day
-        # 5, the latest, comes before day 4, so that only the date tells which answer counts.
+        # The option that the student chooses on each day of January, in the order of the rows.
         is_odd = student % 2
         option_by_day = {3: 1 + is_odd, 5: 3 - is_odd, 4: 4}
         for day, option in option_by_day.items():
@@ -452,7 +456,7 @@ def write_spreadsheet() -> str:
 
 @pytest.fixture(scope="module")
 def spreadsheet(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """Return the data folder and the notes of the spreadsheet.
+    """Make a data folder from the spreadsheet.
 
     At least 20 answers are required of each student and to each question.
     """
@@ -574,7 +578,7 @@ def test_questions_may_have_two_to_eight_options(tmp_path: Path, with_column: bo
     Without the column, every question counts as having 8 options, the highest in any answer.
     """
     n_questions = 21
-    # The numbers of options are 2, 3, …, 8, and again from 2: question q has NUMBERS[q % 7].
+    # Questions 0 to 6 have 2, 3, …, 8 options, and so have the next seven questions, and so on.
     answers = mixed_options.simulate(30, n_questions).drop(columns="IsCorrect")
     number_by_own_id = np.resize(mixed_options.NUMBERS, n_questions)
     if not with_column:
@@ -583,8 +587,8 @@ def test_questions_may_have_two_to_eight_options(tmp_path: Path, with_column: bo
     made = make(tmp_path, answers.to_csv(index=False), (1, 2, 4))
     data = made.data
     assert "questions have up to 8 options" in made.notes
-    # The number of options by QuestionId: the files number the questions anew, and questions.csv
-    # holds the organiser's id of each, here a whole number.
+    # The files have new QuestionIds, 0, 1 and so on. For each new id, questions.csv holds the
+    # organiser's own id, here a whole number. `number` holds the number of options by new id.
     own_id = pd.Series(read_own_ids(data, "questions.csv")).astype(int)
     number = number_by_own_id[own_id]
     for part in read_parts(data).values():

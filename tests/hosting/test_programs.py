@@ -42,9 +42,9 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def valid_files(bundle: Path, task: int) -> dict[str, str]:
     """Return the members of a valid zip for a task."""
     if task == 4:
-        # After the score, the evaluation replays the games for a chart, which takes time. This
-        # entry makes the replay fail at once: it calls `update_model` without `select_questions`,
-        # so that `self.asked` is missing.
+        # After scoring, the evaluation replays the games to draw a chart, which takes time. To save
+        # this time, the entry fails at the start of the replay: the replay calls `update_model`
+        # without `select_questions`, so `self.asked` is missing.
         return entry(select="self.asked = True", update="self.asked")
     shutil.unpack_archive(bundle / "public_data.zip", bundle.parent / "public_data")
     return submission_for(bundle.parent / "public_data/submission_templates", task)
@@ -82,10 +82,9 @@ class PlatformRun:
         # The stderr of the ingestion program.
         self.ingestion_error = ""
         shutil.copytree(bundle / f"reference_data/task_{task}_{phase}", self.base / "input/ref")
-        # As on the platform, there are two copies of the submitted files, in the folders that the
-        # properties `submitted` and `result` name. The ingestion program reads the copy in
-        # `submitted`. The scoring program reads the copy in `result`, where the ingestion program
-        # has added its record of the games.
+        # As on the platform, the submitted files are copied to two folders. The ingestion program
+        # reads the folder `submitted`, and writes its record of the games to the folder `result`.
+        # The scoring program reads the folder `result`.
         for folder in (self.submitted, self.result):
             folder.mkdir()
             for name, text in files.items():
@@ -180,7 +179,7 @@ def test_a_bundle_names_the_address_for_questions(bundles: Path, task: int) -> N
 def test_the_leaderboard_of_a_single_task_keeps_the_best_submission(
     bundles: Path, task: int
 ) -> None:
-    """In task 4, the leaderboard also shows the accuracy with each of the ten masks."""
+    """The rule is "Force_Best". In task 4, there is also a column for each of the ten masks."""
     (board,) = read_description(bundles, task)["leaderboards"]
     expected = ["score", "standard_error"]
     if task == 4:
@@ -200,9 +199,9 @@ def test_the_organiser_is_told_to_keep_the_answers_and_warned_of_past_days(bundl
 def test_below_ten_students_a_score_of_task_4_has_no_standard_error(
     bundles: Path, tmp_path: Path, n_students: int
 ) -> None:
-    """A valid entry of task 4 is scored in the public phase on nine or ten students.
+    """With fewer than ten students, a standard error would not be reliable.
 
-    The standard error over so few as nine students would not be reliable.
+    A valid entry of task 4 is scored in the public phase on nine students, and on ten students.
     """
     bundle = Path(shutil.copytree(bundles / "bundle_task_4", tmp_path / "bundle"))
     (answers,) = (bundle / "ingestion_program/public/test_data").glob("*.csv")
@@ -266,7 +265,8 @@ def test_a_submission_that_cannot_be_scored_later_is_refused_at_once(
     assert expected in scored.error
     assert "\n" not in scored.error
     assert expected in scored.page.text
-    # An entry of task 4 fails while it is played.
+    # An entry of task 4 fails earlier, in the ingestion program, which plays its games. The scoring
+    # program repeats the message.
     assert run.ingestion_error == (scored.error if task == 4 else "")
 
 
@@ -340,7 +340,7 @@ def honest(bundles: Path) -> PlatformRun:
 
 @pytest.fixture(scope="module")
 def other(bundles: Path) -> PlatformRun:
-    """Return the run of another submission of task 4, with the same score as `honest`.
+    """Return the run of a submission of task 4 that differs from `honest`, but has the same score.
 
     Tests share the run, and change and score only a copy.
     """
@@ -406,10 +406,10 @@ def test_a_record_does_not_count_for_a_submission_without_its_files(
 def test_a_replaced_record_is_refused(
     honest: PlatformRun, other: PlatformRun, tmp_path: Path, replacement: str, fault: str
 ) -> None:
-    """A submission's own program could replace the record of its games, but cannot sign a new one.
+    """A program that a submission brings can replace the record of the games, but cannot sign it.
 
-    `honest` and `other` are runs of two submissions. The record of `honest`, or a forged one, is
-    put into the run of `other` before it is scored.
+    `honest` and `other` are runs of two submissions. Before the run `other` is scored, its record
+    is replaced by the record of `honest` or by a forged record.
     """
     record = (honest.result / RECORD).read_text()
     text = {
@@ -475,8 +475,9 @@ def test_the_programs_need_numpy_and_pandas_alone(
 ) -> None:
     """The programs of a bundle, which the platform runs, give the same scores without SciPy.
 
-    They run in an environment with NumPy and pandas alone, and for comparison with all of the kit's
-    requirements. The page of task 3 needs SciPy, and says that SciPy is missing.
+    The programs run in an environment that has only NumPy and pandas. For comparison, they also run
+    in this process, which has all requirements of the kit. The page of task 3 needs SciPy, and says
+    that SciPy is missing.
     """
     folder = bundles / f"bundle_task_{task}"
     bundle = read_bundle(folder, tmp_path / folder.name)
@@ -488,7 +489,7 @@ def test_the_programs_need_numpy_and_pandas_alone(
         result = score(submission, bundle.tasks[0], bundle, time_limit=600)
 
     assert result.scores
-    # In this process, all requirements of the kit are there.
+    # Run the programs in this process.
     expected = PlatformRun(folder, task, "public", files).score().scores
     assert result.scores == expected
     # An empty output means that the programs have written nothing to stderr.

@@ -18,7 +18,7 @@ from platforms import on_unix
 from run_scripts import Done, ends_within
 
 SCRIPT = "hosting/run_locally.py"
-# The zip of a submission holds one of these files. Its name says for which task it is: 1, 2 or 4.
+# The zip of a submission holds one of these files. The name of the file tells the task: 1, 2 or 4.
 FIRST = "submission_task_1.csv"
 SECOND = "submission_task_2.csv"
 ENTRY = "submission_model_task_4.py"
@@ -299,12 +299,12 @@ class SchoolClass:
         return self.base / "log"
 
     def submit(self, name: str, minute: int, values: object, member: str = FIRST) -> None:
-        """Hand in the zip `name`, whose program writes its name to the log and gets a score.
+        """Hand in the zip `name`, with a program that writes `name` to the log and gets a score.
 
         The zip holds one file, `member`, with the code of the program. `values` are the arguments
-        with which the program calls `score`, as Python code: the score, and more columns by name,
-        such as "0.7, standard_error=0.2". `minute` is the time of the submission, in minutes after
-        START.
+        with which the program calls `score`, as Python code: the score, and values of further
+        columns of the leaderboard, such as "0.7, standard_error=0.2". `minute` is the time of the
+        submission, in minutes after START.
         """
         log_line = f"{name}\n"
         source = f"open({str(self.log)!r}, 'a').write({log_line!r})\nscore({values})"
@@ -355,10 +355,10 @@ class ScoredClass:
 
 @pytest.fixture(scope="module")
 def scored(zipped_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> ScoredClass:
-    """Score a class. Tests share it and must not change it.
+    """Score the submissions of a class. Tests share the class and must not change it.
 
-    Teams ann, bob, cid & co and ida are scored on task 1, and ann on task 2. The submissions of
-    gus and hal fail, and so does the first one of bob.
+    Teams ann, bob, cid & co and ida are scored on task 1, and ann also on task 2. The submissions
+    of gus and hal fail, and so does the first submission of bob.
 
     The competition is the toy bundle of tests/toy_bundle.py. Its scoring program runs a submission
     as Python code, which calls a function `score`.
@@ -434,7 +434,7 @@ def test_the_leaderboard_is_printed_with_ranks(scored: ScoredClass) -> None:
 
 def test_the_file_of_the_leaderboard_holds_scores_to_the_last_digit(scored: ScoredClass) -> None:
     rows = read_leaderboard(scored.school.output)
-    # The rows of the four teams on task 1 come first.
+    # Rows 0 to 3 are the four teams of task 1. Row 4 is ann, the only team of task 2.
     assert rows[4] == {
         "task": "2",
         "phase": "Public",
@@ -454,10 +454,12 @@ def test_the_file_of_the_leaderboard_holds_scores_to_the_last_digit(scored: Scor
 def test_the_best_submission_of_each_team_counts_and_ties_go_to_the_smaller_error(
     scored: ScoredClass,
 ) -> None:
-    """Equal scores are ordered by error: known before unknown, small before large; then by time.
+    """Teams with equal scores are ordered by standard error, and then by time.
 
-    The best scores of all four teams on task 1 are 0.7; that of ann, 0.7 + 1e-12, counts as equal.
-    ida has a standard error of 0.1, bob of 0.2. cid & co and ann have none; cid & co came first.
+    Teams with a known standard error come first, the smallest standard error before larger ones. On
+    task 1, the best scores of all four teams are 0.7; the score 0.7 + 1e-12 of ann counts as equal.
+    The standard error of ida is 0.1, and the standard error of bob is 0.2. The scores of cid & co
+    and of ann have no standard error, and cid & co came first.
     """
     page = scored.school.read_page()
     assert "Public phase: 9 submissions of 6 teams; written " in page.text
@@ -480,6 +482,7 @@ def test_the_page_has_a_table_of_masks(scored: ScoredClass) -> None:
 
 
 def test_the_page_shows_once_what_failed_alike_on_several_tasks(scored: ScoredClass) -> None:
+    """A submission that fails with the same message on two tasks has one row in the table."""
     _, _, _, failed = scored.school.read_page().tables
     # The third column is the time of the submission.
     shown = [(file, tasks, fault) for file, tasks, _, fault in failed.rows[1:]]
@@ -498,8 +501,8 @@ def test_the_page_links_to_the_page_of_each_team_s_best_score(scored: ScoredClas
     page = scored.school.read_page()
     links = [link for link in page.references if link.startswith("details/")]
     pages = [(scored.school.output / link).read_text() for link in links]
-    # The pages are in the order of the leaderboard: the four teams of task 1, ann last, then ann on
-    # task 2.
+    # The pages are in the order of the leaderboard: the four teams on task 1, of which ann is the
+    # last, and then ann on task 2.
     scores = [0.7, 0.7, 0.7, 0.7 + 1e-12, 0.1 + 0.2]
     assert pages == [f"<p>{score}</p>" for score in scores]
 
@@ -547,10 +550,11 @@ def scores_as_text(record: str) -> str:
 
 
 def test_only_damaged_records_of_scores_are_not_reused(scored: ScoredClass, tmp_path: Path) -> None:
-    """A further run of the local runner reuses the scores of the last one, which it has recorded.
+    """The local runner records scores, and reuses them in its next run.
 
     A submission whose record is damaged is scored again. Three records are damaged here: the page
-    of one is deleted, one gets its scores as text, and one is cut off.
+    that the first record names is deleted, the scores in the second record become text, and the
+    last record is cut off.
     """
     school = scored.school.copy(tmp_path)
     records_file = school.output / "leaderboard_results.jsonl"
@@ -559,9 +563,9 @@ def test_only_damaged_records_of_scores_are_not_reused(scored: ScoredClass, tmp_
     scored_records = [record for record in records if not json.loads(record)["fault"]]
     # The first, the second and the last record are to be damaged; the others stay whole.
     first, second, *whole, last = scored_records
-    # "details" is the name of the page of the score.
+    # The value of "details" is the name of the page of the score.
     (school.output / json.loads(first)["details"]).unlink()
-    # JSON, but no record.
+    # This line is valid JSON, but no record.
     stray_line = "[]"
     lines = [stray_line, first, scores_as_text(second), *whole, last[:30]]
     records_file.write_text("\n".join(lines))
@@ -596,7 +600,7 @@ class Event:
         return self.base / "site"
 
     def leaderboard(self, phase: str) -> list[tuple[str, str, str, str]]:
-        """Return the rows of a phase's leaderboard: team, file, score and phase of each."""
+        """Return the team, file, score and phase in each row of a phase's leaderboard."""
         output = {"public": "out", "private": "out_private"}[phase]
         rows = read_leaderboard(self.base / output)
         return [(row["team"], row["file"], row["score"], row["phase"]) for row in rows]
@@ -693,8 +697,8 @@ def test_an_event_ends_with_control_c(event: Event) -> None:
 
 def test_an_event_is_scored_only_when_something_comes_in(event: Event) -> None:
     assert event.n_teams_by_day == [0, 2, 2, 3]
-    # Submissions are scored on days 2 and 4, in two phases each. On days 1 and 3 there are no new
-    # submissions.
+    # On days 2 and 4, new submissions are scored, first in one phase and then in the other: 4 times
+    # in all. On days 1 and 3, there are no new submissions.
     assert event.done.stdout.count("results: ") == 4
     assert "4 results: 4 scored, 0 failed; 3 of them reused" in event.done.stdout
 
