@@ -81,8 +81,8 @@ def pytest_collection_finish() -> None:
 def run(arguments: Sequence[object], **options: Any) -> Done:
     """Run Python with these arguments.
 
-    Scripts, and modules of `tools`, run in this process, which is quicker. A new process runs the
-    quickstart, which starts further processes, and everything that is not a script of the kit.
+    The kit's scripts and the modules of `tools` run in this process, which is quicker. A new
+    process runs all other arguments, and the quickstart, which starts further processes.
     """
     first, *rest = map(str, arguments)
     is_tool = first == "-m" and rest[0].startswith("tools.")
@@ -163,7 +163,7 @@ def split_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def scored_kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a kit with scores of all tasks; tests share it and only read it.
 
-    The lines of the record of scores are
+    The kit's record of scores, results.jsonl, has these lines:
 
         1  task 1, local split, majority
         2  task 1, local split, matrix_factorization
@@ -173,7 +173,8 @@ def scored_kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
         6  task 3, public test, entropy
         7  task 4, local split, numpy
 
-    The submissions of lines 1 to 3 lie in the kit's folder: 1_majority.csv, 1_majority.zip, ...
+    The kit's folder holds the submissions of lines 1 to 3, named after task and model:
+    1_majority.csv, 1_majority.zip and so on.
     """
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("scored") / "kit"))
     for task, model in ((1, "majority"), (1, "matrix_factorization"), (2, "majority")):
@@ -229,10 +230,10 @@ def keep_only(kit: Path, *names: str) -> None:
 
 
 def shorten(kit: Path, script: str, long: str, quick: str) -> None:
-    """Replace the text that makes a script of a copied kit take long.
+    """Make a script quicker, in a copy of the kit: replace the text that matches `long` by `quick`.
 
-    `long` is a regular expression. It must be there, unless a user has replaced the block of the
-    sample model that holds the text.
+    The regular expression `long` must match once, unless a user has replaced the block of a sample
+    model that holds the text.
     """
     text, n_replaced = re.subn(long, quick, (kit / script).read_text(encoding="utf-8"))
     assert n_replaced == 1 or script in find_edited(), (script, long)
@@ -263,10 +264,11 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 
 @pytest.fixture(params=["pandas", "pyarrow"])
 def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a test twice: files are read with pyarrow, and with pandas.
+    """Run a test twice: pandas reads the files in one run, and pyarrow in the other.
 
-    Pandas reads small files, and all files in an installation without pyarrow.
+    Outside the tests, pandas reads small files, and also large files if pyarrow is not installed.
     """
+    # No block of a file is too small for pyarrow.
     monkeypatch.setattr(reading, "_MIN_BLOCK_OF_PYARROW", 0)
     if request.param == "pandas":
         monkeypatch.setattr(reading, "_parse_with_pyarrow", reading._parse_with_pandas)
@@ -310,9 +312,9 @@ def first_commands() -> dict[tuple[str, ...], tuple[Path, list[str]]]:
 def run_page_command(page: Path, arguments: Sequence[str], kit: Path) -> Done:
     """Run a command that a Markdown page shows.
 
-    The first command of each script runs in a new process, as for a user: the script cannot rely on
-    something that an earlier one has imported. Further commands, and those of other pages, run in
-    this process, which is quicker.
+    The first command of each script runs in a new process, as for a user. There the script cannot
+    rely on modules that an earlier script has imported. All other commands run in this process,
+    which is quicker.
     """
     if first_commands().get(script_of(arguments)) == (page, [*arguments]):
         return run_process(arguments, kit=kit, cwd=kit)

@@ -34,10 +34,10 @@ class Drawing:
     # Width and height of the viewBox.
     size: tuple[float, float]
     texts: list[Text]
-    # The key is the text of a tooltip, the value holds the points of the shape that has the
-    # tooltip: x and y in the columns.
+    # The key is the text of a tooltip. The value holds the points of the shape with this tooltip: a
+    # row of x and y for each point.
     shapes: dict[str, np.ndarray]
-    # The key is the text of a tooltip, the value is the CSS style of the shape that has it.
+    # The key is the text of a tooltip. The value is the CSS style of the shape with this tooltip.
     styles: dict[str, str]
     # The coordinates x, y, x, y, … of every path.
     paths: list[list[float]]
@@ -53,10 +53,11 @@ class Drawing:
         return any(path == pytest.approx(points, abs=0.05) for path in self.paths)
 
     def check_texts(self, *expected: str) -> None:
-        """Check that the expected texts occur, that all texts lie inside, and that none overlap."""
+        """Check that the chart shows these texts, that none is cut off, and that none overlap."""
         # The chart may break a text into several lines, so blanks do not count.
-        said = "".join(text.text for text in self.texts).replace(" ", "")
-        assert [text for text in expected if text.replace(" ", "") not in said] == []
+        shown = "".join(text.text for text in self.texts).replace(" ", "")
+        missing = [text for text in expected if text.replace(" ", "") not in shown]
+        assert missing == []
         width, height = self.size
         for text in self.texts:
             assert text.left >= -0.5, text

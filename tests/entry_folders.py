@@ -14,7 +14,8 @@ import toy_bundle
 from task_4_models import as_reference
 
 WELL_BEHAVED = f"import numpy as np\n{toy_bundle.entry()[ENTRY_FILE]}"
-# Four students who answered all of 20 questions; the last three questions are targets.
+# Four students who answered all of 20 questions. Their answers to questions with odd numbers are
+# right. The last three questions are targets.
 QUESTION = np.tile(np.arange(20), (4, 1))
 STUDENTS = as_reference(QUESTION % 2, QUESTION >= 17)
 # The same students with two masks, "a" and "b", that hide the same answers.
@@ -22,7 +23,7 @@ TWO_MASKS = replace(STUDENTS, targets=dict.fromkeys("ab", STUDENTS.targets["mask
 
 
 def make_setting(folder: Path) -> Setting:
-    """Write the well-behaved entry and a file of answers; return the setting of their games."""
+    """Write the well-behaved entry and a file of answers; return the setting of a game."""
     reference = folder / "answers/valid_task_4.csv"
     package = folder / "package"
     for path, text in ((reference, "hidden"), (package / ENTRY_FILE, WELL_BEHAVED)):
@@ -34,8 +35,8 @@ def make_setting(folder: Path) -> Setting:
 def with_entry(setting: Setting, **methods: str) -> Setting:
     """Write the entry `WELL_BEHAVED`, with some of its methods replaced.
 
-    `methods` holds the body of each of these methods, by name. A body may use the arguments
-    `masked_data`, `masked_binary_data` and, except in `predict`, `can_query`.
+    `methods` maps the name of each replaced method to the code of its new body. The code may use
+    the arguments `masked_data`, `masked_binary_data` and, except in `predict`, `can_query`.
     """
     code = WELL_BEHAVED
     for name, body in methods.items():

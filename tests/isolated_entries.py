@@ -27,8 +27,9 @@ def limit_protections(
 ) -> Protections:
     """Let the isolation use only some of its protections, as on a system that lacks the others.
 
-    `names` are some of ALL_PROTECTIONS. `landlock_version` is the version of Landlock to use, 0 for
-    none. Returns these protections. The test is skipped if this system lacks one of them.
+    `names` lists the protections to use, out of ALL_PROTECTIONS. `landlock_version` is the version
+    of Landlock to use, or 0 for none. The function returns the protections in use. It skips the
+    test if this system lacks one of them.
     """
     if landlock_version > LANDLOCK:
         pytest.skip(f"this kernel has version {LANDLOCK}")
@@ -43,7 +44,7 @@ def limit_protections(
 
 
 def require_new_proc() -> None:
-    """Skip the test if this system refuses an entry a /proc of its own."""
+    """Skip the test if this system does not allow an entry to have its own /proc."""
     if _fails(_TRY_NEW_PROC):
         pytest.skip("this system allows no new /proc")
 

@@ -66,7 +66,7 @@ def malform(input_file: InputFile, content: bytes) -> dict[str, PutFile]:
 
 
 def damage_bytes(kind: str, content: bytes) -> Cases:
-    """Yield malformed contents that need little or no knowledge of the file's format."""
+    """Yield malformed contents that can be made with almost no knowledge of the file's format."""
     yield "empty", b""
     yield "zeros", bytes(len(content))
     yield "a picture", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
@@ -135,7 +135,7 @@ def bad_cells(input_column: InputColumn) -> dict[str, bytes]:
         cells["True"] = b"True"
     if column.whole:
         cells["a fraction"] = b"1.5"
-    # BAD_NUMBERS holds numbers beyond 32 bits and negative ones already.
+    # BAD_NUMBERS already holds a number beyond 32 bits and a negative number.
     if column.high < schema.INT32_MAX:
         cells["above the range"] = str(column.high + 1).encode()
     if column.low > 0:
@@ -185,7 +185,7 @@ class CsvLines:
         return self.before + line + b"\n" + self.after
 
 
-def read_lines(input_file: InputFile, content: bytes) -> CsvLines:
+def cut_csv(input_file: InputFile, content: bytes) -> CsvLines:
     """Cut a well-formed CSV into its parts, and choose the row to be damaged."""
     text = content.decode("utf-8-sig")
     rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
@@ -218,8 +218,9 @@ def write_row(row: Sequence[str]) -> bytes:
 
 def damage_csv(input_file: InputFile, content: bytes) -> Cases:
     """Yield damage to a CSV."""
-    lines = read_lines(input_file, content)
-    # A submission of the debiasing challenge has 50 columns of items: the first ones are enough.
+    lines = cut_csv(input_file, content)
+    # A submission of the debiasing challenge has 50 alike columns of items. To save time, only the
+    # first columns are damaged.
     for column in input_file.columns[:9]:
         yield from damage_cells(column, lines)
         if input_file.has_header:
@@ -273,10 +274,9 @@ def damage_rows(input_file: InputFile, lines: CsvLines) -> Cases:
         yield "cut off in a row", lines.before + lines.line.split(b",")[0]
     if not input_file.may_repeat_rows:
         yield "a row twice", whole + lines.first_line
-    # A text, or a cell that may be empty, looks valid even if its end is missing. Two kinds of
-    # metadata may end in such a cell: those of questions, with lists of subjects, and those of
-    # answers, with the confidence. Scripts require a line end at the end of these files. `[:-2]`
-    # removes the line end and the last character of the last cell.
+    # The metadata of questions end in a text, and the metadata of answers end in a cell that may be
+    # empty. Such a cell looks valid even if its end is missing, so scripts require a line end at
+    # the end of these files. `[:-2]` removes the line end and the last character of the last cell.
     columns = {column.column for column in input_file.columns}
     if "metadata" in input_file.path and columns & {schema.SUBJECT_LIST, schema.CONFIDENCE}:
         yield "cut off in the last cell", whole[:-2]
@@ -312,7 +312,7 @@ OTHER_VALUES: dict[str, object] = {
     "a list of half a character": ["\udfff"],
     "an object": {},
 }
-# The keys of OTHER_VALUES whose values are valid wherever any text is valid.
+# Some keys of OTHER_VALUES. Their values are valid in a field that may hold any text.
 TEXTS = {"a text", "control characters", "an open quotation mark"}
 
 
@@ -334,13 +334,13 @@ def damage_json_lines(content: bytes) -> Cases:
 def damage_record(content: bytes) -> Cases:
     """Yield malformed lines for results.jsonl, the record of scores, made from a valid line.
 
-    `content` is the valid line, a JSON object. Each of its fields gets every value of OTHER_VALUES
-    in turn, except the values that the field may have.
+    `content` is the valid line, a JSON object. Each of its fields gets each value of OTHER_VALUES
+    that is not valid in this field.
     """
     result = json.loads(content)
     texts = {*TEXTS, "half a character"}
     numbers = {"null", "a number", "a fraction", "negative"}
-    # For each field, the keys of OTHER_VALUES whose values are valid there.
+    # For each field, the keys of those OTHER_VALUES that are valid in the field.
     allowed = {
         "rules": texts,
         "model": texts,
@@ -363,10 +363,10 @@ def damage_record(content: bytes) -> Cases:
 
 
 def damage_object(record: dict[str, Any], allowed: dict[str, set[str]]) -> Cases:
-    """Yield malformed lines in place of the line that holds a valid JSON object, `record`.
+    """Yield malformed variants of a line that holds a valid JSON object, `record`.
 
-    `change_values` changes the value of each key in several ways, which have names. For some keys,
-    `allowed` has the names of the changes that leave the object valid.
+    `change_values` changes the value of each key in several ways, which have names. `allowed`
+    lists, for some keys, the names of the changes that leave the object valid.
     """
     for name, changed in change_values(record, allowed):
         yield name, json.dumps(changed).encode()
@@ -383,10 +383,11 @@ def damage_object(record: dict[str, Any], allowed: dict[str, set[str]]) -> Cases
 def change_values(
     record: dict[str, Any], allowed: dict[str, set[str]]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name and the result of each change to one value of an object.
+    """Change one value of an object in many ways; yield the name and the result of each change.
 
-    Each key is removed once, and gets every value of OTHER_VALUES. Changes whose names `allowed`
-    holds for the key are left out. An object within the object is changed in the same way.
+    A change removes a key, or gives the key one of OTHER_VALUES. `allowed` lists, for some keys,
+    the names of changes that leave the object valid; these changes are left out. A value that is an
+    object itself is also changed within.
     """
     for key, value in record.items():
         changes = {name: {**record, key: other} for name, other in OTHER_VALUES.items()}
@@ -446,10 +447,12 @@ def damage_array(content: bytes) -> Cases:
         yield name, buffer.getvalue()
     huge_shape = b"(9" + b"9" * 15 + b",)"
     yield "huge shape", content.replace(b"(%d,)" % len(user_ids), huge_shape)
-    # Version 1.0 of the format: 8 bytes, the header's length in 2 bytes, and the header, padded so
-    # that all three together have a multiple of 64 bytes.
-    header = b"{'descr': __import__('os'),".ljust(64 - 8 - 2 - 1) + b"\n"
-    yield "a header that calls", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
+    # A file in version 1.0 of the format begins with 8 bytes that name the format and the version.
+    # The length of the header follows in 2 bytes, and then the header. Blanks and a line end fill
+    # the header so that all this has 64 bytes. This header calls a function if it is evaluated.
+    start = b"\x93NUMPY\x01\x00"
+    header = b"{'descr': __import__('os'),".ljust(64 - len(start) - 2 - 1) + b"\n"
+    yield "a header that calls", start + struct.pack("<H", len(header)) + header
     yield "unknown version", b"\x93NUMPY\x09\x09" + content[8:]
 
 
@@ -494,7 +497,7 @@ def is_refused(input_file: InputFile, done: Done) -> bool:
     The message names the file, and no score is printed.
     """
     lines = done.stderr.splitlines()
-    # The checkers of submissions name every fault, in a line each.
+    # The scripts check_submission print a line for each fault.
     is_one_line = len(lines) == 1 or "check_submission" in input_file.script
     is_readable = all(
         line.startswith("error: ") and line.isprintable() and len(line) < 1000 for line in lines
