@@ -92,8 +92,8 @@ def test_the_zip_holds_the_official_name_whatever_the_file_is_called(submitted: 
 def test_only_rows_of_the_phase_are_scored(submitted: Submitted, phase: str, name: str) -> None:
     """A submission holds the pairs of both phases, and the other phase's pairs are ignored.
 
-    It is scored from the CSV file or from the zip, whatever their names. In `name`, {} stands for
-    the number of the task, as in submission_task_1.csv.
+    The evaluation scores a CSV file or a zip, under any name. In `name`, {} stands for the number
+    of the task, as in submission_task_1.csv.
     """
     rows = submitted.read()
     truth = submitted.read_truth(phase)
@@ -120,7 +120,7 @@ def test_rows_of_the_other_phase_may_be_missing(submitted: Submitted) -> None:
     """A file is scored in the private phase although it lacks rows of the public phase.
 
     An upload to the challenge must hold the rows of both phases. So the output says how many rows
-    of the public phase are missing: first all of them, then a single one.
+    of the public phase are missing. This test removes first all of these rows, then only one.
     """
     rows = submitted.read()
     is_private = find_private_rows(submitted)
@@ -175,7 +175,7 @@ def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: in
     """The scripts read files of the user's folder `mine` and write only into the folder `out`.
 
     `mine` holds answers.csv with the user's own answers, pairs.csv with the pairs to predict, and
-    guesses.csv with predictions to evaluate. FLAGS_OF_OWN_FILES names them in flags.
+    guesses.csv with predictions to evaluate. FLAGS_OF_OWN_FILES holds the flags with these names.
     """
     kit = copy_kit(tmp_path / "kit")
     mine = kit / "mine"
@@ -202,13 +202,14 @@ def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: in
         succeeds([f"task_{task}/{script}.py", *flags.split()], kit=kit, cwd=kit)
 
     assert {*kit.rglob("*")} - before == {out, *out.rglob("*")}
-    # The split holds out a fifth of the eight answers: 1.6, rounded to 2. The template of the local
-    # split has their pairs.
+    # The split holds out a fifth of the eight answers: 1.6, rounded to 2. The split's template
+    # lists the student and the question of each held-out answer.
     for name, n_rows in (("train", 6), ("valid", 2), ("test_submission", 2)):
         assert len(pd.read_csv(out / f"{name}_task_1_2.csv")) == n_rows
-    # The predictions for questions answered right, answered wrong, and tied. A tied question gets
-    # the overall majority in task 1 and the smaller option in task 2. The unknown question 11 gets
-    # the overall majority.
+    # The model predicts the majority of a question's answers: `right` for question 7, `wrong` for
+    # question 8. Question 9 has one right and one wrong answer: its prediction `tied` is the
+    # majority of all answers in task 1, and the smaller option in task 2. Question 11 has no
+    # answers, so its prediction is the majority of all answers.
     right, wrong, tied = {1: (1, 0, 1), 2: (3, 2, 2)}[task]
     expected = f"91,8,{wrong}\n92,7,{right}\n91,9,{tied}\n91,11,{right}\n"
     assert (out / "p.csv").read_text() == f"UserId,QuestionId,{column}\n{expected}"
@@ -235,5 +236,6 @@ def test_real_answers_are_predicted_above_chance(
     scores = kit / "data/test_output"
     assert {1: 0.55, 2: 0.35}[task] < read_score(scores, task) < 0.7
     page = (scores / f"scores_task_{task}.html").read_text()
-    # These are parts of the official files, so that their checksums differ.
+    # The page cannot recognise the answers as official: they are only a part of an official file,
+    # so their file has another checksum.
     assert "simulated" not in page and "answers of unknown origin" in page

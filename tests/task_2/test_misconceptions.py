@@ -53,7 +53,7 @@ def draw(share: float, seed: int = 0) -> WrongAnswers:
     follows = is_in_group & has_misconception[student, group]
     follows &= rng.random(len(student)) < p_follow
     option = np.where(follows, 1, rng.integers(1, N_OPTIONS, len(student)))
-    # Option 1: all students who follow the misconception, and a third of the others.
+    # All students who follow the misconception choose option 1, and so do a third of the others.
     share_following = np.where(is_in_group, share * p_follow, 0)
     p_option_1 = share_following + (1 - share_following) / 3
     p_other = (1 - p_option_1) / 2
@@ -74,10 +74,11 @@ def first_students(n: int) -> BoolArray:
 
 
 def permute_within_questions(wrong: WrongAnswers, seed: int = 0) -> WrongAnswers:
-    """Exchange the options chosen among the students who got the same question wrong."""
+    """Shuffle, for each question, the chosen options among the students who got it wrong."""
     rng = np.random.default_rng(seed)
-    # Both list the rows question by question: the rows of a question are in the order of the file
-    # in `in_order` and in a random order in `shuffled`.
+    # Both arrays list the rows of `wrong` sorted by question. The rows of one question are in their
+    # original order in `in_order`, and in a random order in `shuffled`. So each row gets the option
+    # of a random row of the same question.
     in_order = np.argsort(wrong.question, kind="stable")
     shuffled = np.lexsort((rng.random(len(in_order)), wrong.question))
     option = wrong.option.copy()
@@ -93,7 +94,10 @@ def permute_within_questions(wrong: WrongAnswers, seed: int = 0) -> WrongAnswers
 
 
 def find(wrong: WrongAnswers) -> IntArray:
-    """Find groups on the first 1,800 students, and choose among them on the next 600."""
+    """Find groups in the answers of the first 1,800 students; the next 600 choose the threshold.
+
+    The threshold decides which groups are merged. The best one predicts the 600 students best.
+    """
     pairs = groups.compare_pairs(wrong.of_students(first_students(1800)))
     choosing = wrong.of_students(first_students(2400) & ~first_students(1800))
     return groups.choose_groups(pairs, choosing)
@@ -105,16 +109,19 @@ def find(wrong: WrongAnswers) -> IntArray:
 def test_planted_groups_are_found_exactly() -> None:
     """The evidence for two options of a planted group is about 8 standard deviations.
 
-    It is √n · covariance / deviation for n students who got both questions wrong.
+    If n students got both questions wrong, the evidence is √n · covariance / deviation, here
+    √1,152 · 0.06 / 0.25 = 8:
 
-    - n: of 1,800 students, 0.8 get each question wrong: 1,800 · 0.8² = 1,152.
-    - Covariance of the two choices: a quarter of the students have the misconception and choose
-      each option with probability 0.9, the others with 1/3. So it is 0.25 · 0.75 · (0.9 - 1/3)²,
-      which is 0.06.
-    - Deviation of the product of two residuals, if the choices were independent: an option is
-      chosen with probability 0.25 · 0.9 + 0.75 / 3 = 0.475, so it is 0.475 · 0.525 = 0.25.
-
-    √1,152 · 0.06 / 0.25 = 8.
+    - Each of 1,800 students gets a question wrong with probability 0.8. So n is about
+      1,800 · 0.8² = 1,152.
+    - `covariance` is the covariance of choosing the one option and choosing the other option. A
+      quarter of the students have the misconception and choose each of the two options with
+      probability 0.85 + 0.15 / 3 = 0.9. Other students choose each option with probability 1/3. So
+      the covariance is 0.25 · 0.75 · (0.9 - 1/3)² = 0.06.
+    - `deviation` is the standard deviation of the product of the two residuals, if the two choices
+      were independent. A student chooses an option with probability 0.25 · 0.9 + 0.75 / 3 = 0.475,
+      so a residual has the variance 0.475 · 0.525 = 0.25. The product has the standard deviation
+      √(0.25 · 0.25) = 0.25.
     """
     group = find(draw(share=0.25))
     assert ((group >= 0) == (PLANTED >= 0)).all()
@@ -123,16 +130,16 @@ def test_planted_groups_are_found_exactly() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_permuted_options_have_no_group_that_other_students_confirm(seed: int) -> None:
-    """If options are exchanged among students, no group is real, and groups predict nothing.
+    """If options are shuffled among students, no group is real, and groups predict no answers.
 
-    The gain is by how much groups lower the log loss. It is measured on students whose answers were
-    used neither to find groups nor to choose among them.
+    The gain is the decrease in log loss if predictions use the groups. The gain is measured on
+    students whose answers were used neither to find groups nor to choose the threshold.
     """
     permuted = permute_within_questions(draw(share=0.25, seed=seed), seed)
     group = find(permuted)
     checking = permuted.of_students(~first_students(2400))
     gain = groups.ratio_by_student(*groups.gain_by_student(checking, checking, group))
-    # Four standard errors: at most one false alarm in 30,000.
+    # The limit is four standard errors: by chance, a gain exceeds it at most once in 30,000 tests.
     error = (gain.high - gain.low) / (2 * groups.Z_95)
     assert gain.value <= 4 * error
     assert (group >= 0).sum() <= 4
@@ -186,11 +193,12 @@ def test_pairs_are_sums_over_the_students_who_got_both_questions_wrong() -> None
     )
     pairs = groups.compare_pairs(wrong)
     # Items 1 and 5 are option 1 of questions 0 and 1, with probability 0.5. A residual is 1 − 0.5
-    # if the student chose the option, otherwise 0 − 0.5. Student 0 chose both options, student 1
-    # only that of question 0, and student 2 only that of question 1.
+    # if the student chose the option, otherwise 0 − 0.5. Student 0 chose both items, student 1 only
+    # item 1, and student 2 only item 5.
     products = [0.5 * 0.5, 0.5 * -0.5, -0.5 * 0.5]
     assert pairs.covariance[1, 5] == pytest.approx(sum(products))
-    # Each residual has the variance 0.5 · 0.5, so a product of two has 0.25 · 0.25.
+    # Each residual has the variance 0.5 · 0.5 = 0.25. So the product of two independent residuals
+    # has the variance 0.25 · 0.25. The variances of three students add up.
     assert pairs.variance[1, 5] == pytest.approx(3 * 0.25 * 0.25 + groups.EXTRA_VARIANCE)
     # Items 1 and 2 are options of the same question and make no pair.
     assert pairs.covariance[1, 2] == 0
@@ -206,7 +214,8 @@ def test_pairs_are_the_same_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatc
     assert whole.covariance.nnz == 9 * N_QUESTIONS * (N_QUESTIONS - 1) / 2
     for one, other in ((whole.covariance, parts.covariance), (whole.variance, parts.variance)):
         assert one.nnz == other.nnz
-        # Sums of float32 in another order.
+        # Blocks of another size add the same float32 numbers in another order, so the rounding
+        # errors differ.
         assert abs(one - other).max() < 1e-3
 
 
@@ -235,10 +244,13 @@ def test_only_the_pairs_that_most_students_got_wrong_are_compared() -> None:
 
 
 def test_lift_is_one_where_choices_are_independent_and_higher_in_planted_groups() -> None:
-    """With a share s of followers, the lift is E[p²] / E[p]² over both kinds of students.
+    """The lift of a group is how often students choose two of its options, divided by chance.
 
-    Followers choose the option with probability 0.9, others with 1/3; a quarter follow. So the lift
-    is (0.25 · 0.81 + 0.75 / 9) / 0.475² = 1.267. It may miss by four standard errors, at most 0.2.
+    A quarter of the students have the misconception and choose each option of the group with
+    probability p = 0.9, other students with p = 1/3. On average over the students, they choose two
+    options together with probability E[p²] = 0.25 · 0.81 + 0.75 / 9. Independent choices would give
+    E[p]² = 0.475². So the lift is E[p²] / E[p]² = 1.267. The tolerance is four standard errors,
+    which are less than 0.2.
     """
     wrong = draw(share=0.25)
     permuted = permute_within_questions(wrong)
@@ -258,15 +270,15 @@ def test_a_ratio_of_few_students_has_no_interval() -> None:
 
 
 def test_each_answer_is_predicted_from_the_others_alone() -> None:
-    """If one answer gets another option, its own prediction stays and other predictions change.
+    """If one answer is changed, its own prediction stays and predictions of other answers change.
 
-    `predict_with_groups` gets the same answers as known ones and as those to predict: it then
-    predicts each answer from the student's other answers.
+    `predict_with_groups` takes known answers and answers to predict. Here both are the same object,
+    so the function predicts each answer from the student's other answers.
     """
     wrong = draw(share=0.25).of_students(first_students(50))
     before = groups.predict_with_groups(wrong, wrong, PLANTED)
-    # Take the first answer that chose an option of a planted group: option 1 of its question. The
-    # answer gets option 2, which is in no group.
+    # Take the first answer whose option is in a planted group: it is option 1 of its question.
+    # Change this answer to option 2, which is in no group.
     row = int((PLANTED[wrong.question * N_OPTIONS + wrong.option] >= 0).argmax())
     option = wrong.option.copy()
     option[row] = 2
@@ -301,7 +313,10 @@ def test_the_subjects_of_a_group_are_those_of_most_questions_and_may_hold_a_comm
 
 
 def test_a_few_rare_choices_are_no_evidence_of_a_misconception() -> None:
-    """Three students get two questions wrong; all choose option 1 of both, of probability 0.05."""
+    """Three students get two questions wrong, and all three choose option 1 of both questions.
+
+    The model of answers gives option 1 a probability of only 0.05.
+    """
     wrong = WrongAnswers(
         student=np.array([0, 0, 1, 1, 2, 2], np.int32),
         question=np.array([0, 1, 0, 1, 0, 1], np.int32),
@@ -311,17 +326,18 @@ def test_a_few_rare_choices_are_no_evidence_of_a_misconception() -> None:
         n_questions=2,
     )
     pairs = groups.compare_pairs(wrong)
-    # Items 1 and 5 are option 1 of the two questions. Each student's residuals are 1 − 0.05, and
-    # three students have the sum of products 3 · 0.95² = 2.7.
+    # Items 1 and 5 are option 1 of the two questions. Each student has the residual 1 − 0.05 for
+    # both items. The covariance is the sum of the products of three students: 3 · 0.95² = 2.7.
     assert pairs.covariance[1, 5] == pytest.approx(2.7, abs=0.01)
-    # A residual has the variance 0.05 · 0.95 = 0.0475, so the sum has the standard deviation
-    # √3 · 0.0475 = 0.08: by itself, the evidence would be 2.7 / 0.08 = 33 standard deviations.
-    # EXTRA_VARIANCE adds 1 to the variance and leaves 2.7 / √(0.08² + 1) = 2.7.
+    # A residual has the variance 0.05 · 0.95 = 0.0475, so the covariance has the standard deviation
+    # √3 · 0.0475 = 0.08. Without EXTRA_VARIANCE, the evidence would be 2.7 / 0.08 = 33 standard
+    # deviations. EXTRA_VARIANCE adds 1 to the variance, so the evidence is only
+    # 2.7 / √(0.08² + 1) = 2.7, which is below the threshold.
     assert (groups.find_groups(pairs, threshold=3.5) == -1).all()
 
 
 def test_choices_in_other_answers_are_counted_for_each_group() -> None:
-    """A pair is two choices of the group's options, in two answers of one student.
+    """A pair is two wrong answers of one student that both choose an option of the same group.
 
     `known` holds the first answer of each pair, and `asked` the second answer.
     """
@@ -340,19 +356,20 @@ def test_choices_in_other_answers_are_counted_for_each_group() -> None:
             n_questions=3,
         )
 
-    # The student chose the group's option (option 1) in the known answer, to question 0. Of the
-    # asked answers, the one to question 1 has this option too, and the one to question 2 has not.
-    # So there is one pair. Each asked answer has the option with probability 0.5, so 0.5 + 0.5
-    # pairs are expected.
+    # The known answer, to question 0, chooses an option of the group: option 1. The asked answer to
+    # question 1 chooses option 1 too, but the asked answer to question 2 does not. So there is one
+    # pair. Each asked answer chooses option 1 with probability 0.5, so 0.5 + 0.5 pairs are
+    # expected.
     known = answers(question=[0], option=[1])
     asked = answers(question=[1, 2], option=[1, 2])
     choices = groups.pair_choices(known, asked, group)
     assert choices.n_pairs[0, 0] == 1
     assert choices.n_expected[0, 0] == 0.5 + 0.5
 
-    # Now known and asked answers are the same three answers. The student chose the group's option
-    # in questions 0 and 1, which are two ordered pairs: (0, 1) and (1, 0). Each of these two
-    # choices may pair with both other answers, so 0.5 + 0.5 pairs are expected for each.
+    # Now the same three answers are both known and asked. The answers to questions 0 and 1 choose
+    # option 1. They make two pairs, because the order counts: (0, 1) and (1, 0). Each of these two
+    # answers can be the first of a pair with two other answers, so 0.5 + 0.5 pairs are expected for
+    # each.
     all_three = answers(question=[0, 1, 2], option=[1, 1, 2])
     choices = groups.pair_choices(all_three, all_three, group)
     assert choices.n_pairs[0, 0] == 2
@@ -375,11 +392,13 @@ def simulate(n_misconceptions: int) -> generate_sample.School:
 
 
 def number_students(school: generate_sample.School, user_id: pd.Series) -> IntArray:
-    """Return the number of each student, the index into `school.misconceptions.has`.
+    """Return the number of the student with each UserId.
 
-    `school.students` lists the students by number, with their UserIds: a permutation of 0, 1, ….
+    The number of a student is the row in `school.students` and in `school.misconceptions.has`. The
+    UserIds are 0, 1, … in a random order.
     """
-    # The argsort of a permutation is its inverse.
+    # `students["UserId"]` is a permutation that maps numbers to UserIds. The argsort of a
+    # permutation is its inverse, which maps UserIds to numbers.
     number_of_user_id = np.argsort(school.students["UserId"].to_numpy())
     numbers: IntArray = number_of_user_id[user_id]
     return numbers
@@ -398,7 +417,7 @@ def test_planting_changes_only_answers_of_students_with_the_misconception() -> N
     pd.testing.assert_frame_equal(plain.answers[kept], planted.answers[kept])
     misconception_of_question = listed.set_index("QuestionId")["Misconception"]
     question_id = planted.answers["QuestionId"]
-    # The misconception of each answer's question, -1 for none.
+    # For each answer, the number of the misconception of its question; -1 if the question has none.
     misconception = question_id.map(misconception_of_question).fillna(-1).astype(int)
     student = number_students(planted, planted.answers["UserId"])
     has_misconception = planted.misconceptions.has[student, misconception] & (misconception >= 0)
@@ -416,9 +435,9 @@ def test_planting_changes_only_answers_of_students_with_the_misconception() -> N
 def test_a_planted_misconception_leads_to_its_option() -> None:
     """If students with a misconception answer wrongly, most choose the misconception's option.
 
-    They choose it on purpose in 0.8 of their wrong answers, and in about a third of the remaining
-    0.2 as other students do: 0.8 + 0.2 / 3 = 0.87. Students without the misconception choose it in
-    about a third of their wrong answers.
+    The misconception makes them choose its option in a share of 0.8 of their wrong answers. In a
+    third of the remaining 0.2, they choose this option for other reasons: 0.8 + 0.2 / 3 = 0.87.
+    Students without the misconception choose the option in about a third of their wrong answers.
     """
     planted = simulate(5)
     assert planted.misconceptions is not None
@@ -442,7 +461,10 @@ def test_more_misconceptions_than_the_questions_have_room_for_are_refused() -> N
 def test_misconceptions_without_room_are_refused_before_anything_is_simulated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tasks 1/2 of the size small have 1,000 questions, but tasks 3/4 only 300."""
+    """Tasks 1/2 have 1,000 questions with room for 38 misconceptions; tasks 3/4 have only 300.
+
+    `simulate` is deleted, so that the test fails if anything is simulated first.
+    """
     monkeypatch.delattr(generate_sample, "simulate")
     with pytest.raises(InputError, match="the 300 questions have room for 37 misconceptions"):
         generate_sample.generate(tmp_path / "data", "small", 0, n_misconceptions=38)
@@ -457,7 +479,7 @@ def planted_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Simulate small data with few questions, so that 12 misconceptions can be found."""
     folder = tmp_path_factory.mktemp("planted")
     sizes = generate_sample.SIZES
-    # The map reads the answers of tasks 3/4 alone. A tiny file of tasks 1/2 saves time.
+    # The map reads only the answers of tasks 3/4, so a tiny file of tasks 1/2 saves time.
     small = replace(sizes["small"], tasks_1_2=sizes["tiny"].tasks_1_2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sizes, "small", small)
@@ -465,7 +487,7 @@ def planted_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def arguments(data: Path, output: Path) -> list[str | Path]:
+def command_of_map(data: Path, output: Path) -> list[str | Path]:
     """Return a command that writes the map of misconceptions in the answers of a data folder."""
     script = Path(misconceptions.__file__)
     folders: list[str | Path] = ["--input_dir", data / "train_data"]
@@ -483,7 +505,7 @@ def planted_map(planted_data: Path, tmp_path_factory: pytest.TempPathFactory) ->
     report = folder / "question_report" / "question_5.html"
     report.parent.mkdir()
     report.touch()
-    succeeds(arguments(planted_data, folder))
+    succeeds(command_of_map(planted_data, folder))
     return folder
 
 
@@ -498,11 +520,12 @@ def test_the_page_and_the_table_show_the_planted_misconceptions(
     keys = ["QuestionId", "AnswerValue"]
     planted_file = planted_data / "test_data" / "planted_misconceptions_task_3_4.csv"
     both = table.merge(pd.read_csv(planted_file), on=keys, how="outer")
-    # An option that is in no found group, or in no planted one, gets a number below 0 of its own.
+    # An option in no found group, or in no planted group, counts as a group of one option. This
+    # group gets a negative number that no other group has.
     alone = pd.Series(-1.0 - np.arange(len(both)))
     found = both["Group"].fillna(alone)
     planted = both["Misconception"].fillna(alone)
-    # The seed gives 0.56. Groups by chance would give 0.
+    # With this seed, the index is 0.56. For random groups, it would be about 0.
     assert adjusted_rand_score(planted, found) > 0.2
     assert not table.duplicated(["Group", "QuestionId"]).any()
     assert table["Students"].is_monotonic_decreasing
@@ -528,11 +551,11 @@ def test_the_search_shows_the_groups_with_all_words(planted_map: Path, tmp_path:
     """A search shows the groups that contain all its words.
 
     A number finds only the question with exactly this number. Other words are also found inside
-    longer words, whatever the capitals.
+    longer words, and capitals make no difference.
     """
     table = pd.read_csv(planted_map / misconceptions.TABLE, keep_default_na=False)
     n_groups = table["Group"].max()
-    # The smallest QuestionId: other QuestionIds contain its digits, and must not be found.
+    # Other QuestionIds contain the digits of the smallest one. The search must not find them.
     number = table["QuestionId"].min()
     by_question = table["Group"][table["QuestionId"] == number].unique().tolist()
     subject = table["Subjects"].iloc[0]
@@ -541,7 +564,7 @@ def test_the_search_shows_the_groups_with_all_words(planted_map: Path, tmp_path:
     searches = {
         str(number): by_question,
         f"Question {number}": by_question,
-        # Capitals and a cut word.
+        # The subject in capitals, without its last letter.
         subject.upper()[:-1]: by_subject,
         f"{subject} no-such-word": [],
         "": list(range(1, n_groups + 1)),
@@ -571,7 +594,7 @@ def test_data_without_groups_give_a_page_that_says_so(planted_data: Path, tmp_pa
     folder = tmp_path / "train_data"
     folder.mkdir()
     few.to_csv(folder / layout.TRAIN_TASK_3_4, index=False)
-    succeeds(arguments(tmp_path, tmp_path))
+    succeeds(command_of_map(tmp_path, tmp_path))
     page = read_page((tmp_path / misconceptions.PAGE).read_text(encoding="utf-8"))
     assert "No group was found." in page.text
     assert pd.read_csv(tmp_path / misconceptions.TABLE).empty
@@ -581,7 +604,7 @@ def test_answers_without_options_are_refused(tmp_path: Path) -> None:
     (tmp_path / "train_data").mkdir()
     file = tmp_path / "train_data" / layout.TRAIN_TASK_3_4
     file.write_text("QuestionId,UserId,IsCorrect\n1,1,1\n", encoding="utf-8")
-    message = fails(arguments(tmp_path, tmp_path))
+    message = fails(command_of_map(tmp_path, tmp_path))
     assert "CorrectAnswer" in message and str(file) in message
     assert not (tmp_path / misconceptions.PAGE).exists()
 

@@ -29,8 +29,8 @@ MODELS = {
     "partial_vae": ["--steps", 60],
     "item_response": ["--dimensions", 2],
     "gradient_boosting": ["--features", "rates", "distractors"],
-    # From 1,000 training answers on, the item response model of the blend would choose its
-    # settings, which takes most of the time.
+    # With 1,000 or more training answers, the item response model of the blend would try several
+    # settings, which would take most of the time of the test.
     "blend": ["--models", "item_response", "--train_data", FEW_TRAIN],
 }
 
@@ -80,8 +80,9 @@ def test_probabilities_and_predictions_respect_each_questions_number_of_options(
     assert (p[exists] > 0).all()
     predicted = pd.read_csv(output)["AnswerValue"].to_numpy()
     assert (predicted <= number).all()
-    # About half of the answers are right. Guessing hits 1 / m of the answers to questions with m
-    # options; for m from 2 to 8, the mean is 0.25. With 672 answers, the standard error is 0.02.
+    # About half of the answers are right, so a model that always predicts the right option scores
+    # about 0.5. Random predictions score 1 / m for questions with m options; the mean over m = 2 to
+    # 8 is 0.25. With 672 answers, a score has a standard error of 0.02.
     assert (predicted == valid["AnswerValue"]).mean() > 0.4
 
     flags = ["--input_dir", split, "--submission_dir", split, "--output_dir", split]
@@ -117,10 +118,11 @@ def test_the_page_about_the_data_shows_all_options(split: Path, tmp_path: Path) 
 def test_training_answers_and_template_may_differ_in_their_largest_number_of_options(
     split: Path, tmp_path: Path, question_in_one_part: str
 ) -> None:
-    """Samples predict if only the training answers, or only the template, have 8-option questions.
+    """Sample models run if only one of their two files has questions with eight options.
 
-    The other files then have questions with at most seven options. The file of probabilities has a
-    column for each option that a question of the template can have.
+    `question_in_one_part` is that file: the training answers or the template. All other files have
+    questions with at most seven options. The file of probabilities has as many columns as the
+    questions of the template have options at most.
     """
     for part, name in SPLIT_FILES.items():
         table = pd.read_csv(split / name)
@@ -129,7 +131,7 @@ def test_training_answers_and_template_may_differ_in_their_largest_number_of_opt
         table.to_csv(tmp_path / name, index=False)
     files = ["--input_dir", tmp_path, "--submission_template_dir", tmp_path]
     files += ["--submission_template_file", SPLIT_FILES["template"], "--output_dir", tmp_path]
-    # The guessing is given to save time: otherwise, the model would choose it.
+    # The flag --guessing saves time: without it, the model tries several guessing probabilities.
     models: dict[str, list[object]] = {
         "majority": [],
         "item_response": ["--dimensions", 2, "--guessing", 0.2],
