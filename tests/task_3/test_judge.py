@@ -24,9 +24,9 @@ JUDGE = "task_3/judge.py"
 EVALUATION = "task_3/local_evaluation.py"
 # The type of the fixture `ask`.
 Ask = Callable[..., np.ndarray]
-# The number of pairs that the expert of the tests judges.
+# The number of pairs that the expert judges in the browser.
 N_PAIRS = 20
-# The bit of the Alt key among the modifiers of a key press in Chromium.
+# Chromium's number for the Alt key, if it is held down during another key press.
 ALT = 1
 
 
@@ -201,7 +201,7 @@ def test_without_images_the_page_shows_what_the_answers_say(
         facts = f"Answers {len(rows)} Answered correctly {rows.IsCorrect.mean():.0%} Discrimination"
         assert re.search(rf"question {question} Subjects .+ {facts}", page.text)
     assert len(page.charts) == 2
-    # Two charts with the same axis can be compared.
+    # Both charts have an axis up to 100 %, so that they can be compared.
     assert all("100%" in chart.texts for chart in page.charts)
     assert "2 of the 2 questions have no image in data/images" in page.text
 
@@ -236,7 +236,7 @@ def choose(tab: Tab, side: int, *, by_key: bool) -> None:
 
 
 def other_side(side: int) -> int:
-    """Return the side of the other question of a pair: 2 for 1, and 1 for 2."""
+    """Return the other side of a pair: 2 (right) if `side` is 1 (left), and 1 if it is 2."""
     return 3 - side
 
 
@@ -248,11 +248,12 @@ def judge_before_break(tab: Tab, better_sides: list[int]) -> dict[str, str]:
     """Judge the first pairs, before the browser is closed; return texts of the page.
 
     `better_sides` holds the side of the better question of each pair, 1 for left and 2 for right.
-    The expert judges the first pair wrongly, and undoes this by the Backspace key. Then the expert
-    judges N_PAIRS_BEFORE_BREAK pairs, judges the next pair wrongly, and undoes this by the button.
+    The expert chooses the wrong question of the first pair, and undoes this judgement with the
+    Backspace key. Then the expert judges N_PAIRS_BEFORE_BREAK pairs, chooses the wrong question of
+    the next pair, and undoes this judgement with the button.
 
-    The texts are those of the page at the start, after the first wrong judgement ("one wrong"), and
-    after it was undone.
+    The result holds the page's text at the start ("start"), after the first wrong judgement
+    ("one wrong"), and after this judgement was undone ("undone").
     """
     texts = {"start": tab.text()}
     choose(tab, other_side(better_sides[0]), by_key=True)
@@ -397,7 +398,8 @@ def test_nothing_is_saved_without_a_judgement_and_the_name_of_an_expert(
         tab.press("ArrowLeft")
         tab.click("save")
         assert "Write your name first." in tab.text()
-        # "left" is the column of left questions, "Unnamed: 0" that of row numbers.
+        # A panel has a column "left" with the left questions, and may have a column "Unnamed: 0"
+        # with row numbers.
         for name in ("left", "Unnamed: 0"):
             tab.run("document.getElementById('name').select()")
             tab.type(name)
@@ -411,9 +413,9 @@ def test_a_key_not_meant_for_the_page_judges_no_pair(simulated_kit: Path, tmp_pa
     succeeds([JUDGE, "--output_dir", tmp_path], kit=simulated_kit)
     with open_browser(tmp_path / "profile", tmp_path) as tab:
         tab.open(tmp_path / "judge.html")
-        # A key that is held down, which the browser reports again and again.
+        # While a key is held down, the browser reports it repeatedly. Such a report judges no pair.
         tab.press("ArrowLeft", repeated=True)
-        # Alt and an arrow go back in the browser's history.
+        # Alt with an arrow key moves through the browser's history.
         tab.press("ArrowRight", ALT)
         tab.click("name")
         tab.type("Ann")
@@ -459,7 +461,7 @@ def test_another_expert_can_judge_the_same_pairs_in_the_same_browser(
         tab.click("choose-2")
 
         def restart(*, confirm: bool) -> str:
-            """Press "start anew", confirm or not, and return the expert's name that remains."""
+            """Press "start anew", confirm or cancel, and return the name that the page keeps."""
             tab.run(f"window.confirm = () => {str(confirm).lower()}")
             tab.click("restart")
             tab.open(tmp_path / "judge.html")
@@ -490,9 +492,10 @@ def test_a_browser_that_keeps_nothing_says_so(simulated_kit: Path, tmp_path: Pat
 # A file of judgements has a column for each expert: 1 if the left question is better, 2 if the
 # right one is.
 ANN = "left,right,Ann\n1,2,1\n3,4,2\n5,6,\n"
-# Ben has judged the first of these pairs, with the sides exchanged, and the pair 7, 8.
+# Ben has judged two pairs: questions 2 and 1, which Ann has judged with the sides exchanged, and
+# questions 7 and 8.
 BEN = "left,right,Ben\n2,1,1\n7,8,2\n"
-# More judgements by Ann. She judges the first pair as before.
+# Ann has judged two pairs in a second file. Question 1 is better than question 2, as before.
 MORE_OF_ANN = "left,right,Ann\n2,1,2\n5,6,1\n"
 
 
@@ -545,7 +548,7 @@ def test_kappa_is_that_of_scikit_learn_over_the_pairs_that_both_judged() -> None
     rng = np.random.default_rng(0)
     by_first = pd.Series(rng.integers(1, 3, 60), dtype=float)
     by_second = by_first.where(rng.random(60) < 0.6, rng.integers(1, 3, 60))
-    # NaN and other numbers than 1 and 2 are no judgements.
+    # NaN, and a number other than 1 and 2, does not count as a judgement.
     by_first[::7] = np.nan
     by_second[::5] = 3
     judged_by_both = by_first.notna() & (by_second != 3)
@@ -564,22 +567,22 @@ def test_the_interval_of_kappa_holds_its_true_value(share_left: float) -> None:
     """The interval of kappa contains the true kappa, 0.5, in at least 95 % of simulated panels.
 
     The second expert copies the first with probability 0.5, and otherwise judges alone. The true
-    kappa is then 0.5. Of 1,000 intervals that each contain it with a probability of 95 %, about 950
-    do, with a standard deviation of √(1,000 · 0.95 · 0.05) = 7. The limit of 930 is almost three
-    standard deviations below.
+    kappa is then 0.5. If each of 1,000 intervals contains it with a probability of 95 %, about 950
+    intervals contain it, with a standard deviation of √(1,000 · 0.95 · 0.05) = 7. The limit of 930
+    is almost three standard deviations below 950.
     """
     rng = np.random.default_rng(0)
 
     def judge_alone() -> pd.Series:
         return pd.Series(np.where(rng.random(25) < share_left, 1, 2))
 
-    n_holding = 0
+    n_containing = 0
     for _ in range(1_000):
         by_first = judge_alone()
         by_second = by_first.where(rng.random(25) < 0.5, judge_alone())
         two = expert_agreement.compare_two("A", "B", by_first, by_second)
-        n_holding += two.kappa_low <= 0.5 <= two.kappa_high
-    assert n_holding >= 930
+        n_containing += two.kappa_low <= 0.5 <= two.kappa_high
+    assert n_containing >= 930
 
 
 BOTH_SIDES = pd.Series([1.0, 2, 1, 2, 1, 2])
@@ -608,7 +611,11 @@ def test_an_expert_without_judgements_has_no_pair_with_another() -> None:
 def test_the_page_of_a_score_compares_every_two_experts(
     simulated_kit: Path, tmp_path: Path, rankings: dict[str, Path]
 ) -> None:
-    """A row has the names of two experts, their common pairs, their agreement and Cohen's kappa."""
+    """The page has a table with a row for every two experts.
+
+    A row has the names of the two experts, the number of pairs that both have judged, their
+    agreement on these pairs, and Cohen's kappa.
+    """
     flags = ["--phase", "public", "--submission_dir", rankings["entropy"]]
     succeeds([EVALUATION, *flags, "--output_dir", tmp_path], kit=simulated_kit)
     page = read_page((tmp_path / "scores_task_3_public.html").read_text(encoding="utf-8"))
@@ -631,30 +638,31 @@ def test_the_page_of_a_score_compares_every_two_experts(
 
 
 NO_JUDGEMENT = np.nan
-# Whether experts A and B agree with two rankings on seven pairs: the columns are A with the first
-# ranking, B with the first, A with the second, B with the second.
+# Whether experts A and B agree with each of two rankings on seven pairs. Columns 0 and 1 hold the
+# agreement of A and of B with the first ranking. Columns 2 and 3 hold the agreement of A and of B
+# with the second ranking.
 AGREEMENT_BY_PAIR = pd.DataFrame(
     [
-        # Both experts are for the first ranking.
+        # Both experts agree with the first ranking.
         [1, 1, 0, 0],
-        # A is for the first ranking, B for the second.
+        # A agrees with the first ranking, and B with the second ranking.
         [1, 0, 0, 1],
-        # One expert is for the second ranking; the other one has not judged.
+        # A agrees with the second ranking, and B has not judged the pair.
         [0, NO_JUDGEMENT, 1, NO_JUDGEMENT],
-        # The rankings agree on the pair.
+        # Both experts agree with both rankings.
         [1, 1, 1, 1],
         # Nobody has judged the pair.
         [NO_JUDGEMENT] * 4,
-        # A is for the first ranking, B for the second.
+        # A agrees with the first ranking, and B with the second ranking.
         [1, 0, 0, 1],
-        # Missing judgements that count as disagreement with both rankings.
+        # Nobody has judged the pair, and this counts as disagreement with both rankings.
         [0, 0, 0, 0],
     ]
 )
 
 
 def with_first_and_second(pairs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the experts' agreement with the first ranking, and that with the second one."""
+    """Return the experts' agreement with the first ranking and with the second ranking."""
     first = pairs[[0, 1]].set_axis(["A", "B"], axis=1)
     second = pairs[[2, 3]].set_axis(["A", "B"], axis=1)
     return first, second
@@ -662,8 +670,8 @@ def with_first_and_second(pairs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFra
 
 def test_only_pairs_on_which_two_rankings_disagree_count_each_once() -> None:
     contest = expert_agreement.contest(*with_first_and_second(AGREEMENT_BY_PAIR))
-    # The rankings disagree on the pairs 0, 1, 2 and 5. Most experts are for the first ranking on
-    # pair 0, and for the second ranking on pair 2.
+    # The rankings disagree on the pairs 0, 1, 2 and 5. Most experts agree with the first ranking on
+    # pair 0, and with the second ranking on pair 2.
     assert contest.n_pairs == 4
     assert contest.n_first == 1
     assert contest.n_second == 1
@@ -708,7 +716,10 @@ def test_without_pairs_nobody_knows_how_many_are_needed() -> None:
 
 
 def power_of_sign_test(n: int, share: float) -> float:
-    """Return the probability that n pairs tell rankings apart, if the first one wins `share`."""
+    """Return the power of the sign test: how likely n judged pairs tell two rankings apart.
+
+    `share` is the probability that a pair speaks for the first ranking.
+    """
     power = 0.0
     for n_first in range(n + 1):
         if expert_agreement.sign_test(n_first, n) <= 0.05:
@@ -720,9 +731,9 @@ def power_of_sign_test(n: int, share: float) -> float:
 def test_the_further_pairs_tell_rankings_apart_four_times_out_of_five(n_first: int, n: int) -> None:
     """With the advised further pairs, a sign test tells the rankings apart with probability 0.8.
 
-    That probability, the power, is approximate: the number of pairs is whole, and the power of the
-    exact test jumps with it by up to 0.09. So at least 0.71 is required. `n_first` of `n` judged
-    pairs speak for the first ranking, and this share is assumed to be the true one.
+    `n_first` of `n` judged pairs speak for the first ranking. The probability, the power of the
+    test, assumes that the same share of all pairs speaks for it. The power can only be close to
+    0.8, because one more pair changes it by up to 0.09. So at least 0.71 is required.
     """
     n_further = expert_agreement.count_further(n_first, n)
     assert n_further is not None
@@ -741,18 +752,21 @@ class TwoRankings:
     page: Page
     # The experts' judgements of the public pairs: 1 for left, 2 for right, NaN for none.
     votes: pd.DataFrame
-    # The sides that each ranking prefers, 1 or 2.
+    # The side that a ranking prefers, for each pair: 1 for left, 2 for right.
     preferred_by_scored: np.ndarray
     preferred_by_other: np.ndarray
 
     @property
     def disagree(self) -> np.ndarray:
-        """On which pairs the two rankings disagree."""
+        """Whether the two rankings disagree, for each pair."""
         return self.preferred_by_scored != self.preferred_by_other
 
     @property
     def lead(self) -> pd.Series:
-        """By how many experts the scored ranking is ahead on each pair."""
+        """How many more experts agree with the scored ranking than with the other, for each pair.
+
+        The number is negative if more experts agree with the other ranking.
+        """
         for_scored = self.votes.eq(self.preferred_by_scored, axis=0).sum(axis=1)
         for_other = self.votes.eq(self.preferred_by_other, axis=0).sum(axis=1)
         return for_scored - for_other

@@ -45,7 +45,7 @@ def with_columns(data: qf.QuestionAnswers, **columns: object) -> qf.QuestionAnsw
 
 
 def compute(name: str, data: qf.QuestionAnswers) -> tuple[np.ndarray, np.ndarray]:
-    """Return a feature of every question, and the number of answers that it rests on."""
+    """Return the values of a feature for all questions, and how many answers each value uses."""
     counted = qf.FEATURES[name].relevant_answers(data)
     return qf.FEATURES[name].values(counted), counted.n_answers
 
@@ -54,9 +54,9 @@ def compute(name: str, data: qf.QuestionAnswers) -> tuple[np.ndarray, np.ndarray
 def example() -> Example:
     """Return answers of 120 students to 12 questions, and the same answers as a plain table.
 
-    A student answers each question with probability 1/2. The table has three further columns: the
-    student's rate of right answers (`rate`), this rate without the answer of the row (`rest`), and
-    the number of a quiz.
+    A student answers each question with probability 1/2. The table has three further columns:
+    `rate` is the student's rate of right answers, `rest` is the student's rate of right answers to
+    other questions than that of the row, and `quiz` is the number of a quiz.
     """
     answers = simulate(120, np.linspace(0.2, 2, 12), share=0.5)
     new_names = {
@@ -78,7 +78,9 @@ def example() -> Example:
 @pytest.mark.parametrize(
     ("feature", "expected"),
     [
-        # The shares 1/2, 1/4, 1/4 have 1/2 · 1 + 1/4 · 2 + 1/4 · 2 bits; a single option has none.
+        # Options with the shares 1/2, 1/4 and 1/4 have an entropy of
+        # 1/2 · 1 + 1/4 · 2 + 1/4 · 2 = 1.5 bits. If all students choose one option, the entropy is
+        # 0.
         (qf.option_entropy, [1.5, np.nan, 0]),
         (qf.correct_entropy, [1, np.nan, 0]),
         (qf.correct_rate, [0.5, np.nan, 0]),
@@ -93,7 +95,7 @@ def test_entropy_of_a_worked_example(feature: Any, expected: list[float]) -> Non
 
 
 def test_the_right_option_of_a_question_is_the_most_frequent_one_in_the_answers() -> None:
-    """The right option of a question without answers is 0, here that of question 5."""
+    """Question 5 has no answers, so 0 stands for its right option."""
     answers = make_answers([(0, 0, 1), (1, 0, 1), (2, 0, 2)])
     answers["CorrectAnswer"] = [1, 2, 2]
     questions = qf.number_answers(answers, np.array([0, 5])).questions
@@ -108,7 +110,7 @@ def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Exa
     the UserId modulo 3.
     """
     data, table = example
-    # The quiz of each answer is that of the table, but the first 40 answers have no quiz.
+    # Each answer has the same quiz as in `table`, but the first 40 answers have no quiz (-1).
     quiz = data.answers.UserId.to_numpy() % 3
     quiz[:40] = -1
     with_quiz = table.iloc[40:]
@@ -136,9 +138,10 @@ def test_the_mean_absolute_residual_agrees_with_pandas(example: Example) -> None
 
 
 def test_point_biserial_correlations_agree_with_pandas(example: Example) -> None:
-    """The correlations are those of choosing an option with the student's rate on other questions.
+    """The correlation of an option is that between choosing it and the student's ability.
 
-    Option 1 is right.
+    The student's rate of right answers to other questions stands for the ability. Option 1 is
+    right, so its correlation is also the correlation of the question.
     """
     data, table = example
 
@@ -171,7 +174,7 @@ def with_distractors() -> qf.QuestionAnswers:
     Option 1 is right in every question. Question 0: weak students choose option 2. Able students
     choose option 1, except for one, who chooses option 4. Question 1: the right option seems to be
     wrong, since weak students choose it and able ones choose option 3. Questions 2 to 7 tell weak
-    students from able ones, who alone choose option 1.
+    students from able ones: only able students choose option 1.
     """
     options_of_weak = [2, 1, 2, 2, 2, 2, 2, 2]
     options_of_able = [1, 3, 1, 1, 1, 1, 1, 1]
@@ -279,10 +282,10 @@ def test_a_value_is_shrunk_by_its_reliability(rates: Rates) -> None:
     # The variance of a share of n right answers, each right with probability p, is p (1 - p) / n.
     variance_by_chance = np.mean(rates.truth * (1 - rates.truth)) / rates.n_answers
     reliability = variance / (variance + variance_by_chance)
-    # The quotient below is only exact enough for values that are more than 0.1 from the mean. The
-    # mean to which values are shrunk is an estimate from 200 rates with a standard deviation of
-    # 0.13, so its error is 0.13 / √200 = 0.009. That is less than a tenth of the distance of such a
-    # value from the mean.
+    # Only values that are more than 0.1 from the mean are compared. For other values, the quotient
+    # below would be inexact: `shrink` estimates the mean from 200 rates with a standard deviation
+    # of 0.13, so the estimated mean has an error of 0.13 / √200 = 0.009. This error is less than a
+    # tenth of a distance above 0.1.
     is_far = np.abs(raw - mean) > 0.1
     distance = (raw - mean)[is_far]
     shrunk_distance = (value - mean)[is_far]
@@ -310,7 +313,7 @@ def test_scarce_answers_cause_no_warning_and_unanswered_questions_get_nan(
 ) -> None:
     """The questions are 0 to 4, and nobody has answered question 4.
 
-    The columns of metadata are added that some features need: confidence, class and quiz.
+    Some features need columns of metadata, so these are added: confidence, class and quiz.
     """
     data = qf.number_answers(make_answers(rows), np.arange(5))
     data = with_columns(data, Confidence=np.float32(np.nan), GroupId=-1, QuizId=0)

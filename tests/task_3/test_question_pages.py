@@ -15,13 +15,13 @@ from page_reading import Page, read_page
 REPORT = "task_3/question_report.py"
 OPTIONS = [1, 2, 3, 4]
 LEGEND = "Pale grey: fewer than 20 answers, mostly chance."
-# Features of which low values are better.
+# The features whose low values are better than high values.
 LOW_IS_BETTER = {"worst_distractor", "confidence_missing", "number_of_subjects"}
 
 
 @pytest.fixture(scope="module")
 def ranked(simulated_kit: Path, tmp_path_factory: Any) -> Path:
-    """Return a folder with a ranking of the simulated questions by entropy, and its pages.
+    """Return a folder with a ranking of the simulated questions by entropy, and pages about it.
 
     The folder `images` holds an image of the best question.
     """
@@ -50,7 +50,7 @@ def read_ranking(folder: Path) -> pd.Series:
 
 
 def read_pages(folder: Path) -> dict[str, Page]:
-    """Read pages, which may link to each other and to the images beside their folder."""
+    """Return the pages of a folder; they may link to each other and to images beside the folder."""
     links = [path.name for path in folder.iterdir()]
     links += [path.as_uri() for path in folder.parent.glob("images/*")]
     pages = {}
@@ -73,7 +73,7 @@ def pages(ranked: Path) -> dict[str, Page]:
 def test_the_page_of_a_question_does_not_depend_on_the_other_pages(
     simulated_kit: Path, ranked: Path, tmp_path: Path
 ) -> None:
-    """A page written for a single question equals the page written with the ranking's."""
+    """A question's page is the same whether it is written alone or with a ranking's pages."""
     best = read_ranking(ranked).index[0]
     succeeds([*command_of_report(ranked, tmp_path), "--question", best], kit=simulated_kit)
     name = f"question_{best}.html"
@@ -212,9 +212,9 @@ def data(simulated_kit: Path, ranked: Path) -> qf.QuestionAnswers:
 @pytest.fixture(scope="module")
 def rows_by_question(pages: dict[str, Page], data: qf.QuestionAnswers) -> dict[int, int]:
     """Return the row in `data.questions` of each question that has a page, by QuestionId."""
-    asked = [int(name.removeprefix("question_")) for name in pages if name != "ranking"]
-    rows = np.searchsorted(data.questions.index, asked)
-    return dict(zip(asked, rows.tolist(), strict=True))
+    questions = [int(name.removeprefix("question_")) for name in pages if name != "ranking"]
+    rows = np.searchsorted(data.questions.index, questions)
+    return dict(zip(questions, rows.tolist(), strict=True))
 
 
 def test_the_pages_show_point_biserial_correlations(
@@ -248,10 +248,12 @@ def test_features_are_compared_with_all_questions(
     rows_by_question: dict[int, int],
     name: str,
 ) -> None:
-    """A page shows a feature's value, its shrunk value, and which share of the others is worse.
+    """The page of a question shows each feature, and which share of the other questions is worse.
 
-    The shrunk value lies nearer to the mean of all questions, the more so the fewer answers there
-    are. Half of the other questions with the same shrunk value count as worse.
+    For each feature, the page shows the value, the shrunk value, and the share of the other
+    questions whose shrunk value is worse. Shrinking moves a value towards the mean of all
+    questions, and moves it more if it is computed from fewer answers. Half of the other questions
+    with the same shrunk value count as worse.
     """
     feature = qf.FEATURES[name]
     raw = feature.values(feature.relevant_answers(data))
@@ -324,9 +326,9 @@ def test_bars_of_a_quarter_with_fewer_than_20_answers_are_grey(
     """
     page = few_answers[f"question_{question}"]
     styles = [style for chart in page.charts for style in chart.styles]
-    # This is the grey of axes and pale bars in the style sheet of the page.
+    # The page's style sheet calls the pale grey of these bars `--line`.
     n_grey_bars = sum("var(--line)" in style for style in styles)
-    # Students here choose only two of the options, so that each quarter has two bars.
+    # Students here choose only two of the options, so each quarter has two bars.
     assert n_grey_bars == 2 * n_grey_quarters
     assert (LEGEND in page.text) == (n_grey_quarters > 0)
 

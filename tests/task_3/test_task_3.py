@@ -50,7 +50,7 @@ def rank(simulated_kit: Path, tmp_path: Path) -> Rank:
 
 
 def correlation(ranking: pd.Series, value: pd.Series) -> float:
-    """Return the rank correlation of a ranking with a value of each question, by QuestionId.
+    """Return the rank correlation of a ranking with a feature; both have QuestionId as index.
 
     It is -1 if the questions with the highest values rank first, because rank 1 is the best.
     """
@@ -141,12 +141,13 @@ def test_the_questions_that_depend_on_ability_rank_first(
     """The six questions that tell able students from others get the first six ranks.
 
     Whether answers to questions 0 to 5 are right depends on the student's ability, which is 0 on
-    average. For questions 6 to 11 chance decides. About half of the answers to any question are
-    right.
+    average. Answers to questions 6 to 11 are right by chance. About half of the answers to any
+    question are right.
     """
     rng = np.random.default_rng(0)
     student, question = np.divmod(np.arange(300 * 12), 12)
-    logit = 2 * (question < 6) * rng.standard_normal(300)[student]
+    ability = rng.standard_normal(300)
+    logit = np.where(question < 6, 2 * ability[student], 0)
     right = rng.random(len(student)) < 1 / (1 + np.exp(-logit))
     right_option = 1
     option = np.where(right, right_option, rng.integers(2, 5, len(student)))
@@ -161,14 +162,14 @@ def test_the_questions_that_depend_on_ability_rank_first(
 def test_an_answer_tells_most_if_half_the_students_are_right_and_abilities_decide() -> None:
     """An answer tells most about a student's abilities if two conditions hold.
 
-    Half of the students answer the question correctly, and it depends strongly on the abilities who
-    does. P(right) is sigmoid(easiness + abilities · loadings).
+    The conditions are: half of the students answer the question correctly, and P(right) depends
+    strongly on the abilities. P(right) is sigmoid(easiness + abilities · loadings).
     """
     # For each question, its easiness and its loadings on two abilities.
     questions = {
-        # Half of the students are right, whatever their abilities are.
+        # Half of the students are right. P(right) does not depend on the abilities.
         "no loadings": [0, 0, 0],
-        # Half of the students are right.
+        # Half of the students are right. P(right) depends on the abilities.
         "small loadings": [0, 0.6, 0.8],
         "large loadings": [0, 1.2, 1.6],
         # Most students are right.
@@ -194,8 +195,8 @@ def test_the_expected_information_is_a_mean_over_students() -> None:
     """The information is an answer's entropy minus its mean entropy given the abilities.
 
     Given the abilities, the answer is right with probability p = sigmoid(easiness + abilities ·
-    loadings), and its entropy is that of p. The module of the sample model by matrix factorisation
-    computes the information; here a mean over drawn abilities checks it.
+    loadings), and its entropy in bits is -p log₂ p - (1 - p) log₂(1 - p). The sample model by
+    matrix factorisation computes the information. This test checks it by drawing abilities.
     """
     easiness = 0
     loadings = np.array([1.2, 1.6])
@@ -205,9 +206,9 @@ def test_the_expected_information_is_a_mean_over_students() -> None:
     abilities = np.random.default_rng(0).standard_normal((100_000, 2))
     p = 1 / (1 + np.exp(-easiness - abilities @ loadings))
     entropy = -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
-    # Half of the answers are right: without the abilities, an answer has an entropy of one bit. The
-    # entropy given the abilities has a standard deviation below 0.35, so its mean over the students
-    # has a standard error of 0.001.
+    # Half of the answers are right, so an answer has an entropy of one bit if the abilities are
+    # unknown. The entropy given the abilities has a standard deviation below 0.35 over the drawn
+    # students. So its mean over 100,000 students has a standard error of 0.001.
     assert information == pytest.approx(1 - entropy.mean(), abs=0.004)
 
 
@@ -371,7 +372,7 @@ class Score:
 
     # The printed line of each expert.
     lines: list[str]
-    # The text file.
+    # The content of the text file.
     text: str
     page: Page
 
@@ -501,7 +502,7 @@ def test_the_agreement_with_every_expert_is_printed(evaluated: Evaluated) -> Non
 
 
 def test_the_intervals_are_those_of_resampled_pairs(evaluated: Evaluated) -> None:
-    """The intervals are bootstrap intervals of the mean and of the best agreement."""
+    """The printed intervals of the mean and of the best agreement are bootstrap intervals."""
     # Draw 25 of the 25 pairs with replacement, 4,000 times.
     pairs = np.random.default_rng(5).integers(0, 25, (4_000, 25))
     # The agreement with each expert over the pairs of a draw, shape (draws, experts).
@@ -560,12 +561,13 @@ def test_compare_features_and_the_evaluation_show_the_same_agreement_of_a_rankin
     assert len(rows) == 2 + 13 + 2
     # The name of a feature is followed by which of its values rank first.
     assert {"correct_rate, high", "worst_distractor, low"} <= {row[0] for row in rows}
-    # A figure is followed by its interval, such as "0.64 (0.43–0.82)".
+    # The last row but one is about the ranking. In it, an interval follows each figure, such as
+    # "0.64 (0.43–0.82)".
     _name, *cells = rows[-2]
     n_figures = len(EXPERTS) + 2
     figures = [cell.split()[0] for cell in cells[:n_figures]]
-    # `agrees` says whether the ranking agrees on a pair (row) with an expert (column), NaN for a
-    # pair that the expert has not judged. The score is the best agreement.
+    # `agrees` says whether the ranking agrees on a pair (row) with an expert (column). It is NaN if
+    # the expert has not judged the pair. The score is the best agreement.
     mean_over_experts = evaluated.agrees.mean().mean()
     assert figures == [*evaluated.shares, f"{mean_over_experts:.2f}", f"{evaluated.score:.2f}"]
 
@@ -629,8 +631,9 @@ class HalvesCompared:
     figures: list[float]
     page: Page
     n_questions_in_both: int
-    # SciPy's rank correlations of two rankings: by the answers of one half of the students and by
-    # those of the other half. They are taken over the questions that both halves have answered.
+    # SciPy's rank correlations of two rankings. One is made from the answers of the first half of
+    # the students, the other from the answers of the second half. Only questions that both halves
+    # have answered count.
     spearman: float
     kendall: float
 
@@ -704,11 +707,11 @@ def test_correlations_are_printed_with_their_intervals(
     n_questions = halves_compared.n_questions_in_both
     if name == "Spearman":
         value = halves_compared.spearman
-        # Bonett and Wright (2000).
+        # The formula of Bonett and Wright (2000).
         variance_of_z = (1 + value**2 / 2) / (n_questions - 3)
     else:
         value = halves_compared.kendall
-        # Fieller, Hartley and Pearson (1957).
+        # The formula of Fieller, Hartley and Pearson (1957).
         variance_of_z = 0.437 / (n_questions - 4)
     margin = 1.96 * variance_of_z**0.5
     low = np.tanh(np.arctanh(value) - margin)
@@ -786,9 +789,9 @@ def test_a_ranking_without_a_record_is_refused_and_old_scores_are_removed(
 def write_real_answers(real_data: Path, folder: Path) -> None:
     """Write the real answers from which the tables of tests/benchmarks/task_3.md are computed.
 
-    The file train.csv gets the answers of train_task_3_4.csv and of the public test. Together they
-    are the answers of a part of the students. The file submission_task_3.csv lists all questions
-    with an empty column "ranking", which a sample model fills in.
+    The file train.csv gets the answers of train_task_3_4.csv and of the public test, which are the
+    answers of only some of the students. The file submission_task_3.csv lists all questions with an
+    empty column "ranking", which a sample model fills in.
     """
     tasks_3_4 = real_data / "eedi_tasks_3_4"
     train = pd.read_csv(tasks_3_4 / "train_data/train_task_3_4.csv")
@@ -802,11 +805,12 @@ def write_real_answers(real_data: Path, folder: Path) -> None:
 
 
 def write_rankings_of_all_students(real_data: Path, folder: Path) -> list[Path]:
-    """Write rankings by two features of the answers of all students; return their paths.
+    """Write two rankings that are computed from the answers of all students; return their paths.
 
-    For all students, the real data hold only the numbers of answers and right answers to each
-    question. The files are named like the rows of the features in tests/benchmarks/task_3.md, such
-    as "correct_rate, high": high values rank first.
+    One ranking is by the feature correct_rate, the other by correct_entropy. Other features cannot
+    be computed for all students: the real data hold only how many answers each question has and how
+    many of these are right. A file is named like the row of its feature in
+    tests/benchmarks/task_3.md, such as "correct_rate, high": high values rank first.
     """
     file = real_data / "eedi_tasks_3_4/train_task_3_4_question_stats.csv"
     stats = pd.read_csv(file, index_col="QuestionId")
@@ -840,9 +844,9 @@ def real_comparison(
 ) -> RealComparison:
     """Compare features on real answers, as in the table of tests/benchmarks/task_3.md.
 
-    The table has a line for each feature, computed from the answers of a part of the students. Two
-    features, correct_rate and correct_entropy, can be computed from the answers of all students.
-    The table has these instead: they are passed to the script as rankings.
+    The table has a line for each feature. Two features, correct_rate and correct_entropy, are
+    computed from the answers of all students. The script cannot do this, so it gets these two
+    features as rankings. It computes the other features from the answers of some of the students.
     """
     folder = tmp_path_factory.mktemp("real")
     write_real_answers(real_data, folder)
@@ -858,8 +862,9 @@ def real_comparison(
         if line.startswith("| "):
             name = line.removeprefix("| ").split(" |")[0]
             lines[name] = line
-    # The script names a ranking by its path, and task_3.md by its file name. The file has the name
-    # of the feature, so the ranking's line replaces the feature's line.
+    # In the script's output, the line of a ranking begins with the path of its file. In task_3.md,
+    # it begins with the file name. This name is also the name of a feature, so the line of the
+    # ranking replaces the line of the feature.
     for path in rankings:
         line_of_ranking = lines.pop(str(path))
         lines[path.name] = line_of_ranking.replace(str(path), path.name)
@@ -893,10 +898,11 @@ def test_the_entropy_of_right_and_wrong_agrees_with_experts_as_the_winners_repor
 def test_the_agreement_of_random_rankings_is_that_of_the_public_pairs(
     real_comparison: RealComparison,
 ) -> None:
-    """The output says with how many pairs random rankings agree, by the expert who agrees best.
+    """The output says how often random rankings agree with the expert who agrees best with them.
 
-    This follows from the experts' judgements of the 25 public pairs alone: by chance, a ranking
-    prefers the same question as one expert in half of the pairs, and as the best of five in more.
+    These figures depend only on the experts' judgements of the 25 public pairs. On average, a
+    random ranking prefers the same question as a given expert in half of the pairs. With the best
+    of five experts, it agrees in more than half.
     """
     figures = "on 0.59 of the pairs on average; at most 1 in 20 on more than 0.72."
     assert figures in real_comparison.output
