@@ -97,10 +97,10 @@ def test_every_strategy_has_an_accuracy_auc_and_log_loss(comparison: Comparison,
 def test_the_use_of_questions_is_shown_in_shares(comparison: Comparison, rule: int) -> None:
     """Exposure is the largest share of students who are asked the same question.
 
-    Overlap is the mean share of questions that two students have in common, and at most the
-    exposure. Bank is the share of questions that are asked of any student.
+    Overlap is the mean share of questions that two students have in common. It is never larger than
+    the exposure. Bank is the share of the questions that at least one student is asked.
     """
-    # The table whose caption begins with "Largest", of the games played by this rule.
+    # The caption of the table begins with "Largest". The page has one such table for each rule.
     use = figures(comparison.page, "Largest", rule)
     exposure = use["exposure 10"]
     overlap = use["overlap 10"]
@@ -119,13 +119,17 @@ def test_more_predictions_are_right_if_targets_may_be_asked(comparison: Comparis
 
 
 def test_every_other_strategy_is_compared_with_the_kits_own(comparison: Comparison) -> None:
-    """The page has a table, for each of the two rules, of how far the own strategy is ahead."""
+    """For each of the two rules, a table shows how far the kit's own strategy is ahead.
+
+    The table has a row for each of the other strategies.
+    """
     tables = comparison.page.tables
     tables_of_leads = [table for table in tables if table.caption.startswith(f"{OWN} ahead")]
     for accuracy, table in zip(comparison.accuracies(), tables_of_leads, strict=True):
         others = accuracy.drop(OWN)
         assert table.column("strategy") == others.index.tolist()
-        # A cell is the difference after ten questions, ±, its margin and perhaps a star.
+        # A cell holds the difference in accuracy after ten questions, the sign ±, the margin of
+        # error of the difference, and perhaps a star.
         shown = pd.Series(table.column("after 10"), others.index)
         values = shown.str.rstrip("*").str.split(" ± ", expand=True).astype(float)
         difference, margin = values[0], values[1]
@@ -150,8 +154,8 @@ def test_the_page_and_the_output_tell_what_was_compared(comparison: Comparison) 
     assert [name for name, _ in page.tables[-2].rows] == NAMES
 
 
-# Flags that compare two strategies of choosing questions. A mask decides which answers are hidden
-# from the strategies; one is drawn. The caller appends the number of questions to ask.
+# Flags that compare two strategies of choosing questions with one mask. A mask decides which
+# answers are hidden from the strategies. The caller appends the number of questions to ask.
 TWO = ["--strategies", "most_popular", OWN, "--masks", 1, "--questions"]
 
 
@@ -183,7 +187,8 @@ def test_a_test_ends_early_at_its_standard_error(compare: Compare) -> None:
     assert "at a standard error of 0.8" in page.text
 
 
-# Strategies of a user. The first one has a docstring, which the page shows; the other one has none.
+# Two strategies of a user. `first_column` has a docstring, which the page shows. `no_text` has no
+# docstring.
 OWN_STRATEGIES = '''
 
 def first_column(posterior, askable, hidden):
@@ -199,7 +204,7 @@ def no_text(known, askable, hidden):
 def test_functions_added_to_strategies_py_are_compared(
     compare: Compare, split_kit: Path, tmp_path: Path
 ) -> None:
-    """A user adds two functions to strategies.py, and the page compares them with the kit's.
+    """A user adds two functions to strategies.py, and the page compares these strategies too.
 
     The page describes a strategy by the docstring of its function.
     """
@@ -222,7 +227,7 @@ def test_functions_added_to_strategies_py_are_compared(
 def test_a_comparison_without_the_kits_own_strategy_has_no_table_of_its_lead(
     compare: Compare,
 ) -> None:
-    """With it, the output says how far the kit's own strategy is ahead of the others."""
+    """The output says how far the kit's own strategy is ahead only if this strategy is played."""
     printed, _ = compare("--questions", 3, "--masks", 1, "--strategies", "random")
     assert "ahead" not in printed
 
@@ -318,7 +323,7 @@ def test_published_scores_are_shown_beside_official_answers_alone(
     assert "From answers of unknown origin" in page.text
     assert "Published" not in page.text
 
-    # With a record that lists them, the files are official.
+    # The files become official by a record that lists them.
     unknown_data.record.write_text(unknown_data.record_text)
     _, page = compare(*command)
     assert "simulated" not in page.text

@@ -26,7 +26,7 @@ def random_students(seed: int) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     shape = 4, N_QUESTIONS
     revealed = rng.random(shape) < 0.4
-    # Nothing is known of student 3.
+    # No answer of student 3 is revealed.
     revealed[3] = False
     return revealed, rng.integers(2, size=shape)
 
@@ -34,13 +34,16 @@ def random_students(seed: int) -> tuple[Any, Any]:
 def condition(model: Any, revealed: Any, is_right: Any) -> tuple[Any, Any]:
     """Return mean and covariance of one student's expected answers, given the revealed answers.
 
-    The answers are jointly normal, and the formula for conditional normal distributions needs no
-    abilities.
+    The answers are jointly normal. So this function uses the formula for conditional normal
+    distributions, and computes no abilities.
     """
     loading = model.loading.astype(float)
+    # The covariance of the expected answers before any answer is revealed.
     prior = loading @ loading.T
-    measured = prior[np.ix_(revealed, revealed)] + float(model.noise) * np.eye(revealed.sum())
-    gain = np.linalg.solve(measured, prior[revealed]).T
+    # The covariance of the revealed answers: each answer is its expectation plus noise.
+    noise = float(model.noise) * np.eye(revealed.sum())
+    revealed_covariance = prior[np.ix_(revealed, revealed)] + noise
+    gain = np.linalg.solve(revealed_covariance, prior[revealed]).T
     mean = model.intercept + gain @ (is_right[revealed] - model.intercept[revealed])
     return mean, prior - gain @ prior[revealed]
 
@@ -68,12 +71,12 @@ def test_the_most_uncertain_expected_answer_is_asked() -> None:
         _, covariance = condition(model, revealed[student], is_right[student])
         variance = np.where(askable[student], np.diagonal(covariance), -1)
         assert chosen[student] == variance.argmax()
-    # The choice depends on the revealed answers and on what may be asked.
+    # The choice depends on the revealed answers and on which questions may be asked.
     assert len({*chosen.tolist()}) > 1
 
 
 def test_probabilities_lie_between_0_and_1() -> None:
-    """Many right answers would raise the expected answers above 1."""
+    """After many right answers, the formula gives more than 1, but a prediction stays below 1."""
     model = random_model(seed=6)
     revealed = np.arange(N_QUESTIONS) < 15
     is_right = np.ones(N_QUESTIONS, int)
@@ -87,7 +90,7 @@ def test_probabilities_lie_between_0_and_1() -> None:
 
 @pytest.mark.parametrize("n_questions", [15, 25])
 def test_a_model_of_20_questions_can_be_used_for_fewer_or_more(n_questions: int) -> None:
-    """Cut to 15 questions or extended to 25, the model predicts the remaining ones as before.
+    """If the model is cut to 15 questions or extended to 25, its predictions do not change.
 
     A student has answered questions 0 and 3 right. With 25 questions, the student has also answered
     question 20, which the model does not know: this must change no prediction. The other unknown
@@ -131,17 +134,17 @@ def test_training_recovers_the_parameters_of_the_questions() -> None:
     # A share of 2,000 answers has a standard error of at most √(0.25 / 2,000) = 0.011. The
     # tolerance is four standard errors.
     assert np.abs(fitted.intercept - intercept).max() < 0.045
-    # The noise of the model is the mean variance of an answer, which is 0 or 1, around its
-    # expectation p: the mean of p (1 - p).
+    # An answer is 0 or 1, so its variance around its expectation p is p (1 - p). The noise of the
+    # model is the mean of these variances.
     assert float(fitted.noise) == pytest.approx(np.mean(expected * (1 - expected)), abs=0.01)
     # The loadings are determined only up to a rotation of the abilities. A rotation does not change
     # the covariances of the answers to two questions, so these are compared.
     #
-    # Without a model, one would estimate them by the covariances of 2,000 pairs of answers. Such an
-    # estimate has a standard error of 0.25 / √2,000 = 0.006. The true covariances have a standard
-    # deviation of 0.008 over pairs of questions. So estimates and truth have the correlation
-    # 0.008 / √(0.008² + 0.006²) = 0.8. The model has fewer parameters than there are covariances,
-    # so it must do better.
+    # Without a model, the answers of the 2,000 students to two questions give an estimate of their
+    # covariance, with a standard error of 0.25 / √2,000 = 0.006. Over all pairs of questions, the
+    # true covariances have a standard deviation of 0.008. So such estimates would have a
+    # correlation of 0.008 / √(0.008² + 0.006²) = 0.8 with the true covariances. The model has fewer
+    # parameters than there are covariances, so its correlation must be higher.
     pairs = np.triu_indices(40, 1)
     fitted_covariance = (fitted.loading @ fitted.loading.T)[pairs]
     true_covariance = (loading @ loading.T)[pairs]

@@ -11,17 +11,17 @@ from task_4_models import as_answers, full_model, load_package, plain_model
 
 PACKAGE, TRAIN = load_package("item_response", "train_model")
 (PARTIAL_VAE,) = load_package("pytorch")
-# If targets may be asked, the reward of a question includes the probability that its answer is
-# predicted wrongly, multiplied by this weight.
+# If targets may be asked, the reward of a question has a second term: this weight times the
+# probability that the answer to the question is predicted wrongly.
 UNCERTAINTY_WEIGHT = 20
 
 
 def simulate(n_students: int, seed: int, shift: float = 0) -> tuple[Any, Any]:
     """Return an item response model, and the outcomes of simulated students.
 
-    The model has 60 questions, two dimensions of ability and guessing. Every student has answered
-    all questions; the outcomes have the shape (students, 60). `shift` is added to all logits of the
-    students, but not to those of the model.
+    The model has 60 questions, two abilities of each student, and a guessing probability of 0.2.
+    Every student has answered all questions; the outcomes have the shape (students, 60). `shift` is
+    added to the logits from which the outcomes are drawn, but the model has no shift.
     """
     rng = np.random.default_rng(seed)
     slopes = rng.exponential(0.9, (60, 1)) * rng.normal(1, 0.5, (60, 2))
@@ -37,7 +37,7 @@ def test_training_recovers_the_parameters_of_the_questions() -> None:
     true_model, right = simulate(1000, seed=6)
     fitted = TRAIN.fit(as_answers(right), n_questions=60)
 
-    # Compare the predictions for a student of whom nothing is known.
+    # Compare the predictions for a student without answers.
     nothing_known = np.zeros((1, 60), bool)
     predicted = PACKAGE.StudentPosterior(fitted, nothing_known).probability()
     truth = PACKAGE.StudentPosterior(true_model, nothing_known).probability()
@@ -50,10 +50,10 @@ def test_training_recovers_the_parameters_of_the_questions() -> None:
     fitted_covariance = fitted.slopes @ fitted.slopes.T
     true_covariance = true_model.slopes @ true_model.slopes.T
     correlation = np.corrcoef(fitted_covariance.ravel(), true_covariance.ravel())[0, 1]
-    # An answer has a Fisher information of about 0.15 on its logit: p (1 - p) is at most 0.25, and
-    # guessing takes some. So a slope has a standard error of 1 / √(1,000 · 0.15) = 0.08. The slopes
-    # have a standard deviation of 0.6. For products of two slopes, the expected correlation is
-    # about 1 - (0.08 / 0.6)² = 0.98.
+    # An answer has a Fisher information of about 0.15 on its logit. Without guessing, it would be
+    # p (1 - p), which is at most 0.25; guessing lowers it. So a slope has a standard error of
+    # 1 / √(1,000 · 0.15) = 0.08. The slopes have a standard deviation of 0.6. For products of two
+    # slopes, the expected correlation is about 1 - (0.08 / 0.6)² = 0.98.
     assert correlation > 0.95
 
 
@@ -71,18 +71,19 @@ def test_most_of_a_common_shift_is_estimated_within_one_game(shift: float) -> No
         question = rng.integers(60, size=n_students)
         posterior.observe(rows, question, right[rows, question].astype(int))
 
-    # The model updates its estimate of the shift three times in a game, each time by at most 0.2.
-    # Before every update, the estimate is off by at least 0.6. The standard error is below 0.1,
-    # with 200 students whose logits have a standard deviation of 1.2. So every update takes the
-    # full step, and the estimate reaches 0.6.
+    # The true shift is 1 or -1. The model updates its estimate of the shift three times in a game,
+    # each time by at most 0.2. So before every update, the estimate differs from the true shift by
+    # at least 0.6. This is much more than the standard error, which is below 0.1 with 200 students
+    # whose logits have a standard deviation of 1.2. So every update takes the full step of 0.2, and
+    # the last estimate is 0.6 or -0.6.
     assert 0.5 < posterior.population.shift / shift < 1.2
 
 
 def partial_vae(n: int, completion: float) -> Any:
-    """Return a partial VAE of n questions with random weights, for tests of its choices.
+    """Return a partial VAE of n questions with random weights, to test which questions it chooses.
 
-    With a larger `completion`, the model suspects more hidden answers outside the answered mask;
-    with 0, none.
+    A student may have hidden answers to questions that may not be asked. With `completion` 0 the
+    model expects no such answers; the larger the number, the more it expects.
     """
     rng = np.random.default_rng(0)
     values = {
@@ -106,10 +107,10 @@ def partial_vae(n: int, completion: float) -> Any:
 def infer_from_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
     """Return what a model infers before any answer, only from which questions a student answered.
 
-    In task 4, students are asked questions, and the answers to other questions, the targets, are to
-    be predicted. A student may only be asked questions that the student has answered: these are the
-    mask. The targets may be among them, or may be further answers that are hidden. The model is not
-    told which rule holds, and infers it.
+    In task 4, students are asked questions, and the model must predict some answers, the targets.
+    The mask says which questions a student may be asked; the student has answered all of these. By
+    one rule, the targets are answers to questions in the mask. By another rule, they are hidden
+    answers to further questions. The model is not told which rule holds, and infers the rule.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def infer_from_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
     Returns
     -------
     weight : ndarray, shape (students, questions)
-        How likely the answer is a target, one of those to be predicted.
+        How likely each answer is a target.
     prior_mean : ndarray, shape (students, dimensions)
         Mean of the abilities before any answer is seen.
     targets_may_be_asked : bool
@@ -132,17 +133,19 @@ def infer_from_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
     mask_mean = np.asarray(model.mask_mean, float)
     mask_weights = np.asarray(model.mask_weights, float)
 
-    # The probability that a student has a hidden answer to a question outside the mask; below 0.3
-    # it counts as 0.
+    # The probability that a student has a hidden answer to a question outside the mask. In both
+    # packages, a probability below 0.3 counts as 0.
     hidden = np.where(mask, 0, mask @ completion).clip(max=1)
     hidden[hidden < 0.3] = 0
-    # If hardly any answer seems to be hidden, the targets are among the answers of the mask.
+    # If there are almost no hidden answers, the targets must be in the mask. In both packages, this
+    # means fewer hidden answers than 5 % of the answers in the mask.
     targets_may_be_asked = hidden.sum() < 0.05 * mask.sum()
     if targets_may_be_asked:
         hidden[:] = 0
     weight = np.where(hidden.any(axis=1, keepdims=True), hidden, mask)
 
-    # A linear regression predicts the abilities from the mask, scaled to the length 1.
+    # A linear regression predicts the abilities from the mask of all answers. Each student's mask
+    # is a vector that is scaled to the length 1.
     answered = mask | (hidden > 0.5)
     scaled_mask = answered / np.sqrt(answered.sum(axis=1, keepdims=True))
     prior_mean = (scaled_mask - mask_mean) @ mask_weights
@@ -175,18 +178,19 @@ PACKAGES = {
 def test_fewer_or_more_questions_do_not_change_predictions_of_the_others(name: str) -> None:
     """A model of 30 questions is cut to 25 and extended to 35.
 
-    A new question is predicted like an average one.
+    A new question, about which the model knows nothing, is predicted like an average question.
     """
     package = PACKAGES[name]
     # A model that expects no hidden answers.
     model = package.make_model(30, 0.0)
 
     def predict(n_questions: int) -> np.ndarray:
-        """Return the predictions for three students by the model, changed to `n_questions`.
+        """Return predictions for three students, by the model cut or extended to `n_questions`.
 
-        With fewer than 30 questions, the model loses its last ones; with more, it gets new ones of
-        which it knows nothing. Student 0 answers question 3 correctly. Student 1 answers the last
-        question wrongly. Student 2 answers nothing. The result has the shape (3, n_questions).
+        With fewer than 30 questions, the model loses its last questions. With more, it gets new
+        questions about which it knows nothing. Student 0 answers question 3 correctly. Student 1
+        answers the last question wrongly. Student 2 answers no question. The result has the shape
+        (3, n_questions).
         """
         changed_model = model.pad_questions(n_questions)
         # `convert` makes an array of the package's library, NumPy or PyTorch.
@@ -210,11 +214,13 @@ def test_fewer_or_more_questions_do_not_change_predictions_of_the_others(name: s
     assert fewer[0] == pytest.approx(all_questions[0, :25], abs=1e-5)
     assert more[0, :30] == pytest.approx(all_questions[0], abs=1e-5)
 
-    # An answer to a new question tells nothing about other questions. So student 1 gets the
-    # predictions of student 2, except for the known wrong answer.
+    # An answer to a new question tells nothing about other questions. So students 1 and 2 have the
+    # same predictions, except for the last question. The wrong answer of student 1 to this question
+    # is known, so its prediction is 0.
     assert more[1] == pytest.approx([*more[2, :-1], 0], abs=1e-5)
 
-    # A new question has the mean intercept. Both models have a guessing probability of 0.2.
+    # The intercept of a new question is the mean of all intercepts. Both models have a guessing
+    # probability of 0.2.
     average_question = 0.2 + 0.8 / (1 + np.exp(-float(model.intercept.mean())))
     assert more[0, 30:] == pytest.approx(average_question, abs=1e-5)
 
@@ -225,8 +231,8 @@ class Beginning(NamedTuple):
     posterior: Any
     # Whether each student may be asked each of 30 questions, shape (6, 30).
     askable: Any
-    # How likely each question is a target of each student, one of the answers to be predicted;
-    # shape (6, 30).
+    # How likely each student's answer to each question is a target, which must be predicted; shape
+    # (6, 30).
     target_weight: Any
 
 
@@ -234,18 +240,20 @@ def begin(name: str, targets_may_be_asked: bool) -> Beginning:
     """Return six students before any answer, with their posterior by the model of a package.
 
     The model is not told whether the targets, the answers to be predicted, may be asked. It
-    concludes this from which questions may be asked; `targets_may_be_asked` is the conclusion to
-    which these students must lead. The function checks this conclusion, how likely each question is
-    a target, and the mean logits: `infer_from_mask` computes in another way the conclusion, the
-    weights and the mean abilities, from which the logits follow.
+    concludes this from which questions may be asked. For these six students, the conclusion must be
+    `targets_may_be_asked`.
+
+    The function checks three results of the model: this conclusion, how likely each answer is a
+    target, and the mean logits. The expected values come from `infer_from_mask`. It returns mean
+    abilities, from which the mean logits follow.
     """
     package = PACKAGES[name]
     # With completion 1.4, the model expects many hidden answers outside the askable questions.
     model = package.make_model(30, 1.4)
     # If 97 % of the questions are askable, hardly any question is left whose answer could be
-    # hidden. So the model concludes that the targets are among the askable questions. With 50 %, it
-    # concludes that they are hidden. Student 3, who may be asked all, certainly has no hidden
-    # answer.
+    # hidden. So the model concludes that the targets are among the askable questions. If 50 % of
+    # the questions are askable, the model concludes that the targets are hidden. Student 3 may be
+    # asked all questions, so this student certainly has no hidden answer.
     share_askable = 0.97 if targets_may_be_asked else 0.5
     askable = np.random.default_rng(11).random((6, 30)) < share_askable
     askable[3] = True
@@ -288,35 +296,39 @@ def test_choices_do_not_change_if_another_student_cannot_be_asked_anything(
 def reward_terms(posterior: Any, weight: Any, row: int, question: int) -> tuple[float, float]:
     """Return the two terms of the reward by which the partial VAE chooses a question.
 
-    The first term, the movement, says how far an answer to the question is expected to move the
-    predictions of the targets. It is half the expected squared change of the targets' logits,
-    computed by observing each of the two outcomes in turn. Each target's change is weighted by how
-    likely the question is a target (`weight`, of shape (students, questions)) and by how near its
-    logit is to the boundary between the predictions right and wrong. The second term is the
-    probability that the answer to the question itself is predicted wrongly.
+    The first term is the movement: how far an answer to the question is expected to move the
+    predictions of the targets. It is half the expected squared change of the targets' logits. To
+    compute it, each of the two outcomes is observed in turn. The change of a logit counts more if
+    its question is likely to be a target (`weight`, of shape (students, questions)). It also counts
+    more if the logit is near the boundary above which a right answer is predicted.
+
+    The second term is the probability that the answer to the question itself is predicted wrongly.
     """
     means, variances = posterior.logits()
     mean = means[row].numpy().astype(float)
     variance = variances[row].numpy().astype(float)
-    # The prediction changes between wrong and right at the boundary, the logit at which P(right) is
-    # 1/2. With the guessing probability 0.2, P(right) is 0.2 + 0.8 · sigmoid(logit).
+    # A right answer is predicted if the logit is above a boundary, where P(right) is 1/2. With the
+    # guessing probability 0.2, P(right) is 0.2 + 0.8 · sigmoid(logit).
     boundary = np.log(0.3 / 0.5)
-    # Near the boundary, a small change of a logit changes the prediction. So the weight is a normal
-    # density of the logit around the boundary, up to a constant. task_4/pytorch/model.py takes this
-    # variance for the density.
+    # A change of a logit matters only if the logit crosses the boundary. So it is weighted by the
+    # density, at the boundary, of a normal distribution around the mean logit. A constant factor of
+    # the density is left out. The variance of the distribution is the same rule of thumb as in
+    # task_4/pytorch/model.py.
     density_variance = 0.5 * variance + 0.05
     squared_distance = (mean - boundary) ** 2
     density = np.exp(-squared_distance / (2 * density_variance)) / density_variance**0.5
 
+    weight_of_change = weight[row] * density
+
     p = float(posterior.predict()[row, question])
-    half_movement = 0.0
+    movement = 0.0
     for outcome, probability in enumerate((1 - p, p)):
         after = copy.deepcopy(posterior)
         after.observe(*torch.tensor([[row], [question], [outcome]]))
-        moved = after.logits()[0][row].numpy() - mean
-        weighted_movement = float(weight[row] * density @ moved**2)
-        half_movement += probability * weighted_movement / 2
-    return half_movement, min(p, 1 - p)
+        change = after.logits()[0][row].numpy() - mean
+        squared_change = float(weight_of_change @ change**2)
+        movement += probability * squared_change / 2
+    return movement, min(p, 1 - p)
 
 
 @pytest.mark.parametrize("targets_may_be_asked", [False, True])
@@ -361,5 +373,6 @@ def test_the_partial_vae_selects_the_question_with_the_largest_reward(
         askable[rows, selected] = False
         weight[rows, selected] = 0
 
-    # The choice depends on the student and on the answers.
+    # If all students got the same question in each of the three rounds, only three questions would
+    # be chosen.
     assert len(seen) > 3

@@ -62,20 +62,21 @@ class Scored:
 
     @property
     def notes(self) -> list[str]:
-        """The doubts that are printed."""
+        """The doubts that the evaluation prints."""
         lines = self.output.splitlines()
         return [line.removeprefix("note: ") for line in lines if line.startswith("note: ")]
 
     @property
     def doubts_on_page(self) -> list[str]:
-        """The doubts on the page."""
+        """The doubts that the page shows."""
         return [value for name, value in self.facts if name == "Doubt"]
 
 
 def copy_needed(scored_kit: Path, destination: Path) -> Path:
     """Copy only what these tests need of a kit, to save time.
 
-    The copy has few folders, and two of the ten masks.
+    The copy lacks some folders, and has only two of the ten masks. A mask decides which answers are
+    hidden.
     """
     left_out = shutil.ignore_patterns("hosting", "related_challenges", "tests", "task_[123]")
     kit = Path(shutil.copytree(scored_kit, destination, ignore=left_out))
@@ -142,7 +143,7 @@ def change_code(path: Path) -> None:
 def test_a_zip_by_hand_is_traced_to_the_package_that_trained_its_weights(
     kit: Path, evaluate: Evaluate
 ) -> None:
-    """The evaluation of a zip without a record of training names the training all the same.
+    """The evaluation of a zip without a record of training still names the command of the training.
 
     A zip by hand holds weights, but not the record that lies beside them in the package. The
     evaluation recognises the weights by their content and uses the record of the package.
@@ -190,7 +191,8 @@ def test_weights_of_two_packages_have_learned_from_the_students_of_both(
     """
     package = Path(shutil.copytree(kit / "task_4/numpy", kit / "task_4/mine"))
     succeeds([package / "train_model.py"], kit=kit)
-    # The file of the local split comes from task_4/numpy, the other one from task_4/mine.
+    # The zip gets the first file of weights from task_4/numpy, trained on the local split, and the
+    # second file from task_4/mine, trained on all students.
     shutil.copy(kit / "task_4/numpy" / NUMPY_WEIGHTS[0], package)
     message = fails([EVALUATE, zip_by_hand(package), "--output_dir", tmp_path], kit=kit)
     assert "its model is trained on UserId " in message
@@ -318,9 +320,9 @@ def test_copied_weights_that_know_the_students_are_recognised_and_not_scored(
 ) -> None:
     """Weights that are trained on all students must not be scored on students of the local split.
 
-    Here they are copied into another package, without the record that tells their training. The
-    evaluation recognises them by their content. Instead of them, it scores weights that it trains
-    in a copy of the package, without the students of the local split.
+    Here such weights are copied into another package, without the record of their training. The
+    evaluation recognises the weights by their content and does not score them. Instead, it trains
+    weights in a copy of the package, without the students of the local split, and scores these.
     """
     original = kit / "task_4/numpy"
     package = kit / "task_4/mine"
@@ -377,7 +379,7 @@ def test_weights_of_earlier_code_are_marked(
 ) -> None:
     """If a file of code is changed after the training, the score gets the doubt EARLIER_CODE.
 
-    train_model.py trains the weights. model.py is used in training and by the entry when it plays.
+    train_model.py trains the weights. model.py is used in training, and by the entry in the game.
     """
     package = kit / "task_4/numpy"
     before = evaluate(package)
@@ -389,8 +391,9 @@ def test_weights_of_earlier_code_are_marked(
         "weights: train them again to score the code as it is"
     )
     assert has_doubt(scored, EARLIER_CODE, sentence)
-    # "code" is a fingerprint of the code that made the score, in training and in play. The changed
-    # model.py has played, so the fingerprint changes. The changed train_model.py has not run yet.
+    # "code" is a fingerprint of the code that trained the weights and of the code that played the
+    # game. The changed model.py has played the game, so the fingerprint changes. The changed
+    # train_model.py has not run yet.
     if name == "model.py":
         assert scored.result["code"] != before.result["code"]
     else:
@@ -409,8 +412,8 @@ def test_training_again_with_the_changed_code_removes_the_doubt(
     succeeds([package / "train_model.py", "--local"], kit=kit)
     trained_again = evaluate(package)
     assert has_no_doubt(trained_again)
-    # "code" is a fingerprint of the code that trained the weights and played. Both are now the
-    # changed code.
+    # "code" is a fingerprint of the code that trained the weights and of the code that played the
+    # game. Now the changed code has done both.
     assert trained_again.result["code"] != before.result["code"]
     assert trained_again.result["code"] != changed.result["code"]
 
@@ -448,8 +451,8 @@ def test_an_interrupted_training_is_marked(kit: Path, evaluate: Evaluate) -> Non
 
 
 # The baseline's weights are made from this file and from answers. To change the training data, the
-# tests change this file. If they changed the answers, the evaluation would already stop because the
-# local split was made from other answers.
+# tests change this file. They do not change the answers, because the evaluation would then stop for
+# another reason: the local split was made from other answers.
 METADATA = "data/metadata/question_metadata_task_3_4.csv"
 
 # The ways to score the baseline on the local split.
@@ -484,7 +487,7 @@ def test_weights_of_other_data_are_refused_on_the_local_split(
 
 @ways_to_score
 def test_weights_whose_data_are_gone_are_scored(kit: Path, evaluate: Evaluate, way: str) -> None:
-    """Nobody can know whether a deleted file had changed before."""
+    """A deleted data file does not show whether it had changed, so it is no reason to refuse."""
     script, *flags = scoring_command(kit / "task_4/numpy", way)
     (kit / METADATA).unlink()
     assert has_no_doubt(evaluate(*flags, script=script))
@@ -513,7 +516,7 @@ def test_a_copied_package_of_other_data_names_its_own_script(kit: Path, tmp_path
 
 @pytest.fixture(scope="module")
 def student_zip(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a packed entry of the baseline, trained in another kit on another local split.
+    """Return a packed baseline, whose weights were trained in another kit on another local split.
 
     Tests share the zip and only read it.
     """
@@ -607,7 +610,7 @@ def test_the_quickstart_leaves_a_record_of_the_packages_own_script(
     weights.copy_package(package, copy)
     succeeds([copy / "train_model.py", "--local"], kit=kit)
     # `bring_back_weights` runs in this process, not in a script of the copied kit. Without the
-    # patch, it would take the folder of the tested kit for that of the copied kit.
+    # patch, it would look for the package in the kit that this process runs in.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("common.layout.ROOT", kit)
         run_step.bring_back_weights(copy, package)
@@ -650,8 +653,8 @@ def test_a_list_of_training_students_counts_without_a_record_of_training(
 ) -> None:
     """An entry is refused if its own list of training students names a student who is examined.
 
-    A script of the user's that trains the model may write this list beside the weights, but no
-    record of training. To test this, the record is deleted.
+    A training script of a user may write this list beside the weights, but no record of training.
+    To imitate this, the test deletes the record.
     """
     package = kit / "task_4/numpy"
     examined = pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.unique()

@@ -27,16 +27,17 @@ PACKAGE, SUBMISSION = load_package("item_response", "submission_model_task_4")
 ALL = strategy_games.find_strategies()
 N_QUESTIONS = 60
 POPULARITY = np.random.default_rng(1).permutation(N_QUESTIONS)
-# A bank of questions with a model. The model has quiz effects and guessing, and infers abilities
-# also from which questions a student has answered.
+# A bank of questions with a model. The model has quiz effects and guessing. It infers abilities not
+# only from answers, but also from which questions a student has answered.
 BANK = Bank(PACKAGE, full_model(PACKAGE, N_QUESTIONS, seed=1, completion=2.4), POPULARITY)
 
 
 def play(reference: Reference, strategy: Any, rules: Rules = STRICT, **setting: Any) -> Any:
     """Play a strategy with the questions and the model of `BANK`; return the game.
 
-    The reference says which answers are hidden: those in its table of targets named "mask". The
-    strategy must predict them. `setting` holds fields of `GameLimits`.
+    The strategy must predict the hidden answers of the students in `reference`. The table
+    `reference.targets["mask"]` says which answers are hidden. `setting` holds fields of
+    `GameLimits`.
     """
     limits = GameLimits(**setting)
     return strategy_games.play(BANK, reference, "mask", rules, strategy, limits)
@@ -105,18 +106,17 @@ def wrong(logit: Any) -> Any:
 def fisher_information(logit: float) -> float:
     """Return the Fisher information of an answer about its logit.
 
-    It is (dP/dx)² / (P (1 − P)) for P(right) at the logit x, with the derivative by finite
-    differences.
+    It is (dP/dx)² / (P (1 − P)), where P is P(right) at the logit x. Finite differences approximate
+    the derivative.
     """
     slope = (right(logit + 1e-4) - right(logit - 1e-4)) / 2e-4
     return float(slope**2 / (right(logit) * (1 - right(logit))))
 
 
 def logit_of_mean_probability(posterior: Posterior, row: int, question: int) -> float:
-    """Return one logit that stands for the posterior of the logit.
+    """Return the logit at which P(right) is about the mean of P(right) over the posterior.
 
-    P(right) at this logit is approximately the mean of P(right) over the posterior. This is
-    MacKay's approximation (1992).
+    This is MacKay's approximation (1992).
     """
     mean, variance = posterior.mean[row, question], posterior.variance[row, question]
     return float(mean / np.sqrt(1 + np.pi / 8 * variance))
@@ -135,9 +135,11 @@ def gain_in_determinant(posterior: Any, row: int, question: int, hidden: Any) ->
 
 
 def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    """Return the mean Kullback-Leibler divergence of the answer at the estimated abilities.
+    """Return how much the answer would differ at other abilities than the estimated ones.
 
-    The mean is over the posterior of the abilities (Chang and Ying 1996).
+    The difference is the Kullback-Leibler divergence between the distributions of the answer at the
+    estimated abilities and at other abilities. The result is its mean over the posterior of the
+    abilities (Chang and Ying 1996).
     """
     slopes = posterior.slopes[question]
     # The abilities are normally distributed, and the logit is linear in them. So the mean is over a
@@ -154,20 +156,22 @@ def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
     """Return the expected distance by which an answer moves the mean of the abilities.
 
     An answer first moves the mean of the question's logit, by a distance that follows from Bayes'
-    rule. The abilities and the logit are jointly normal. So the mean of the abilities moves by this
-    distance, times the covariance of ability and logit, divided by the variance of the logit.
+    rule. The abilities and the logit are jointly normal. So if the mean of the logit moves by d,
+    the mean of the abilities moves by d · covariance / variance. Here `covariance` is that of the
+    abilities with the logit, and `variance` is that of the logit.
     (`hidden` is not used: all formulas take the same arguments.)
     """
-    # Integrate over the logit, by Gaussian quadrature.
+    # Integrate over the logit, by Gaussian quadrature. A step is the distance of the logit from its
+    # mean, in standard deviations.
     deviation = posterior.variance[row, question] ** 0.5
     p = right(posterior.mean[row, question] + deviation * STEPS)
-    # P(right) · E[step | right].
+    # P(right) times the mean step if the answer is right.
     moved_by_right = float((WEIGHTS * p) @ STEPS)
-    # Without an answer, E[step] is 0: P(right) · E[step | right] = −P(wrong) · E[step | wrong]. So
-    # both answers contribute the same distance.
+    # Before the answer is known, the mean step is 0. So P(wrong) times the mean step if the answer
+    # is wrong has the same size with the opposite sign. Both answers contribute the same distance.
     expected_steps = 2 * moved_by_right
-    # If the mean of the logit moves by one standard deviation, `deviation`, the mean of the
-    # abilities moves by covariance / variance · deviation = covariance / deviation.
+    # A step moves the mean of the logit by `deviation`. So it moves the mean of the abilities by
+    # deviation · covariance / deviation² = covariance / deviation.
     distance_of_step = float(np.linalg.norm(posterior.cross_covariance[row, question])) / deviation
     return expected_steps * distance_of_step
 
@@ -181,18 +185,20 @@ def own_uncertainty(posterior: Any, row: int, question: int, hidden: Any) -> flo
 def mutual_information(posterior: Any, row: int, question: int, hidden: Any) -> float:
     """Return the mutual information of the answer and the student's hidden answers.
 
-    The answers are taken as a Gaussian vector: the logits plus noise. With the determinant of the
-    covariance of the answer (A), of the hidden answers (H) and of all together (T), the information
-    is ½ log(A · H / T).
+    Each answer counts as a measurement of its logit with normally distributed noise, so the answers
+    are jointly normal. The information is ½ log(a · h / t). Here a is the variance of the answer, h
+    is the determinant of the covariance matrix of the hidden answers, and t is the determinant of
+    the covariance matrix of all these answers together.
 
     `hidden` is the probability that an answer is hidden.
     """
     target = np.flatnonzero(hidden[row])
     columns = np.concatenate([[question], target])
     logits = [logit_of_mean_probability(posterior, row, column) for column in columns]
-    # As in strategies.py, the noise is at most 1 / 0.005.
+    # The noise is 1 / Fisher information. As in strategies.py, the information is at least 0.005,
+    # so that the noise stays finite for an answer that is nearly certain.
     noise = np.array([1 / max(fisher_information(logit), 0.005) for logit in logits])
-    # An answer that is hidden with a small probability counts little: it gets more noise.
+    # The smaller the probability that an answer is hidden, the less it counts: it gets more noise.
     noise[1:] /= hidden[row, target]
     covariance = posterior.covariance(row, columns, columns) + np.diag(noise)
     _, log_of_answer = np.linalg.slogdet(covariance[:1, :1])
@@ -216,9 +222,10 @@ WITH_FORMULA = sorted(ALL.keys() - {"random", strategy_games.OWN})
 
 @pytest.mark.parametrize("name", WITH_FORMULA)
 def test_the_question_chosen_has_the_largest_value(name: str) -> None:
-    """A strategy asks each student the askable question of the largest value by its formula.
+    """A strategy asks each student the askable question that has the largest value.
 
-    The formulas are in FORMULAS. The students are those of a game, in each of four rounds.
+    FORMULAS holds the formula of the value for each strategy. The students are taken from each of
+    the four rounds of a game.
     """
     for posterior, askable, hidden in recorded_arguments():
         chosen = ALL[name](posterior, askable, hidden)
@@ -269,7 +276,7 @@ class AfterFourAnswers:
     bank: Bank
     # The students' posterior distribution by the model, a `StudentPosterior`.
     known: Any
-    # The same in the form in which a strategy gets it.
+    # The same posterior distribution as an object that a strategy takes.
     posterior: Posterior
     # The mean of the prior covariance matrix of the logits.
     prior_variance: float
@@ -277,10 +284,10 @@ class AfterFourAnswers:
 
 @pytest.fixture(scope="module")
 def after_four_answers() -> AfterFourAnswers:
-    """Return forty students of whom the model knows four answers each, and the model.
+    """Return forty students, and a model that has observed four answers of each student.
 
-    The four are the first questions that each student has answered. The model is that of BANK, but
-    without effects of quizzes, and it does not look for hidden answers (`completion` is 0).
+    These are the answers to the first four questions that the student has answered. The model is
+    that of BANK, but without quiz effects, and it expects no hidden answers (`completion` is 0).
     """
     without_quizzes = replace(
         BANK.model,
@@ -295,18 +302,20 @@ def after_four_answers() -> AfterFourAnswers:
     known = start_posterior(bank, is_answered)
     prior_variance = Posterior(known, POPULARITY, seed=rows).prior_covariance.mean()
 
-    # Answered questions come first in this stable sort, in their order. Shape (students, 4).
+    # The first four questions that each student has answered, shape (students, 4). The sort puts
+    # answered questions (False) before other questions (True). It is stable, so the answered
+    # questions keep their order.
     first_answered = np.argsort(~is_answered, axis=1, kind="stable")[:, :4]
     for column in first_answered.T:
         known.observe(rows, column, reference.is_correct[rows, column])
-        # A known answer is no target.
+        # A known answer need not be predicted, so it is no target.
         assert not known.target_weight[rows, column].any()
     posterior = Posterior(known, POPULARITY, seed=rows)
     return AfterFourAnswers(bank, known, posterior, float(prior_variance))
 
 
 def test_the_mean_logits_follow_from_the_abilities(after_four_answers: AfterFourAnswers) -> None:
-    """The mean logit of a question is slopes · mean ability + the logit at ability 0.
+    """The mean logit of a question is slopes · (mean of the abilities) + (logit at ability 0).
 
     The logit at ability 0 is the question's intercept. After four answers, the model also estimates
     how these students differ as a group from the students that it was trained on: it multiplies the
@@ -324,9 +333,10 @@ def test_the_mean_logits_follow_from_the_abilities(after_four_answers: AfterFour
 def test_the_covariances_follow_from_those_of_the_abilities(
     after_four_answers: AfterFourAnswers,
 ) -> None:
-    """Let a be the slopes of a question, and Σ the covariance of the abilities.
+    """The covariances of a logit follow from the slopes and from the covariance of the abilities.
 
-    The covariance of the logit and the abilities is a Σ, and the variance of the logit is a Σ aᵀ.
+    Let the row vector s be the slopes of a question, and Σ the covariance matrix of the abilities.
+    The covariance of the logit and the abilities is s · Σ. The variance of the logit is s · Σ · sᵀ.
     """
     posterior = after_four_answers.posterior
     cross_covariance = posterior.slopes @ posterior.ability_covariance
@@ -347,10 +357,11 @@ def test_the_diagonal_of_the_covariance_holds_the_variances(
 def test_the_standard_error_of_the_ability_is_that_of_the_mean_logit(
     after_four_answers: AfterFourAnswers,
 ) -> None:
-    """The overall ability is a student's mean logit, divided by the mean logit's prior deviation.
+    """The overall ability is a student's mean logit in units of its prior standard deviation.
 
-    So its standard error is the deviation of the mean logit, in units of the deviation before any
-    answer. The variance of a mean is the mean of all entries of the covariance matrix.
+    So the standard error of the ability is the standard deviation of the mean logit after the
+    answers, divided by the standard deviation of the mean logit before any answer. The variance of
+    the mean logit is the mean of all entries of the covariance matrix of the logits.
     """
     student = 3
     questions = np.arange(N_QUESTIONS)
@@ -370,16 +381,16 @@ def test_exposure_stays_within_its_limit(name: str) -> None:
         largest_exposure[limit] = n_asked / len(reference.student)
         assert largest_exposure[limit] <= limit
         assert game.n_over_limit == 0
-    # Without a limit (1.0), only the popular questions go to many students.
+    # Without a limit (1.0), only `most_popular` asks many students the same question.
     assert (largest_exposure[1.0] > 0.4) == (name == "most_popular")
 
 
 @pytest.mark.parametrize("name", ["most_popular", "random"])
 def test_exposure_beyond_a_limit_that_cannot_hold_is_counted(name: str) -> None:
-    """A limit of 1 % of the 40 students lets every question be asked once.
+    """A limit of 1 % of 40 students is less than one student, but it is rounded up to one.
 
-    So 60 questions can be asked within the limit. The students are asked 40 · 8 = 320 questions, so
-    at least 260 exceed the limit.
+    So each of the 60 questions may be asked once. The students are asked 40 · 8 = 320 questions, so
+    at least 260 of these exceed the limit.
     """
     game = play(some_students(6), ALL[name], n_questions=8, max_exposure=0.01)
     n_students_asked = np.bincount(game.chosen.ravel())
@@ -390,9 +401,9 @@ def test_exposure_beyond_a_limit_that_cannot_hold_is_counted(name: str) -> None:
 def test_a_test_ends_at_its_standard_error() -> None:
     """A student's test ends once the standard error of the ability is small enough.
 
-    It has at most twelve questions, and is longer if the required error is smaller.
+    The test has at most twelve questions. It is longer if it ends at a smaller standard error.
     """
-    # The length of each student's test, by the error at which the tests end.
+    # The length of each student's test, by the standard error at which the tests end.
     lengths = {}
     for error in (1.1, 0.8, 0.6, 0.0):
         strategy = strategies.maximum_information
@@ -404,13 +415,14 @@ def test_a_test_ends_at_its_standard_error() -> None:
         assert np.array_equal(is_asked, is_before_end)
         lengths[error] = length
 
-    # The standard error is 1 before any answer, and never 0.
+    # The standard error is 1 before any answer, so tests that end at 1.1 have no questions. The
+    # error never reaches 0, so tests that end at 0.0 have all twelve questions.
     assert not lengths[1.1].any()
     assert (lengths[0.0] == 12).all()
     mean_lengths = [length.mean() for length in lengths.values()]
     assert (np.diff(mean_lengths) > 0).all()
-    # Tests that end at the same error have different lengths: the two errors 0.8 and 0.6 together
-    # give more than two lengths.
+    # Students' tests that end at the same error differ in length. If they did not, the two errors
+    # 0.8 and 0.6 would give at most two lengths.
     different_lengths = set(lengths[0.8]) | set(lengths[0.6])
     assert len(different_lengths) > 2
 
@@ -418,9 +430,9 @@ def test_a_test_ends_at_its_standard_error() -> None:
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        # The question with the hidden answer, column 3.
+        # This strategy asks column 3, the question with the hidden answer.
         (lambda known, askable, hidden: hidden.argmax(axis=1), "chooses column 3 for a student"),
-        # Column 0 in every round, although it may be asked only once.
+        # This strategy asks column 0 in every round, although it may be asked only once.
         (lambda known, askable, hidden: np.zeros(40, int), "chooses column 0 for a student"),
         # These strategies do not return a whole number for each student.
         (lambda known, askable, hidden: np.zeros(40), "returns array.*whole numbers"),
@@ -432,7 +444,7 @@ def test_a_test_ends_at_its_standard_error() -> None:
     ],
 )
 def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, message: str) -> None:
-    """A strategy that asks what it may not, or fails, is refused with its name and the reason.
+    """A strategy that asks a forbidden question, or fails, is refused with its name and the reason.
 
     Forty students have answered all questions; the answer to question 3 is hidden, so question 3
     may not be asked.
@@ -457,11 +469,11 @@ def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, messa
 
 
 def some_game(chosen: Any, probability: Any) -> PlayedGame:
-    """Return the game of two students, 7 and 8, with two hidden answers each.
+    """Return a game of two students, 7 and 8, with two hidden answers each.
 
-    Only the second answer of the first student is wrong. `chosen` holds each student's questions in
-    the order asked, -1 for none. `probability` holds P(right) of the four hidden answers after 0,
-    1, … questions. Five questions may be asked.
+    Only the second hidden answer of student 7 is wrong. Each row of `chosen` holds the questions
+    that a student is asked, in this order; -1 stands for no question. Row n of `probability` holds
+    P(right) of the four hidden answers after n questions. Five questions may be asked.
     """
     return PlayedGame(
         chosen=np.array(chosen),
@@ -490,7 +502,8 @@ def scores_by_hand() -> pd.DataFrame:
 def test_accuracy_auc_and_log_loss_by_hand(scores_by_hand: pd.DataFrame) -> None:
     """The hidden answers are right, wrong, right, right.
 
-    P(right) is first 0.5 for all, then 0.6, 0.4, 0.8, 0.3, and finally 0.9, 0.4, 0.2, 0.3.
+    P(right) of these four answers is 0.5 before any question. It is 0.6, 0.4, 0.8 and 0.3 after one
+    question, and 0.9, 0.4, 0.2 and 0.3 after two questions.
     """
     # A P(right) of 0.5 counts as the prediction of a wrong answer.
     assert scores_by_hand.accuracy.tolist() == [0.25, 0.75, 0.5]
@@ -501,7 +514,7 @@ def test_accuracy_auc_and_log_loss_by_hand(scores_by_hand: pd.DataFrame) -> None
 
 
 def test_exposure_use_of_the_bank_length_and_overlap_by_hand(scores_by_hand: pd.DataFrame) -> None:
-    """One test consists of questions 0 and 1, and the other test of question 0."""
+    """One student is asked questions 0 and 1, and the other student only question 0."""
     # Both students are asked question 0.
     assert scores_by_hand.exposure.tolist() == [0, 1, 1]
     # There are five questions: none is used at first, then one, and then two.
@@ -529,29 +542,30 @@ def test_tables_show_means_over_the_masks_and_the_deviation_at_the_end(
 @pytest.mark.parametrize(
     ("probability_of_other", "n_masks", "expected"),
     [
-        # The first strategy is right on answers 0, 2 and 3, and the other one on answer 2 alone. So
-        # the gains are 1, 0, 0, 1. Both students gain equally, so the standard error is 0.
+        # The first strategy predicts answers 0, 2 and 3 correctly, and the other strategy only
+        # answer 2. So the gains are 1, 0, 0, 1. Both students gain equally, so the standard error
+        # is 0.
         ([0.1, 0.9, 0.9, 0.1], 1, (0.5, 0)),
-        # The gains are 0, -1, 1, 0 in each of two masks. Over both masks, one student gains -2 and
-        # the other one 2. The standard error is the root of n / (n - 1) times the sum of the
-        # squared gains of the students, divided by the number of answers. With n = 2 students and 8
-        # answers, it is √(2 / 1 · (2² + 2²)) / 8 = 0.5.
+        # The gains are 0, -1, 1, 0 in each of two masks. Over both masks, one student has the gain
+        # -2 and the other student the gain 2. With n students, the standard error is
+        # √(n / (n - 1) · sum of their squared gains) / (number of answers). With two students and
+        # eight answers, this is √(2 / 1 · (2² + 2²)) / 8 = 0.5.
         ([0.9, 0.1, 0.1, 0.9], 2, (0, 0.5)),
     ],
 )
 def test_paired_difference_by_hand(
     probability_of_other: list[float], n_masks: int, expected: tuple[float, float]
 ) -> None:
-    """`compare` returns the mean gain of one strategy over another one, and its standard error.
+    """`compare` returns the mean gain of one strategy over another, and its standard error.
 
     The gain on an answer is 1 if only the first strategy predicts it correctly, -1 if only the
-    other one does, and 0 otherwise.
+    other strategy does, and 0 otherwise.
 
     There are two students with two hidden answers each: right, wrong; right, right. Both strategies
-    predict the four answers before any question is asked (n=0). The first strategy gives each the
-    probability 0.9 of being right, so it predicts all as right; the other one gives them
-    `probability_of_other`. `expected` is the mean gain of the first strategy over the other one,
-    and its standard error.
+    predict the four answers before any question is asked (n=0). For the first strategy, P(right) of
+    each answer is 0.9, so it predicts that all answers are right. For the other strategy, P(right)
+    of the four answers is `probability_of_other`. `expected` is the mean gain of the first strategy
+    over the other strategy, and its standard error.
     """
     # `probability` has one row: the predictions after 0 questions.
     first = some_game(chosen=[[0], [0]], probability=[[0.9, 0.9, 0.9, 0.9]])
@@ -593,8 +607,8 @@ def test_protocols_split_students_and_answers(name: str, learned_share: float) -
         assert len(learned_students) == pytest.approx(learned_share * 53, abs=1)
         assert not learned_students & set(reference.student.tolist())
 
-        # Whether each answer is hidden, bool, shape (students, questions). A split hides answers in
-        # one way only, which has the name of the split.
+        # Whether each answer is hidden, bool, shape (students, questions). A split has only one
+        # such table, which has the name of the split.
         targets = reference.targets[reference.name]
         # A number below 0 stands for a question without an answer.
         is_answered = reference.is_correct >= 0
@@ -620,7 +634,11 @@ def test_the_five_splits_of_bobcat_examine_every_student_once() -> None:
 def test_protocols_do_not_examine_students_with_too_few_answers(
     name: str, n_questions: int
 ) -> None:
-    """With ten questions no student is left out, with `n_questions` some, with 80 all."""
+    """A longer test leaves out students who have too few answers for it.
+
+    A test of ten questions leaves out no student, a test of `n_questions` some students, and a test
+    of 80 questions all students.
+    """
     [(_, all_examined)] = some_splits(name, n_splits=1)
     [(_, reference)] = some_splits(name, n_splits=1, n_questions=n_questions)
     assert 0 < len(reference.student) < len(all_examined.student)
