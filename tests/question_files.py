@@ -10,7 +10,8 @@ from page_reading import Page, read_page
 # The type of the fixture `challenge_kit`.
 Kits = Callable[[str], Path]
 
-# The flags with which each challenge's sample is split into folds.
+# The flags with which `local_data_split.py` splits the sample of each challenge. The script of
+# debiasing needs no flags, since it makes no folds.
 SPLITS = {
     "cloze": ["--folds", "3"],
     "debiasing": [],
@@ -25,8 +26,8 @@ def question_file(
     """Return the XML of a question and of the students' answers to it.
 
     The keys of `labels` are ids of answers. If the label is empty, the answer has no attribute
-    `accuracy`. `texts` holds the wording of the answers, in the same order; if it is shorter, the
-    last answers are left out.
+    `accuracy`. `texts` holds the wording of the answers, in the same order. Answers without a text
+    are left out.
     """
     answers = []
     for (answer_id, label), text in zip(labels.items(), texts, strict=False):

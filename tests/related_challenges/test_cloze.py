@@ -73,16 +73,16 @@ def test_a_submission_with_a_byte_order_mark_is_refused(write: Write) -> None:
         queries.read_guesses(path, ["7"])
 
 
-# Queries that differ in their domain and in whether they need reasoning. Where no answer is given,
-# "x" is right.
+# Queries that differ in their domain and in whether they need reasoning. `to_lines` gives a query
+# without the key `answer` the right answer "x".
 QUERIES_OF_KINDS: list[dict[str, object]] = [
     {"domain": "b", "NeedReasoning": True},
     {"domain": "b", "NeedReasoning": "two facts"},
     {"domain": None, "answer": ["z", "x"]},
     {"domain": 3, "NeedReasoning": 0},
 ]
-# These guesses score 1, 0, 2/3 and 0. The best guess at query 2 is "x y": of its two words, one is
-# the answer "x".
+# The guesses at queries 0 to 3 score 1, 0, 2/3 and 0. The best guess at query 2 is "x y". One of
+# its two words is the right answer "x", so its precision is 1/2, its recall 1 and its F1 2/3.
 GUESSES = """id,ret
 0,"[""x""]"
 1,[]
@@ -91,8 +91,8 @@ GUESSES = """id,ret
 """
 
 
-# For each kind: the number of queries, the mean score, and the share of queries with the full
-# score.
+# For each kind of query: the number of queries, the mean score, and the share of queries with the
+# score 1.
 SCORES_BY_KIND = [
     ["domain: 3", "1", "0.0000", "0.0%"],
     ["domain: b", "2", "0.5000", "50.0%"],
@@ -119,7 +119,7 @@ def test_the_score_is_the_mean_over_all_queries(guessed: Path) -> None:
 
 
 def test_scores_by_kind_are_means_over_the_queries_of_the_kind(guessed: Path) -> None:
-    """The scores by kind are printed. They also stand on the page and in the record."""
+    """The scores by kind are printed, shown on the page and recorded."""
     output = succeeds(evaluation("cloze", guessed))
     # The first line says what is scored, and the second is the header.
     _, _, *lines = [re.split("  +", line) for line in output.splitlines()]
@@ -158,7 +158,7 @@ def test_the_simulated_test_file_has_only_ids_and_texts(challenge_kit: Kits) -> 
         ("id,ret", '7,"[""x""]"'),
         ("id,Ret", '7,"[""x""]"'),
         ("Ret,id", '"[""x""]",7'),
-        # In a file with both spellings, the column "ret" counts.
+        # If a file has both spellings, the guesses are read from the column "ret".
         ("Ret,id,ret", '[],7,"[""x""]"'),
     ],
 )
@@ -187,10 +187,13 @@ def test_with_one_candidate_only_the_first_guess_counts(guessed: Path) -> None:
 def test_the_evaluation_also_has_the_challenges_name_and_may_normalise(
     write: Write, flags: list[str], score: float, rules: str
 ) -> None:
-    """The challenge calls its evaluation evaluate.py. Normalising turns "X." into the answer."""
+    """The evaluation can also be run as evaluate.py, the name of the challenge's own script.
+
+    With the flag --normalise, punctuation is ignored, so that the guess "X." is the right answer.
+    """
     folder = write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
     write("submission.csv", 'id,ret\n0,"[""X.""]"\n1,[]\n2,[]\n3,[]\n')
-    # The flags that name the folders, without the script.
+    # The first word of the command is the script. The flags that name the folders follow.
     _, *folder_flags = evaluation("cloze", folder)
     output = succeeds([f"{FOLDER}/evaluate.py", *folder_flags, *flags])
     assert f"score {score:.4f}" in output
@@ -239,10 +242,8 @@ def test_models_do_not_see_the_answers_they_predict(write: Write) -> None:
     """A model scores 0 on held-out queries whose answers occur in no other query.
 
     A query is a sentence with a gap, which a model guesses. The local split holds some of the
-    training queries out, and a model predicts their answers.
-
-    Here, the files of the local split and the submissions lie in the folder of the training
-    answers.
+    training queries out, and a model predicts their answers. To keep the test short, all files lie
+    in one folder.
     """
     # All answers differ, so that a good prediction shows that the model has seen the answer.
     text = "person {0} was born in [MASK]."

@@ -120,11 +120,12 @@ FAULTS = {
         ],
     ),
 }
-# Valid contents of files of true answers.
+# Valid contents of three files that hold the right answers of a challenge. WRONG damages them.
 QUERY = '{"qid": "0", "query": "[MASK]", "answer": ["x"]}'
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
 GOOD = question_file("a", {"a.1": "correct", "a.2": "irrelevant"})
-# Malformed files of true answers, by path, and a part of the message about each.
+# Malformed files of right answers. A key is the path of the file. Each value is a malformed content
+# of the file, and a part of the message about it.
 WRONG: dict[str, list[tuple[str, str]]] = {
     "cloze/KCT_train_public.txt": [
         (QUERY[:-3], "line 1 is not JSON"),
@@ -168,7 +169,8 @@ def quickest_model(challenge: str) -> str:
     return next(iter(SCORES[challenge]))
 
 
-# The samples and folds of `challenge_kit` are made with seed 0.
+# The samples and folds of `challenge_kit` are made with seed 0. So files that are made with seed 0
+# must be as in the kit, and files that are made with seed 1 must differ.
 SEEDS = pytest.mark.parametrize(("seed", "is_as_in_the_kit"), [(0, True), (1, False)])
 
 
@@ -177,7 +179,10 @@ SEEDS = pytest.mark.parametrize(("seed", "is_as_in_the_kit"), [(0, True), (1, Fa
 def test_a_seed_sets_the_sample(
     challenge: str, seed: int, is_as_in_the_kit: bool, challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """The same seed gives the same files, and another seed others; all are marked as simulated."""
+    """Seed 0 gives the files of the kit, and seed 1 gives other files.
+
+    All files of a sample are marked as simulated.
+    """
     data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
     script = f"related_challenges/{challenge}/generate_sample.py"
 
@@ -203,7 +208,7 @@ def files_of_sample(folder: Path) -> list[Path]:
 def test_a_seed_sets_the_folds(
     challenge: str, seed: int, is_as_in_the_kit: bool, challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """The kit's folds were made with one seed: that seed gives the same folds, another seed others.
+    """Seed 0 gives the folds of the kit, and seed 1 gives other folds.
 
     The challenge "debiasing" is left out, since it has no folds.
     """
@@ -216,7 +221,8 @@ def test_a_seed_sets_the_folds(
     folds_in_the_kit = (data / "test_input/folds.csv").read_bytes()
     folds_made = (tmp_path / "folds.csv").read_bytes()
     assert (folds_made == folds_in_the_kit) == is_as_in_the_kit
-    # By this record, the kit notices if folds are used with other files.
+    # The record names the files from which the folds were made. With the record, the kit notices if
+    # the folds are used with other files.
     record = provenance.read(tmp_path / "folds.csv")
     assert record is not None
     sources = [*data.glob("train_data/*.xml"), *data.glob("train_data/*train*")]
@@ -225,8 +231,8 @@ def test_a_seed_sets_the_folds(
 
 @pytest.mark.parametrize("challenge", CHALLENGES)
 def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
-    """Each script names the file that it misses, and the files of the same type in its folder."""
-    # The files of cloze are .txt, those of debiasing and the science exam are .csv.
+    """Each script names the missing file, and other files of the same type in the folder."""
+    # The challenge cloze has .txt files. Debiasing and the science exam have .csv files.
     write("in/mine.txt", "")
     submission = write("in/mine.csv", "id,label\n1,x\n")
     folder = submission.parent
@@ -295,7 +301,7 @@ class ScoredModel:
 def scored_model(
     request: pytest.FixtureRequest, challenge_kit: Kits, tmp_path_factory: pytest.TempPathFactory
 ) -> ScoredModel:
-    """Run and score the model that `request.param` names: challenge and model."""
+    """Run and score a model; `request.param` holds the names of the challenge and of the model."""
     challenge, model = request.param
     folder = tmp_path_factory.mktemp(model)
     scored = ScoredModel(challenge, model, challenge_kit(challenge), folder, printed="")
@@ -458,14 +464,15 @@ def test_the_common_check_finds_the_challenge_by_the_path_of_the_file(challenge_
             ["--challenge", "science_exam", "--unobserved", "0"],
             "unrecognized arguments: --unobserved 0",
         ),
-        # By its name, the file is a submission to task 1, whose check has no flag --test_data.
+        # Without --challenge, the name of the file decides: the file is checked as a submission to
+        # task 1. The check of task 1 has no flag --test_data.
         (["--test_data", "test.csv"], "unrecognized arguments: --test_data"),
     ],
 )
 def test_the_common_check_takes_the_flags_of_the_challenge_that_is_named(
     challenge_kit: Kits, write: Write, flags: list[str], message: str
 ) -> None:
-    """--challenge decides which check runs, even if the file is named like one for task 1."""
+    """The flag --challenge decides which check runs, even if the file's name speaks for task 1."""
     kit = challenge_kit("science_exam")
     path = write("mine_task_1.csv", "id,prediction\n0,F\n")
     done = run(["-m", "tools.check_submission", path, *flags], kit=kit)
@@ -506,7 +513,10 @@ def test_folds_are_described_by_the_flags_that_made_them(folds_file: Path) -> No
 
 
 def test_folds_without_a_record_are_described_by_a_fingerprint(folds_file: Path) -> None:
-    """The user has made these folds: no flags are known, so a fingerprint stands in their place."""
+    """Folds without a record are made by the user, so the flags that made them are unknown.
+
+    Their description has a fingerprint of the folds in place of the flags.
+    """
     folds_file.with_suffix(".json").unlink()
     assert folds.describe_folds(folds_file).startswith("3 folds ")
 

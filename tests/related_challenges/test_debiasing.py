@@ -31,8 +31,10 @@ def submission_row(user: int, items: list[int] = FIFTY) -> str:
     return ",".join(map(str, [user, *items])) + "\n"
 
 
-# Numbers of users and items in `make_phase`, and the test users. The last test user has no click.
-# Users are numbered from 0 in arrays; the file has ids, which differ for the last test user.
+# The users and items of `make_phase`. Twelve users have clicks. The test users are two of them and
+# one more user, who has no click. In arrays, users are numbered from 0, so that the user without a
+# click has the number 12. In files, this user has the id 77; the id of every other user is the
+# user's number.
 N_ACTIVE_USERS = 12
 N_ITEMS = 60
 USER_WITHOUT_CLICK = N_ACTIVE_USERS
@@ -79,7 +81,7 @@ ANSWERS = f"""{ANSWERS_BEFORE_PHASE_9}9,9,99,4
 def evaluated(write: Write) -> Path:
     """Return a folder with `ANSWERS` and a submission that recommends items 1 to 50 to every user.
 
-    The submission also has a user 5, who belongs to no phase.
+    The submission also has a row for user 5, who is no test user of any phase.
     """
     write("submission.csv", "".join(map(submission_row, (5, 0, 9, 22, 8, 20, 11, 7))))
     return write("debias_track_answer.csv", ANSWERS).parent
@@ -105,14 +107,14 @@ METRICS_BY_PHASE = [
 
 
 def test_the_score_is_the_sum_of_ndcg_over_the_phases(evaluated: Path) -> None:
-    """Each score is a sum of the figures of the phases 0, 7, 8 and 9, the rows of METRICS_BY_PHASE.
+    """Each score is the sum of a metric over the phases 0, 7, 8 and 9 (see METRICS_BY_PHASE).
 
-    NDCG and the hit rate are means over all test users of a phase ("full"), or over those whose
-    item is rare ("half"). The comment above METRICS_BY_PHASE derives them.
+    The metrics NDCG and hit rate are means over all test users of a phase ("full"), or over the
+    test users whose item is rare ("half"). The comment above METRICS_BY_PHASE derives the metrics.
     """
     printed = succeeds(evaluation("debiasing", evaluated))
     assert "score 2.0000 (NDCG@50 full of 7 users, a sum over 4 phases)" in printed
-    # The scores in the text file, in their order.
+    # The scores in the order of the text file.
     expected = {
         "score": 1 / 2 + 1 + 1 / 2 + 0,
         "ndcg_50_full": 1 / 2 + 1 + 1 / 2 + 0,
@@ -215,8 +217,8 @@ class Split:
 def split(write: Write, tmp_path: Path) -> Split:
     """Split the clicks of two phases.
 
-    The test users are 0 and 11 in phase 0, and 12 in phase 1. The latest clicks are those of user 0
-    on item 8, of user 11 on item 9, and of user 12 on item 7. The two latest clicks of user 11, at
+    The test users are 0 and 11 in phase 0, and 12 in phase 1. In their latest clicks, user 0 clicks
+    item 8, user 11 clicks item 9, and user 12 clicks item 7. The two latest clicks of user 11, at
     the times EARLY and LATE, are 1e-16 apart.
     """
     # A line holds a user, an item and a time.
@@ -291,7 +293,7 @@ def test_answers_are_also_read_from_the_files_of_the_phases(
         answers = clicks.read_answers(folder / answer_path.name)
         pd.testing.assert_frame_equal(answers, expected, check_dtype=False)
         printed = succeeds(evaluation("debiasing", tmp_path, "--input_dir", folder))
-        # The text before this is the score: "NDCG@50" and its name, "full".
+        # In the printed line, the score and "NDCG@50" precede this text.
         assert "full of 3 users, a sum over 2 phases)" in printed
 
 
@@ -415,8 +417,8 @@ def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int
     # Index of each user's latest click: the clicks of a user are sorted by time.
     latest = np.array([np.flatnonzero(phase.user == user)[-1] for user in users_of_part])
     # `mask_latest` must leave out users without a click in the phase, which begins at the time 0.
-    # To have two such users, all clicks of user 3 are moved before the phase; the other user has no
-    # click at all.
+    # There are two such users here: all clicks of user 3 are moved before the phase, and the user
+    # USER_WITHOUT_CLICK has no click at all.
     phase.time[phase.user == 3] -= 1
     users_to_mask = np.append(users_of_part, [3, USER_WITHOUT_CLICK])
 
@@ -516,10 +518,11 @@ def test_boosting_beats_the_model_that_gives_it_candidates(
         # With --phase 5, the score is the sum of the mean NDCG of the phases 0 to 5.
         mean_by_phase = pd.Series(ndcg[model]).groupby(answers.phase_id.to_numpy()).mean()
         assert scores_in(tmp_path)["score"] == pytest.approx(mean_by_phase.sum())
-    # Both models are scored on the same users, so their difference is taken for each user. Over all
-    # 259 users its mean is 0.076, with a standard error of 0.015: five standard errors. Over the
-    # 138 users of rare items it is 0.129, with 0.021: six standard errors. Rounding on another
-    # machine changes the means by up to 0.004, so four standard errors are always exceeded.
+    # Both models are scored on the same users, so the difference of their NDCG is taken for each
+    # user. Over all 259 users, the mean difference is 0.076 with a standard error of 0.015, which
+    # makes five standard errors. Over the 138 users of rare items, the mean difference is 0.129
+    # with a standard error of 0.021, which makes six. Rounding on another machine changes the means
+    # by up to 0.004, so they always exceed four standard errors.
     difference = ndcg["gradient_boosting"] - ndcg["item_cf_time"]
     for differences in (difference, difference[clicks.is_rare(answers)]):
         standard_error = differences.std(ddof=1) / np.sqrt(len(differences))
@@ -528,10 +531,11 @@ def test_boosting_beats_the_model_that_gives_it_candidates(
 
 @needs_blocks(f"{FOLDER}/sample_model_item_cf_time.py")
 def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_path: Path) -> None:
-    """The scores of the model item_cf_time on phase 1 of the real clicks are those once measured.
+    """The model item_cf_time has the known scores on phase 1 of the real clicks.
 
-    "full" is the mean NDCG over all test users, "half" over those whose right item is rare. The
-    model fits nothing, so its scores hardly depend on the machine.
+    The score "full" is the mean NDCG over all test users, the score "half" the mean over the test
+    users whose right item is rare. The model fits nothing, so its scores hardly depend on the
+    machine.
     """
     source = real_data / "related/debiasing"
     for path in source.glob("underexpose_t*_click-1.csv"):
@@ -541,7 +545,7 @@ def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_pa
     succeeds([f"{FOLDER}/local_data_split.py", *input_dir, "--output_dir", masked])
     masked_flags = ["--test_dir", masked, "--output_dir", masked]
     succeeds([f"{FOLDER}/sample_model_item_cf_time.py", *input_dir, *masked_flags])
-    # Only the clicks of phase 1 are there, so each score is that of this phase.
+    # The folder has only the clicks of phase 1, so each score is the score of this phase.
     assert "a sum over 1 phase)" in succeeds(evaluation("debiasing", masked))
     scores = scores_in(masked)
     # If rounding makes two nearly equal items change places, the score of one user changes by at
@@ -598,7 +602,7 @@ def test_a_model_that_reads_the_answers_gets_no_score(
 
     assert "sample_model_popularity.py --output_file test.csv" in line
     assert "test.csv: was made from underexpose_test_click-0.csv, which holds the answers" in line
-    # The message ends with what is expected instead.
+    # At its end, the message tells which submission is expected instead.
     assert line.endswith("for the local split one made with --local")
     assert not (tmp_path / "scores_debiasing.txt").exists()
 

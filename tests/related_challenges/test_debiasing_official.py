@@ -19,8 +19,8 @@ clicks = import_module("clicks")
 
 FOLDER = "related_challenges/debiasing"
 FINAL_STAGE = 1_591_315_201
-# Times, in Unix time, of which at least one lies in each phase. The second and the third time lie
-# around a start: at the exact start of a phase, the phase before it still runs.
+# Unix times in the phases 0 to 6, and in phase 9, the final stage. The second time is the exact
+# start of phase 1, at which phase 0 still runs. At the third time, a second later, phase 1 runs.
 TIMES = (
     0,
     1_586_534_399,
@@ -62,12 +62,14 @@ class Gains:
 
 
 def official_phase(time: int) -> int:
-    """Return the phase at a Unix time: a phase has begun when the time is greater than its start.
+    """Return the phase at a Unix time. A phase has begun if the time is greater than its start.
 
-    The starts are those of the phases 1 to 9.
+    The phases 1 to 6 begin a week apart. The phases 7, 8 and 9, which are the final stage, begin
+    together.
     """
-    weekly = [1_586_534_399 + week * 604_800 for week in range(6)]
-    starts = [*weekly, 1_591_315_200, 1_591_315_200, 1_591_315_200]
+    week = 7 * 24 * 3600
+    starts = [1_586_534_399 + number * week for number in range(6)]
+    starts += [1_591_315_200] * 3
     return sum(time > start for start in starts)
 
 
@@ -85,7 +87,7 @@ def official_rows(content: bytes) -> dict[int, list[int]] | None:
             if user in rows or len(items) != 50 or len(set(items)) != 50:
                 return None
             rows[user] = items
-    # Text that is not UTF-8, and a cell that is no whole number.
+    # Text that is not UTF-8 and a cell that is no whole number raise this error.
     except ValueError:
         return None
     return rows
@@ -107,19 +109,20 @@ def official_sums(content: bytes, answers: list[Answer], time: int) -> list[floa
     start_of_sums = 7 if is_final_stage else 0
     sums = np.full(4, start_of_sums, np.float32)
     for phase in range(first_phase, now + 1):
-        of_phase = [answer for answer in answers if answer.phase == phase]
-        if any(answer.user not in rows for answer in of_phase):
+        answers_of_phase = [answer for answer in answers if answer.phase == phase]
+        if any(answer.user not in rows for answer in answers_of_phase):
             return None
-        sums += official_metrics(rows, of_phase)
+        sums += official_metrics(rows, answers_of_phase)
     return [float(value) for value in sums]
 
 
 def official_metrics(rows: dict[int, list[int]], answers: list[Answer]) -> np.ndarray:
     """Return NDCG full, NDCG half, hit rate full and hit rate half of one phase.
 
-    `rows` holds the recommended items of each user. A metric is the mean of what users gain, see
-    `official_gains`. The metrics named half count only rare items: the degree of an item is its
-    number of clicks, and rare items have at most the median degree.
+    `rows` holds the recommended items of each user. A metric named "full" is the mean of the gains
+    (see `official_gains`) over all users in `answers`. A metric named "half" is the mean over the
+    users whose item is rare. The degree of an item is its number of clicks, and an item is rare if
+    its degree is at most the median degree.
     """
     degrees = sorted(answer.degree for answer in answers)
     median = degrees[len(degrees) // 2]
@@ -136,7 +139,7 @@ def official_metrics(rows: dict[int, list[int]], answers: list[Answer]) -> np.nd
 
 
 def official_gains(items: list[int], answer: int) -> Gains:
-    """Return what the recommendations for a user gain, given the item that the user has clicked."""
+    """Return the gains of a user who gets the recommendations `items` and clicks `answer`."""
     if answer not in items:
         return Gains(0.0, 0.0)
     return Gains(ndcg=1 / np.log2(items.index(answer) + 2), hit_rate=1.0)
@@ -144,7 +147,7 @@ def official_gains(items: list[int], answer: int) -> Gains:
 
 # ---- Submissions ---------------------------------------------------------------------------------
 
-# New texts of a cell; {} stands for the id in the cell.
+# Each text is a new content of a cell that holds an id. In the text, {} stands for this id.
 CELLS = (
     *("{}", " {}", "{}\t", "+{}", "000{}", "-{}", "{}00000000", "{}" + "0" * 30, "1_{}", "\xa0{}"),
     *("{}.0", '"{}"', "{}e0", "1e2", "\ufeff{}", "", " ", "x", "nan", "True", "0x1f", "{} 1"),
@@ -237,9 +240,9 @@ ANSWERS = make_answers()
 def make_case(number: int) -> Case:
     """Return a valid submission to which one change has been made, and the time of submission.
 
-    `number` chooses both. A change replaces a cell (CELLS), changes the rows (CHANGES_OF_ROWS) or
-    the text (CHANGES_OF_TEXT). Some changes make the submission invalid, others do not. The time is
-    one of TIMES: the phases of the challenge that count depend on it.
+    `number` decides the change and the time. A change replaces a cell (CELLS), changes the rows
+    (CHANGES_OF_ROWS) or the text (CHANGES_OF_TEXT). Some changes make the submission invalid,
+    others do not. The time is one of TIMES, and decides which phases of the challenge count.
     """
     changes_of_rows = [*map(change_cell, CELLS), *CHANGES_OF_ROWS]
     rng = random.Random(number)
@@ -270,8 +273,8 @@ def folder(write: Write) -> Path:
     """Return a folder with the answers and the test users of all phases."""
     for phase in range(10):
         write(f"underexpose_train_click-{phase}.csv", "10,1,0.5\n")
-        of_phase = [answer for answer in ANSWERS if answer.phase == phase]
-        queries = "".join(f"{answer.user},0.5\n" for answer in of_phase)
+        users = [answer.user for answer in ANSWERS if answer.phase == phase]
+        queries = "".join(f"{user},0.5\n" for user in users)
         write(f"underexpose_test_qtime-{phase}.csv", queries)
     lines = [f"{each.phase},{each.user},{each.item},{each.degree}\n" for each in ANSWERS]
     return write("debias_track_answer.csv", "".join(lines)).parent
@@ -307,7 +310,7 @@ def test_the_kit_accepts_and_scores_as_the_official_script(start: int, folder: P
             continue
         if case.time == FINAL_STAGE:
             # In the final stage, the organisers' script adds 7 to each sum: a score of 1 for each
-            # of the seven earlier phases. The kit's evaluation does so with this flag.
+            # of the seven earlier phases. With this flag, the kit's evaluation also adds 7.
             flags.append("--official_sum")
         succeeds(evaluation("debiasing", folder, *flags))
         score, *sums = scores_in(folder).values()

@@ -15,16 +15,16 @@ HOUR = 3600
 # 6 June 2020, 08:00 in Beijing, in the final stage.
 LATE = 1_591_401_600
 PHASES = range(10)
-# Each phase has three test users: those of phase 0 have the numbers 0, 11 and 22, those of phase 1
-# the numbers 1, 12 and 23, and so on.
+# Each phase has three test users: users 0, 11 and 22 in phase 0, users 1, 12 and 23 in phase 1, and
+# so on.
 USERS = [phase + first for phase in PHASES for first in (0, 11, 22)]
 OTHERS = list(range(100, 150))
 
 
 def answer_lines(phase: int) -> str:
-    """Return the answers of a phase, a line each: phase, user, item and number of clicks on it.
+    """Return a line for each answer of a phase: phase, user, item and number of clicks on the item.
 
-    Two of the users clicked item 1, which is rare; the third one clicked item 2.
+    Two of the three users clicked item 1, which is rare. The third user clicked item 2.
     """
     return f"{phase},{phase},1,3\n{phase},{phase + 11},1,3\n{phase},{phase + 22},2,9\n"
 
@@ -33,9 +33,10 @@ ANSWERS = "".join(answer_lines(phase) for phase in PHASES)
 
 
 def recommend(rare: int | None, popular: int | None) -> str:
-    """Return a submission in which items 1 and 2 have these places, from 0, among the fifty.
+    """Return a submission that recommends the same fifty items to all users.
 
-    All users get the same items. None leaves an item out.
+    `rare` is the place of item 1, the rare item, and `popular` the place of item 2. Places are
+    counted from 0. If a place is None, the submission does not have the item.
     """
     items = list(OTHERS)
     if rare is not None:
@@ -50,17 +51,18 @@ def recommend(rare: int | None, popular: int | None) -> str:
 # recommendations, from 0, the user gains 1 / log2(k + 2): 1 for place 0, 1/2 for place 2, 1/3 for
 # place 6. Two thirds of the users clicked item 1, the rare one, and a third clicked item 2. So
 # "full" is two thirds of the gain of item 1 plus a third of the gain of item 2; "half" is the gain
-# of item 1. The comments below show "full" and "half".
-# 2/3 · 1 = 2/3 and 1.
-RARE_FIRST = recommend(0, None)
-# 1/3 · 1 = 1/3 and 0.
-POPULAR_FIRST = recommend(None, 0)
-# 2/3 · 1 + 1/3 · 1/2 = 5/6 and 1.
-BOTH = recommend(0, 2)
-# 2/3 · 1/2 + 1/3 · 1 = 2/3 and 1/2.
-POPULAR_BEFORE_RARE = recommend(2, 0)
-# 2/3 · 1/2 + 1/3 · 1/3 = 4/9 and 1/2.
-BOTH_LOW = recommend(2, 6)
+# of item 1.
+#
+# Scores: full 2/3 · 1 = 2/3, half 1.
+RARE_FIRST = recommend(rare=0, popular=None)
+# Scores: full 1/3 · 1 = 1/3, half 0.
+POPULAR_FIRST = recommend(rare=None, popular=0)
+# Scores: full 2/3 · 1 + 1/3 · 1/2 = 5/6, half 1.
+BOTH = recommend(rare=0, popular=2)
+# Scores: full 2/3 · 1/2 + 1/3 · 1 = 2/3, half 1/2.
+POPULAR_BEFORE_RARE = recommend(rare=2, popular=0)
+# Scores: full 2/3 · 1/2 + 1/3 · 1/3 = 4/9, half 1/2.
+BOTH_LOW = recommend(rare=2, popular=6)
 
 
 @pytest.fixture
@@ -88,13 +90,17 @@ def submit(season: Path, team: str, time: int, content: str) -> Path:
 def test_a_season_by_hand(season: Path) -> None:
     """Two teams submit in phase 0 and three in the final stage; both leaderboards are printed.
 
-    A submission has two scores: "full" over all test users, by which teams are ranked, and "half"
-    over the users of rare items, by which the winner is found. The comments where RARE_FIRST and
-    the other submissions are defined derive both scores in a phase.
+    A submission has two scores: "full" over all test users ranks the teams, and "half" over the
+    users of rare items decides who wins. The comments where RARE_FIRST and the other submissions
+    are defined derive the scores in a phase.
 
-    In the final stage, the score is 7 plus the scores of the phases 7, 8 and 9. So red has
-    7 + 3 · 2/3 = 9 and 7 + 3 · 1 = 10, green 7 + 3 · 2/3 = 9 and 7 + 3 · 1/2 = 8.5, blue
-    7 + 3 · 4/9 = 8 1/3 and 8.5. At equal scores, the earlier submission has the better rank.
+    In the final stage, a score is 7 plus the scores of the phases 7, 8 and 9:
+
+    - red: full 7 + 3 · 2/3 = 9, half 7 + 3 · 1 = 10
+    - green: full 7 + 3 · 2/3 = 9, half 7 + 3 · 1/2 = 8.5
+    - blue: full 7 + 3 · 4/9 = 8 1/3, half 7 + 3 · 1/2 = 8.5
+
+    If two full scores are equal, the earlier submission has the better rank.
     """
     submit(season, "red", EARLY, RARE_FIRST)
     submit(season, "green", EARLY + 1, BOTH)
@@ -125,11 +131,12 @@ def test_the_leaderboard_shows_the_submission_of_highest_full_score(season: Path
     "full" is the score over all test users, "half" the score over the users of rare items. In the
     final stage, both are 7 plus three times the score of a phase.
 
-    - red: first RARE_FIRST with full 2/3, then BOTH with full 5/6 and half 1. The later one counts:
-      7 + 3 · 5/6 = 9.5 and 7 + 3 · 1 = 10.
-    - green: first POPULAR_BEFORE_RARE with full 2/3 and half 1/2. Then the rare item 1, which two
-      thirds of the users clicked, has place 1: half is 1 / log2(1 + 2) = 0.63, but full is only
-      2/3 · 0.63 = 0.42. The earlier one counts: 7 + 3 · 2/3 = 9 and 7 + 3 · 1/2 = 8.5.
+    - Team red submits RARE_FIRST, whose full score in a phase is 2/3. Then it submits BOTH, whose
+      scores are 5/6 (full) and 1 (half). BOTH counts: 7 + 3 · 5/6 = 9.5 and 7 + 3 · 1 = 10.
+    - Team green submits POPULAR_BEFORE_RARE, whose scores are 2/3 (full) and 1/2 (half). Then it
+      submits only the rare item 1, in place 1. Now half is 1 / log2(1 + 2) = 0.63, but full is only
+      2/3 · 0.63 = 0.42, since a third of the users did not click item 1. So POPULAR_BEFORE_RARE
+      counts: 7 + 3 · 2/3 = 9 and 7 + 3 · 1/2 = 8.5.
     """
     tomorrow = LATE + 24 * HOUR
     submit(season, "red", LATE, RARE_FIRST)
@@ -145,14 +152,16 @@ def test_the_leaderboard_shows_the_submission_of_highest_full_score(season: Path
 def test_a_team_has_some_submissions_a_day(season: Path, time: int, n_allowed: int) -> None:
     """A team may submit three times a day in the phases 0 to 6, and once in the final stage.
 
-    The day is that of Beijing, eight hours ahead of UTC. Each team and each day is counted by
-    itself. Team red submits four times in the last seconds of the day that holds `time`, and once
-    in the first second of the next day. Team green submits once.
+    A day begins at midnight in Beijing, eight hours before midnight UTC. Each team and each day is
+    counted by itself. Team red submits four times in the last seconds of the day that holds
+    `time`, and once in the first second of the next day. Team green submits once.
     """
     day = 24 * HOUR
-    # Midnight in Beijing is 16:00 UTC of the day before.
+    # Unix days begin at midnight UTC. So shift the time by eight hours, round it down to the
+    # beginning of a day, and shift it back.
     time_in_beijing = time + 8 * HOUR
-    day_start = time_in_beijing // day * day - 8 * HOUR
+    day_start_in_beijing = time_in_beijing - time_in_beijing % day
+    day_start = day_start_in_beijing - 8 * HOUR
     last_second = day_start + day - 1
     times = [last_second - 3, last_second - 2, last_second - 1, last_second]
     paths = [submit(season, "red", each, RARE_FIRST) for each in times]
@@ -166,7 +175,11 @@ def test_a_team_has_some_submissions_a_day(season: Path, time: int, n_allowed: i
 
 
 def test_the_two_stages_are_counted_apart(season: Path) -> None:
-    """The final stage begins on 5 June at 08:00 in Beijing, and counts submissions anew."""
+    """Submissions in the final stage do not count toward the daily limit of the first stage.
+
+    The final stage begins on 5 June at 08:00 in Beijing. One submission comes at this second, which
+    still belongs to the first stage, and one comes a second later.
+    """
     submit(season, "red", 1_591_315_200, RARE_FIRST)
     submit(season, "red", 1_591_315_201, RARE_FIRST)
     assert run_replay(season)[0] == "2 of 2 submissions scored"
@@ -187,7 +200,10 @@ def test_a_faulty_submission_is_named_and_counts(season: Path) -> None:
     [(1, 1), (9, 9), (10, 10), (11, 10), (109, 10), (110, 11), (119, 11), (650, 65)],
 )
 def test_ten_teams_or_the_top_tenth_qualify(n_teams: int, expected: int) -> None:
-    """Each team has a lower score than the team before."""
+    """The first ten teams qualify, or the first tenth of the teams if these are more than ten.
+
+    Each team has a lower score than the team before it.
+    """
     leaderboard = [scored(f"team {n}", full=-n, half=0) for n in range(n_teams)]
     assert replay.qualify(leaderboard) == leaderboard[:expected]
 
@@ -214,10 +230,10 @@ def scored(team: str, full: float, half: float) -> object:
 def test_the_best_by_half_does_not_win_if_it_is_not_qualified(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The ten teams with the best full scores qualify, and the best of these by half score wins.
+    """The ten teams with the best full scores qualify. The one with the best half score wins.
 
-    The last of eleven teams by full score is the best by half score, but has not qualified. Two
-    qualified teams share the victory.
+    Of eleven teams, team "rare" has the worst full score and the best half score, but has not
+    qualified. Two qualified teams share the victory.
     """
     # The full scores of team_0 to team_7 are 9.0, 8.9, …, 8.3.
     submissions = [scored(f"team_{number}", full=9 - number / 10, half=8) for number in range(8)]

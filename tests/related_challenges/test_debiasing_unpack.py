@@ -74,21 +74,21 @@ def zip_with_password(members: Mapping[str, bytes], password: str) -> bytes:
     """Return a zip whose members are packed and encrypted.
 
     The zip holds each member behind a header, then a directory with an entry for each member, and
-    at the end a record of the directory. The specification (APPNOTE, sections 4.3.7, 4.3.12 and
-    4.3.16) lists the fields of the three.
+    at the end a record of the directory. The specification (APPNOTE) lists the fields of a header
+    in section 4.3.7, of an entry in 4.3.12, and of the record in 4.3.16.
     """
     body = b""
     directory = b""
     for name, content in members.items():
         checksum = zlib.crc32(content)
-        # A raw stream, without the header of zlib.
+        # A negative `wbits` gives a raw deflate stream, without the header that zlib adds.
         packer = zlib.compressobj(wbits=-15)
         packed = packer.compress(content) + packer.flush()
-        # An encrypted file begins with eleven bytes, which should be random, and a byte that
-        # reveals a wrong password.
+        # An encrypted file begins with twelve bytes. The first eleven should be random; zeros do
+        # for a test. The last one, a byte of the checksum, reveals a wrong password.
         start = bytes(11) + bytes([checksum >> 24])
         hidden = Cipher(password).encrypt(start + packed)
-        # The fields that the header and the entry in the directory share.
+        # These fields are in the header and also in the entry of the directory.
         shared_fields = struct.pack(
             "<HHHHHIIIHH",
             20,  # Needs version 2.0 of the format.
@@ -103,15 +103,28 @@ def zip_with_password(members: Mapping[str, bytes], password: str) -> bytes:
             0,  # Length of further fields: none.
         )
         made_by = struct.pack("<H", 20)
-        # No comment, disk 0, no attributes; then where the header of the member begins.
-        last_fields = struct.pack("<HHHII", 0, 0, 0, 0, len(body))
+        last_fields = struct.pack(
+            "<HHHII",
+            0,  # Length of the comment: none.
+            0,  # Number of the disk.
+            0,  # Internal attributes: none.
+            0,  # External attributes: none.
+            len(body),  # Where the header of the member begins.
+        )
         directory += b"PK\x01\x02" + made_by + shared_fields + last_fields + name.encode()
         body += b"PK\x03\x04" + shared_fields + name.encode() + hidden
     n = len(members)
-    # Disk 0 and the directory's disk 0, the numbers of members on the disk and in all, size and
-    # start of the directory, no comment.
-    end = struct.pack("<HHHHIIH", 0, 0, n, n, len(directory), len(body), 0)
-    return body + directory + b"PK\x05\x06" + end
+    record = struct.pack(
+        "<HHHHIIH",
+        0,  # Number of the disk.
+        0,  # Number of the disk on which the directory begins.
+        n,  # Number of members on the disk.
+        n,  # Number of members on all disks.
+        len(directory),
+        len(body),  # Where the directory begins.
+        0,  # Length of the comment: none.
+    )
+    return body + directory + b"PK\x05\x06" + record
 
 
 def zip_of(members: Mapping[str, bytes]) -> bytes:
@@ -174,8 +187,8 @@ def test_all_files_are_unpacked_beside_the_zips(folder: Path, write: Write) -> N
 def test_a_zip_with_a_password_need_not_be_inside_another(write: Write) -> None:
     """A zip with a password may lie in the folder itself, not only inside another zip.
 
-    Here it lies there and in underexpose_train.zip too. Both hold the same file with the same
-    content, which is therefore accepted.
+    Here the same zip lies in the folder and also in underexpose_train.zip. Since the file in both
+    copies has the same content, the script accepts it.
     """
     inner = TRAIN["underexpose_train/underexpose_train_click-3.zip"]
     folder = write("clicks/underexpose_train_click-3.zip", inner).parent
@@ -187,7 +200,7 @@ def test_a_zip_with_a_password_need_not_be_inside_another(write: Write) -> None:
 def test_a_zip_may_itself_be_encrypted_in_another(write: Write) -> None:
     """An outer zip holds an encrypted zip, which holds a file that is not encrypted.
 
-    The published password is that of the inner zip.
+    The published password has the name of the inner zip.
     """
     outer = zip_with_password({"underexpose_train_click-3.zip": zip_of(TRAIN_CLICKS)}, PASSWORD)
     folder = write("clicks/underexpose_train.zip", outer).parent

@@ -85,11 +85,12 @@ def test_predictions_with_too_many_labels_or_none_are_reported(write: Write) -> 
 
 
 def test_an_evaluation_by_hand(write: Write) -> None:
-    """The score and its interval are shown and recorded, and how often each guess is the right one.
+    """The score and its interval are shown and recorded.
 
-    A prediction is up to three labels. The right label gains 1 point in place 1, 1/2 in place 2 and
-    1/3 in place 3. The eight questions of EXAM gain 0, 1/2, 1/3, 1/2, 0, 1/3, 1 and 1: 11/3 points,
-    and a mean of 11/24 = 0.4583. Two of eight have the right label in each place.
+    A prediction has up to three labels. The right label gains 1 point in place 1, 1/2 in place 2
+    and 1/3 in place 3. The eight questions of EXAM gain 0, 1/2, 1/3, 1/2, 0, 1/3, 1 and 1, which is
+    11/3 points in all and 11/24 = 0.4583 on average. The page also tells how often each place has
+    the right label: place 1 in two of the eight questions, and likewise places 2 and 3.
     """
     folder = write_exam(write)
     done = run(evaluation("science_exam", folder))
@@ -152,9 +153,10 @@ def test_models_do_not_see_the_answers_they_predict(
         The training file has `answer` as the right answer of this question, and `other_answer` as
         the right answer of all other questions.
         """
-        # A line is the id, the texts and the right answer, which is its last letter.
+        # A line holds the id, the texts and the right answer. The right answer is the last letter.
         _, _, texts_and_answer = lines[0].partition(",")
-        copies = [f"x{number},{texts_and_answer[:-1]}{answer}" for number in range(50)]
+        texts = texts_and_answer[:-1]
+        copies = [f"x{number},{texts}{answer}" for number in range(50)]
         others = [f"{line[:-1]}{other_answer}" for line in lines[1:21]]
         return predict(tmp_path, model, train=copies + others, test=copies[:1])
 
@@ -165,14 +167,15 @@ def test_models_do_not_see_the_answers_they_predict(
 
 @needs_blocks(f"{FOLDER}/sample_model_ranker.py", f"{FOLDER}/sample_model_ensemble.py")
 def test_a_seed_of_folds_and_each_member_have_an_effect(lines: list[str], tmp_path: Path) -> None:
-    """Another seed changes what "ranker" predicts, another list of members what "ensemble" does.
+    """Another seed changes the predictions of the model "ranker".
 
-    The ensemble combines the predictions of several simple models, its members.
+    The model "ensemble" combines the predictions of several simple models, its members. Another
+    list of members changes the predictions of "ensemble".
     """
     first = lines[:24]
     others = lines[24:48]
-    # If the questions to learn from and those to predict are the same, they are predicted in folds.
-    # The seed decides the folds.
+    # If a model learns from the same questions that it predicts, it predicts them in folds. The
+    # seed decides the folds.
     with_seed_0 = predict(tmp_path, "ranker", first, first, "--seed", 0)
     with_seed_1 = predict(tmp_path, "ranker", first, first, "--seed", 1)
     assert with_seed_0 != with_seed_1

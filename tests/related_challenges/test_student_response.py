@@ -32,7 +32,7 @@ def test_labels_of_all_sets_are_valid_for_answers_without_labels(write: Write) -
     path = write("submission.csv", "id,label\na.1,right\n")
     check = [f"{FOLDER}/check_submission.py", path, "--input_dir", folder]
     assert "row 2 is 'right', expected one of correct" in fails(check)
-    # `incorrect` is in the sets of 2 and 3 labels, `irrelevant` in that of 5.
+    # `incorrect` is in the sets of 2 and 3 labels, `irrelevant` is in the set of 5 labels.
     for label in ("incorrect", "irrelevant"):
         write("submission.csv", f"id,label\na.1,{label}\n")
         assert "valid for student_response" in succeeds(check)
@@ -63,7 +63,8 @@ def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scenario", "question", "module", "numbers"),
     [
-        # The numbers of the training answer's question and of the test answer's question.
+        # `numbers` holds the number of the training answer's question, which is 0, and the number
+        # of the test answer's question: 0 again if it is the same question.
         ("test-unseen-answers", "Q", "M", [0, 0]),
         ("test-unseen-questions", "R", "M", [0, 1]),
         # Question Q of another module is another question.
@@ -78,8 +79,8 @@ def test_test_answers_are_appended_to_training_answers(
 
     Questions are the same if their text and their module are equal.
 
-    `question_file` returns the XML text of a question with one answer: its id ("t.1" in training,
-    "a.1" in the test) and its label. Questions are of module "M" unless another one is named.
+    `question_file` returns the XML text of a question, here with one answer. The training answer
+    has the id "t.1", the test answer has the id "a.1". The default module of a question is "M".
     """
     train = responses.read_responses(
         write("train/t.xml", question_file("Q", {"t.1": "correct"})).parent
@@ -90,8 +91,8 @@ def test_test_answers_are_appended_to_training_answers(
     assert answers["question"].tolist() == numbers
     # The test answer has no label.
     assert answers["label"].cat.codes.tolist() == [0, -1]
-    # The challenge has sets of 2, 3 and 5 labels. Only the label `correct` occurs here, which all
-    # sets have in common; then the kit takes the set of 5.
+    # The challenge has sets of 2, 3 and 5 labels. Here only the label `correct` occurs, which is in
+    # all three sets. In this case the kit takes the set of 5 labels.
     assert responses.labels_of(answers) == [*responses.LABEL_SETS[5]]
     if scenario.startswith("test"):
         with pytest.raises(InputError, match=r"a.xml: belongs to a test set, expected training"):
@@ -130,7 +131,8 @@ class LabelledQuestions:
 
     # The folder of the questions. Beside it lies folds.csv, with three folds of eight answers each.
     folder: Path
-    # The codes of the labels. In arrays of labels, -1 means that a label is unknown.
+    # The label of each answer, coded as a number: the position of the label in the set of labels.
+    # In arrays of codes, -1 means that the label is unknown.
     label: np.ndarray
 
     def flags(self, **changes: Any) -> argparse.Namespace:
@@ -216,8 +218,8 @@ def test_a_matrix_gives_the_papers_table() -> None:
     assert result.loc["micro average", "recall"] == pytest.approx(accuracy)
 
 
-# True labels and predictions of six answers. In the next tests, each of the three test sets
-# consists of these six answers.
+# True labels and predictions of six answers. `score_test_sets` makes three test sets, each of which
+# has these six answers.
 SIX_ANSWERS = pd.DataFrame(
     [
         ("correct", "correct"),
@@ -259,7 +261,7 @@ def score_test_sets(corpus: str) -> pd.DataFrame:
     ("corpus", "macro_f1"),
     [
         ("beetle", [MACRO_F1, MACRO_F1, MACRO_F1]),
-        # In sciEntsBank, `non_domain` counts only in the last test set, that of unseen domains.
+        # In sciEntsBank, `non_domain` counts only in the last test set, the set of unseen domains.
         ("sciEntsBank", [MACRO_F1_WITHOUT_NON_DOMAIN, MACRO_F1_WITHOUT_NON_DOMAIN, MACRO_F1]),
     ],
 )
@@ -323,7 +325,7 @@ def test_shared_phrases_by_hand() -> None:
 
 def test_measures_are_those_of_the_packages_own_example() -> None:
     """The authors of Text::Similarity published these figures with its version 0.06."""
-    # The example's list of stop words has removed the other words of the texts.
+    # The published example leaves out stop words, so the lists here have no stop words.
     left = ["winston", "churchill", "prime", "minister", "england"]
     right = ["prime", "minister", "england", "winston", "churchill", "came", "visit"]
     published = (5, 0.833333333333333, 0.371428571428571, 0.845154254728517)
@@ -337,16 +339,17 @@ def test_the_package_keeps_apostrophes_and_hyphens_inside_words() -> None:
 
 
 def test_similarity_on_real_answers_is_that_of_the_tasks_organisers(real_data: Path) -> None:
-    """The organisers ran Text::Similarity; a public repository has their figures.
+    """The organisers computed the same measures with the package Text::Similarity.
 
-    It is https://github.com/ashudeep/Student-Response-Analysis, and the file
-    semevalFormatProcessing-3way/beetleBaselineFeatures.arff. The three answers are difficult cases:
-    they have hyphens, or several references to compare with.
+    Their figures are in the file semevalFormatProcessing-3way/beetleBaselineFeatures.arff of the
+    repository https://github.com/ashudeep/Student-Response-Analysis. The three answers below are
+    difficult cases: they have hyphens, or several references to compare with.
     """
     folder = real_data / "related/student_response/beetle_5way/train/Core"
     answers = responses.read_responses(folder)
     measures = dict(zip(answers["id"], similarity.describe(answers).tolist(), strict=True))
-    # Overlap, F1, Lesk and cosine: first with the question, then with the references.
+    # For each answer, the first line has the measures overlap, F1, Lesk and cosine of the answer
+    # and the question. The second line has the measures of the answer and the references.
     published = {
         "FaultFinding-BURNED_BULB_LOCATE_EXPLAIN_Q.sbj34-l1.qa217": [
             1, 0.0666666666666667, 0.00694444444444444, 0.0833333333333333,
@@ -385,9 +388,11 @@ def test_features_by_hand(write: Write) -> None:
     the = (np.log(4 / 4) + 0.3) * 0.3
     negation = (np.log(4 / 2) + 0.3) * 0.3
     reference = the + zebra + bulb
-    # Weights of the words that answer and reference share, divided by those of the reference.
+    # The recall of an answer is the sum of the weights of the words that the answer and the
+    # reference share, divided by the sum of the weights of the reference's words.
     recall = np.array([the, the + zebra, the + bulb]) / reference
-    # The same weights of shared words, divided by the weights of the answer.
+    # The precision of an answer is the sum of the weights of the shared words, divided by the sum
+    # of the weights of the answer's words. The first two answers have only shared words.
     precision = np.array([1, 1, (the + bulb) / (the + bulb + negation)])
     # In the reference, "the" and "zebra" are new: the question does not have them.
     recall_of_new = np.array([the, the + zebra, the]) / (the + zebra)
@@ -415,8 +420,8 @@ ANSWERS = [
     # This answer shares two pairs of words with the reference: "path 2" and, without endings, "bulb
     # B".
     "path 2 and bulb B",
-    # This answer shares the pairs "on path" and "path 2" and the triple "on path 2". Of its
-    # symbols, D and 2, the reference has 2.
+    # This answer shares the pairs "on path" and "path 2" and the triple "on path 2". It has the
+    # symbols "D" and "2". The reference has the symbol "2", but not "D".
     "bulb D is on path 2",
     # This answer has no symbol and no content word: "a" is a function word, not the name of a bulb.
     "not a",
@@ -433,7 +438,8 @@ FEATURES_OF_PAIRS = {
     "precision of content words": [1, 1, 3 / 4, 0],
     "recall of words as spelt": [1, 5 / 9, 4 / 9, 0],
     "negated unlike the reference": [0, 0, 0, 1],
-    # One is added to each number of words. The reference has 9 words, the answers 9, 5, 6 and 2.
+    # The reference has 9 words, the answers have 9, 5, 6 and 2 words. One is added to each number,
+    # so that the logarithm also exists for an answer without words.
     "log of the ratio of lengths": [0, np.log(6 / 10), np.log(7 / 10), np.log(3 / 10)],
 }
 # The question is "Why is B out?", so all words but "why", "is", "B" and "out" are new.
@@ -476,8 +482,8 @@ def test_every_feature_is_worked_by_hand(matches: Any) -> None:
 def test_features_depend_neither_on_labels_nor_on_other_answers_to_predict(write: Write) -> None:
     """The features of a training answer do not depend on the text of an answer to predict.
 
-    There are two answers without labels, a training answer and an answer to predict. The text of
-    the latter is changed.
+    There are two answers without labels: a training answer and an answer to predict. The test
+    changes the text of the answer to predict.
     """
 
     def describe(second_text: str, training_answer: int = 0) -> Any:
@@ -525,9 +531,10 @@ def table_in(printed: str) -> dict[str, list[str]]:
 
 @pytest.fixture
 def evaluate_three_labels(write: Write, tmp_path: Path) -> list[object]:
-    """Return the command that scores a submission for four answers, which have three labels.
+    """Return the command that scores a submission for four answers.
 
-    Only answer a.1 is predicted correctly.
+    The answers have the labels `correct` (two answers), `contradictory` and `incorrect`. The
+    submission has the right label for answer a.1 only.
     """
     for name, second in (("a", "contradictory"), ("b", "incorrect")):
         labels = {f"{name}.1": "correct", f"{name}.2": second}
@@ -605,12 +612,13 @@ def test_folds_by_module(write: Write, tmp_path: Path) -> None:
 def test_label_distribution(write: Write, tmp_path: Path) -> None:
     """The script prints a column for each folder, and a row for each label that is valid there.
 
-    There are three sets of labels: of 5, 3 and 2 labels. The labels of the 2 answers in folder x
-    fit the set of 5 alone, those of the 4 answers in folder y the sets of 3 and 2. A cell of the
-    table is a count and a share. It is empty if the label is in no set that fits the folder.
+    There are three sets of labels, with 5, 3 and 2 labels. A set fits a folder if it has all labels
+    of the answers in the folder. Folder x has 2 answers, and only the set of 5 labels fits. Folder
+    y has 4 answers, and the sets of 3 and 2 labels fit. A cell of the table holds a count and a
+    share. A cell is empty if none of the sets that fit the folder has the label.
     """
-    # The name of each question, with its folder, and the label of the second of its two answers.
-    # The first answer is correct.
+    # A key is the folder and the name of a question. A question has two answers: the first answer
+    # is correct, and the second one has the label in the dict.
     second_labels = {"x/a": "irrelevant", "y/b": "incorrect", "y/c": "correct"}
     for name, second_label in second_labels.items():
         labels = {f"{name}.1": "correct", f"{name}.2": second_label}
@@ -618,12 +626,12 @@ def test_label_distribution(write: Write, tmp_path: Path) -> None:
     folders = [tmp_path / "x", tmp_path / "y"]
     rows = table_in(succeeds([f"{FOLDER}/label_distribution.py", "--input_dir", *folders]))
     expected = {
-        # The cells of folder x and folder y.
+        # The cell of folder x, then the cell of folder y.
         "correct": "1 (50.0%) 3 (75.0%)",
-        # Labels of the set of 5: only folder x has a cell.
+        # Only the set of 5 labels has these two labels, so the cells of folder y are empty.
         "irrelevant": "1 (50.0%)",
         "non_domain": "0 (0.0%)",
-        # Not in the set of 5: only folder y has a cell.
+        # The set of 5 labels does not have this label, so the cell of folder x is empty.
         "incorrect": "1 (25.0%)",
         "answers": "2 4",
         "questions": "1 2",
@@ -657,9 +665,10 @@ class ScoredTestSets:
 def scored_test_sets(
     challenge_kit: Kits, tmp_path_factory: pytest.TempPathFactory
 ) -> ScoredTestSets:
-    """Predict and score two of the seven domains, which makes the model quicker.
+    """Predict and score the test sets of the sample.
 
-    The model gets the training files with labels and the test files without.
+    Only two of the seven domains are used, to save time. The training files have labels; the test
+    files that the model gets have none.
     """
     kit = challenge_kit("student_response")
     data = kit / FOLDER / "data"
@@ -703,7 +712,10 @@ def test_every_test_set_is_scored_with_5_3_and_2_labels(scored_test_sets: Scored
 def test_boosting_beats_a_constant_label_on_every_test_set(
     scored_test_sets: ScoredTestSets,
 ) -> None:
-    """A model that gives all answers the same label has a macro F1 of at most a fifth."""
+    """A model that gives all answers the same label has a macro F1 of at most a quarter.
+
+    At most one label then has an F1 above 0, and the macro F1 is the mean over four or five labels.
+    """
     assert min(scored_test_sets.macro_f1) > 0.5
 
 
@@ -775,16 +787,16 @@ def test_word_features_of_a_training_question_are_learned_from_other_questions(
     """Changing the labels of a training question changes no feature of the question's answers.
 
     The word features of an answer are predictions of a model of words. For a training question,
-    this model must be learned from the other training questions. The script runs twice, with other
-    labels of the first question, up to where it would learn from the features.
+    this model must be learned from the other training questions. The script runs twice, and the
+    labels of the first question change between the runs. The features of both runs are compared.
     """
     test = write("test-unseen-questions/new.xml", question_file("new", {"a.1": ""}, ["a bulb"]))
     train = tmp_path / "train"
     train.mkdir()
     folders = ["--train_dir", train, "--test_dir", test.parent, "--output_dir", tmp_path / "out"]
     monkeypatch.setattr(sys, "argv", ["model", *map(str, folders)])
-    # The features of all answers, in each run of the model. `keep_features` stores them in place of
-    # learning from them.
+    # The features of all answers, in each run of the script. `keep_features` takes the place of the
+    # function that learns from the features: it only stores them.
     features_of_runs: list[Any] = []
 
     def keep_features(features: Any, label: Any, train: Any, rows: Any) -> Any:
@@ -802,12 +814,16 @@ def test_word_features_of_a_training_question_are_learned_from_other_questions(
     # The first three rows are the answers to the question whose labels change.
     before, after = features_of_runs
     np.testing.assert_array_equal(before[:3], after[:3])
-    # The labels do change features of answers to other questions.
+    # The changed labels must change features of answers to other questions, because the word
+    # features of these answers are learned from the first question too.
     assert (before[3:] != after[3:]).any()
 
 
 def write_training_answers(write: Write, n_correct: int, other: str) -> Path:
-    """Write a question with some correct answers and one other answer, and return its folder."""
+    """Write a question with `n_correct` correct answers and one answer with the label `other`.
+
+    Returns the folder of the question.
+    """
     labels = {"t.2": other, **dict.fromkeys(range(n_correct), "correct")}
     texts = ["it is", *["it is lit"] * n_correct]
     return write("train/t.xml", question_file("Q", labels, texts)).parent
@@ -826,7 +842,7 @@ def write_test_answer(write: Write) -> Path:
     ],
 )
 def test_few_answers_to_learn_from(name: str, write: Write, tmp_path: Path) -> None:
-    """Five answers with the most frequent label and one answer with another label are enough."""
+    """A model can learn from five answers with one label and one answer with another label."""
     train = write_training_answers(write, n_correct=5, other="incorrect")
     folders = ["--train_dir", train, "--test_dir", write_test_answer(write)]
     done = run([f"{FOLDER}/sample_model_{name}.py", "--output_dir", tmp_path, *folders])
@@ -871,7 +887,7 @@ def test_flags_of_the_majority_model(write: Write, tmp_path: Path) -> None:
 
 @needs_blocks(f"{FOLDER}/sample_model_majority.py")
 def test_the_scores_on_real_answers_are_the_measured_ones(real_data: Path, tmp_path: Path) -> None:
-    """The scores of the majority model on BEETLE are those once measured.
+    """The majority model has the known scores on BEETLE.
 
     BEETLE is a corpus of real answers, whose most frequent label is `correct`. The model can also
     learn from BEETLE and predict another corpus, SciEntsBank.
@@ -888,6 +904,6 @@ def test_the_scores_on_real_answers_are_the_measured_ones(real_data: Path, tmp_p
     assert "accuracy 0.4225" in printed
     assert "score 0.1188 (macro F1 of 3,941 answers)" in printed
 
-    # A model of one corpus predicts all answers of the other corpus.
+    # A model that has learned from BEETLE predicts all answers of SciEntsBank.
     flags = ["--train_dir", beetle, "--test_dir", sciences, "--output_dir", tmp_path]
     assert "4,969 rows" in succeeds([model, *flags])

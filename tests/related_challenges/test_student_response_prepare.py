@@ -37,11 +37,11 @@ def read_labels(write: Write, rows: str, n_answers: int = 2) -> Any:
 
 
 def test_every_label_but_one_of_the_five_has_a_rule_in_both_schemes() -> None:
-    """Annotators use one of two schemes, and both must lead to the labels of the task.
+    """Annotators use one of two schemes. Each annotation in a scheme must lead to a label.
 
-    In the scheme DEMAND, an annotation stands for one of the five labels. In the scheme FACETS, it
-    says whether an answer addresses a facet, a part of the reference answer; the findings on all
-    facets decide the label, which is never "non_domain".
+    In the scheme DEMAND, an annotation stands for one of the five labels. In the scheme FACETS, an
+    annotation says whether an answer addresses a facet, which is a part of the reference answer.
+    The annotations of all facets decide the label, which is never "non_domain".
     """
     assert set(annotations.DEMAND.values()) == set(responses.LABEL_SETS[5])
     findings = (annotations.UNDERSTOOD, annotations.CONTRADICTED, annotations.NOT_ADDRESSED)
@@ -122,9 +122,11 @@ def test_faulty_annotations_are_refused(write: Write, rows: str, message: str) -
 def test_kappa_by_hand() -> None:
     """Two people judge 50 proposals.
 
-    Both people say yes to 20 proposals and no to 15. Only the first one says yes to 5, and only the
-    second one to 10. So they agree on a share of 0.7. By chance the share would be 0.5 * 0.6 + 0.5
-    * 0.4 = 0.5.
+    Both people say yes to 20 proposals and no to 15. Only the first person says yes to 5 others,
+    and only the second person to 10. So they agree on 35 of 50 proposals, a share of 0.7.
+
+    In all, the first person says yes to 0.5 of the proposals, and the second to 0.6. By chance they
+    would both say yes to 0.5 * 0.6 and both say no to 0.5 * 0.4, so they would agree on 0.5.
     """
     first = pd.Series(["yes"] * 25 + ["no"] * 25)
     second = pd.Series(["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15)
@@ -132,7 +134,11 @@ def test_kappa_by_hand() -> None:
 
 
 def test_kappa_of_a_label_that_only_one_annotator_uses() -> None:
-    """The annotators agree on a half of the answers; by chance this share would be a quarter."""
+    """The annotators agree on half of the answers.
+
+    Each gives the label b to half of the answers, and they have no other label in common. So by
+    chance they would agree on 1/2 · 1/2 = 1/4 of the answers.
+    """
     kappa = prepare.cohen_kappa(pd.Series(["a", "b"]), pd.Series(["c", "b"]))
     assert kappa == pytest.approx((1 / 2 - 1 / 4) / (1 - 1 / 4))
 
@@ -146,7 +152,11 @@ def test_kappa_of_annotators_who_always_agree_is_1(labels: list[str]) -> None:
 
 
 def labelled(labels_by_question: list[str]) -> pd.DataFrame:
-    """Return answers with labels; a text holds a letter for each answer to a question."""
+    """Return answers with labels.
+
+    Each text stands for a question, and each letter of the text for an answer to the question. The
+    letter is the first letter of the label: c, p or i.
+    """
     names = {"c": "correct", "p": "partially_correct_incomplete", "i": "irrelevant"}
     rows = []
     for question, letters in enumerate(labels_by_question):
@@ -165,7 +175,7 @@ def test_questions_that_tell_little_are_found() -> None:
     }
 
 
-# Ten questions with twenty answers each.
+# Ten questions with twenty answers each: 8 correct, 8 partially correct and 4 irrelevant answers.
 TEN_QUESTIONS = labelled(["c" * 8 + "p" * 8 + "i" * 4] * 10)
 
 
@@ -199,7 +209,7 @@ def test_questions_are_held_out_as_a_whole(seed: int) -> None:
 def test_a_share_of_the_answers_of_every_label_is_held_out(seed: int) -> None:
     is_held_out = hold_out_of_ten(seed) == responses.UNSEEN_ANSWERS
     # Two of the ten questions are held out as a whole. The other eight have 64 correct, 64
-    # partially correct and 32 irrelevant answers, a quarter of which are held out.
+    # partially correct and 32 irrelevant answers. A quarter of each number is held out.
     expected = {"correct": 16, "partially_correct_incomplete": 16, "irrelevant": 8}
     assert Counter(TEN_QUESTIONS["label"][is_held_out]) == expected
 
@@ -237,7 +247,7 @@ def small_corpus(write: Write) -> list[object]:
     """Write two questions and their annotations; return the command that prepares the corpus.
 
     Each question has six answers, of which the fifth repeats the second one (SIX_TEXTS). No answers
-    are held out. The flag --output_dir is to be added.
+    are held out. The command ends with the flag --output_dir; a test adds the folder.
     """
     # A row of annotations: the answer, the annotator, the facet (here none) and the label.
     rows = ""
@@ -260,7 +270,8 @@ def test_a_small_corpus_by_hand(small_corpus: list[object], tmp_path: Path) -> N
     printed = succeeds([*small_corpus, tmp_path / "out"])
     assert "12 answers, 10 without repetitions\n" in printed
     assert "removed: question b, 2 of 5 answers are correct\n" in printed
-    # The repetition a.4 is gone. A text that differs in letter case is another text.
+    # Answer a.4, "two", repeats a.1 and is removed. Answer a.5, "Two", differs in letter case, so
+    # it is no repetition.
     assert read_accuracies(tmp_path / "out/train") == {
         "a.0": "correct",
         "a.1": "correct",
@@ -338,11 +349,13 @@ def simulated_corpus(challenge_kit: Kits, tmp_path_factory: pytest.TempPathFacto
 def test_the_agreement_of_two_annotators_is_printed(simulated_corpus: Prepared) -> None:
     """The second annotator labels a fifth of the answers at random.
 
-    Therefore the two agree on at least 0.8 of them, and kappa is near 0.78.
+    A random label is one of five, so it agrees with the first annotator once in five times. The
+    expected agreement is 0.8 + 0.2 / 5 = 0.84, and the expected kappa is near 0.78.
     """
     assert "of first and second on 1" in simulated_corpus.output
     kappa = float(simulated_corpus.output.split()[1])
-    # The standard deviation of agreement is √(0.16 · 0.84 / 180) = 0.03, that of kappa 0.04.
+    # Both annotators have labelled about 180 answers. So the standard deviation of the agreement is
+    # √(0.16 · 0.84 / 180) = 0.03, and the standard deviation of kappa is 0.04.
     assert 0.65 < kappa < 0.95
 
 
@@ -389,9 +402,9 @@ def test_a_model_of_the_training_set_is_scored_on_the_others(
     assert last_record(tmp_path)["origin"] == "simulated"
 
 
-# The released files of BEETLE have been prepared already: no answer is repeated, and each question
-# has three correct answers. In a single question, more than 80 % of the answers have the same
-# label.
+# BEETLE was prepared before its release: no answer is repeated, and each question has at least
+# three correct answers. Only one question would be removed now, because more than 80 % of its
+# answers have the same label.
 
 
 @pytest.fixture(scope="module")
@@ -406,8 +419,8 @@ def prepared_beetle(beetle: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     folder = tmp_path_factory.mktemp("beetle")
     shutil.copytree(beetle, folder / "in")
     answers = responses.read_responses(beetle)
-    # DEMAND says which label each annotation becomes: "social" becomes "non_domain". Go back from a
-    # label to an annotation: if several become the same label, take the first one.
+    # DEMAND holds the label that each annotation becomes: for example, "social" becomes
+    # "non_domain". Here each label gets the first annotation that becomes this label.
     annotation_by_label: dict[str, str] = {}
     for annotation, label in annotations.DEMAND.items():
         annotation_by_label.setdefault(label, annotation)
@@ -430,7 +443,7 @@ def test_released_answers_are_prepared_already_but_for_one_question(
 
 
 def test_a_share_of_the_released_questions_is_held_out(prepared_beetle: Prepared) -> None:
-    """46 questions remain; 16 % of them, which are 7, are held out."""
+    """By default, 16 % of the questions are held out: 7 of the 46 questions that remain."""
     train, _, unseen_questions = prepare.FOLDERS
     assert len(list((prepared_beetle.folder / train).glob("*.xml"))) == 39
     assert len(list((prepared_beetle.folder / unseen_questions).glob("*.xml"))) == 7
@@ -441,8 +454,8 @@ def test_released_answers_keep_their_labels(prepared_beetle: Prepared, beetle: P
     prepared = prepared_beetle.all_labels
     for answer_id, label in prepared.items():
         assert label == released[answer_id]
-    # The counts of the released files minus those of the removed question, which has 53 correct, 3
-    # partially correct and 4 contradictory answers.
+    # The counts are those in the released files, less the answers to the removed question: 53
+    # correct, 3 partially correct and 4 contradictory answers.
     assert Counter(prepared.values()) == {
         "correct": 1665 - 53,
         "partially_correct_incomplete": 919 - 3,
