@@ -10,28 +10,31 @@ NUMBERS = (2, 3, 4, 5, 6, 7, 8)
 def simulate(n_students: int, n_questions: int, seed: int = 0) -> pd.DataFrame:
     """Simulate a test in which every student answers every question.
 
-    The numbers of options of the questions are 2, 3, …, 8, and again from 2 (NUMBERS). An ability
-    decides whether an answer is right; each wrong option is half as popular as the one before.
-    QuestionIds and UserIds count from 0. There is no AnswerId.
+    Question 0 has 2 options, question 1 has 3, …, question 6 has 8, question 7 has 2 again, and so
+    on (see NUMBERS). The ability of the student and the easiness of the question decide how
+    probable a right answer is. Students choose each wrong option half as often as the wrong option
+    before it. QuestionIds and UserIds count from 0. There is no AnswerId.
     """
     rng = np.random.default_rng(seed)
     ability = rng.normal(0, 1.5, n_students)
     number_of_options = np.resize(NUMBERS, n_questions)
-    # The right option of each question, from 0.
-    key = rng.integers(number_of_options)
+    # The right option of each question, counted from 0.
+    right_option = rng.integers(number_of_options)
     parts = []
     for question in range(n_questions):
         n_options = number_of_options[question]
         p_right = 1 / (1 + np.exp(-ability - rng.normal(0, 1)))
         is_correct = rng.random(n_students) < p_right
-        # Rank 0 is the right option, rank 1 the most popular wrong one, and so on.
-        share = 0.5 ** np.arange(1, n_options)
-        rank = rng.choice(np.arange(1, n_options), n_students, p=share / share.sum())
+        # The rank of the chosen option. Rank 0 is the right option, rank 1 the most popular wrong
+        # option, and so on.
+        wrong_ranks = np.arange(1, n_options)
+        popularity = 0.5**wrong_ranks
+        rank = rng.choice(wrong_ranks, n_students, p=popularity / popularity.sum())
         rank[is_correct] = 0
         part = pd.DataFrame({"QuestionId": question, "UserId": np.arange(n_students)})
         part["IsCorrect"] = is_correct.astype(np.int8)
-        part["CorrectAnswer"] = key[question] + 1
-        part["AnswerValue"] = (key[question] + rank) % n_options + 1
+        part["CorrectAnswer"] = right_option[question] + 1
+        part["AnswerValue"] = (right_option[question] + rank) % n_options + 1
         part["NumberOfOptions"] = n_options
         parts.append(part)
     return pd.concat(parts, ignore_index=True)

@@ -21,7 +21,7 @@ CONTEXTS = ["QuizId", "GroupId"]
 # Ids that no planted answer has.
 UNKNOWN_QUESTION = 9_999_999
 UNKNOWN_STUDENT = 2_000_000_001
-# Runs a test for task 1 and for task 2.
+# A decorator that runs a test twice: for task 1 and for task 2.
 TASKS = pytest.mark.parametrize("task", [1, 2])
 
 
@@ -32,9 +32,9 @@ def sigmoid(x: Any) -> Any:
 def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     """Return answers of students who differ in two abilities, and the best possible accuracies.
 
-    Questions with an even index need the first ability, the others need the second one. The best
-    possible accuracy is that of a model that knows the probability of every answer. The dict has it
-    for task 1 (is the answer right?) and for task 2 (which option was chosen?).
+    Questions with an even index need the first ability, the others need the second one. A model
+    that knows the probability of every answer has the best possible accuracy. The dict holds this
+    accuracy for task 1 (is the answer right?) and for task 2 (which option was chosen?).
     """
     n_students, n_questions = 300, 60
     rng = np.random.default_rng(0)
@@ -42,7 +42,8 @@ def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     ability = rng.normal(0, 1.8, (n_students, 2))[student, question % 2]
     easiness = rng.normal(0.5, 0.7, n_questions)[question]
     p_right = sigmoid(easiness + ability)
-    # If the answer is wrong, the ability also decides which wrong option is likely.
+    # If the answer is wrong, the ability also decides which wrong option is likely. `p_wrong` holds
+    # the probabilities of the three wrong options, given that the answer is wrong.
     p_first = sigmoid(1 + 1.5 * ability)
     p_wrong = np.column_stack([p_first, 0.6 * (1 - p_first), 0.4 * (1 - p_first)])
     # Rank 0 is the correct option, ranks 1 to 3 are the wrong ones. A row of `p_rank` sums to 1.
@@ -50,7 +51,7 @@ def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     # Draw a rank for each row: the number of cumulative probabilities that a uniform draw exceeds.
     draw = rng.random((len(p_rank), 1))
     rank = (draw > p_rank.cumsum(axis=1)[:, :3]).sum(axis=1)
-    # Each question has its options in another order.
+    # The number of the option (1 to 4) at each rank. It differs from question to question.
     option_by_rank = rng.permuted(np.tile(np.arange(1, 5), (n_questions, 1)), axis=1)
     # Large ids with gaps: a model must not take ids for positions.
     student_id = 2_000_000_000 - 1_000 * student
@@ -113,9 +114,9 @@ def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -
     a student has an effect, which is added to the logit of a right answer, and an option that is
     the favourite among the wrong ones.
 
-    With `by_class`, the contexts are quizzes of six classes. The students of a class then share
-    their effects. The questions of a quiz differ between students, so that a model can find the
-    contexts by the ids of quiz and class only, and not by the questions.
+    With `by_class`, the students form six classes, and all students of a class have the same effect
+    in a quiz. The questions of a quiz then differ from student to student. So a model can find out
+    which answers share an effect only by the ids of quiz and class, and not by the questions.
     """
     n_students = 300
     n_classes = 6
@@ -167,7 +168,8 @@ def command(
 
 def read_prediction(script: str, folder: Path, pairs: pd.DataFrame = TEST) -> Any:
     """Return the predictions in a submission, which must be a valid one for these pairs."""
-    task = int(script[5])
+    # The path of the script begins with "task_1/" or "task_2/".
+    task = int(script[len("task_")])
     submission = pd.read_csv(folder / f"submission_task_{task}.csv")
     expected = pairs.filter([*KEYS, "AnswerId"]).reset_index(drop=True)
     pd.testing.assert_frame_equal(submission[[*expected.columns]], expected)
@@ -206,7 +208,8 @@ def majority_accuracy(task: int, train: pd.DataFrame = TRAIN, truth: pd.DataFram
 def partition(labels: Any) -> np.ndarray:
     """Return, for each element, the index of the first element with the same label.
 
-    Two labellings have equal results if, and only if, they put the elements into the same groups.
+    If two arrays of labels put the elements into the same groups, the function returns the same
+    result for both arrays, even if the labels differ. Otherwise the results differ.
     """
     _, first_member, group = np.unique(labels, return_index=True, return_inverse=True)
     return np.asarray(first_member[group])

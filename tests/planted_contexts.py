@@ -16,9 +16,10 @@ N_STUDENTS = N_CLASSES * CLASS_SIZE
 N_QUIZZES = 30
 QUIZ_SIZE = 10
 N_QUESTIONS = N_QUIZZES * QUIZ_SIZE
-# An id that no context with answers has.
+# An id that no simulated quiz or class has.
 UNKNOWN = 1_000_000
-# Fisher's information of an answer about its logit: the mean of p (1 − p) over these answers.
+# The Fisher information that one answer gives about its logit, which is p (1 − p) if the answer is
+# right with probability p. The number is the mean over the simulated answers.
 INFORMATION = 0.165
 
 
@@ -87,7 +88,10 @@ def simulate_answers(
 
 
 def split(answers: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the training answers, and all other answers of the students who have some."""
+    """Return the training answers and the test answers.
+
+    The test answers are the remaining answers of the students who have training answers.
+    """
     is_test = ~answers.is_train & ~answers.is_new
     return answers[answers.is_train], answers[is_test]
 
@@ -103,10 +107,11 @@ def groups(rows: pd.DataFrame) -> np.ndarray:
 def options(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return the chosen and the correct option, 1 to 4, of each answer.
 
-    In a quiz, a student's wrong options always follow the correct option by the same distance, 1 or
-    2 (option 1 follows option 4). The distance is a fixed function of student and quiz.
+    If a student's answer is wrong, the student chooses the option one or two places after the
+    correct one, where option 1 comes after option 4. The number of places is the same for all wrong
+    answers of a student in a quiz, and varies between students and quizzes.
     """
-    # The ids of questions are even, those of students multiples of 3.
+    # `simulate_answers` has doubled the numbers of questions and tripled the numbers of students.
     correct = rows.question.to_numpy() // 2 % 4
     student_number = rows.student.to_numpy() // 3
     quiz = rows.quiz.to_numpy()
@@ -156,8 +161,8 @@ def standard_error_of_variance(variance: float, n_effects: int, answers_each: fl
     # An estimated effect is the true effect plus an error. The variances of effect and error add
     # up.
     variance_of_estimates = variance + error_variance
-    # A variance that is estimated from n normal numbers has the standard error √(2 / n) times the
-    # variance.
+    # If a variance is estimated from n normally distributed numbers, its standard error is √(2 / n)
+    # times the variance.
     return math.sqrt(2 / n_effects) * variance_of_estimates
 
 

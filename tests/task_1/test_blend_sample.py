@@ -29,11 +29,12 @@ assert len(FEW_TRAIN) < 1_000
 def test_a_blend_of_one_model_is_the_model_to_the_power_of_its_weight(
     task: int, tmp_path: Path
 ) -> None:
-    """The blend of one model raises the model's probabilities to a power, its weight.
+    """The blend of one model raises the model's probabilities to a power, the weight of the model.
 
-    A blend chooses a weight w for each model, multiplies the models' probabilities to the power of
-    w, and divides by the sum over the possible answers. With one model, p becomes p^w / Σ p^w. The
-    blend must have fitted the model to all training answers, as the model's own script does.
+    A blend chooses a weight w for each model and raises the model's probabilities to the power w.
+    Then it multiplies these powers over the models, and divides the products by their sum over the
+    possible answers. With one model, a probability p becomes p^w / Σ p^w. The blend must have
+    fitted the model to all training answers, as the model's own script does.
     """
     blend = SCRIPTS[task - 1]
     model = blend.replace("blend", "item_response")
@@ -50,15 +51,15 @@ def test_a_blend_of_one_model_is_the_model_to_the_power_of_its_weight(
 
     assert (done.returncode, done.stderr) == (0, "")
     assert np.array_equal(planted.read_prediction(blend, folders[1], FEW_TEST), predicted)
-    # A line of the printed table has name, weight, log loss and accuracy.
+    # A line of the printed table has four columns: name, weight, log loss and accuracy.
     (row,) = [line for line in done.stdout.splitlines() if line.startswith(ITEM_RESPONSE)]
     weight = float(row.removeprefix(ITEM_RESPONSE).split()[0])
     power = read_probabilities(files[0], task).value ** weight
     expected = power / power.sum(axis=1, keepdims=True)
-    # The weight is printed with three decimals, so that it may be off by 0.0005. The derivative of
-    # a blended probability q in the weight is q · (log q − mean of log q) / weight, where the mean
-    # is weighted by the probabilities. With up to four categories, its size is at most
-    # log(4) / weight.
+    # The weight is printed with three decimals, so the printed weight may be off by 0.0005. The
+    # derivative of a blended probability q with respect to the weight is q · (log q − m) / weight.
+    # Here m is the mean of log q over the possible answers, weighted by their probabilities. With
+    # up to four possible answers, the absolute value of the derivative is at most log(4) / weight.
     tolerance = 0.0005 * np.log(4) / weight + 1e-5
     assert read_probabilities(files[1], task).value == pytest.approx(expected, abs=tolerance)
 
@@ -82,7 +83,10 @@ def test_a_model_that_fails_is_named_and_nothing_is_written(task: int, tmp_path:
 @TASKS
 @needs_blocks(*SCRIPTS)
 def test_each_fit_of_the_trees_has_another_seed(task: int) -> None:
-    """Blends with two seeds have no fit in common."""
+    """A blend gives each fit of gradient boosting a seed that no other fit has.
+
+    Two blends with different seeds have no seed of a fit in common either.
+    """
     blend = load_module(ROOT / SCRIPTS[task - 1], f"blend_of_task_{task}")
     seeds = []
     for seed in (0, 1):

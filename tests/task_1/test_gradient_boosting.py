@@ -21,13 +21,17 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 SCRIPT = "task_{}/sample_model_gradient_boosting.py"
 pytestmark = needs_blocks(SCRIPT.format(1), SCRIPT.format(2))
-# The names of the groups of features that come from answer metadata.
+# The names of the groups of features that are made from answer metadata.
 GROUPS_OF_ANSWER_METADATA = "quiz, order, classes, time, confidence"
 TRAIN, TEST = split(plant_quizzes(6, 0.7), 7_000)
 
 
 def predict(folder: Path, task: int, *flags: object, **files: pd.DataFrame) -> Any:
-    """Return the predictions, and the groups of features that the script names as used."""
+    """Run the script; return its predictions and the groups of features that it says it uses.
+
+    `files` may hold `train`, the training answers, and `pairs`, the pairs of student and question
+    to predict. The default is TRAIN and TEST.
+    """
     files = {"train": TRAIN, "pairs": TEST, **files}
     script = SCRIPT.format(task)
     done = run([*planted.command(script, folder, **files), *flags])
@@ -37,7 +41,10 @@ def predict(folder: Path, task: int, *flags: object, **files: pd.DataFrame) -> A
 
 
 def write_student_metadata(folder: Path) -> None:
-    """Write student metadata that are constant or almost all empty: they must not break a fit."""
+    """Write student metadata with a constant column and a column with one value.
+
+    Such columns must not break a fit.
+    """
     students = pd.DataFrame({"UserId": range(300), "Gender": 1, "PremiumPupil": np.nan})
     students.loc[3, "PremiumPupil"] = 1.0
     students.to_csv(folder / "student_metadata_task_1_2.csv", index=False)
@@ -54,7 +61,7 @@ def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
     some quizzes than in others, and has a favourite among the wrong options of each quiz.
     """
     write_student_metadata(tmp_path)
-    # The accuracy with each list of groups of features; the key is the last group of the list.
+    # The accuracy with each of three lists of groups. The key is the last group of the list.
     scores = {}
     for groups in (["rates", "students"], ["rates", "context"], ["rates", "context", "habits"]):
         flags = ["--metadata_dir", tmp_path, "--features", *groups]
@@ -63,15 +70,15 @@ def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
         scores[groups[-1]] = accuracy(task, prediction, TEST)
 
     chance = TEST[COLUMN[task]].value_counts(normalize=True).max()
-    # Two models differ in at most a third of the 5,390 predictions, so that a gain in accuracy has
-    # a standard error of √(1 / 3 / 5,390) = 0.008. The measured gains are 2.5 to 20 standard errors
-    # above the limits below.
+    # Two models differ in at most a third of the 5,390 predictions. So the difference of their
+    # accuracies has a standard error of at most √(1 / 3 / 5,390) = 0.008. The measured gains are
+    # 2.5 to 20 standard errors above the limits in the assertions below.
     assert scores["students"] > chance + 0.03
     if task == 1:
         assert scores["students"] > planted.majority_accuracy(task, TRAIN, TEST) + 0.02
         assert scores["context"] > scores["students"] + 0.05
-        # Habits do not help to predict whether an answer is right. So the expected gain is 0, and
-        # the limit lies two standard errors below 0.
+        # Habits do not help to predict whether an answer is right. So the expected gain is 0. The
+        # limit, −0.015, lies two standard errors below 0.
         assert scores["habits"] > scores["context"] - 0.015
     else:
         # The option of a wrong answer can be predicted only from the student's habits.
@@ -87,8 +94,8 @@ N_QUESTIONS = 30
 def train(split_kit: Path) -> pd.DataFrame:
     """Return answers in which every wrong answer is the option after the correct one.
 
-    Two options of every question are therefore never chosen. There are fewer than 1,000 answers, so
-    that item response models do not choose their settings, which would take most of the time.
+    Two options of every question are therefore never chosen. With fewer than 1,000 answers, an item
+    response model takes its default settings. To choose settings would take most of the time.
     """
     answers = pd.read_csv(split_kit / "data/test_input/train_task_1_2.csv")
     answers = answers[answers.QuestionId < N_QUESTIONS][:900]
@@ -99,7 +106,10 @@ def train(split_kit: Path) -> pd.DataFrame:
 
 @pytest.fixture
 def pairs(split_kit: Path) -> pd.DataFrame:
-    """Return pairs of which one has an unknown student and one an unknown question."""
+    """Return 50 pairs of student and question to predict.
+
+    The student of the first pair and the question of the second pair are unknown.
+    """
     table = pd.read_csv(split_kit / "data/test_input/test_submission_task_1_2.csv")
     table = table[table.QuestionId < N_QUESTIONS][:50].reset_index(drop=True)
     table.loc[0, "UserId"] = planted.UNKNOWN_STUDENT
@@ -167,9 +177,9 @@ def test_groups_that_need_missing_columns_are_left_out(
     has_metadata: bool,
     expected: str,
 ) -> None:
-    """The script uses those groups of features whose columns and metadata are there.
+    """The script uses the groups of features whose columns and metadata are there.
 
-    `expected` are the names of the groups that it says it uses.
+    `expected` holds the names of these groups, as the script prints them.
     """
     flags = ["--metadata_dir", split_kit / "data/metadata"] if has_metadata else []
     _, groups = predict(tmp_path, 1, *flags, train=train[columns], pairs=pairs)
@@ -190,10 +200,10 @@ class Calls:
 
     # For each call, the probabilities of class 1.
     probabilities: list[np.ndarray] = field(default_factory=list)
-    # For each call, whether all probabilities stay or rise if the first feature rises by 1. The
-    # first feature is the prediction of the item response model, if that is used.
+    # For each call, whether no probability falls if the first feature rises by 1. The first feature
+    # is the prediction of the item response model, if this model is used.
     never_falls: list[bool] = field(default_factory=list)
-    # For each call, whether a probability rises then.
+    # For each call, whether at least one probability rises if the first feature rises by 1.
     rises: list[bool] = field(default_factory=list)
 
 
@@ -201,13 +211,14 @@ class Calls:
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """Let the trees of the script record how they predict, and return the record.
 
-    For this, scikit-learn's class of trees is replaced by one that records. For each call, it
-    predicts once more, with the first feature raised by 1, and compares the probabilities.
+    For this, a class that records takes the place of scikit-learn's class of trees. In each call of
+    `predict_proba`, it predicts once more, with the first feature raised by 1, and compares the
+    probabilities.
     """
     recorded = Calls()
 
     class Recorded(HistGradientBoostingClassifier):
-        """Trees that record probabilities, and whether a higher first feature lowers any."""
+        """Trees that record probabilities, and how these change if the first feature rises."""
 
         def predict_proba(self, x: np.ndarray) -> np.ndarray:
             probability = super().predict_proba(x)[:, 1]
@@ -243,8 +254,8 @@ def test_the_probability_of_the_trees_is_the_mean_of_two_fits(
     # of wrong answers are predicted afterwards.
     p_right = mean if task == 1 else 1 - mean
     # The file of task 1 has one column, the probability of a right answer. The file of task 2 has a
-    # column for each option, and the right option differs from row to row: `p_right` must be the
-    # probability of one of the four.
+    # column for each of four options, and the right option differs from row to row. So in each row
+    # `p_right` must be the probability in one of the columns.
     written = read_probabilities(tmp_path)
     assert np.isclose(written, p_right[:, None], atol=1e-6).any(axis=1).all()
 
@@ -252,7 +263,8 @@ def test_the_probability_of_the_trees_is_the_mean_of_two_fits(
 def test_the_trees_of_task_1_never_fall_if_the_item_response_model_rises(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: Calls
 ) -> None:
-    # Let the item response model take its default settings: to choose them would take long.
+    # With 0 as the largest number of answers, the item response model takes its default settings.
+    # To choose settings would take long.
     monkeypatch.setattr("common.item_response.choice._MAX_ANSWERS", 0)
     predict(tmp_path, 1, "--features", "model", "rates")
     # Two fits predict the template, and one predicts the rows that are held out to weigh the trees.
@@ -265,9 +277,10 @@ def test_the_sample_of_task_1_is_not_worse_than_item_response_where_trees_can_ad
 ) -> None:
     """The sample gradient_boosting must not predict worse than the sample item_response.
 
-    Its trees have the prediction of an item response model as a feature. The simulated answers
-    depend on one ability alone, which the item response model describes exactly: the trees alone
-    then predict worse. The sample must notice this and give the trees little weight.
+    The sample gradient_boosting predicts a weighted mean of trees and an item response model. The
+    prediction of the item response model is also a feature of the trees. The simulated answers
+    depend on one ability alone, which the item response model describes exactly. So the trees alone
+    predict worse, and the sample must give them little weight.
     """
     n_students, n_questions = 300, 40
     rng = np.random.default_rng(0)
@@ -288,17 +301,19 @@ def test_the_sample_of_task_1_is_not_worse_than_item_response_where_trees_can_ad
         planted.predict(script, tmp_path, *flags, train=train, pairs=test)
         p = read_probabilities(tmp_path)[:, 0]
         log_loss[name] = -np.log(np.where(truth, p, 1 - p))
-    # `calls` has recorded all predictions of trees. The first two are those of the two fits whose
-    # mean predicts `test`.
+    # `calls` has recorded all predictions of trees. The first two come from the two fits that
+    # predict `test`. The prediction of the trees is the mean of these two.
     p_trees = (calls.probabilities[0] + calls.probabilities[1]) / 2
     log_loss["trees"] = -np.log(np.where(truth, p_trees, 1 - p_trees))
 
     # Answers of one student are correlated, so standard errors are clustered by student.
     student_of_test = test["UserId"].to_numpy()
-    # The trees alone are worse than item response, by more than two standard errors.
+    # The log loss of the trees alone is higher than the log loss of item response, by more than two
+    # standard errors.
     loss = log_loss["trees"] - log_loss["item_response"]
     assert loss.mean() > 2 * metrics.clustered_standard_error(loss, student_of_test)
-    # The sample is not: two standard errors are allowed for chance.
+    # The log loss of the sample gradient_boosting must not be higher than the log loss of item
+    # response. Two standard errors are allowed for chance.
     loss = log_loss["gradient_boosting"] - log_loss["item_response"]
     assert loss.mean() < 2 * metrics.clustered_standard_error(loss, student_of_test)
 
@@ -317,9 +332,10 @@ def sample(request: pytest.FixtureRequest) -> ModuleType:
 def draw_outcomes(weight: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Draw outcomes whose true logit is a weighted mean of two models' logits.
 
-    The true logit is (1 - weight) · start + weight · logit of the trees. Returns the logits `start`
-    of the first model, the probabilities by the trees, the outcomes, and the standard error of a
-    weight that is estimated from these outcomes.
+    The first model is an item response model with the logits `start`, the second model is trees.
+    The true logit is (1 - weight) · start + weight · logit of the trees. Returns `start`, the
+    probabilities that the trees predict, the outcomes, and the standard error of a weight that is
+    estimated from these outcomes.
     """
     rng = np.random.default_rng(0)
     start = rng.normal(0, 1, 20_000)
@@ -327,18 +343,20 @@ def draw_outcomes(weight: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, fl
     trees_logit = start + difference
     p = planted.sigmoid(start + weight * difference)
     outcome = (rng.random(len(p)) < p).astype(np.int8)
-    # Fisher's information on the weight is Σ p (1 − p) · difference².
-    error = 1 / np.sqrt(np.sum(p * (1 - p) * difference**2))
-    return start, planted.sigmoid(trees_logit), outcome, float(error)
+    # The Fisher information about the weight is Σ p (1 − p) · difference². The standard error is 1
+    # divided by the square root of the information.
+    information = np.sum(p * (1 - p) * difference**2)
+    return start, planted.sigmoid(trees_logit), outcome, float(1 / np.sqrt(information))
 
 
 def test_the_weight_lies_two_standard_errors_below_that_of_the_outcomes(
     sample: ModuleType,
 ) -> None:
-    start, p_trees, outcome, error = draw_outcomes(0.3)
+    start, p_trees, outcome, standard_error = draw_outcomes(0.3)
     weight = sample.choose_weight(start, p_trees, outcome)
-    # The best weight has a standard error of 0.017 (`error`), and the tried weights are 0.02 apart.
-    assert weight == pytest.approx(0.3 - 2 * error, abs=3 * error + 0.02)
+    # The chosen weight lies two standard errors below the best weight. The best weight is 0.3 with
+    # a standard error of 0.017, and the tried weights are 0.02 apart.
+    assert weight == pytest.approx(0.3 - 2 * standard_error, abs=3 * standard_error + 0.02)
     assert weight < 0.3
 
 
@@ -346,8 +364,9 @@ def test_the_weight_lies_two_standard_errors_below_that_of_the_outcomes(
 def test_the_weight_is_0_without_gain_and_1_if_the_trees_are_better_than_the_start(
     sample: ModuleType, true_weight: float, expected: float
 ) -> None:
-    # If the true weight is 0.0, one draw in fifty has a best weight two standard errors above 0.
-    # This draw has not.
+    # The chosen weight lies two standard errors below the best weight, or is 0. If the true weight
+    # is 0.0, the best weight is more than two standard errors in one of fifty draws of outcomes,
+    # and the chosen weight then is above 0. The outcomes here are none of these draws.
     start, p_trees, outcome, _ = draw_outcomes(true_weight)
     assert sample.choose_weight(start, p_trees, outcome) == expected
 
@@ -357,7 +376,8 @@ def test_the_ends_of_a_mix_are_the_start_and_the_trees(sample: ModuleType) -> No
     p_trees = np.array([0.1, 0.7, 0.5])
     assert sample.mix(start, p_trees, 0.0) == pytest.approx(planted.sigmoid(start))
     assert sample.mix(start, p_trees, 1.0) == pytest.approx(p_trees)
-    # The weight 0.5 gives the mean of the logits −2 and log(1 / 9).
+    # The weight 0.5 gives the mean of the logits. The first logits are −2 and, for the probability
+    # 0.1 of the trees, log(0.1 / 0.9) = −log(9).
     expected = planted.sigmoid((-2 - np.log(9)) / 2)
     assert sample.mix(start, p_trees, 0.5)[0] == pytest.approx(expected)
 
@@ -367,8 +387,8 @@ def test_the_weight_is_chosen_by_rows_from_which_the_trees_have_not_learned(
 ) -> None:
     """Trees that only know their training rows by heart get the weight 0.
 
-    Features and outcomes are random. Trees learn the outcomes of their training rows, and predict
-    other rows at chance. If the weight were chosen by training rows, it would be above 0.
+    Features and outcomes are random. So trees learn the outcomes of their training rows, and
+    predict other rows at chance. If the training rows decided the weight, it would be above 0.
     """
     rng = np.random.default_rng(0)
     features = rng.random((4_000, 30), dtype=np.float32)
@@ -376,7 +396,7 @@ def test_the_weight_is_chosen_by_rows_from_which_the_trees_have_not_learned(
     start = np.zeros(4_000)
     more_settings: dict[str, object] = {}
     if "max_iter" not in sample.SETTINGS:
-        # The sample of task 2 gives the number of trees with each fit.
+        # The sample of task 2 has no number of trees in its settings: each fit sets the number.
         more_settings["max_iter"] = 50
     weight = sample.weigh_trees(start, features, outcome, seed=0, **more_settings)
     assert weight == 0

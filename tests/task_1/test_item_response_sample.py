@@ -36,8 +36,8 @@ def score_with_metadata(
 ) -> float:
     """Return the accuracy of the sample model with `n_train` training answers.
 
-    `contexts` are the columns of the answer metadata. Without columns, the model must predict the
-    same as the estimator without contexts.
+    The model gets answer metadata with the columns `contexts`. If `contexts` is empty, it gets no
+    metadata, and must predict the same as `predict_without_context`.
     """
     train, test = split(answers, n_train)
     # Predict at most 6,000 answers, to save time.
@@ -69,23 +69,26 @@ def test_quizzes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -
 
 @TASKS
 def test_classes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -> None:
-    """With 6,000 answers, a student has few in a quiz: classmates' answers in that quiz help."""
+    """Each student has few training answers in a quiz, so the answers of classmates help.
+
+    There are only 6,000 training answers of 300 students in 8 quizzes.
+    """
     answers = planted.plant_quizzes(8, by_class=True)
 
     with_quizzes = score_with_metadata(task, tmp_path, answers, 6_000, QUIZ)
     with_classes = score_with_metadata(task, tmp_path, answers, 6_000, CONTEXTS)
 
-    # As above, a gain has a standard error of at most 0.0075. The gain is 0.057 in task 1 and 0.033
-    # in task 2, at least two standard errors above the limits.
+    # As in the test above, the gain in accuracy has a standard error of at most 0.0075. The gain is
+    # 0.057 in task 1 and 0.033 in task 2, at least two standard errors above the limits.
     least = {1: 0.04, 2: 0.015}[task]
     assert with_classes > with_quizzes + least
 
 
 @TASKS
 def test_blocks_of_questions_raise_the_accuracy_without_metadata(tmp_path: Path, task: int) -> None:
-    """Without metadata, the blocks of questions that the same students answer serve as quizzes.
+    """Without metadata, the model finds the quizzes: questions that the same students answer.
 
-    The folder of metadata holds no metadata here, only other files.
+    The flag --metadata_dir names a folder without files of metadata.
     """
     train, test = split(planted.plant_quizzes(20, 0.4), 20_000)
     flags = [*GUESSING, "--metadata_dir", tmp_path]
@@ -93,7 +96,7 @@ def test_blocks_of_questions_raise_the_accuracy_without_metadata(tmp_path: Path,
     with_blocks = predict(SCRIPT.format(task), tmp_path, *flags, train=train, pairs=test)
     without_blocks = predict_without_context(task, train, test)
 
-    # The two models differ in at most a third of about 4,000 predictions. So the gain has a
-    # standard error of at most √(1 / 3 / 4,000) = 0.009. The gain is 0.05 in task 1 and 0.037 in
-    # task 2.
+    # The two models differ in at most a third of about 4,000 predictions. So the gain in accuracy
+    # has a standard error of at most √(1 / 3 / 4,000) = 0.009. The gain is 0.05 in task 1 and 0.037
+    # in task 2, about two standard errors or more above the limit.
     assert accuracy(task, with_blocks, test) > accuracy(task, without_blocks, test) + 0.02

@@ -74,11 +74,11 @@ def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) 
 def test_a_process_without_students_takes_part_in_torchrun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int
 ) -> None:
-    """The third of three processes fits without students. It must print nothing and write no file.
+    """If torchrun starts three processes and the third gets no students, it fits without students.
 
-    The students of a batch are dealt to the processes in turn. The batch here holds two students:
-    one with answers, and one without, who stands for unknown ids. So the third process gets no
-    student.
+    The third process must print nothing and write no file. The students of a batch are dealt to the
+    processes in turn. The batch here holds two students: one with answers, and one without answers,
+    who stands for unknown ids. So the third process gets no student.
     """
     answers_of_one_student = TRAIN[TRAIN.UserId == TRAIN.UserId[0]]
     arguments = command(SCRIPT.format(task), tmp_path, answers_of_one_student)
@@ -86,11 +86,11 @@ def test_a_process_without_students_takes_part_in_torchrun(
     # replaced.
     monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend: None)
     monkeypatch.setattr(torch.nn.parallel, "DistributedDataParallel", lambda network: network)
-    # Otherwise the script would register that the connection is closed when Python ends; there is
-    # none.
+    # The script registers a function that closes the connection to the other processes when Python
+    # ends. There is no connection here, so nothing is registered.
     monkeypatch.setattr(atexit, "register", lambda function: function)
-    # The script ends all of its processes but the first by `os._exit`, which would end this test
-    # run too.
+    # All processes of the script except the first end by `os._exit`. Here this call would end the
+    # whole test run, so `sys.exit` takes its place.
     monkeypatch.setattr(os, "_exit", sys.exit)
     third_of_three = {"RANK": "2", "WORLD_SIZE": "3"}
 

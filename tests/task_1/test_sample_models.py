@@ -64,17 +64,18 @@ class Fit(NamedTuple):
     task: int
     name: str
     script: str
-    # The folder of its files: submission, probabilities and log.
+    # The folder of the model's files: submission, probabilities and log.
     folder: Path
-    # The pairs that it predicts: first those of TEST, then pairs with unknown ids.
+    # The pairs of student and question to predict: first the pairs of TEST, then pairs with unknown
+    # ids.
     asked: pd.DataFrame
+    # The predictions for all pairs in `asked`, in the same order.
     predicted: Any
-    # The predictions for the pairs with an unknown student or an unknown question: a series with
-    # the index (UserId, QuestionId).
-    unknown_pairs: Any
+    # The predictions for the pairs with unknown ids: a series with the index (UserId, QuestionId).
+    predicted_by_unknown_pair: Any
 
 
-# The smallest answer that a model can predict: 0 (wrong) in task 1, option 1 in task 2.
+# The answer with the smallest number, by task: 0 (wrong) in task 1, option 1 in task 2.
 FIRST_ANSWER = {1: 0, 2: 1}
 # The student of each answer in TEST, numbered from 0.
 STUDENT = TEST.UserId.factorize()[0]
@@ -96,7 +97,7 @@ def fit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     if script in LEARNED:
         flags += ["--log", folder / "fit.jsonl"]
     predicted = predict(script, folder, *flags, pairs=asked)
-    unknown_pairs = pd.Series(predicted, pd.MultiIndex.from_frame(asked))[len(TEST) :]
+    predicted_by_pair = pd.Series(predicted, pd.MultiIndex.from_frame(asked))
     return Fit(
         task=task_number(script),
         name=short_name(script),
@@ -104,7 +105,7 @@ def fit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         folder=folder,
         asked=asked,
         predicted=predicted,
-        unknown_pairs=unknown_pairs,
+        predicted_by_unknown_pair=predicted_by_pair[len(TEST) :],
     )
 
 
@@ -144,38 +145,41 @@ def test_it_learns_what_is_planted(fit: Fit) -> None:
         return
     check_log_loss_below_shares(fit)
 
-    # If a model differs from the majority in a third of 2,268 predictions, its gain in accuracy has
-    # a standard error of √(1 / 3 / 2,268) = 0.012. The gains are 0.15 in task 1 and 0.05 in task 2.
+    # If a model differs from the majority in a share d of n predictions, the gain in accuracy has a
+    # standard error of √(d / n). Here d is at most a third, so √(1 / 3 / 2,268) = 0.012. The gains
+    # are 0.15 in task 1 and 0.05 in task 2.
     least_gain = {1: 0.1, 2: 0.02}
     if fit.name == "gradient_boosting":
-        # These tests give it only two groups of features, rates and context (see `ENOUGH`). With
-        # them its accuracy in task 1 is 0.09 above that of the majority. In task 2 only its
-        # probabilities are better, not its predictions.
+        # Gradient boosting uses only two groups of features here, rates and context (see `ENOUGH`).
+        # With these groups, its gain in task 1 is 0.09. In task 2 only its probabilities are better
+        # than the majority model's, not its predictions.
         least_gain = {1: 0.05, 2: -0.02}
     assert gain > least_gain[fit.task]
 
     if fit.name == "matrix_factorization":
-        # An accuracy over 2,268 answers has a standard error of 0.01. The tolerance is four of
-        # them.
+        # An accuracy over 2,268 answers has a standard error of 0.01. The tolerance is four such
+        # standard errors.
         assert score > planted.BEST[fit.task] - 0.04
 
 
 def check_log_loss_below_shares(fit: Fit) -> None:
-    """Assert that the model's log loss is lower than that of the shares of answers by question."""
-    # The share of each answer among the training answers to a question; the key is question and
-    # answer. Adding 1 to every count keeps the shares above 0.
+    """Assert that the model's probabilities have a lower log loss than shares of training answers.
+
+    The share of an answer is counted among the training answers to the same question.
+    """
+    # The index of `shares` is (question, answer). Adding 1 to every count keeps the shares above 0.
     counts = pd.crosstab(TRAIN.QuestionId, TRAIN[COLUMN[fit.task]]) + 1
     shares = counts.div(counts.sum(axis=1), axis=0).stack()
     question_and_answer = pd.MultiIndex.from_frame(TEST[["QuestionId", COLUMN[fit.task]]])
     share_of_truth = shares[question_and_answer].to_numpy()
     # Model and shares are compared answer by answer. Answers of one student are correlated, so the
-    # standard error is computed from the sums of the students.
+    # standard error is clustered by student.
     log_gain = np.log(probability_of_truth(fit)) - np.log(share_of_truth)
     error = metrics.clustered_standard_error(log_gain, STUDENT)
     assert log_gain.mean() > 4 * error
 
 
-# Flags with which a model learns less.
+# Flags with which a model learns too little.
 LESS: dict[str, list[tuple[object, ...]]] = {
     "matrix_factorization": [("--iterations", 1), ("--dimensions", 1)],
     "item_response": [("--dimensions", 1)],
@@ -186,18 +190,19 @@ LESS: dict[str, list[tuple[object, ...]]] = {
 def test_fewer_dimensions_or_steps_lower_the_accuracy(fit: Fit, tmp_path: Path) -> None:
     """The answers depend on two abilities: one dimension or a few steps are not enough."""
     enough = ENOUGH.get(fit.name, [])
-    whole = accuracy(fit.task, fit.predicted[: len(TEST)])
+    full_accuracy = accuracy(fit.task, fit.predicted[: len(TEST)])
     for flags in LESS.get(fit.name, []):
-        less = accuracy(fit.task, predict(fit.script, tmp_path, *enough, *flags))
-        # The whole model's accuracy is 0.03 to 0.08 higher. The two models differ in a fifth of the
-        # 2,268 predictions, so that this gain has a standard error of √(1 / 5 / 2,268) = 0.009.
-        assert whole > less + 0.015, flags
+        predicted = predict(fit.script, tmp_path, *enough, *flags)
+        # The accuracy of the full model is 0.03 to 0.08 higher. The two models differ in a fifth of
+        # the 2,268 predictions, so this gain has a standard error of √(1 / 5 / 2,268) = 0.009.
+        assert full_accuracy > accuracy(fit.task, predicted) + 0.015, flags
 
 
 def test_probabilities_belong_to_the_predictions(fit: Fit) -> None:
-    """Rows of probabilities belong to the pairs asked for; the largest one is the prediction.
+    """Each pair of `fit.asked` has a row of probabilities; the most probable answer is predicted.
 
-    A tied question has as many right as wrong training answers, an unknown one has none.
+    If a question has as many right as wrong training answers, it is called tied. If a question has
+    no training answers, it is called unknown.
     """
     written = pd.read_parquet(fit.folder / "p.parquet")
     pd.testing.assert_frame_equal(written[KEYS], fit.asked, check_dtype=False)
@@ -205,7 +210,7 @@ def test_probabilities_belong_to_the_predictions(fit: Fit) -> None:
     assert np.allclose(p.sum(axis=1), 1, atol=1e-5)
 
     # In task 1, the majority model gives tied and unknown questions the probabilities 1/2 and 1/2.
-    # Then either answer may be predicted.
+    # Then both answers are valid predictions.
     is_decided = (np.abs(p - 0.5) > 1e-6).any(axis=1)
     # Column 0 of `p` is the answer 0 (wrong) in task 1, and option 1 in task 2.
     most_probable = FIRST_ANSWER[fit.task] + p.argmax(axis=1)
@@ -218,8 +223,8 @@ def test_probabilities_beat_the_shares_over_all_answers(fit: Fit) -> None:
     truth = TEST[COLUMN[fit.task]]
     share_of_truth = truth.map(truth.value_counts(normalize=True)).to_numpy()
     gain = np.log(probability_of_truth(fit)) - np.log(share_of_truth)
-    # The smallest gain, of the majority model in task 1, is four standard errors. A gain above
-    # three is hardly due to chance.
+    # The majority model in task 1 has the smallest gain: four standard errors. A gain of more than
+    # three standard errors is hardly due to chance.
     assert gain.mean() > 3 * metrics.clustered_standard_error(gain, STUDENT)
 
 
@@ -244,18 +249,18 @@ def test_an_unknown_student_is_predicted_to_answer_like_the_majority(fit: Fit) -
     column = TRAIN[COLUMN[fit.task]]
     # The most frequent answer to each question, by QuestionId.
     most_frequent = planted.most_common(fit.task)
-    # How often each answer is given to a question. The rows are in the order of `most_frequent`.
+    # The share of each answer (column) among the answers to each question (row). The rows are in
+    # the order of `most_frequent`.
     shares = pd.crosstab(TRAIN.QuestionId, column, normalize="index").to_numpy()
-    # How far the most frequent answer leads, as a share of the answers to the question.
+    # The lead is the share of the most frequent answer minus the share of the second most frequent.
     *_, second_largest, largest = np.sort(shares, axis=1).T
     lead = largest - second_largest
     # The predictions for the unknown student, by QuestionId.
-    predicted = fit.unknown_pairs[planted.UNKNOWN_STUDENT]
+    predicted = fit.predicted_by_unknown_pair[planted.UNKNOWN_STUDENT]
     if fit.name == "gradient_boosting":
         # The trees of this model may merge similar questions. A question has 140 answers, so that
         # the lead has a standard error of 1 / √140 = 0.085. Only questions with a lead of four
-        # standard errors are compared, and one in ten of these questions may be predicted
-        # otherwise.
+        # standard errors are compared, and the prediction may differ for one in ten of them.
         expected = most_frequent[lead > 0.34]
         assert np.mean(predicted[expected.index] == expected) >= 0.9
     else:
@@ -264,8 +269,8 @@ def test_an_unknown_student_is_predicted_to_answer_like_the_majority(fit: Fit) -
 
     assert predicted[planted.UNKNOWN_QUESTION] == column.mode()[0]
     if fit.task == 1 and fit.name != "majority":
-        assert fit.unknown_pairs[ABLEST, planted.UNKNOWN_QUESTION] == 1
-        assert fit.unknown_pairs[WEAKEST, planted.UNKNOWN_QUESTION] == 0
+        assert fit.predicted_by_unknown_pair[ABLEST, planted.UNKNOWN_QUESTION] == 1
+        assert fit.predicted_by_unknown_pair[WEAKEST, planted.UNKNOWN_QUESTION] == 0
 
 
 def test_one_seed_gives_the_same_bytes_and_another_seed_a_similar_model(
@@ -275,7 +280,8 @@ def test_one_seed_gives_the_same_bytes_and_another_seed_a_similar_model(
         return
     # Fewer steps or iterations save time.
     flags = SHORT.get(fit.name, [])
-    # The first run has the default seed, 0. If `fit` had the same flags, it is this run.
+    # The first run has the default seed, which is 0. If the fixture `fit` has run the model with
+    # these flags, no further run is needed.
     folder = fit.folder
     if flags != ENOUGH.get(fit.name, []):
         folder = tmp_path / "default_seed"
@@ -285,9 +291,9 @@ def test_one_seed_gives_the_same_bytes_and_another_seed_a_similar_model(
     with_seed_0 = predict(fit.script, tmp_path, *flags, "--seed", 0, pairs=fit.asked)
     assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()
     with_seed_1 = predict(fit.script, tmp_path, *flags, "--seed", 1, pairs=fit.asked)
-    # With two seeds, at least 0.96 of a model's 2,331 predictions are equal, and 0.87 of those of
-    # boosting. These shares have standard errors of 0.004 and 0.007. The limits lie four standard
-    # errors below the shares.
+    # With two seeds, at least 0.96 of a model's 2,331 predictions are equal. For gradient boosting,
+    # the share is 0.87. The shares have standard errors of 0.004 and 0.007. The limits lie four
+    # standard errors below the shares.
     least = 0.84 if fit.name == "gradient_boosting" else 0.94
     agreement = np.mean(with_seed_0 == with_seed_1)
     assert least < agreement < 1
@@ -300,14 +306,16 @@ def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> 
     task = task_number(script)
     # All 300 students answer all 60 questions. 8,500 of the 18,000 answers are for training, the
     # other 9,500 are predicted.
-    key = TRAIN.groupby("QuestionId").CorrectAnswer.first()
-    pairs = [(student, question) for student in TRAIN.UserId.unique() for question in key.index]
+    right_option = TRAIN.groupby("QuestionId").CorrectAnswer.first()
+    students = TRAIN.UserId.unique()
+    pairs = [(student, question) for student in students for question in right_option.index]
     answers = pd.DataFrame(pairs, columns=KEYS).sample(frac=1, random_state=0, ignore_index=True)
-    answers["CorrectAnswer"] = answers.QuestionId.map(key)
+    answers["CorrectAnswer"] = answers.QuestionId.map(right_option)
     answers["AnswerValue"] = rng.choice([1, 2, 3, 3, 4], len(answers))
     answers["IsCorrect"] = (answers.AnswerValue == answers.CorrectAnswer).astype(int)
     train, test = planted.split(answers, len(TRAIN))
-    # The best prediction is the most frequent answer to all questions with the same right option.
+    # Only the right option of a question tells something about the answers to it. So the best
+    # prediction is the most frequent answer to the questions with the same right option.
     best = train.groupby("CorrectAnswer")[COLUMN[task]].agg(lambda values: values.mode()[0])
     chance = accuracy(task, test.CorrectAnswer.map(best), test)
 
@@ -315,7 +323,7 @@ def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> 
     flags = ENOUGH.get(short_name(script), [])
     predicted = predict(script, tmp_path, *flags, train=train, pairs=test)
 
-    # At most a third of the predictions differ from the best ones, so that the difference of the
+    # At most a third of the predictions differ from the best predictions, so the difference of the
     # accuracies has a standard error of √(1 / 3 / 9,500) = 0.006. A gain of 0.02 would be more than
     # three standard errors. A model that learns from noise loses more than 0.06.
     assert chance - 0.06 < accuracy(task, predicted, test) < chance + 0.02
@@ -340,7 +348,7 @@ FEW_OR_UNIFORM_ANSWERS = {
 def test_few_or_uniform_answers_are_enough(
     script: str, train: pd.DataFrame, tmp_path: Path
 ) -> None:
-    """A model predicts its own training answers, and something for a pair of unknown ids."""
+    """A model predicts its own training answers, and any valid answer for a pair of unknown ids."""
     task = task_number(script)
     # No student and no question of the training answers has the id 1.
     pairs = pd.concat([train, train[:1].assign(UserId=1, QuestionId=1)])
@@ -355,7 +363,8 @@ def test_few_or_uniform_answers_are_enough(
 
 FEW = "train.csv: holds 90 right and 60 wrong answers, expected at least 100 of each"
 AT_LEAST_1 = "--dimensions and --iterations must be at least 1"
-# A sample model with flags that it refuses, and the reason in its message.
+# A key is a sample model with its flags. The model refuses the flags, or the number of training
+# answers; the value is a part of its message.
 REFUSED = {
     "matrix_factorization --dimensions 0": AT_LEAST_1,
     "matrix_factorization --iterations 0": AT_LEAST_1,
@@ -407,12 +416,14 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -> None:
     """A script that is interrupted while it learns stops learning, and predicts.
 
-    Its predictions are better than those of the majority model. The script runs in a terminal,
-    because only then it shows a progress bar; INTERRUPTED is the program that interrupts it.
+    Its predictions are better than the predictions of the majority model. The program INTERRUPTED
+    runs the script and interrupts it. The program runs in a terminal, because a script shows a
+    progress bar only in a terminal.
     """
     log = tmp_path / "fit.jsonl"
     first, *rest = map(str, [*planted.command(script, tmp_path), "--log", log])
-    # The model has learned enough by this step and would go on: it is interrupted in this step.
+    # The step in which the script is interrupted. By this step the model has learned enough for
+    # good predictions, but it has not finished.
     step = 120 if "partial_vae" in script else 4
     code = INTERRUPTED.format(step=step, argv=[str(ROOT / first), *rest])
     shown = run_on_terminal(["-c", code], tmp_path, {"PYTHONPATH": str(ROOT)})
@@ -423,15 +434,14 @@ def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -
         consequence = f"going on with the model after step {step}"
     interrupted = [line for line in shown.lines if "interrupted: " in line]
     assert interrupted == [f"interrupted: {consequence}"]
-    # The progress bar is left where it was.
+    # The progress bar stays below 100 %.
     assert any("stopped early" in line and "100%" not in line for line in shown.lines)
     # The last step in the log is the step of the interruption.
     assert json.loads(log.read_text().splitlines()[-1])["step"] == step
 
     task = task_number(script)
-    gain = accuracy(task, planted.read_prediction(script, tmp_path)) - planted.majority_accuracy(
-        task
-    )
+    predicted = planted.read_prediction(script, tmp_path)
+    gain = accuracy(task, predicted) - planted.majority_accuracy(task)
     # The gain is about 0.15 in task 1 and 0.05 in task 2, with a standard error of 0.012.
     assert gain > 0.01
 
@@ -454,23 +464,23 @@ def find_known_questions(name: str, kit: Path, answers: pd.DataFrame) -> set[int
 
 
 def write_training_answers(path: Path, kit: Path) -> pd.DataFrame:
-    """Write the answers of a few students, and return them.
+    """Write the answers of 60 students, and return them.
 
-    The answers leave some questions of task 3 without answers.
+    Some questions that the models of task 3 must rank have no answers.
     """
     answers = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
     answers = answers[answers.UserId.isin(answers.UserId.unique()[:60])]
     # A question whose answers are all the same still ranks before the questions without answers.
     is_uniform = answers.QuestionId == answers.QuestionId.max()
     answers.loc[is_uniform, ["IsCorrect", "CorrectAnswer", "AnswerValue"]] = 1
-    # Besides the questions that the 60 students have not answered, two more have no answers.
+    # Remove the answers to two questions, so that at least these two questions have no answers.
     answers = answers[~answers.QuestionId.isin(answers.QuestionId.unique()[:2])]
     answers.to_csv(path, index=False)
     return answers
 
 
 def kit_with_few_steps(script: str, kit: Path, folder: Path) -> Path:
-    """Return a copy of the kit in which a script learns in 20 steps, to save time."""
+    """Return a copy of the kit in which a script learns for only 20 steps, to save time."""
     copy = Path(shutil.copytree(kit, folder))
     text = (copy / script).read_text(encoding="utf-8")
     text, n_changed = re.subn(r"^N_STEPS = \d+", "N_STEPS = 20", text, flags=re.MULTILINE)
@@ -483,8 +493,8 @@ def kit_with_few_steps(script: str, kit: Path, folder: Path) -> Path:
 def test_every_question_gets_one_rank(script: str, simulated_kit: Path, tmp_path: Path) -> None:
     """A ranking has each rank once; questions of which the model knows nothing come last.
 
-    The last ranks are in the order of QuestionId. A zip beside the ranking holds the same file. A
-    model with a seed gives the same ranking with the same seed, and another one with another seed.
+    These questions are ranked in the order of QuestionId. A zip beside the ranking holds the same
+    file. If a model has a seed, the same seed gives the same ranking, and another seed another one.
     """
     name = short_name(script)
     answers = write_training_answers(tmp_path / "train.csv", simulated_kit)
