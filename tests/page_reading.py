@@ -14,7 +14,8 @@ _EMPTY = re.compile(r"<((?:meta|link|br|hr|img|input|wbr)\b[^>]*?)/?>")
 _HEADINGS = {"h1", "h2", "h3", "h4", "summary"}
 # Inline elements: a browser shows no space before and after them.
 _INLINE = {"a", "b", "code", "em", "i", "small", "span", "strong", "sub", "sup", "wbr"}
-# Elements whose text is not part of the running text.
+# Elements whose text is left out of the text of a page, because a reader does not see it or sees it
+# only inside a chart.
 _UNREAD = {"head", "svg"}
 
 
@@ -28,7 +29,7 @@ class Table:
     rows: list[list[str]]
 
     def row(self, first: str) -> list[str]:
-        """Return the only row whose first cell says this."""
+        """Return the only row whose first cell is `first`."""
         (row,) = (row for row in self.rows if row[0] == first)
         return row
 
@@ -45,11 +46,11 @@ class Chart:
     heading: str
     # The texts in the chart.
     texts: list[str]
-    # The tooltips of its marks.
+    # The tooltips of the chart's bars, points and other shapes.
     titles: list[str]
-    # The CSS styles of its marks.
+    # The CSS styles of the shapes that have tooltips, in the same order.
     styles: list[str]
-    # The text below the chart, of all <figcaption> elements.
+    # The text below the chart: the joined texts of all its <figcaption> elements.
     caption: str = ""
 
 
@@ -123,8 +124,8 @@ def read_page(html: str, links: Collection[str] = ()) -> Page:
 
 def _parse(html: str) -> Element:
     """Parse a page as XML, because an XML parser refuses unclosed elements."""
-    # XML has no doctype of HTML and no attributes without a value, and requires that empty elements
-    # are closed.
+    # An XML parser also refuses three things that are valid HTML, so they are removed first: the
+    # doctype, attributes without a value, and empty elements such as <br> without a closing slash.
     html = html.removeprefix("<!doctype html>").replace("<details open>", "<details>")
     return fromstring(_EMPTY.sub(r"<\1/>", html))
 

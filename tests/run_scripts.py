@@ -29,27 +29,28 @@ from unittest import mock
 from common import provenance
 
 ROOT = Path(__file__).resolve().parents[1]
-# The folders where Python finds libraries, without the kit's folders, which pytest has added.
+# The folders where Python finds libraries. The kit's folders are left out: pytest has added them to
+# `sys.path`, but a user's Python does not have them there.
 LIBRARIES = [
     folder
     for folder in dict.fromkeys(sys.path)
     if folder and (not Path(folder).is_relative_to(ROOT) or "site-packages" in folder)
 ]
-# Modules in these folders stay loaded, since importing them anew for each script would be slow. If
-# a script runs in a copy of the kit, it uses these modules too, and not their copies. A virtual
-# environment may lie in the kit's folder.
+# Modules in these folders stay loaded, since importing them anew for each script would be slow. A
+# script that runs in a copy of the kit also uses these modules, not the copied ones. `.venv` is
+# listed because a user may have a virtual environment in the kit's folder.
 STANDARD_LIBRARY = Path(os.__file__).parent
 SHARED_FOLDERS = tuple(
     f"{folder}{os.sep}"
     for folder in (ROOT / "common", ROOT / "tools", ROOT / ".venv", STANDARD_LIBRARY)
 )
-# The names of the modules that are known to stay loaded. To look at the paths of several thousand
-# modules for each script would be slow.
+# The names of the modules that are known to stay loaded. Without this set, the paths of several
+# thousand modules would be looked at for each script, which would be slow.
 _STAYING_MODULES: set[str] = set()
 
 Done = subprocess.CompletedProcess[str]
-# A process that takes more seconds is taken to hang. This time is enough even on a busy machine,
-# which may be twenty times slower than a quiet one.
+# A process that runs longer than this number of seconds is taken to hang. The time is enough even
+# on a busy machine, which may be twenty times slower than a quiet one.
 PATIENCE = 600
 
 
@@ -119,9 +120,10 @@ def run_script(
     """Run a script, or with ``-m`` a module, in this process; return its exit code and its output.
 
     `kit` is the kit to which the script belongs, usually a copy with simulated data in a temporary
-    folder. The script and the modules beside it are read from there. The packages `common` and
-    `tools` are not: to save time, those that the tests have imported are used. Meanwhile their
-    constants that hold paths, such as `layout.DATA_DIR`, point into `kit`.
+    folder. The script and the modules beside it are read from there. To save time, the packages
+    `common` and `tools` are not read from there: the script uses the modules that the tests have
+    imported. While the script runs, the paths in their constants, such as `layout.DATA_DIR`, point
+    into `kit`.
 
     Everything that a script may change in the process is put back: arguments, folder, environment,
     search path, modules, signal handlers, warnings.
@@ -150,7 +152,8 @@ def run_script(
         _signal_handlers_put_back(),
         _warnings_on_stderr(),
     ):
-        # A new process does not know which files an earlier script has read and written.
+        # `provenance.RUN` records the files that a script reads and writes. In a new process this
+        # record would be empty, so it is emptied here.
         provenance.RUN = provenance.ThisRun()
         exit_code = _run_to_exit(script)
     # Each list holds one text by now (see `_captured`).
@@ -192,7 +195,7 @@ def _source_to_code(_loader: SourceFileLoader, source: bytes, path: str) -> Code
 
 @contextmanager
 def _signal_handlers_put_back() -> Iterator[None]:
-    """Put back at the end the handlers of the signals that end a script."""
+    """At the end, restore the handlers of the signals that end a script."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -203,7 +206,7 @@ def _signal_handlers_put_back() -> Iterator[None]:
 
 @contextmanager
 def _warnings_on_stderr() -> Iterator[None]:
-    """Write warnings to stderr, as in a new process; pytest would collect them."""
+    """Write warnings to stderr, as a new process does. By default, pytest would collect them."""
     with warnings.catch_warnings():
         warnings.resetwarnings()
         warnings.filterwarnings("ignore", category=DeprecationWarning)
@@ -275,10 +278,11 @@ def _names_of_paths(module: ModuleType) -> list[str]:
 
 @contextmanager
 def without_modules_of(*folders: Path) -> Iterator[None]:
-    """Let a script import the modules beside it anew, although others have the same names.
+    """Let a script import the modules in its own folder, and not other modules with these names.
 
-    Loaded modules that lie beside scripts, in the kit or in one of the folders, are removed from
-    `sys.modules`. At the end, they replace those that were imported meanwhile.
+    Two scripts in different folders may have modules of the same name beside them. So all loaded
+    modules beside scripts, in the kit or in `folders`, are removed from `sys.modules`. At the end,
+    the modules that the script has imported are removed, and the earlier modules are put back.
 
     Modules of the tests are removed too: `cli.run` fingerprints all loaded modules of the kit, and
     two hundred modules of tests would make up a third of a script's time.
@@ -286,9 +290,9 @@ def without_modules_of(*folders: Path) -> Iterator[None]:
     prefixes = tuple(f"{folder}{os.sep}" for folder in (ROOT, *folders))
 
     def remove() -> dict[str, ModuleType]:
-        """Remove the modules of the tests and those beside scripts from `sys.modules`.
+        """Remove the modules of the tests and the modules beside scripts from `sys.modules`.
 
-        Returns them.
+        Returns the removed modules by name.
         """
         removed = {}
         for name in sys.modules.keys() - _STAYING_MODULES:
@@ -298,7 +302,8 @@ def without_modules_of(*folders: Path) -> Iterator[None]:
                 _STAYING_MODULES.add(name)
             elif path.startswith(prefixes):
                 removed[name] = module
-        # Only now: `_path_of` needs the packages around a module to be loaded.
+        # The modules are removed only after the loop: `_path_of`, which is called in the loop,
+        # needs the packages around a module to be loaded.
         for name in removed:
             del sys.modules[name]
         return removed

@@ -55,9 +55,9 @@ def read_blocks() -> dict[str, str]:
 
 @functools.cache
 def find_edited() -> frozenset[str]:
-    """Return the sample models whose block is not the recorded one.
+    """Return the sample models whose block differs from the recorded block.
 
-    A script without a record is new and counts as not edited.
+    A script without a record is new, and does not count as edited.
     """
     recorded = json.loads(RECORD.read_text(encoding="utf-8"))
     blocks = read_blocks()
@@ -67,7 +67,7 @@ def find_edited() -> frozenset[str]:
 def needs_blocks(*scripts: str) -> pytest.MarkDecorator:
     """Skip a test about the kit's models if the marked block of one of these scripts was edited."""
     edited = sorted(find_edited().intersection(scripts))
-    reason = f"the marked block was edited, and this test is about the kit's: {', '.join(edited)}"
+    reason = f"the block was edited, and this test is about the kit's block: {', '.join(edited)}"
     return pytest.mark.skipif(bool(edited), reason=reason)
 
 

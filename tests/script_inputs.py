@@ -52,7 +52,7 @@ class InputColumn:
 
 
 def required(*columns: Column) -> tuple[InputColumn, ...]:
-    """Return columns without which a script refuses the file."""
+    """Return columns that a file must have: a script refuses the file without them."""
     return tuple(InputColumn(column) for column in columns)
 
 
@@ -62,7 +62,7 @@ def optional(*columns: Column) -> tuple[InputColumn, ...]:
 
 
 def ids_or_labels(*names: str) -> tuple[InputColumn, ...]:
-    """Return columns of text in which only certain texts are valid, such as labels or known ids."""
+    """Return columns of text that may hold only certain texts, such as labels or known ids."""
     return required(*(Column(name, TEXT) for name in names))
 
 
@@ -73,7 +73,7 @@ def any_text(*names: str) -> tuple[InputColumn, ...]:
 
 
 def expert_judgements(*names: str) -> tuple[InputColumn, ...]:
-    """Return a column for each expert, whose name may be replaced by any other."""
+    """Return the column of each expert's judgements. The script accepts any name of the column."""
     columns = [schema.expert_judgement(name) for name in names]
     return tuple(InputColumn(column, may_have_any_name=True) for column in columns)
 
@@ -85,14 +85,14 @@ class InputFile:
     Tests damage the file, for example in these columns.
     """
 
-    # The words of the command up to its flags: a script's path, or `-m` and a module's name. If the
-    # script is a checker, the path of the checked file follows.
+    # The beginning of the command, before its flags: a script's path, or `-m` and a module's name.
+    # If the script checks submissions, the path of the checked submission follows.
     script: str
     # The file's path from the kit's folder.
     path: str
     # The columns of a CSV that the script reads.
     columns: tuple[InputColumn, ...] = ()
-    # Further flags, separated by blanks.
+    # The flags of the command except `--output_dir`, separated by blanks.
     flags: str = ""
     # Whether the script takes the flag `--output_dir`.
     has_output_dir: bool = True
@@ -105,7 +105,7 @@ class InputFile:
 
     @property
     def kind(self) -> str:
-        """The ending of the file's name, without the dot."""
+        """The type of the file: the ending of its name without the dot, such as "csv"."""
         return Path(self.path).suffix[1:]
 
     @property
@@ -146,7 +146,8 @@ def find_inputs() -> list[InputFile]:
 
     A file is listed several times if scripts read it in different ways, such as other columns.
     """
-    # The script of these answers makes the templates of all tasks, so it belongs to no task.
+    # The script that reads these answers makes the templates of all tasks. So this file is not in
+    # the list of a single task.
     private_answers = InputFile(
         "-m tools.templates",
         "data/test_data/test_private_answers_task_1.csv",
@@ -180,8 +181,8 @@ def checked_submission(
 def files_of_task_1_or_2(task: int) -> list[InputFile]:
     """Return the files that scripts of task 1, or of task 2, read.
 
-    `ID_PAIR` are the columns QuestionId and UserId, and `required` makes columns that must not be
-    missing.
+    `ID_PAIR` holds the columns QuestionId and UserId, and `required` returns columns that a file
+    must have.
     """
     folder = f"task_{task}"
     majority = f"{folder}/sample_model_majority.py"
@@ -398,13 +399,13 @@ def files_of_student_response() -> list[InputFile]:
     folder = "related_challenges/student_response"
     submission = f"{folder}/data/test_output/submission.csv"
     labels = ids_or_labels("id", "label")
-    # Part of an answer: any text, or nothing.
+    # The facet of an annotation is a part of the reference answer. It may be any text, or empty.
     facet = InputColumn(Column("facet", TEXT, may_be_empty=True), may_hold_any_text=True)
     return [
         InputFile(
             f"{folder}/local_data_split.py",
             # The script reads a file for each question. The tests damage only the file of this
-            # question. If that is missing, the script reads one question less.
+            # question. If this file is missing, the script works with the other questions.
             f"{folder}/data/train_data/D0-3.xml",
             may_be_missing=True,
         ),
@@ -473,9 +474,10 @@ def files_of_debiasing() -> list[InputFile]:
 
 
 def prepare(kit: Path) -> None:
-    """Make all files of `find_inputs`, well formed, in a kit that has tiny data."""
+    """Write well-formed versions of all files of `find_inputs` into a kit with tiny data."""
     run_scripts_that_make_inputs(kit)
-    # Make the copy of task_4/numpy whose training `files_of_task_4` runs, without weights.
+    # `files_of_task_4` runs the training script in task_4/trainer, a copy of task_4/numpy. The copy
+    # has no weights, since the training writes them.
     ignored = shutil.ignore_patterns("__pycache__", "model_task_4*")
     shutil.copytree(kit / "task_4/numpy", kit / "task_4/trainer", ignore=ignored)
     # Remove the records of checksums. With these records, the scripts would refuse a changed file

@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tools.kit_files import ROOT, find_kit_files
 
 # Folders of scripts and the modules beside them. mypy checks each folder by itself, because two
-# folders may have files of the same name. Modules that the related challenges share are checked
-# again with each challenge.
+# folders may have files of the same name. So mypy checks modules that the related challenges share
+# once for each challenge.
 SCRIPT_FOLDERS = (
     "data", "task_*", "task_*/*", "related_challenges/*", "hosting", "hosting/programs",
 )  # fmt: skip
