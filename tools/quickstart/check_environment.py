@@ -11,7 +11,7 @@ from tools import pinned
 
 
 def main() -> None:
-    """Compare the installed packages with those pinned in the files named."""
+    """Compare the installed packages with the versions that the named files pin."""
     root = Path(sys.argv[1])
     if root != layout.ROOT:
         sys.exit(f"error: another copy of the kit is installed: {layout.ROOT}")

@@ -39,13 +39,15 @@ def set_up(*, for_tests: bool) -> str:
 
 def has_everything(python: str, pin_files: Sequence[str]) -> bool:
     """Return whether a Python has this kit, and the packages that are pinned in these files."""
-    # With -P, Python finds `common` and `tools` only where they are installed.
+    # With -P, Python does not look for modules in the folder of the script. So it finds `common`
+    # and `tools` only if the kit is installed.
     return succeeds([python, "-P", str(CHECK_SCRIPT), str(ROOT), *pin_files])
 
 
 def install(python: str, *, for_tests: bool) -> None:
     """Let the Python of .venv find the kit, and install the packages that the kit needs."""
-    # Without pip, there is no environment, or making it was interrupted: make it anew.
+    # If pip does not run, .venv does not exist, or is incomplete after an interruption: make it
+    # anew.
     if not succeeds([python, "-m", "pip", "--version"]):
         run_python(sys.executable, "-m", "venv", "--clear", str(VENV))
     add_kit(python)
@@ -67,8 +69,8 @@ def install(python: str, *, for_tests: bool) -> None:
 def add_kit(python: str) -> None:
     """Let the Python of .venv import the kit from any folder, even if it is started with -P.
 
-    The flag -P keeps Python from looking in the present folder. The path of the kit's folder is
-    written relative to .venv, so that both may be moved together.
+    The flag -P keeps Python from looking for modules in the present folder. The path of the kit's
+    folder is written relative to .venv, so that it stays right if both folders are moved together.
     """
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
     ended = Children().run([python, "-I", "-c", code])

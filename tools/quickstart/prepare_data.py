@@ -33,7 +33,7 @@ def prepare_task_data(python: str, size: str | None) -> None:
 
 
 def simulated_size() -> str:
-    """Return the size of the simulated data, by its name on the command line."""
+    """Return the size of the simulated data, such as small, or a phrase if it is not known."""
     if fingerprints.is_hosted(layout.DATA_DIR):
         return "by the organiser of a competition"
     marker = fingerprints.read_marker(layout.DATA_DIR) or {}

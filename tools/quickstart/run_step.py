@@ -55,9 +55,10 @@ def run_in_one_process(python: str, step: Step, children: Children) -> str:
     commands = [shlex.join(command) for command in step.commands]
     ended = children.run([python, run_commands.__file__, *commands])
     if ended.code:
-        # The last command that began is the one that failed.
-        _, _, last = f"\n{ended.printed}".rpartition(f"\n{run_commands.PROMPT}")
-        command, _, printed = last.partition("\n")
+        # Before each command, `run_commands` prints a line with the prompt and the command. The
+        # last such line names the command that failed. The output of this command follows.
+        _, _, after_prompt = f"\n{ended.printed}".rpartition(f"\n{run_commands.PROMPT}")
+        command, _, printed = after_prompt.partition("\n")
         raise failure(f"python {command}", ended.code, printed)
     return ended.printed
 
@@ -65,8 +66,8 @@ def run_in_one_process(python: str, step: Step, children: Children) -> str:
 def bring_back_weights(copy: Path, package: Path) -> None:
     """Replace the weights in a package by those that were trained in a copy of the package.
 
-    The copy is trained with --local, without the students of the local test. If the package has
-    weights from all students, or from an unknown training, they are not replaced.
+    The copy is trained with --local, without the students of the local test. Weights in the package
+    that were trained without --local, or in an unknown way, are not replaced.
     """
     old_weights = list(package.glob(f"{WEIGHTS}*"))
     record = read_record(package)
@@ -76,8 +77,8 @@ def bring_back_weights(copy: Path, package: Path) -> None:
     for path in old_weights:
         remove(path)
     new_weights = sorted(copy.glob(f"{WEIGHTS}*"))
-    # Copy the list of training students first: after an interruption, the package never has weights
-    # without this list.
+    # Copy the list of training students first (`False` sorts before `True`): after an interruption,
+    # the package never has weights without this list.
     new_weights.sort(key=lambda path: path.name != TRAINED_STUDENTS)
     for path in new_weights:
         if path.is_dir():

@@ -14,9 +14,10 @@ from tools.quickstart.processes import Children, CommandError
 from tools.quickstart.run_step import run_step
 from tools.quickstart.steps import LOCAL_SPLIT, Step
 
-# Models that take longest on the simulated data, the slowest last: the last ones start first. The
-# models that import PyTorch, `partial_vae` and `pytorch`, are not neighbours in this list, so that
-# they do not start together: the first one compiles PyTorch's modules, the other uses the result.
+# The models that take longest on the simulated data, the slowest one last. The models at the end of
+# the list start first. `partial_vae` and `pytorch` import PyTorch. They are not neighbours in the
+# list, so that they do not start together: the first of them compiles PyTorch's modules, and the
+# second one uses the compiled modules.
 SLOW = ("item_response", "partial_vae", "similarity_boosting", "gradient_boosting", "pytorch")
 # If the data have more bytes than this, one step runs at a time: two might exceed the memory.
 LARGE_DATA = 100e6
@@ -62,12 +63,13 @@ def run_side_by_side(python: str, steps: Sequence[Step]) -> list[str]:
     """
     n_workers = count_workers(steps)
     n_threads = max(1, (os.cpu_count() or 1) // n_workers)
-    # The later value in a dict wins: an OMP_NUM_THREADS that the user has set.
+    # An OMP_NUM_THREADS that the user has set replaces this value, because it comes later in the
+    # dict.
     children = Children({"OMP_NUM_THREADS": str(n_threads), **os.environ})
     splits = [step for step in steps if step.name == LOCAL_SPLIT]
     models = [step for step in steps if step.name != LOCAL_SPLIT]
-    # From quick to slow. All quick models have the key -1 and keep their order, as the sort is
-    # stable.
+    # Sort the models from quick to slow. All models outside `SLOW` get the key -1. They keep their
+    # order, because the sort is stable.
     models.sort(key=lambda step: SLOW.index(step.name) if step.name in SLOW else -1)
     progress = Progress(len(steps))
     with ThreadPoolExecutor(n_workers) as pool:
@@ -85,7 +87,9 @@ def count_workers(steps: Sequence[Step]) -> int:
     """Return how many steps run at a time."""
     folders = {folder for step in steps for folder in step.data}
     n_bytes = sum(path.stat().st_size for path in data_files(folders))
-    return 1 if n_bytes > LARGE_DATA else os.cpu_count() or 1
+    if n_bytes > LARGE_DATA:
+        return 1
+    return os.cpu_count() or 1
 
 
 def run_group(
@@ -103,17 +107,17 @@ def run_group(
     """
     waiting = deque(steps)
     running: dict[Future[str], Running] = {}
-    # The step of the worker that takes quick steps; None before its first step.
-    quick: Future[str] | None = None
+    # The latest step of the worker that takes the quickest steps; None before its first step.
+    latest_of_quick_worker: Future[str] | None = None
     while waiting or running:
         while waiting and len(running) < n_workers:
-            # `running` holds only steps that have not ended.
-            quick_worker_is_free = quick not in running
+            # The worker is free if its latest step is not in `running`, and so has ended.
+            quick_worker_is_free = latest_of_quick_worker not in running
             step = waiting.popleft() if quick_worker_is_free else waiting.pop()
             future = pool.submit(run_step, python, step, children)
             running[future] = Running(step, time.perf_counter())
             if quick_worker_is_free:
-                quick = future
+                latest_of_quick_worker = future
         show_running(running.values())
         ended, _ = wait(running, SECONDS_BETWEEN_UPDATES, return_when=FIRST_COMPLETED)
         for future in ended:

@@ -25,7 +25,7 @@ class Step:
     title: str
     # The model's name, or LOCAL_SPLIT.
     name: str
-    # Run one after the other.
+    # The commands run one after the other.
     commands: tuple[Command, ...]
     # Where the score files are written; for a local split, where the split is written.
     output_dir: Path
@@ -58,7 +58,7 @@ def has_training_file(name: str, tasks: str) -> bool:
 
 
 def split_first(folder: str, models: list[Step]) -> list[Step]:
-    """Return the step of a task's local split, then its models; nothing without models."""
+    """Return the step of a task's local split, then its models; an empty list without models."""
     if not models:
         return []
     command = (f"{folder}/local_data_split.py",)
@@ -91,7 +91,7 @@ def find_packages() -> list[Step]:
 
 
 def find_related_steps(folder: Path) -> list[Step]:
-    """Return the local split, where there is one, and the models of a related challenge."""
+    """Return the models of a related challenge, after its local split if it has one."""
     data_dir = folder / layout.DATA_DIR.name
     train_dir = data_dir / layout.TRAIN_DIR.name
     split_dir = data_dir / layout.TEST_INPUT_DIR.name
@@ -108,8 +108,8 @@ def find_scripts(
 ) -> list[Step]:
     """Return a step for every sample model of a folder except blends: predict, then score.
 
-    Each model writes into a folder with its name in `output_parent`. `title` and `data` are those
-    of the steps.
+    Each model writes into a folder with its name in `output_parent`. `title` and `data` are the
+    same for all steps.
     """
     steps = []
     flags = script_flags.flags_of(folder)
