@@ -49,7 +49,7 @@ import numpy as np
 
 # Resamples of the bootstrap.
 N_DRAWS = 2000
-# Scores that differ by less are equal, except for rounding.
+# Two scores that differ by less than this are the same score, computed with other rounding.
 _SAME_SCORE = 1e-9
 
 
@@ -58,7 +58,7 @@ class AnswerSet:
     """The answers that a score rests on. Only scores with equal answer sets can be compared."""
 
     phase: str
-    # In words: the rules of the games in task 4, and in a cross-validation how the folds were made.
+    # In words: the rules of the games (task 4), and how the folds were made (cross-validation).
     # Empty for other scores.
     rules: str
     # Fingerprint of the file of answers.
@@ -143,8 +143,8 @@ def describe_test(phase: str, rules: str, origin: Origin) -> str:
 def find(word: str, results: list[Result], path: Path, phase: str | None) -> list[Candidate]:
     """Return all scores of the model or file that a word on the command line names.
 
-    The latest score is the last one. The record is the file in which every evaluation notes its
-    score. Its scores are numbered from 1.
+    The scores are in the order of the record, so the last one is the latest. The record is the file
+    in which every evaluation notes its score. The scores in the record are numbered from 1.
 
     Parameters
     ----------
@@ -198,10 +198,10 @@ def of_phase(results: Sequence[Result], phase: str | None) -> list[Result]:
 def find_by_file(
     word: str, results: Sequence[Result], path: Path, phase: str | None
 ) -> list[Result]:
-    """Return all scores in the record of one file: of a script, or of an entry of task 4.
+    """Return all recorded scores of one script, or of one entry of task 4.
 
-    `word` is the path of the script, or of the folder or zip of the entry, as the user wrote it.
-    `results` are the scores in the record, whose path is `path`.
+    `word` is the path of the script, or of the entry's folder or zip, as the user wrote it.
+    `results` are all results in the record, whose path is `path`.
     """
     name = cli.show(Path(word).resolve())
     matches = []
@@ -241,8 +241,9 @@ def find_by_name(
 ) -> list[Result]:
     """Return the results of a model.
 
-    The word is the model's name with its options (`Result.name`). If no result has this name, the
-    word is taken for a name without options (`Result.model`). `path` is the record.
+    `word` is compared with the names of models with their options (`Result.name`). If no result has
+    this name, `word` is compared with the names without options (`Result.model`). `path` is the
+    record.
     """
     candidates = of_phase(results, phase)
     matches = [result for result in candidates if result.name == word]
@@ -282,10 +283,10 @@ def require_one_model(word: str, matches: Sequence[Result], results: Sequence[Re
 def as_candidate(word: str, result: Result, number: int, path: Path) -> Candidate:
     """Return a score in the record as a `Candidate`: one that the user may want to compare.
 
-    `path` is the record, `number` the number of the score in it, and `word` how the user has named
-    the score. Which answers were predicted right (the outcomes) is in a file beside the record. It
-    is read only if this candidate is chosen, by calling `Candidate.read`. Two candidates can be
-    compared only if their test sets, `Candidate.test`, are the same.
+    `path` is the record, `number` is the number of the score in the record, and `word` is what the
+    user wrote on the command line. A file beside the record holds the outcomes: which answers were
+    predicted right. `Candidate.read` reads this file, and is called only if this candidate is
+    chosen. Two candidates can be compared only if their test sets, `Candidate.test`, are the same.
     """
     if isinstance(result.task, str) or result.task not in TASKS:
         raise InputError(
@@ -326,11 +327,12 @@ def as_candidate(word: str, result: Result, number: int, path: Path) -> Candidat
 def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
     """Score a submission, a CSV or zip of task 1, 2 or 3, to compare it with another score.
 
-    `phase` says with which answers: those of the local split, of the public or of the private test.
-    Without a phase, the submission is scored on the local split. The local split of task 3 has no
-    judgements of experts: a submission of task 3 is scored on the public pairs.
+    `phase` chooses the answers that score the submission: the answers of the local split, of the
+    public test or of the private test. The default is the local split. The local split of task 3
+    has no judgements of experts, so the public judgements score a submission of task 3 by default.
     """
-    # A submission holds predictions for given test data: neither folds nor answers of one's own.
+    # A submission predicts given test data. It cannot be scored on folds, nor on answers of the
+    # user's own.
     if phase in (CROSS_VALIDATION, OWN):
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
     phase = phase or LOCAL
@@ -339,16 +341,16 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
     reference = task.answers_path(phase)
     provenance.require_current([reference])
     # Doubts are reasons not to trust the score, such as a model that has seen these answers. In
-    # tasks 1 and 2, the training answers are needed to find them. `scored` says which answers (in
-    # task 3: judgements) are predicted right.
+    # tasks 1 and 2, the search for doubts also needs the training answers. `which_right` says which
+    # answers (in task 3, which judgements) the submission predicts right.
     if task is TASK_3:
         doubts = entry_origin.judge_submission(path, [reference])
         template = layout.TEMPLATE_DIR / str(task.template)
-        scored = ranking.match(path, reference, template, phase).outcomes
+        which_right = ranking.match(path, reference, template, phase).outcomes
     else:
         train = task.train_path(phase)
         doubts = entry_origin.judge_submission(path, [reference], task.template_names, train)
-        scored = outcomes.of_predictions(pairs.match(task, path, reference, phase).pairs)
+        which_right = outcomes.of_predictions(pairs.match(task, path, reference, phase).pairs)
     marks = [doubt.mark for doubt in doubts]
     return Candidate(
         name=", ".join([score_files.describe_entry(path), *marks]),
@@ -356,13 +358,13 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
         number=0,
         task=task,
         where=describe_test(phase, "", provenance.origin_of(reference)),
-        read=lambda: scored,
+        read=lambda: which_right,
         test=AnswerSet(phase, rules="", data=record.fingerprint_of(reference)),
     )
 
 
 def describe_result(result: Result) -> str:
-    """Return model, seed, version of the code, time and doubts of a result, in words."""
+    """Describe a result: model, seed, version of the code, time, and reasons to doubt the score."""
     seed = "no seed" if result.seed is None else f"seed {result.seed}"
     parts = [result.name, seed]
     if result.code:
@@ -376,7 +378,8 @@ def describe_result(result: Result) -> str:
 def has_script_changed(result: Result) -> bool:
     """Return whether a result's script, or a file that it imports, has changed since the score.
 
-    Returns False if that is not known, as for an entry of task 4, whose code is a whole folder.
+    Returns False if this is not known. For an entry of task 4, it is not known, because the code of
+    such an entry is a whole folder.
     """
     is_entry = not isinstance(result.task, int) or TASKS[result.task].form is Form.ENTRY
     script = layout.ROOT / result.script
@@ -396,8 +399,8 @@ def compare(words: Sequence[str], scores: Sequence[list[Candidate]]) -> str:
     words
         The two words on the command line: names of models, numbers of scores, or files.
     scores
-        For each word, the scores that the word may mean, the latest last. The latest two scores on
-        the same test set are compared.
+        For each word, the scores that the word may mean. The latest score is the last one.
+        `choose_pair` chooses one score of A and one of B.
     """
     word_a, word_b = words
     scores_a, scores_b = scores
@@ -429,9 +432,9 @@ def compare(words: Sequence[str], scores: Sequence[list[Candidate]]) -> str:
 def describe_others(letter: str, chosen: Candidate, candidates: Sequence[Candidate]) -> list[str]:
     """Say which other scores the user may have meant; return no line if there are none.
 
-    The user names each of the two scores, A and B, by a word such as a model's name. Several scores
-    of the record may fit such a word: these are the `candidates`, and `chosen` is the one that is
-    compared. `letter` says whether it is A or B.
+    The user names each of the two scores, A and B, by a word such as a model's name. `candidates`
+    are all recorded scores that the word may mean, and `chosen` is the candidate that is compared.
+    `letter` is "A" or "B".
     """
     n_others = len(candidates) - 1
     if n_others == 0:
@@ -451,7 +454,7 @@ def choose_pair(
 
     If no score of A and no score of B share a test set, return the latest score of each.
     """
-    # Later scores replace earlier scores on the same test set.
+    # The latest score of A on each test set: in the dict, it replaces earlier scores.
     latest_a = {(scored.task, scored.test): scored for scored in scores_a}
     for b in reversed(scores_b):
         if (b.task, b.test) in latest_a:
@@ -471,8 +474,9 @@ def size_of(task: Task, kept: Outcomes) -> str:
 
 def score_of(task: Task, kept: Outcomes) -> float:
     """Return the score that outcomes give, as the evaluation computes it."""
-    # A share of right answers for each mask of task 4, or for each expert of task 3. Other tasks
-    # have a single share. The score is the mean of the shares, in task 3 the largest one.
+    # In task 4 there is a share of right answers for each mask, in task 3 for each expert, and in
+    # other tasks a single share. The score is the mean of the shares or, in task 3, the largest
+    # share.
     n_right = kept.count_right().sum(axis=1)
     n_answers = kept.counts.sum(axis=1)
     shares = metrics.share_right(n_right, n_answers)
@@ -482,7 +486,8 @@ def score_of(task: Task, kept: Outcomes) -> float:
 def describe(task: Task, a: Outcomes, b: Outcomes) -> list[str]:
     """Say in lines of text whether A or B is better, and how sure that is."""
     difference = score_of(task, b) - score_of(task, a)
-    # A column for each unit that is resampled: a student or, in task 3, a pair of questions.
+    # The columns of `a.counts` are the units that are resampled: students or, in task 3, pairs of
+    # questions.
     n_units = a.counts.shape[1]
     lines = []
     if n_units == 1:
@@ -498,6 +503,7 @@ def describe(task: Task, a: Outcomes, b: Outcomes) -> list[str]:
             f"interval: percentile bootstrap, the {task.drawn_units} drawn again {N_DRAWS:,} times"
         )
         if task is TASK_3:
+            # If the difference exceeds half the width of the interval, 0 is outside the interval.
             lines.append(
                 "with so few pairs, only rankings that differ by about "
                 f"{(high - low) / 2:.2f} or more can be told apart"
@@ -527,12 +533,12 @@ def describe_difference(difference: float, low: float, high: float) -> str:
 
 
 def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
-    """Return by how much the score of B is higher than that of A, in each of many resamples.
+    """Return the score of B minus the score of A, in each of many resamples.
 
-    A resample draws as many units as there are, with repetition (Efron 1979, "Bootstrap methods:
+    A resample draws as many units as the test has, with repetition (Efron 1979, "Bootstrap methods:
     another look at the jackknife"). In tasks 1, 2 and 4 a unit is a student. In task 3 it is a pair
-    of questions. The answers of a unit are divided into parts: in task 3 one for each expert, in
-    task 4 one for each mask. Other tasks have a single part.
+    of questions. The answers of a unit are divided into parts: in task 3 one part for each expert,
+    in task 4 one part for each mask. Other tasks have a single part.
 
     Returns
     -------
@@ -552,7 +558,8 @@ def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
         # Sum over the units of this resample; a unit that is drawn twice counts twice.
         sums.append(times_drawn @ counts_by_unit)
     right_a, right_b, n = np.split(np.array(sums), 3, axis=1)
-    # In task 3 the score is that of the best expert, otherwise the mean over the parts.
+    # In task 3, the score is the share of the best expert. In other tasks, it is the mean of the
+    # shares of all parts.
     takes_best = task.scores_best_part
     scores_a = metrics.combine_parts(metrics.share_right(right_a, n), takes_best=takes_best)
     scores_b = metrics.combine_parts(metrics.share_right(right_b, n), takes_best=takes_best)
@@ -580,7 +587,7 @@ def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
     # differ.
     p = float(binomtest(n_only_a, n_differing, 0.5).pvalue) if n_differing else 1.0
     shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
-    # The columns of `counts` are the units that are resampled. A single unit gives no interval.
+    # The columns of `a.counts` are the units that are resampled. A single unit gives no interval.
     has_interval = a.counts.shape[1] > 1
     advice = ": trust the interval" if has_interval else ""
     return (

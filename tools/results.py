@@ -14,9 +14,8 @@ from common.evaluation.record import Result
 from common.tasks import CROSS_VALIDATION, LOCAL, OWN, TASKS
 
 PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES, OWN)
-# No figure of a score is larger than this. A line of the record with a larger number was not
-# written by the kit, and is invalid. JSON allows larger numbers, with which computations could
-# overflow.
+# A line of the record with a number of this size or more is invalid: the kit never writes such a
+# number, and computations with it could overflow. JSON itself has no limit.
 _MAX_NUMBER = 1e12
 
 
@@ -47,16 +46,16 @@ def read_results(path: Path) -> list[Result]:
 def _of_former_version(line: dict[str, Any]) -> dict[str, Any]:
     """Convert a line that an earlier version of the kit wrote.
 
-    Such a line has the field `made_by` instead of `script` and `options`: the whole command that
-    made the submission, such as "python task_1/my_idea.py --local". The text is empty if the
-    command is unknown.
+    Instead of the fields `script` and `options`, such a line has the field `made_by`. It holds the
+    whole command that made the submission, such as "python task_1/my_idea.py --local", or an empty
+    text if the command is unknown.
     """
     words = shlex.split(line["made_by"])[1:]
     if not words:
         script = ""
         flags: list[str] = []
     elif words[0] == "-m":
-        # A module: tools.blend is the script tools/blend.py.
+        # The command names a module: `python -m tools.blend` runs the script tools/blend.py.
         script = f"{words[1].replace('.', '/')}.py"
         flags = words[2:]
     else:
@@ -78,8 +77,8 @@ def _is_valid(result: Result) -> bool:
         datetime.fromisoformat(result.time)
     except ValueError:
         return False
-    # Fingerprints are hexadecimal. The options are those of a command line: a value that cannot be
-    # written there as a text is not valid.
+    # `flags_of` returns the options as the words of a command line: each word must be a text.
+    # Fingerprints are hexadecimal, and empty if they are unknown.
     digests = (result.data, result.code, result.outcomes)
     return (
         _has_valid_numbers(result)
@@ -90,7 +89,7 @@ def _is_valid(result: Result) -> bool:
 
 
 def _has_types(result: Result) -> bool:
-    """Return whether all values have the types of their fields; a bool is not a number."""
+    """Return whether each value has the type of its field. A bool does not count as a number."""
     # The allowed types of each field. `get_args` returns int and None for `int | None`, and nothing
     # for a plain type.
     types = {field.name: get_args(field.type) or (field.type,) for field in fields(result)}
@@ -98,7 +97,7 @@ def _has_types(result: Result) -> bool:
     types["options"] = (dict,)
     types["doubts"] = (list,)
     types["learned_from"] = (dict, type(None))
-    # JSON may hold a float without decimals.
+    # JSON may write the float 1.0 as 1, which Python reads as an int.
     types["score"] = (float, int)
     types["seconds"] = (float, int, type(None))
     for name, value in vars(result).items():
@@ -112,7 +111,7 @@ def _has_types(result: Result) -> bool:
 
 
 def _has_valid_numbers(result: Result) -> bool:
-    """Return whether all numbers are of a possible size, and seed and memory not negative."""
+    """Return whether all numbers are small enough, and seed and memory are not negative."""
     values = [*vars(result).values(), *result.parts.values()]
     numbers = [value for value in values if isinstance(value, int | float)]
     are_small = all(abs(number) < _MAX_NUMBER for number in numbers)

@@ -35,11 +35,12 @@ class Published(NamedTuple):
 
     task: int
     phase: str
-    # Text that the rules of a result must contain to be comparable (task 4); empty if any rules do.
+    # A phrase that a result's rules must contain, so that the result can be compared with this
+    # score (task 4). The empty phrase fits any rules.
     rules: str
     # Who reached the score.
     name: str
-    # As published, with its number of digits.
+    # The score as a text, with as many digits as were published.
     score: str
     source: str
 
@@ -52,28 +53,30 @@ PUBLISHED = (
     Published(4, "private", "", "most popular, 2020", "0.6473", ARRAYS),
     Published(4, "public", "", "most popular, 2020", "0.6365", ARRAYS),
 )
-# The order of tables by the origin of their answers.
-_ORDER = (Origin.OFFICIAL, Origin.UNKNOWN, Origin.SIMULATED)
-# If results on the same answers name several origins, the first of these counts.
+# Tables are sorted by the origin of their answers, in this order.
+_ORIGINS_IN_ORDER = (Origin.OFFICIAL, Origin.UNKNOWN, Origin.SIMULATED)
+# If results on the same answers name several origins, the origin that comes first here counts for
+# all of these results.
 _BEST_KNOWN = (Origin.OFFICIAL, Origin.SIMULATED, Origin.UNKNOWN)
 HEADER = ("model", "score", "seeds", "seconds", "scored on")
 TEXT_WIDTH = 80
-# Names and fingerprints of files.
+# The name and the fingerprint of each source file of a model.
 Sources = tuple[tuple[str, str], ...]
 
 
 class Model(NamedTuple):
-    """The key of a model: equal for two results that differ in their seeds alone."""
+    """The key of a model. Results with other seeds or other versions of the code share it."""
 
     # The model's name with its options.
     name: str
     script: str
     # The files that the submission was made from; None if they are not recorded.
     learned_from: Sources | None
-    # Reasons to doubt the score, each in a few words. `EARLIER_CODE` is left out: an edit of the
-    # code makes no other model.
+    # Reasons to doubt the score, each in a few words. `EARLIER_CODE` (the code has changed since)
+    # is left out, because versions of the code are versions of one model.
     doubts: tuple[str, ...]
-    # When a notebook without a name was scored; otherwise empty.
+    # When the score was made, if it is the score of a notebook whose user has not named the model.
+    # Otherwise empty.
     run: str
 
 
@@ -97,12 +100,12 @@ class Row(NamedTuple):
 
     name: str
     score: float
-    # Standard deviation over seeds, or over the folds of all seeds (cross-validation). None if
-    # there is only one.
+    # Standard deviation of the scores of all seeds or, in a cross-validation, of all folds of all
+    # seeds. None if there is only one score.
     deviation: float | None = None
     n_seeds: int = 1
     seconds: float | None = None
-    # When it was scored; empty for a published score.
+    # The day of the latest score; empty for a published score.
     day: str = ""
 
     @property
@@ -112,7 +115,7 @@ class Row(NamedTuple):
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The row as texts, in the order of `HEADER`."""
+        """The texts in the cells of the row, in the order of `HEADER`."""
         deviation = "" if self.deviation is None else f" ± {self.deviation:.4f}"
         return (
             f"{self.name} (published)" if self.is_published else self.name,
@@ -136,9 +139,11 @@ class Table(NamedTuple):
     rows: list[Row]
     # Scores of these models before their code was changed.
     former: list[Row]
-    # Scores on answers that have been replaced since: a list for each set of answers.
+    # Scores on earlier answers, which were replaced by the present ones: a list for each earlier
+    # set of answers.
     earlier: list[list[Row]]
-    # Task 3: mean and 95th percentile of the score of random rankings. NaN for other tasks.
+    # For task 3: the mean and the 95th percentile of the scores of random rankings. NaN for other
+    # tasks.
     random_range: tuple[float, float]
     # A sentence about the scores of random rankings; empty for other tasks.
     about_random: str
@@ -175,17 +180,18 @@ def main() -> None:
 def make_tables(results: Iterable[Result]) -> list[Table]:
     """Make a table for each group of scores that can be compared.
 
-    The scores of a group have the same task, phase, metric, rules and origin of the answers.
-    Official answers come first and simulated ones last, tasks before related challenges, then phase
-    by phase.
+    The scores of a group have the same task, phase, metric, rules and origin of the answers. Tables
+    of official answers come first, and tables of simulated answers last. Among tables of one
+    origin, the tasks come before the related challenges. The tables of a task are sorted by phase.
     """
 
     def table_key(result: Result) -> tuple[int, bool, str, int, str, str]:
         """Return a key: results with the same key share a table, and tables are sorted by key."""
         is_related = isinstance(result.task, str)
+        # A score of a related challenge has no phase.
         phase_index = PHASES.index(result.phase) if result.phase else 0
         return (
-            _ORDER.index(result.origin),
+            _ORIGINS_IN_ORDER.index(result.origin),
             is_related,
             str(result.task),
             phase_index,
@@ -203,12 +209,12 @@ def with_best_known_origin(results: Sequence[Result]) -> list[Result]:
     """Return the results, changed so that all results on the same answers name the same origin.
 
     In older lines of the record, the origin of official answers is unknown, although newer lines on
-    the same answers name it. If the results on the same answers name several origins, all of them
-    get the best known of these: the one that comes first in `_BEST_KNOWN`.
+    the same answers name it. If results on the same answers name several origins, all of these
+    results get the origin that comes first in `_BEST_KNOWN`.
     """
     origins_by_answers: dict[str, set[Origin]] = {}
     for result in results:
-        # Without a fingerprint, nobody knows which answers these were.
+        # Without a fingerprint of its answers, a result cannot be matched with others.
         if result.data:
             origins_by_answers.setdefault(result.data, set()).add(result.origin)
     changed = []
@@ -221,14 +227,15 @@ def with_best_known_origin(results: Sequence[Result]) -> list[Result]:
 def make_table(results: Sequence[Result]) -> Table:
     """Make a table of results on one task, phase and version of the rules, in the order of time.
 
-    `results` may have been scored on different answers, for instance before and after the data were
-    simulated again. The rows of the table are scores on the answers of the latest result, by the
-    present code of the models, and published scores to compare them with. Scores by former code and
-    scores on earlier answers are kept in lists of their own.
+    `results` may have been scored on different answers, for instance before and after a new
+    simulation of the data. The rows of the table are scores of the models' present code on the
+    answers of the latest result, and published scores to compare them with. Scores of former code,
+    and scores on earlier answers, are kept in lists of their own.
     """
     results_by_answers: dict[str, list[Result]] = {}
     for result in results:
         results_by_answers.setdefault(result.data, []).append(result)
+    # The results on the present answers are the group with the latest result.
     by_latest_time = sorted(results_by_answers.values(), key=lambda group: group[-1].time)
     *groups_on_earlier_answers, current = by_latest_time
     latest = current[-1]
@@ -252,6 +259,7 @@ def make_table(results: Sequence[Result]) -> Table:
         random_range=random_range,
         about_random=describe_random(random_range),
         spread_over="folds" if latest.phase == CROSS_VALIDATION else "seeds",
+        # A row averages the latest result of each seed; all other results have been replaced.
         n_replaced=len(current) - sum(row.n_seeds for row in [*models, *former]),
     )
 
@@ -291,10 +299,10 @@ def describe_random(random_range: tuple[float, float]) -> str:
 def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
     """Return the rows of the models' present code, and the rows of their former code.
 
-    Both lists begin with the best score. `results` are in the order of time. A row sums up the
-    results of one model with one version of its code: they differ in their seeds alone. If a seed
-    was scored twice, the later score counts. The code of a model's latest result is its present
-    code. An interrupted fit has a row of its own, since nobody knows how much it has learned.
+    Both lists begin with the best score. `results` are in the order of time. A row averages the
+    results of one model with one version of its code, which differ in their seeds alone. If a seed
+    was scored twice, the later score counts. The present code of a model is the code of its latest
+    result. An interrupted fit has a row of its own, since nobody knows how much it has learned.
     """
     latest_of_model: dict[Model, Result] = {}
     latest_of_row: dict[RowKey, Result] = {}
@@ -309,7 +317,7 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
         latest_of_row[key] = result
         # The seed is 0 if the command names none.
         seeds_by_row.setdefault(key, {})[result.seed or 0] = result
-    # Details that tell models of one name apart, such as the file that they learned from.
+    # Details that tell models of the same name apart, such as the file that a model learned from.
     details_by_model = tell_apart(list(latest_of_model))
     n_rows_of_model = Counter(key.model for key in seeds_by_row)
     rows = []
@@ -318,13 +326,14 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
         model = key.model
         latest = latest_of_row[key]
         is_current = key.code == latest_of_model[model].code
-        # One of the reasons to doubt a score is that it is of earlier code. `model.doubts` lacks
-        # this reason: rows of former code stand under a title that says it.
+        # `latest.doubts` may include the doubt that the code has changed since; `model.doubts`
+        # never does. Rows of former code do not need this doubt, because they stand under a title
+        # that says it.
         doubts = latest.doubts if is_current else model.doubts
         details = [*doubts, *details_by_model[model]]
         is_interrupted = key.position is not None
         if is_interrupted and n_rows_of_model[model] > 1:
-            # The time tells the row from the model's other rows.
+            # The model has more than one row: the time tells them apart.
             details.append(provenance.to_minute(latest.time))
         label = f"{model.name} ({'; '.join(details)})" if details else model.name
         row = model_row(label, list(by_seed.values()))
@@ -338,11 +347,11 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
 
 
 def model_of(result: Result) -> Model:
-    """Return the model that a result is a score of, as a key.
+    """Return the key of the model that a result belongs to.
 
-    Two results are of one model if they have the same name with the same options, the same script,
-    the same source files and the same reasons to doubt the score. The doubt that the code has
-    changed since does not count: versions of the code are versions of one model.
+    Two results belong to one model if they have the same name with the same options, the same
+    script, the same source files and the same reasons to doubt the score. The doubt that the code
+    has changed since does not count, because versions of the code are versions of one model.
     """
     # A notebook's model is called after the notebook if its user has given it no name. Such a
     # notebook may have held any model, so each of its scores counts as a new model.
@@ -394,15 +403,15 @@ def describe_sources(
     learned_from
         The source files of the model to describe; None if they are not recorded.
     all_learned_from
-        The source files of each model that has this name, the model to describe included.
+        The source files of every model that has this name. The model to describe is one of these.
 
     Returns
     -------
     list of str
-        "from FILE" for each source file of this model that others lack. If others have another
-        version of the file, the beginning of its fingerprint follows. If the model only lacks files
-        that others have, "from fewer files". If the files of this model are not recorded, but those
-        of others are, "sources not recorded".
+        "from FILE" for each source file of this model that another model lacks. If another model
+        has another version of the file, the beginning of the fingerprint follows. If this model
+        only lacks files that another model has, "from fewer files". If the files of this model are
+        not recorded, but the files of another model are, "sources not recorded".
     """
     all_sources = [dict(other) for other in all_learned_from if other is not None]
     if learned_from is None:
@@ -482,7 +491,7 @@ def as_text(tables: Sequence[Table]) -> str:
 
 
 def column_widths(tables: Sequence[Table]) -> list[int]:
-    """Return the width of each column: that of its longest cell.
+    """Return the width of each column: the width of its longest cell.
 
     If a line would be longer than `TEXT_WIDTH`, the column of names is narrower.
     """
@@ -493,9 +502,9 @@ def column_widths(tables: Sequence[Table]) -> list[int]:
     for column in zip(*lines, strict=True):
         widest.append(max(len(text) for text in column))
     name_width, *other_widths = widest
-    # Two spaces indent a line, and two are before each further column.
-    most_name_width = TEXT_WIDTH - 2 - sum(width + 2 for width in other_widths)
-    return [min(name_width, most_name_width), *other_widths]
+    # Two spaces indent each line, and two spaces separate a column from the column before it.
+    largest_name_width = TEXT_WIDTH - 2 - sum(width + 2 for width in other_widths)
+    return [min(name_width, largest_name_width), *other_widths]
 
 
 def align(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
@@ -514,7 +523,7 @@ def align(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def as_page(tables: Sequence[Table]) -> str:
-    """Return all tables as a page: charts, tables, the scores of 2020."""
+    """Return a page with the chart and the rows of every table, and the published scores."""
     published = []
     for score in PUBLISHED:
         test = ", ".join(filter(None, (f"{score.phase} test", score.rules)))
@@ -532,6 +541,7 @@ def as_page(tables: Sequence[Table]) -> str:
 
 def draw(table: Table) -> pages.Html:
     """Return the chart of a table. Published scores are marks, without an interval."""
+    # The best score comes first. The best score that is not a published one is highlighted.
     best = next((row for row in table.rows if not row.is_published), None)
     dots = []
     for row in table.rows:
