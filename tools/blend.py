@@ -50,7 +50,7 @@ _HELD_OUT = 0.2
 _SMALLEST_PROBABILITY = 1e-6
 # Larger weights are refused: with a weight such as 1e308, a weighted logarithm could be infinite.
 _LARGEST_WEIGHT = 1_000_000
-# The name of a temporary file.
+# The name of the temporary file into which a script writes its probabilities.
 _PROBABILITIES = "probabilities.parquet"
 
 # A script, and its flags except those for paths.
@@ -102,13 +102,14 @@ def main() -> None:
     blended = np.exp(log_blend(logs, weights))
     if TASKS[task].needs_options:
         blended = answer_options.for_template(blended, template)
-    # Categories are right and wrong (task 1) or options (task 2). Columns count them from 0, the
-    # values in the submission from `low`: 0 in task 1, 1 in task 2.
+    # The columns of `blended` are categories: wrong and right (task 1), or the options (task 2).
+    # The columns count from 0. The values in the submission count from `low`, which is 0 in task 1
+    # and 1 in task 2.
     most_probable = blended.argmax(axis=1)
     value = most_probable + TASKS[task].column.low
     submission.write_predictions(template, task, value, paths.output)
-    # A file of task 1 holds only the probability that an answer is right, one of task 2 the
-    # probabilities of all options.
+    # A file of probabilities for task 1 holds only the probability that an answer is right. A file
+    # for task 2 holds the probabilities of all options.
     probabilities = blended if TASKS[task].needs_options else blended[:, 1]
     write_probabilities(template, task, probabilities, probabilities_path)
     print(
@@ -203,7 +204,7 @@ def command_to_repeat(file: Probabilities, train: Path) -> Command:
     answers of this blend. Raises `InputError` if the command is unknown or cannot be repeated, or
     if the script has learned from other training answers.
     """
-    # The end of messages: what the user can do instead.
+    # The error messages end with this text, which says what the user can do instead.
     other_way = " (or give --weights: then no command runs)"
     record = file.record
     if record is None:
@@ -212,11 +213,13 @@ def command_to_repeat(file: Probabilities, train: Path) -> Command:
             f"{file.task}{other_way}"
         )
     script, flags = script_runs.command_to_repeat(record, TASKS[file.task], file.path, other_way)
-    # Other training answers might include answers that the blend is to predict.
+    # Refuse a file that was learned from other training answers: they might include answers that
+    # the blend predicts.
     if fingerprints.fingerprint(train) not in record.made_from.values():
         learned_from = "unknown answers"
         if record.made_from:
-            learned_from = cli.show(file.path.parent / next(iter(record.made_from)))
+            first_source = next(iter(record.made_from))
+            learned_from = cli.show(file.path.parent / first_source)
         raise InputError(
             f"{file.path}: was learned from {learned_from}, and the blend's "
             f"weights from {cli.show(train)}, expected the same training answers (--local, "
@@ -249,7 +252,7 @@ def predict_held_out(commands: Sequence[Command], paths: sample_models.Paths, ta
     is_held_out = hold_out_answers(len(answers), _HELD_OUT, seed=0)
     if is_held_out.all() or not is_held_out.any():
         raise InputError(f"{train}: holds too few answers to hold some out, expected more")
-    # The values of a category in the file begin at `column.low`, here categories count from 0.
+    # Count the categories from 0. In the file of answers, they count from `column.low`.
     column = TASKS[task].column
     truth = answers.loc[is_held_out, column.name].to_numpy(np.int64) - column.low
     logs = []
@@ -277,8 +280,8 @@ def predict_template(
 ) -> FloatArray:
     """Let every command learn from all training answers and predict the template.
 
-    A command is a script with its flags. Files that this process writes afterwards get a record of
-    how they were made. It will name the sources and the code of these commands.
+    A command is a script with its flags. The files that this process writes afterwards get a record
+    of how they were made. This record names the sources and the code of the commands.
 
     Returns
     -------
@@ -294,9 +297,10 @@ def predict_template(
             path_flags += ["--probabilities", path]
             path_flags += script_runs.metadata_flags(script, metadata_dir)
             script_runs.run_script([script, *path_flags, *flags], "all training answers")
-            # The rows are those of the template, in its order.
+            # The file has the rows of the template, in the same order.
             predicted = read_probabilities(path, task)
-            # For the record of the files that this process writes.
+            # Note how the predictions were made, for the record of the files that this process
+            # writes.
             provenance.note_part(predicted.record, path.parent)
         logs.append(logarithms(predicted.value))
     return np.stack(logs)
@@ -321,7 +325,7 @@ def log_blend(logs: FloatArray, weights: FloatArray) -> FloatArray:
     Returns
     -------
     array, shape (n_rows, n_categories)
-        Logarithms of the blended probabilities, which sum to 1 in each row.
+        Logarithms of the blended probabilities. The probabilities of each row sum to 1.
 
     Notes
     -----
@@ -354,7 +358,8 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
     from scipy.optimize import minimize
 
     rows = np.arange(len(truth))
-    # The logarithm that each file gives to the right category, shape (n_files, n_answers).
+    # The logarithm of the probability that each file gives to the right category, shape (n_files,
+    # n_answers).
     logs_of_truth = logs[:, rows, truth]
 
     def loss_and_gradient(weights: FloatArray) -> tuple[float, FloatArray]:
@@ -389,13 +394,13 @@ def describe_weights(
 ) -> str:
     """Return a table of weight, log loss and accuracy on the held-out answers for each file.
 
-    `names` are those of the files. `logs` are the logarithms of the probabilities, shape (n_files,
-    n_answers, n_categories). `truth` is the index of the right category of each answer.
+    `names` are the names of the files. `logs` are the logarithms of the probabilities, shape
+    (n_files, n_answers, n_categories). `truth` is the index of the right category of each answer.
 
     The last row is the blend. Each half of the answers is blended with weights that were learned
-    from the other half, so that no answer is scored with weights learned from it.
+    from the other half. So no answer is scored with weights that were learned from this answer.
     """
-    # The half of each answer, 0 or 1, at random.
+    # Assign every answer to one of two halves, 0 or 1, at random.
     half = np.random.default_rng(0).permutation(len(truth)) % 2
     blended = np.empty(logs.shape[1:])
     for this_half in (0, 1):

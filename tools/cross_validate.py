@@ -68,9 +68,10 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-# In task 4, this share of an examined student's answers is to be predicted, as in the local split.
+# In task 4, an entry predicts this share of an examined student's answers, as in the local split.
 _TARGET_SHARE = 0.2
-# With these flags, an entry would read other answers than those of the fold, or leave files behind.
+# Flags that must not be passed to the entry: the flags for files and folders, and --local. With
+# them, the entry would read other answers than the fold's answers, or leave files behind.
 _FORBIDDEN_FLAGS = [f"--{name}" for name in (*provenance.PLACES, "local")]
 
 
@@ -80,10 +81,11 @@ class EntryCode:
 
     # The entry's script as the user has named it. For a package of task 4, its train_model.py.
     script: Path
-    # The script that every fold runs: a copy if `kit_copy` is one, else `script` itself.
+    # The script that every fold runs: the script in `kit_copy`, or `script` itself if there is no
+    # copy.
     frozen_script: Path
-    # A temporary copy of the kit, in which `frozen_script` lies. None for an entry outside of the
-    # kit, which is not copied.
+    # A temporary copy of the kit, with `frozen_script` in it. None for an entry outside of the kit,
+    # because such an entry is not copied.
     kit_copy: Path | None
 
 
@@ -93,7 +95,7 @@ class FoldRun:
 
     # "fold 1" or "repeat 1, fold 1".
     title: str
-    # Columns UserId, QuestionId, truth and predicted, a row for every answer held out.
+    # A row for every held-out answer, with the columns UserId, QuestionId, truth and predicted.
     predicted: pd.DataFrame
     # How the predictions were made.
     training: Provenance
@@ -154,10 +156,10 @@ def main() -> None:
 def frozen_copy(script: Path) -> Iterator[EntryCode]:
     """Make a temporary copy of a script of the kit, with the code that it imports.
 
-    Every fold runs the copy, so that an edit in the meantime changes nothing. The copy has the
-    kit's metadata, which a script may read and which hold no outcomes. It has no answers: a script
-    that looks for answers in the kit's folders, instead of where its flags say, finds none. A
-    script outside of the kit is not copied.
+    Every fold runs the copy, so that an edit of the script in the meantime changes nothing. The
+    copy has the kit's metadata: a script may read them, because they hold no outcomes. The copy has
+    no answers: a script finds none if it ignores its flags and looks in the kit's folders. A script
+    outside of the kit is not copied.
     """
     if not script.is_relative_to(layout.ROOT):
         yield EntryCode(script, frozen_script=script, kit_copy=None)
@@ -165,8 +167,8 @@ def frozen_copy(script: Path) -> Iterator[EntryCode]:
     with tempfile.TemporaryDirectory(prefix="frozen_") as temporary:
         copy = Path(temporary).resolve() / layout.ROOT.name
         files = set(source_code.files_of(script))
-        # Files beside the script, of any kind, may be needed too. A blend runs scripts beside it
-        # and programs in tools/.
+        # The script may also need other files in its folder, of any kind. A blend runs scripts in
+        # its folder and programs in tools/.
         for folder in (script.parent, layout.ROOT / "common", layout.ROOT / "tools"):
             files |= {path for path in folder.rglob("*") if is_copied(path, folder)}
         for file in files:
@@ -227,7 +229,7 @@ def evaluate(
     # A row for every prediction; `part` is the index of the run.
     targets = pd.concat([run.predicted.assign(part=index) for index, run in enumerate(runs)])
     memories = [run.training.memory for run in runs if run.training.memory is not None]
-    # Only an entry of task 4 plays a game, whose rules the flags may change.
+    # The rules of the game belong to the score of an entry of task 4. Flags may change these rules.
     rules = folds_text
     if task.form is Form.ENTRY:
         rules = f"{read_rules(options)}, {folds_text}"
@@ -254,10 +256,10 @@ def evaluate(
 def doubt_changes(code: EntryCode, fingerprint_before: str, runs: Sequence[FoldRun]) -> list[Doubt]:
     """Return a doubt if the code of an entry changed while the folds ran.
 
-    `code` says where the code lies. An entry in the kit was copied first, and the folds ran this
-    copy, so its code cannot change. `fingerprint_before` is the fingerprint of the entry's script
-    before the first fold. `runs` are the runs of all folds; `run.training.code` is the fingerprint
-    of the code that the fold ran.
+    `code` says where the code lies. An entry in the kit was copied first, and the folds ran the
+    copy, which does not change. For any other entry, `fingerprint_before` is the fingerprint of its
+    script before the first fold, and `run.training.code` is the fingerprint of the code that a fold
+    ran.
     """
     if code.kit_copy is not None:
         return []
@@ -320,7 +322,7 @@ def run_fold(
         require_unseen(options.entry, run.training, [train])
     except InputError as fault:
         message = name_fold(str(fault), options.entry, fold)
-        # Name the user's file instead of that in the temporary copy.
+        # Name the user's file, not its copy in the temporary copy of the kit.
         raise InputError(script_runs.name_in_kit(message, code.kit_copy)) from None
     return run
 
@@ -349,8 +351,9 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     flags = list(words[position + 1 :])
     for word in flags:
         name = word.partition("=")[0]
-        # argparse also accepts the first letters of a flag: "--input" for "--input_dir". So a word
-        # is forbidden if a forbidden flag begins with it, except "-" and "--", which are no flags.
+        # argparse also accepts the beginning of a flag: "--input" for "--input_dir". So a word is
+        # forbidden if a forbidden flag begins with it. This does not apply to "-" and "--", which
+        # are no flags.
         is_forbidden = any(flag.startswith(name) for flag in _FORBIDDEN_FLAGS)
         if is_forbidden and len(name) > 2:
             raise InputError(
@@ -366,19 +369,19 @@ class Split:
 
     # "fold 1" or "repeat 1, fold 1".
     title: str
-    # All training answers; in task 4, the column IsTarget marks the targets.
+    # All training answers. In task 4, the column IsTarget marks the answers to predict.
     answers: pd.DataFrame
-    # True for an answer in the fold, shape (n_answers,).
+    # True for an answer that the fold holds out, shape (n_answers,).
     is_held_out: BoolArray
 
 
 def make_splits(answers: pd.DataFrame, task: Task, options: argparse.Namespace) -> Iterator[Split]:
     """Assign the answers to folds at random; yield each fold.
 
-    In task 4, all answers of a student come into the same fold.
+    In task 4, all answers of a student are in the same fold.
     """
     is_entry = task.form is Form.ENTRY
-    # Answers of one group come into the same fold.
+    # All answers of a group are in the same fold. A group is one answer or, in task 4, one student.
     group = np.arange(len(answers))
     if is_entry:
         group = pd.factorize(answers["UserId"], sort=True)[0]
@@ -399,8 +402,8 @@ def make_splits(answers: pd.DataFrame, task: Task, options: argparse.Namespace) 
 def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) -> FoldRun:
     """Let a script of task 1 or 2 learn from the other folds and predict this one."""
     script = code.frozen_script
-    # The script writes its submission into the fold's folder. `template` is the file there that
-    # lists the answers to predict.
+    # The script writes its submission into the fold's folder. `template` is the path of the list of
+    # answers to predict, which lies in the same folder.
     template = script_runs.run_on_fold(script, flags, fold, code.kit_copy)
     submission = fold.folder / task.submission
     if not submission.is_file():
@@ -408,7 +411,7 @@ def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) 
     reference = fold.folder / "held_out.csv"
     writing.write_files({reference: fold.answers[fold.is_held_out]})
     predicted = pairs.match(task, submission, reference).pairs
-    # The record of how the submission was made. A user's script may write none.
+    # The record says how the submission was made. It is None if the user's script writes no record.
     known = provenance.read(submission)
     doubts = doubt_record(known, code.script, template)
     if known is not None:
@@ -422,7 +425,7 @@ def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) 
 def doubt_record(record: Provenance | None, script: Path, template: Path) -> list[Doubt]:
     """Return the reasons to doubt a fold's score that the record of its submission gives.
 
-    They concern the files that the submission was made from, and the run that made it.
+    A reason concerns the files that the submission was made from, or the run that made it.
 
     Parameters
     ----------
@@ -436,11 +439,11 @@ def doubt_record(record: Provenance | None, script: Path, template: Path) -> lis
     if record is None:
         return [UNKNOWN_SOURCES]
     doubts_about_sources = entry_origin.doubt_sources(record, [template.name])
-    # A doubt is a sentence that names the script of the record. The record names the copy that the
-    # fold has run; the user knows the original.
+    # A doubt holds a sentence that names the script in the record. This script is the temporary
+    # copy that the fold has run, so put the user's script in its place.
     shown_record = replace(record, script=provenance.show_path(script))
-    # Do not ask here whether the code has changed. If the script is in the kit, all folds run one
-    # copy, which nobody edits. Otherwise `doubt_changes` looks for changes.
+    # No doubt about a change of the code is raised here. If the script is in the kit, all folds run
+    # one copy, which nobody edits. Otherwise `doubt_changes` looks for changes.
     return [*doubts_about_sources, *entry_origin.doubts_of_run(shown_record)]
 
 
@@ -454,7 +457,7 @@ def play_fold(
     package = code.frozen_script.parent
     copy = fold.folder / package.name
     copy_package(package, copy)
-    # The trainer finds answers and metadata here, in folders laid out like `data/`.
+    # The trainer reads answers and metadata from these folders, which are laid out like `data/`.
     train_dir = fold.folder / "data" / layout.TRAIN_DIR.name
     metadata_dir = fold.folder / "data" / layout.METADATA_DIR.name
     train = train_dir / script_runs.TRAIN
@@ -481,13 +484,13 @@ def play_fold(
     reference = read_students(setting, weights_origin)
     doubts = []
     for doubt in judge_weights(package, weights_origin):
-        # Name the user's file instead of that in the temporary copy of the kit.
+        # Name the user's file, not its copy in the temporary copy of the kit.
         sentence = script_runs.name_in_kit(doubt.sentence, code.kit_copy)
         doubts.append(replace(doubt, sentence=sentence))
     predicted = list_targets(reference, play_all(setting, reference).games)
     seconds_of_game = time.perf_counter() - started
-    # The record of the trained weights says how they were made; a trainer may write none. A score
-    # of task 4 counts the seconds of the game, not those of the training.
+    # The record of the weights says how they were trained. A user's trainer may write no record.
+    # The seconds of a score of task 4 are the seconds of the game, without the training.
     code_played = fingerprint_code(copy, source_code.fingerprint(trainer))
     training = weights_origin.record or Provenance(str(trainer), {}, seconds_of_game)
     training = replace(training, seconds=seconds_of_game, code=code_played)
@@ -499,6 +502,7 @@ def name_fold(fault: str, entry: Path, fold: Fold) -> str:
     # A message of `run_script` names the fold already.
     if fold.title in fault:
         return fault
+    # Leave out the temporary paths: of the copied entry, and of the folder of the fold.
     for path in (fold.folder / entry.resolve().name, fold.folder):
         fault = without_folder(fault.removeprefix(f"{path}: "), path)
     return f"{cli.show(entry.resolve())}: {fold.title}: {fault}"

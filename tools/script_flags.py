@@ -12,11 +12,11 @@ class ScriptFlags:
     score: tuple[str, ...] = ()
 
 
-# The flags in the folders of tasks 1, 2, 4 and of the related challenges. With --local, a model
-# predicts the answers that the local split has held out. The evaluation compares the predictions
-# with these answers, without flags.
+# The flags in the folders of tasks 1, 2 and 4 and of the related challenges. With --local, a model
+# predicts the answers that the local split has held out. The evaluation needs no flags to compare
+# the predictions with these answers.
 LOCAL_SPLIT = ScriptFlags(predict=("--local",))
-# The flags in all other folders. The key is the folder's name.
+# Other flags, by the name of the folder.
 EXCEPTIONS = {
     # Task 3 has no local split. A model ranks the questions from all answers, and the judgements of
     # the experts of the public phase score the ranking.

@@ -23,11 +23,11 @@ from common.tasks import Task
 
 import pandas as pd
 
-# Bytes at the end of a program's output that are read.
+# Only this number of bytes at the end of a program's output is read.
 _TAIL = 1 << 16
-# Characters shown of the last line that a failed script printed.
+# An error message shows at most this number of characters of the last line that a script printed.
 _MAX_SHOWN = 200
-# Files in the folder of a fold.
+# Files in the folder of a fold: the answers to learn from, and the list of answers to predict.
 TRAIN = "train.csv"
 TEMPLATE = "template.csv"
 _PRINT_FLAGS = Path(__file__).with_name("print_flags.py")
@@ -63,7 +63,7 @@ def run_to_end(
     subprocess.TimeoutExpired
         If the program exceeds the time limit. It is ended.
     """
-    # `env` is changed below, so take it out of the options.
+    # Take `env` out of the options, because the program gets a changed copy of it.
     environment = dict(popen_options.pop("env", os.environ))
     # The output is read as UTF-8. On Windows, Python would write another encoding.
     environment["PYTHONIOENCODING"] = "utf-8"
@@ -90,7 +90,8 @@ def _end_with_children(process: subprocess.Popen[bytes]) -> None:
     if os.name == "nt":
         process.kill()
         return
-    # The group of processes may go on when the process itself has ended.
+    # Processes that this process has started may still run after it has ended. They are in the same
+    # group of processes, which is ended as a whole.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -101,8 +102,9 @@ def _last_lines(output: BinaryIO) -> list[str]:
     output.seek(max(0, size - _TAIL))
     lines = []
     for line in output.read().decode(errors="replace").split("\n"):
-        # A progress bar returns to the start of its line: keep what it wrote last.
-        shown = line.rstrip("\r").rpartition("\r")[2].strip()
+        # With "\r", a progress bar returns to the start of its line and writes over it. Keep what
+        # it wrote last: the text after the last "\r" in the line.
+        shown = line.rstrip("\r").split("\r")[-1].strip()
         if shown:
             lines.append(shown)
     return lines
@@ -121,11 +123,11 @@ def run_script(
     command
         The script and its flags.
     purpose
-        What the script is run on or for, such as "fold 1". The error message ends "… on fold 1".
+        What the script is run on or for, such as "fold 1". The error message then says "on fold 1".
     named_script
         The script that the error message names. By default, the script in `command`.
     kit_copy
-        A temporary copy of the kit that the script lies in, if any, see `name_in_kit`.
+        The temporary copy of the kit in which the script lies, or None. See `name_in_kit`.
 
     Returns
     -------
@@ -138,7 +140,7 @@ def run_script(
         If the script fails. The message ends with the last line that the script printed.
     """
     words = [str(word) for word in command]
-    # A package of task 4 that is copied to another folder finds the kit on Python's path.
+    # A package of task 4 may have been copied out of the kit. This path lets it import the kit.
     search_path = [str(kit_copy or layout.ROOT), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path))}
     code, lines = run_to_end([sys.executable, *words], env=environment)
@@ -160,7 +162,7 @@ def name_in_kit(text: str, kit_copy: PurePath | None) -> str:
     """
     if kit_copy is None:
         return text
-    # A text may hold a path of Windows with slashes, with backslashes, or with these doubled.
+    # On Windows, a path in a text may have slashes, backslashes, or doubled backslashes.
     for separator in ("/", "\\\\", "\\"):
         folder = kit_copy.as_posix().replace("/", separator)
         text = text.replace(f"{folder}{separator}", "").replace(folder, str(layout.ROOT))
@@ -190,7 +192,8 @@ def command_to_repeat(
     or_else
         The end of the error message: what the user can do instead.
     keep
-        Flags that name paths are left out, except those with these names.
+        Names of flags for paths to keep. All other flags for paths are left out, except
+        --metadata_dir.
 
     Returns
     -------
@@ -209,8 +212,8 @@ def command_to_repeat(
             f"{path}: was made by {record.script}, which cannot be repeated, expected a script in "
             f"{folder.name}/ of this kit{or_else}"
         )
-    # Leave out flags for paths, because the caller chooses the files. Keep only the flag of the
-    # folder of metadata and those in `keep`.
+    # Leave out flags for paths, because the caller chooses the files. Keep only --metadata_dir and
+    # the flags that `keep` names.
     options = provenance.settings(record.options, keep=("metadata_dir", *keep))
     options.pop("local", None)
     flags = provenance.flags_of(options)
@@ -226,7 +229,7 @@ def command_to_repeat(
 def _is_entry(script: Path) -> bool:
     """Return whether a file in a task's folder is a script that predicts.
 
-    The scripts local_data_split.py and local_evaluation.py do not.
+    The scripts local_data_split.py and local_evaluation.py do not predict.
     """
     return script.suffix == ".py" and script.is_file() and not script.name.startswith("local_")
 
@@ -234,10 +237,10 @@ def _is_entry(script: Path) -> bool:
 def _find_forged_flag(script: Path, options: Mapping[str, Any], flags: Sequence[str]) -> str | None:
     """Return the first word of a recorded command line that may not be passed to its script.
 
-    `options` are the options in the record, by name, and `flags` the same options as words of a
-    command line, such as "--seed" and "3". In a forged record, the value of an option may be a
-    flag itself, such as --output_dir. Therefore every word that begins with -- must name one of the
-    options, be a flag that the script declares, and appear once. Returns None if every word may be
+    `options` are the options in the record, by name. `flags` are the same options as words of a
+    command line, such as "--seed" and "3". In a forged record, the value of an option may itself be
+    a flag, such as --output_dir. So a word that begins with -- may be passed only if it names one
+    of the options, the script declares it, and it appears once. Returns None if every word may be
     passed.
     """
     if not flags:
@@ -271,9 +274,9 @@ def run_on_fold(
 ) -> Path:
     """Let a script of task 1 or 2 predict the held-out answers of a fold from the others.
 
-    The predictions are written to the fold's folder. Returns the template of the submission, a file
-    that lists the held-out answers without their outcomes. `kit_copy` is the temporary copy of the
-    kit in which the script lies. None for a script that was not copied.
+    The predictions are written to the fold's folder. Returns the path of the template of the
+    submission, a file that lists the held-out answers without their outcomes. `kit_copy` is the
+    temporary copy of the kit in which the script lies, or None if the script was not copied.
     """
     train = fold.folder / TRAIN
     template = fold.folder / TEMPLATE
@@ -300,8 +303,8 @@ def flags_for_paths(train: Path, template: Path, output_dir: Path) -> list[objec
 def declared_flags(script: Path, kit_copy: Path | None = None) -> frozenset[str]:
     """Return the flags that a script's function `build_parser` declares, except --help.
 
-    A script without this function has no flags that are known; a note to the user says so.
-    `kit_copy` is a temporary copy of the kit that the script lies in, if any.
+    If the script lacks this function, no flag is known, and a note tells the user so. `kit_copy` is
+    the temporary copy of the kit in which the script lies, or None if the script was not copied.
 
     Raises
     ------
@@ -339,9 +342,9 @@ def _defines_build_parser(script: Path) -> bool:
 def metadata_flags(
     script: Path, metadata_dir: Path | None, kit_copy: Path | None = None
 ) -> list[object]:
-    """Return the flag of the metadata's folder; none without a folder, or if the script has none.
+    """Return the flag --metadata_dir; nothing without a folder or if the script lacks the flag.
 
-    `kit_copy` is a temporary copy of the kit that the script lies in, if any.
+    `kit_copy` is the temporary copy of the kit in which the script lies, or None.
     """
     if metadata_dir is None or "--metadata_dir" not in declared_flags(script, kit_copy):
         return []
@@ -349,7 +352,10 @@ def metadata_flags(
 
 
 def reads_metadata(script: Path, kit_copy: Path | None = None) -> bool:
-    """Return whether a script takes --metadata_dir; `kit_copy` as in `declared_flags`."""
+    """Return whether a script has the flag --metadata_dir.
+
+    `kit_copy` is the temporary copy of the kit in which the script lies, or None.
+    """
     return "--metadata_dir" in declared_flags(script, kit_copy)
 
 

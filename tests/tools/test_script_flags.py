@@ -22,6 +22,7 @@ def commands_in_header(script: Path) -> list[str]:
     """Return the commands in a script's docstring, without optional flags and remarks."""
     docstring = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
     lines = re.findall(r"^(?:Run:)? +(python .*)$", docstring, re.MULTILINE)
+    # Two spaces come before a remark, and " [" begins an optional flag: keep the text before them.
     return [re.split(r"  | \[", line)[0] for line in lines]
 
 
