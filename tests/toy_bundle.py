@@ -19,8 +19,8 @@ import yaml
 from competition import Days, Plan, describe
 from conftest import succeeds
 
-# The file that the toy bundle's scoring program reads in each task. In task 4, the ingestion
-# program writes the file.
+# For each task, the file that the toy bundle's scoring program reads. In task 4, the ingestion
+# program has written this file before.
 SCORED = {1: "submission_task_1.csv", 2: "submission_task_2.csv", 4: "played"}
 # The scoring program of the toy bundle. It runs the submission as code, which may call `score` and
 # use the folders `given` and `written`, so that a test can try anything.
@@ -67,9 +67,9 @@ words.
 def write_folder(folder: Path) -> Path:
     """Write the files of the toy bundle into a folder, and return the folder.
 
-    It has a scoring program for all tasks and phases, and an ingestion program, which plays the
-    entries of task 4, for each phase. The reference data of a task hold only the name of the file
-    that the scoring program reads in a submission (SCORED).
+    The bundle has one scoring program for all tasks and phases. For each phase, it has an ingestion
+    program, which plays the entries of task 4. The reference data of a task hold only the name of
+    the file that the scoring program reads in a submission (`SCORED`).
     """
     score = "python3 /app/program/score.py /app/input /app/output"
     ingest = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
@@ -97,8 +97,8 @@ def write_folder(folder: Path) -> Path:
 def _describe_toy() -> dict[str, Any]:
     """Return the contents of the toy bundle's competition.yaml.
 
-    They are those of a real bundle, but with a single page, two submissions a phase, and two more
-    columns in the table of scores.
+    The contents are those of a real bundle, except for a single page, two submissions per phase,
+    and two more columns in the table of scores.
     """
     days = {
         "public": Days(date(2026, 10, 1), date(2026, 10, 31)),
@@ -159,7 +159,8 @@ def make_bundles(folder: Path, *flags: object) -> Path:
 def entry(select: str = "pass", update: str = "pass") -> dict[str, str]:
     """Return the files of an entry of task 4, by name.
 
-    `select` and `update` are code that `select_questions` and `update_model` run first.
+    The methods `select_questions` and `update_model` of the entry begin with the code in `select`
+    and `update`.
     """
     source = f"""
 class Submission:
@@ -179,6 +180,7 @@ def submission_for(templates: Path, task: int) -> dict[str, str]:
     name = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
     header, *rows = (templates / name).read_text().split()
     if task == 3:
+        # A row of this template ends with a comma, after which the rank is missing.
         lines = [header, *(f"{row}{rank}" for rank, row in enumerate(rows, 1))]
     else:
         predictions = {1: (0, 1), 2: (1, 2, 3, 4)}[task]

@@ -92,7 +92,7 @@ def run_check_of_challenge(challenge: str) -> int:
     """Run the script of a related challenge with the flags of this one; return its exit code."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--challenge")
-    # All flags but --challenge, which the script does not have.
+    # Pass on all flags except --challenge, which the script of the challenge does not have.
     _, flags = parser.parse_known_args()
     script = layout.RELATED_DIR / challenge / CHECK_NAME
     return subprocess.call([sys.executable, script, *flags])
@@ -111,8 +111,8 @@ def check_table(options: argparse.Namespace, task: Task, faults: list[str]) -> l
     """
     check_rows = check_ranking if task.form is Form.RANKING else check_pairs
     summary = check_rows(options, task, faults)
-    # This may add a fault too, so look for faults afterwards. A CSV with faults has to be written
-    # again anyway, with its zip.
+    # `report_other_zip` may add a fault, so the next `if` looks at `faults` again. If the CSV has
+    # faults, the zip is not compared with it: both have to be written again anyway.
     if not faults:
         report_other_zip(options.file, task, faults)
     if faults:
@@ -165,7 +165,7 @@ def describe_shares(task: Task, predicted: Array, train: Path) -> list[str]:
         column = answer_options.column_in(source, column)
         answers = reading.read_table(source, [column])
         values_by_title[cli.show(train)] = answers[column.name].to_numpy()
-    # The training answers may lack the highest predicted option.
+    # Show every option up to the highest predicted one, even if the training answers lack it.
     column = replace(column, high=max(column.high, int(predicted.max())))
     lines = [as_line(column.name, list(values_by_title))]
     for value, name in zip(column.values, task.name_values(column), strict=True):
@@ -230,8 +230,8 @@ def warn_of_local_training(path: Path) -> list[str]:
         return []
     sources = [(path.parent / source).resolve() for source in record.made_from]
     train_folders = {source.parent for source in sources if "train" in source.name}
-    # The local split writes its training answers to this folder. All training answers are in
-    # another one.
+    # The local split writes its training answers to this folder. The file with all training answers
+    # lies in another folder.
     folder_of_local_split = layout.TEST_INPUT_DIR.resolve()
     if train_folders != {folder_of_local_split}:
         return []
@@ -266,7 +266,7 @@ def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> l
             folder = Path(temporary) / "entry"
             unpack(entry, folder)
         modules = check_code(folder, entry, faults)
-    # The challenge would not load saved models of other names.
+    # Report saved models whose names the challenge does not accept: it would not load them.
     faults += entry_files.list_misnamed(entry)
     if faults:
         return []
@@ -296,7 +296,7 @@ def check_code(folder: Path, entry: Path, faults: list[str]) -> list[str]:
     entry
         The folder or zip that the user has named, for messages.
     faults
-        Every error is added.
+        The list to which every error is added.
 
     Returns
     -------
@@ -305,7 +305,7 @@ def check_code(folder: Path, entry: Path, faults: list[str]) -> list[str]:
         directly or by way of others.
     """
     modules = [ENTRY_FILE]
-    # Modules that are found are added to the list, and so are checked too.
+    # The loop adds each module that an entry's module imports to the list, and so checks it too.
     for file in modules:
         try:
             tree = ast.parse((folder / file).read_bytes())

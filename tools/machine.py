@@ -59,7 +59,7 @@ def describe_machine() -> dict[str, str]:
 
 
 def output_of(command: Sequence[str]) -> str | None:
-    """Return what a command prints, without the line end; None if it is missing or fails."""
+    """Return a command's output without the line end; None if the command is missing or fails."""
     try:
         done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     except OSError:

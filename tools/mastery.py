@@ -42,30 +42,31 @@ from common.origin import Origin
 import numpy as np
 import pandas as pd
 
-# Levels of the tree of subjects: areas of mathematics, parts of areas, topics. The root is left
-# out: it is all of mathematics, so its mastery would tell no more than the ability.
+# Levels of the tree of subjects: areas of mathematics (1), parts of areas (2), topics (3). The root
+# is left out: it is all of mathematics, so its mastery would tell no more than the ability.
 _TREE_LEVELS = (1, 2, 3)
-# The page shows at most this many students, if no flag names some.
+# The page shows at most this many students, unless --students names the students to show.
 _N_SHOWN = 30
-# Topics that the page lists because most students need help with them.
+# The page lists at most this many topics: those with the lowest mean mastery in the class.
 _N_TOPICS = 10
 # A topic is listed if at least this many of the shown students have answers in it.
 _MIN_STUDENTS = 3
 # Mastery of a topic is the share of its questions that a student is expected to answer correctly. A
-# student needs help with the topic if even the upper end of the share's interval is below this.
-_HALF = 0.5
+# student needs help with the topic if even the upper end of the share's interval is below this
+# limit.
+_HELP_BELOW = 0.5
 _CONCEPT = schema.Column("Concept", schema.TEXT)
 
 
 @dataclass(frozen=True)
 class Subjects:
-    """The subjects of questions, as the contexts of an estimator."""
+    """The subjects of questions, as numbers that `ItemResponse` takes as contexts."""
 
-    # For each question, its subject at each level; shape (questions, levels). Subjects are numbered
-    # from 0. A question that has no subject at a level repeats a number that stands for no subject.
+    # For each question, the number of its subject at each level, shape (questions, levels).
+    # Subjects are numbered from 0. If a question has no subject at a level, its number there is
+    # larger than the numbers of all subjects.
     path: IntArray
-    # Row i has the name, level and SubjectId (-1 for a concept) of the subject with the number i.
-    # Numbers beyond the last row stand for no subject.
+    # Row i describes the subject with the number i: name, level and SubjectId (-1 for a concept).
     table: pd.DataFrame
 
 
@@ -109,7 +110,8 @@ def main() -> None:
         source = read.source
         origin = read.origin
     mastery = name_subjects(model.mastery(subjects.path), subjects)
-    # A model that was read knows no subjects: it expects a share of each from the abilities alone.
+    # A model from a file has no effects of subjects. So each share follows from the student's
+    # abilities and the subject's questions alone.
     by_abilities = options.model is not None
     page = class_page(mastery, students, origin, source, by_abilities=by_abilities)
 
@@ -128,8 +130,8 @@ def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
     A question's subject at a level lies on the path from its deepest subject up to the root. If a
     question has several deepest subjects, the first one in its list counts.
 
-    In the result, `path` has a row for each question and a column for each level. It holds row
-    numbers of `table`, the table of the subjects. Larger numbers stand for "no subject".
+    In the result, `path` has a row for each question and a column for each level. Its values are
+    row numbers of `table`, the table of the subjects. Larger values stand for "no subject".
     """
     names = f"question_metadata_{layout.ending_of(tasks)}", layout.SUBJECT_METADATA
     for name in names:
@@ -138,21 +140,22 @@ def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
     listed = metadata.read_question_subjects(folder / names[0], question_ids, tree)
     listed["level"] = tree["Level"].to_numpy()[listed["subject"]]
     listed = listed[listed["level"] <= _TREE_LEVELS[-1]]
-    # The deepest subject of each question. Where several are of the same level, the stable sort
-    # keeps them in the order of the question's list, so that the first one stays.
+    # Keep the deepest subject of each question. If several subjects are equally deep, the first one
+    # in the question's list stays, because the stable sort keeps their order.
     deepest = listed.sort_values("level", ascending=False, kind="stable").drop_duplicates("row")
 
     n_subjects = len(tree)
     level = tree["Level"].to_numpy()
     parent = tree["parent"].to_numpy()
-    # A question may lack a subject at the lower levels. There its number is n_subjects + s, where s
-    # is its deepest subject: questions of different subjects above do not share a number. All
+    # At levels below its deepest subject s, a question has no subject. There it gets the number
+    # n_subjects + s, so that questions with different deepest subjects do not share a number. All
     # questions without any subject share the number 2 * n_subjects.
     no_subject_at_all = 2 * n_subjects
     path = np.full((len(question_ids), len(_TREE_LEVELS)), no_subject_at_all, np.int32)
     subject = deepest["subject"].to_numpy()
     rows = deepest["row"].to_numpy()
-    # Go from the lowest level up. A subject moves on to its parent once its own level is reached.
+    # Go from the lowest level up. `subject` is the deepest subject of each question until its level
+    # is reached, and then its parent at the next level, and so on.
     for column in reversed(range(len(_TREE_LEVELS))):
         is_here = level[subject] == _TREE_LEVELS[column]
         path[rows, column] = np.where(is_here, subject, n_subjects + subject)
@@ -176,6 +179,7 @@ def read_concepts(path: Path, question_ids: IntArray) -> Subjects:
 
 def name_subjects(mastery: pd.DataFrame, subjects: Subjects) -> pd.DataFrame:
     """Return the table of mastery with names; rows that stand for no subject are left out."""
+    # Numbers beyond the table of the subjects stand for "no subject".
     is_subject = mastery["subject"] < len(subjects.table)
     mastery = mastery[is_subject].reset_index(drop=True)
     table = subjects.table.iloc[mastery["subject"]].reset_index(drop=True)
@@ -197,7 +201,7 @@ def name_subjects(mastery: pd.DataFrame, subjects: Subjects) -> pd.DataFrame:
 
 
 def find_class(answers: pd.DataFrame, wanted: list[int] | None, path: Path) -> IntArray:
-    """Return the students on the page: those that the flag names, or those with most answers."""
+    """Return the students to show: those that --students names, or those with the most answers."""
     counts = answers["UserId"].value_counts()
     if wanted is None:
         most = counts.sort_index().sort_values(ascending=False, kind="stable")
@@ -217,25 +221,28 @@ def class_page(
 ) -> str:
     """Return the page on a class: students by areas, and the topics that need help most.
 
-    `by_abilities` says whether the shares follow from the abilities alone.
+    `by_abilities` says whether the shares follow from the abilities alone, without effects of
+    subjects.
     """
     shown = mastery[mastery["UserId"].isin(students)]
     widest = shown[shown["Level"] == shown["Level"].min()]
     narrowest = shown[shown["Level"] == shown["Level"].max()]
     # The areas in which most students of the class have answers come first.
     areas = widest.groupby(["SubjectId", "Name"]).size().sort_values(ascending=False, kind="stable")
-    # A cell of the table is a row of `mastery`: a student's expected share in an area. An area is a
-    # pair of SubjectId and Name, as in the index of `areas`.
+    # The page has a table with a row for each student and a column for each area. A cell of this
+    # table is a row of `mastery`: a student's expected share in an area. An area is named by its
+    # SubjectId and Name, as in the index of `areas`.
     cell_of = {}
     for cell in widest.itertuples(index=False):
         area = (cell.SubjectId, cell.Name)
         cell_of[cell.UserId, area] = cell
-    # A row of the table for each student, with None for an area without answers.
+    # Each row holds a student and the cells of this student, with None for an area without answers.
     rows = []
     for student in students.tolist():
         rows.append((student, [cell_of.get((student, area)) for area in areas.index]))
-    # A student needs help in a topic if even the upper end of the interval of the share is low.
-    is_low = narrowest["High"] < _HALF
+    # A student needs help with a topic if even the upper end of the share's interval is below the
+    # limit.
+    is_low = narrowest["High"] < _HELP_BELOW
     by_topic = narrowest.assign(is_low=is_low).groupby(["SubjectId", "Name"])
     topics = by_topic.agg(n=("Share", "size"), mean=("Share", "mean"), n_low=("is_low", "sum"))
     topics = topics[topics["n"] >= _MIN_STUDENTS].sort_values("mean", kind="stable").reset_index()

@@ -164,7 +164,8 @@ def _require_new_name(folder: Path, name: str, model_names: Sequence[str]) -> No
 def _copy_package(source: Path, target: Path) -> None:
     """Copy a package of task 4 without its weights, and put the new name into its files.
 
-    The copy gets its name only when it is complete.
+    The copy is made in a hidden folder. This folder gets the name of the entry when the copy is
+    complete.
     """
     old = f"{PACKAGE_TASK}/{source.name}"
     new = f"{PACKAGE_TASK}/{target.name}"
@@ -180,25 +181,28 @@ def _copy_package(source: Path, target: Path) -> None:
 
 
 def rename(text: str, old: str, new: str) -> str:
-    """Replace a name in a text; comments that are aligned to the right of a name stay aligned.
+    """Replace a name in a text; comments to the right of a command with this name stay aligned.
 
-    The gap before such a comment grows or shrinks by the difference in length of the names.
+    If the new name is longer than the old one, the gap before such a comment shrinks, and if it is
+    shorter, the gap grows. At least two spaces remain.
     """
-    # A match is the name, the rest of the command after it, and the gap before a comment. In
-    # `majority.py --local    predict`, the rest is ".py --local", and the gap is four spaces.
+    # A match is the name, the rest of its command, and the gap before a comment if there is one. In
+    # `majority.py --local    predict`, the rest is ".py --local", and the gap is four spaces. A
+    # single space does not end the command.
     command_after_name = r"(?P<rest>\S*(?: \S+)*)"
     two_or_more_spaces = r"(?P<gap> {2,})"
     pattern = f"{re.escape(old)}{command_after_name}{two_or_more_spaces}?"
 
-    def replace(match: re.Match[str]) -> str:
+    def with_new_name(match: re.Match[str]) -> str:
+        # The rest of the command may hold the name again.
         rest = match["rest"].replace(old, new)
         gap = ""
         if match["gap"]:
-            width = len(match["gap"]) + len(old) - len(new)
-            gap = " " * max(width, 2)
+            gap_width = len(match["gap"]) + len(old) - len(new)
+            gap = " " * max(gap_width, 2)
         return f"{new}{rest}{gap}"
 
-    return re.sub(pattern, replace, text)
+    return re.sub(pattern, with_new_name, text)
 
 
 def retitle(text: str, task: str, name: str, source: str) -> str:
@@ -216,7 +220,7 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
         What the script was copied from, for the docstring.
     """
     if task in MODELS:
-        # The folder "task_1" is that of task 1. Its title "Task 1: …" becomes "Task 1".
+        # For the folder "task_1", `title_of(1)` returns "Task 1: …", which is cut to "Task 1".
         task_number = int(task[-1])
         challenge, _, _ = title_of(task_number).partition(":")
     else:
@@ -228,7 +232,8 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
     # to a line of their own.
     is_one_line = first_line.endswith('"""') and len(first_line) > 3
     closing = '\n"""' if is_one_line else ""
-    # Drop the paragraph "Score: …" with its indented lines: the copy will have other scores.
+    # Drop the paragraph that begins with "Score:" or "Scores:", and its indented lines: the copy
+    # will have other scores.
     rest = re.sub(r"^Scores?:.*\n(?:[ \t]+.*\n)*", "", rest, count=1, flags=re.MULTILINE)
     copied = f"Copied from {source}, whose description is:"
     return f'"""{title}\n\n{copied}\n{old_title}{closing}\n{rest}'
@@ -237,7 +242,7 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
 def commands(task: str, entry: Path) -> list[tuple[str, str]]:
     """Return the commands that predict, score and check an entry, each with its purpose.
 
-    `task` is the folder relative to the kit's: "task_1", "related_challenges/cloze".
+    `task` is the path of the folder in the kit, such as "task_1" or "related_challenges/cloze".
     """
     if task == PACKAGE_TASK:
         steps = package_commands(f"{task}/{entry.name}")
@@ -281,7 +286,8 @@ def task_3_or_related_commands(task: str, entry: Path) -> list[tuple[list[str], 
         ([f"{task}/{entry.name}", *flags.predict], "predict"),
         ([f"{task}/local_evaluation.py", *flags.score], "score that"),
     ]
-    # Task 3 is scored by experts, without a split. `MODELS` has only tasks of the challenge itself.
+    # Task 3 needs no local split, because the judgements of experts score it. A related challenge
+    # may have one. `MODELS` names the folders of the tasks, not of related challenges.
     is_related_challenge = task not in MODELS
     if is_related_challenge and entry.with_name("local_data_split.py").exists():
         steps.insert(0, ([f"{task}/local_data_split.py"], "split the data, once"))

@@ -83,7 +83,8 @@ def read_runs(path: Path) -> list[Run]:
             raise InputError(
                 f"{path}: row {number} is {quote(line)}, expected a line of a log, as --log writes"
             ) from None
-        # A log may have lost its beginning: the first event begins a run in any case.
+        # A run begins with the event "start". If the log has lost its beginning, its first event
+        # begins a run.
         if event_name == "start" or not runs:
             runs.append(Run(name=_name_run(event, path), series={}, events=[]))
         runs[-1].events.append(event_name)
@@ -129,7 +130,9 @@ def describe(run: Run) -> str:
     for key, points in run.series.items():
         name = key.replace("_", " ").replace("held out", "held-out")
         if key.endswith("loss"):
-            parts.append(f"{name} {points[0][1]:.4f} to {points[-1][1]:.4f}")
+            _, first_loss = points[0]
+            _, last_loss = points[-1]
+            parts.append(f"{name} {first_loss:.4f} to {last_loss:.4f}")
         else:
             step, best = max(points, key=lambda point: point[1])
             parts.append(f"{name} up to {best:.4f}, at step {step:g}")
@@ -161,7 +164,7 @@ def draw(runs: list[Run]) -> list[tuple[str, pages.Html]]:
 
 
 def _distinct_names(runs: list[Run]) -> list[str]:
-    """Return the names of runs; runs of one name are numbered."""
+    """Return the names of the runs. Runs with the same name get numbers."""
     n_runs = Counter(run.name for run in runs)
     n_before = Counter[str]()
     names = []

@@ -30,7 +30,7 @@ _RADIUS = 2.8
 def map_chart(parameters: pd.DataFrame) -> Html:
     """Draw how many questions have which difficulty and discrimination, a cell for each range.
 
-    The axes hold all but the 0.5 % most extreme questions at each end.
+    At each end of an axis, the 0.5 % most extreme questions may be outside of the chart.
     """
     known = parameters.dropna(subset=["difficulty", "discrimination"])
     difficulty = known["difficulty"].to_numpy()
@@ -44,7 +44,8 @@ def map_chart(parameters: pd.DataFrame) -> Html:
     axes.draw_x_axis(ticks(*x_limits, 6), "difficulty")
     for column, row in np.argwhere(counts).tolist():
         n = int(counts[column, row])
-        # The root, so that a cell with few questions can be seen beside one with many.
+        # The opacity grows with the square root of the number, so that a cell with few questions
+        # can be seen beside a cell with many.
         opacity = 0.15 + 0.85 * np.sqrt(n / counts.max())
         # In the drawing, y runs downwards: the upper edge of a cell comes first.
         axes.drawing.box(
@@ -98,7 +99,8 @@ def _axes(
 
 
 def _inner_limits(values: np.ndarray) -> Interval:
-    """Return the range that holds all values but the 0.5 % most extreme at each end."""
+    """Return a range, with margins, of all values but the 0.5 % most extreme ones at each end."""
     low, high = np.quantile(values, [0.005, 0.995]).tolist()
+    # The margin is at least 0.05, so that the range is not empty if all values are equal.
     margin = max(0.05 * (high - low), 0.05)
     return low - margin, high + margin

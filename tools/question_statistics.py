@@ -48,22 +48,23 @@ from tools.question_charts import fit_chart, map_chart
 import pandas as pd
 
 _NAMES = ("questions.csv", "question_pairs.csv", "question_groups.csv", "questions.html")
-# For each column of the metadata, the groups by value. All other values mean that the group is
-# unknown or has too few students.
+# For each column of the metadata, the name of the group that each value stands for. For any other
+# value, the student's group is unknown or too small.
 _NAMES_OF_GROUPS = {
     "Gender": {1: "female", 2: "male"},
     "PremiumPupil": {0: "others", 1: "premium pupils"},
 }
 _GROUP_COLUMN = schema.Column("Group", schema.TEXT)
-# The page shows this many questions, pairs and differences.
+# The page shows this many questions, pairs of questions, and differences between groups.
 _N_SHOWN = 10
-_N_CURVES = 4
+# For this many questions, the page has a chart of how well the model fits.
+_N_FIT_CHARTS = 4
 # Adjusted p-values up to this are called significant.
 _SIGNIFICANT = 0.05
 # The misfit of a question is the root mean square difference of observed and expected shares of
 # right answers. Up to this value, it hardly matters.
 _SMALL_MISFIT = 0.05
-# The page shows the information of a test of average questions, with this number of questions.
+# The page shows how informative a test with this number of average questions is.
 _TEST_LENGTH = 20
 
 
@@ -144,8 +145,8 @@ def find_model(options: argparse.Namespace, train: Path, answers: pd.DataFrame) 
     read = model_files.read_model(options.model, train)
     if not read.had_contexts:
         return read
-    # Without the effects of contexts, the abilities must explain what these effects explained. So a
-    # few more steps of the fit follow.
+    # Effects of contexts explained a part of the answers. Without these effects, the abilities must
+    # explain this part, so a few more steps of the fit follow.
     settings = read.model
     model = ItemResponse(settings.n_dimensions, guessing=settings.guessing, seed=settings.seed)
     model.fit(*columns, start=read.model)
@@ -153,7 +154,7 @@ def find_model(options: argparse.Namespace, train: Path, answers: pd.DataFrame) 
 
 
 def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series | None:
-    """Return the group of each student by UserId, None if there are to be no groups.
+    """Return the group of each student by UserId; None if the user wants no groups.
 
     --groups names a file with a group for each student. Otherwise --group names a column of the
     students' metadata, such as the gender, or is "none".
@@ -179,8 +180,8 @@ def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series
         students_table = metadata.read_student_metadata(where, students)
         names = _NAMES_OF_GROUPS[options.group]
         group = students_table[options.group].map(names).set_axis(students)
-    is_met = group.index.isin(answers["UserId"])
-    if group[is_met].nunique() < 2:
+    has_answers = group.index.isin(answers["UserId"])
+    if group[has_answers].nunique() < 2:
         column = "Group" if options.groups is not None else options.group
         raise InputError(
             f"{where}: column '{column}': has fewer than two groups among the students with "
@@ -224,13 +225,14 @@ def make_page(tables: Tables, origin: Origin, source: str) -> str:
     `source` says which answers the model has learned from, `origin` whether they are official.
     """
     questions = tables.questions
-    everybody = tables.reliability.iloc[0]
+    # The first row of the table of reliability is about all students.
+    all_students = tables.reliability.iloc[0]
     facts = [
         ("Learned from", source),
         ("Answers", f"{questions['n_answers'].sum():,}"),
-        ("Students", f"{int(everybody['n_students']):,}"),
+        ("Students", f"{int(all_students['n_students']):,}"),
         ("Questions", f"{len(questions):,}"),
-        ("Reliability of the overall ability", f"{everybody['reliability']:.2f}"),
+        ("Reliability of the overall ability", f"{all_students['reliability']:.2f}"),
     ]
     # A question that too few students answered has no parameters.
     has_parameters = questions["difficulty"].notna()
@@ -255,8 +257,8 @@ def _fit_part(tables: Tables) -> dict[str, Any]:
     """Return what the page says about how well the model fits the questions.
 
     A question does not fit if its test is significant after a correction for the number of tests
-    (`p_adjusted`). `misfit` says how far observed and expected shares of right answers are apart,
-    so that among many answers a small difference does not count as large.
+    (`p_adjusted`). With many answers, even a small difference between observed and expected shares
+    of right answers is significant. `misfit` measures the size of this difference.
     """
     tested = tables.questions.dropna(subset=["p"])
     is_misfit = tested["p_adjusted"] <= _SIGNIFICANT
@@ -278,7 +280,7 @@ def _fit_part(tables: Tables) -> dict[str, Any]:
         ],
         "charts": [
             fit_chart(by_question.get_group(question), question)
-            for question in clearest["question"].head(_N_CURVES).tolist()
+            for question in clearest["question"].head(_N_FIT_CHARTS).tolist()
         ],
     }
 
@@ -286,15 +288,15 @@ def _fit_part(tables: Tables) -> dict[str, Any]:
 def _pairs_part(pairs: pd.DataFrame) -> dict[str, Any]:
     """Return what the page says about pairs of questions.
 
-    If the model explains two questions, the residuals of their answers are not correlated. The
-    chart shows the pairs with the clearest correlation and its 90 % interval; 0 is marked.
+    If the model explains the answers to two questions, their residuals are not correlated. The
+    chart shows the pairs with the clearest correlation, each with its 90 % interval; 0 is marked.
     """
     is_dependent = pairs["p_adjusted"] <= _SIGNIFICANT
     dots = []
     # The pairs with the clearest correlation come first in the table.
     for row in pairs.head(_N_SHOWN).to_dict("records"):
-        half = QUANTILE_90 * row["error"]
-        interval = (row["correlation"] - half, row["correlation"] + half)
+        half_interval = QUANTILE_90 * row["error"]
+        interval = (row["correlation"] - half_interval, row["correlation"] + half_interval)
         name = f"{row['question']} and {row['other']}"
         dots.append(charts.Dot(name, row["correlation"], interval))
     label = "Correlation of the residuals of pairs of questions"
@@ -309,7 +311,8 @@ def _groups_part(groups: pd.DataFrame) -> dict[str, Any]:
     """Return what the page says about groups of students (differential item functioning).
 
     A row of `groups` tests whether students of equal ability answer a question differently in two
-    groups. The effect is the difference of the logits. The chart marks 0, no difference.
+    groups. The effect is the difference between the groups in the logit of a right answer. The
+    chart marks 0, which means no difference.
     """
     is_different = groups["p_adjusted"] <= _SIGNIFICANT
     is_large = is_different & (groups["size"] == "large")
@@ -332,7 +335,7 @@ def _reliability_chart(reliability: pd.DataFrame) -> pages.Html:
     """Draw the reliability by number of answers."""
     dots = [
         charts.Dot(_write_range(row["first"], row["last"]), row["reliability"])
-        # The first row is that of all students.
+        # The first row is about all students.
         for row in reliability.iloc[1:].to_dict("records")
     ]
     return charts.dot_chart(
@@ -350,8 +353,8 @@ def _information_chart(information: pd.DataFrame, n_questions: int) -> pages.Htm
     """Draw how precisely a test of average questions measures each ability.
 
     The measure is the Fisher information: 1 / information is about the squared standard error of
-    the ability. The table `information` holds its sum over all `n_questions` questions; a test of
-    average questions has a share of it in proportion to its length.
+    the ability. The table `information` holds the sum of the information of all `n_questions`
+    questions. A test of average questions has this sum times its own length / `n_questions`.
     """
     curve = charts.Curve(
         f"a test of {_TEST_LENGTH} average questions",

@@ -29,7 +29,7 @@ _SOURCES = {
 
 
 def build_templates(data_dir: Path, template_dir: Path) -> list[str]:
-    """Build the templates whose files exist; return which templates are left out, and why.
+    """Build the templates whose sources exist; return which templates are left out, and why.
 
     Raises `InputError` if no template can be built.
     """
@@ -55,8 +55,8 @@ def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
     record_path = path.with_name(layout.RECORD_OF_FILE[name])
     with writing.atomic_write(record_path, path) as (record_file, file):
         writing.write_csv_to(file, rows)
-        # The record holds fingerprints of the template and of its sources. `file` has its content,
-        # since the template gets its path only at the end.
+        # The record holds fingerprints of the template and of its sources. The template is only
+        # moved to `path` at the end of this block, so its fingerprint is taken from `file`.
         this_process = provenance.this_process(template_dir, {path: file}, sources)
         # The record does not depend on the script that calls this function: data/generate_sample.py
         # builds the template too.
@@ -80,7 +80,7 @@ def ranking_rows(sources: Sequence[Path]) -> pd.DataFrame:
 
 
 def pair_rows(sources: Sequence[Path]) -> pd.DataFrame:
-    """Return the rows of the template of tasks 1 and 2: every pair, after a column of row numbers.
+    """Return the rows of the template of tasks 1 and 2: a row number, then the ids of a pair.
 
     `sources` are the files of the public and of the private test answers. The pairs of both are
     sorted by AnswerId, which mixes them: nobody can tell which pairs are public.
