@@ -16,8 +16,8 @@ from run_scripts import ROOT, without_modules_of
 def load_package(name: str, *modules: str, kit: Path = ROOT) -> list[ModuleType]:
     """Return the module `model` of a package in task_4/, and then the other modules by name.
 
-    The other modules import `model`. All packages have modules of the same names, so `sys.modules`
-    does not keep them.
+    The other modules import `model`. All packages have modules of the same names, so the loaded
+    modules are removed from `sys.modules` at the end.
     """
     folder = kit / "task_4" / name
     with without_modules_of(folder):
@@ -27,9 +27,9 @@ def load_package(name: str, *modules: str, kit: Path = ROOT) -> list[ModuleType]
 def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
     """Return an item response model in which P(right) = sigmoid(slopes · ability).
 
-    `slopes` has the shape (questions, dimensions of ability). There is no guessing, and no effect
-    of quizzes. The model infers nothing from the answered mask, which says which questions a
-    student has answered, right or wrong. `changes` replaces fields of `Model` by name.
+    `slopes` has the shape (questions, dimensions of ability). The model has no guessing and no
+    effects of quizzes. The answered mask says which questions a student has answered, right or
+    wrong; this model infers nothing from it. `changes` replaces fields of `Model` by name.
     """
     n_questions, n_dimensions = slopes.shape
     values = {
@@ -38,8 +38,8 @@ def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
         "guessing": np.array(0),
         # The effects of quizzes.
         "quiz_covariance": np.zeros((n_questions, n_questions)),
-        # With `mask_weights` 0 the answered mask says nothing about abilities, and with
-        # `completion` 0 nothing about which further, hidden answers a student has.
+        # If `mask_weights` is 0, the model infers no abilities from the answered mask. If
+        # `completion` is 0, the model does not infer which hidden answers a student has.
         "mask_mean": np.zeros(n_questions),
         "mask_weights": np.zeros((n_questions, n_dimensions)),
         "completion": np.zeros((n_questions, n_questions)),
@@ -51,11 +51,11 @@ def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
 def full_model(package: ModuleType, n_questions: int, seed: int, completion: float) -> Any:
     """Return an item response model of random parameters that uses every part of the model.
 
-    It has two dimensions of ability, guessing and effects of eight quizzes. It also uses the
-    answered mask of a student: 1 for each question that the student has answered, as far as is
-    known. From the mask it predicts the abilities (`mask_weights`), and which further questions the
-    student has answered, whose answers are hidden (`completion`). With a larger `completion`, the
-    model expects more hidden answers; with 0, it expects none.
+    The model has two dimensions of ability, guessing and effects of eight quizzes. It also uses the
+    answered mask of a student: 1 for each question that the student is known to have answered. From
+    the mask, the model predicts the abilities (`mask_weights`). It also predicts to which other
+    questions the student has hidden answers (`completion`). With a larger `completion`, the model
+    expects more hidden answers; with 0, it expects none.
     """
     rng = np.random.default_rng(seed)
     n = n_questions
@@ -67,29 +67,31 @@ def full_model(package: ModuleType, n_questions: int, seed: int, completion: flo
         intercept=rng.normal(0.3, 0.8, n),
         quiz_covariance=0.5 * quiz @ quiz.T,
         guessing=0.2,
-        # A student's mask with k ones is divided by √k, so that its length is 1. `mask_mean` is the
-        # mean of these scaled masks over students; an entry is about 1 / √n.
+        # The model divides a mask with k ones by √k, so that its Euclidean length is 1.
+        # `mask_mean` is the mean of these scaled masks over students. Its elements lie between
+        # 0 and 1 / √n.
         mask_mean=rng.random(n) / n**0.5,
         mask_weights=rng.normal(0, 0.4, (n, 2)),
         # mask @ completion[:, j] is the probability that a student has a hidden answer to question
-        # j. With nearly all n questions in the mask, it is about half of the argument `completion`.
+        # j. The elements of the matrix have the mean completion / (2 n). So with nearly n ones in the
+        # mask, the probability is about half of the argument `completion`.
         completion=rng.uniform(0, completion / n, (n, n)),
     )
 
 
 def as_answers(right: Any) -> pd.DataFrame:
-    """Return a table of answers, given which ones are right, shape (students, questions).
+    """Return a table of answers in which every student has answered all questions.
 
-    Every student has answered all questions.
+    `right` says which answers are right, shape (students, questions).
     """
     student, question = np.indices(right.shape, np.int32)
     return answers_frame(student.ravel(), question.ravel(), np.ravel(right).astype(np.int8))
 
 
 def as_reference(right: Any, targets: Any) -> Reference:
-    """Return students who have answered all questions, and one mask named "mask".
+    """Return the answers of students to all questions, with one mask named "mask".
 
-    `right` says which answers are right, shape (students, questions). `targets` says which answers
-    the mask hides, in the same order.
+    `right` says which answers are right, and `targets` says which answers the mask hides. Both have
+    the shape (students, questions).
     """
     return make_reference("students.csv", as_answers(right), {"mask": np.ravel(targets)})

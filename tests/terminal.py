@@ -17,56 +17,62 @@ class Shown:
     """The lines that a program has shown on a terminal, and its exit code."""
 
     exit_code: int
-    # The lines that stay on the screen. A progress bar is written over itself: only its last text
-    # stays.
+    # The lines that are on the screen at the end. A progress bar overwrites itself, so the lines
+    # hold only its last text.
     lines: list[str]
-    # Every text in the order of writing, also those that a later text has replaced.
+    # Every text in the order of writing, also texts that a later text has overwritten.
     texts: list[str]
 
 
 def run_on_terminal(command: Sequence[object], cwd: Path, environment: Mapping[str, str]) -> Shown:
-    """Run Python with a terminal of 80 columns as its output."""
+    """Run Python with a terminal of 80 columns as its output.
+
+    A pseudo-terminal has two ends: the process writes to one end, and this function reads what it
+    has written from the other end.
+    """
     import pty
     import termios
 
-    our_end, its_end = pty.openpty()
-    termios.tcsetwinsize(its_end, (24, COLUMNS))
+    read_end, process_end = pty.openpty()
+    termios.tcsetwinsize(process_end, (24, COLUMNS))
     words = [sys.executable, *map(str, command)]
     env = {**os.environ, **environment}
-    with subprocess.Popen(words, cwd=cwd, env=env, stdout=its_end, stderr=its_end) as process:
-        os.close(its_end)
+    with subprocess.Popen(
+        words, cwd=cwd, env=env, stdout=process_end, stderr=process_end
+    ) as process:
+        os.close(process_end)
         written = b""
-        # At the end of the output, Linux raises an error, because the process has closed the
-        # terminal.
+        # When the process has ended and closed the terminal, Linux raises an error instead of
+        # returning an empty text.
         with contextlib.suppress(OSError):
-            while part := os.read(our_end, 1 << 16):
+            while part := os.read(read_end, 1 << 16):
                 written += part
         code = process.wait()
-    os.close(our_end)
-    # A program may overwrite what it has written: `lines` stay, `texts` holds everything.
+    os.close(read_end)
     lines, texts = _show(written.decode())
     return Shown(code, lines, texts)
 
 
 def _show(written: str) -> tuple[list[str], list[str]]:
-    """Return the lines that stay on the screen, and every text that was written, in order.
+    """Return the lines that are on the screen at the end, and every text in the order of writing.
 
-    A program moves the cursor to overwrite lines, such as those of a progress bar.
+    A program may move the cursor to overwrite lines, such as the lines of a progress bar.
     """
     up = "\x1b[A"
     rows_by_move = {"\n": 1, "\r\n": 1, up: -1}
     lines = [""]
     row = 0
     texts = []
-    # Pairs of a cursor move and the text after it. The moves are: to the next line (\r\n or \n), to
-    # the left margin (\r), up by a line (\x1b[A), and none at the beginning of `written` (^).
+    # Split `written` into pairs: a move of the cursor, and the text after the move. A move is \r\n
+    # or \n (to the next line), \r (to the left margin) or \x1b[A (up by a line). At the beginning
+    # of `written` (^), a text may come without a move.
     for move, text in re.findall(r"(\r\n|[\r\n]|\x1b\[A|^)([^\r\n\x1b]*)", written):
         row += rows_by_move.get(move, 0)
         if row == len(lines):
             lines.append("")
-        # The text overwrites the beginning of the line; the rest of a longer line stays. A real
-        # terminal keeps the column in a move up, but progress bars go to column 0 before they
-        # write.
+        # The text overwrites the beginning of the line; the rest of a longer line stays. When the
+        # cursor moves up, a real terminal keeps it in its column. This can be ignored here, because
+        # progress bars move to the left margin before they write.
         rest = lines[row][len(text) :]
         lines[row] = text + rest
         texts.append(text)

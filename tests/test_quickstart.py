@@ -31,7 +31,7 @@ class LongPart(NamedTuple):
     """A part of a fit or of an evaluation that takes long, and the change that makes it quick."""
 
     file: str
-    # The text in the file that makes the part long, and its replacement.
+    # The text in the file that makes the part take long, and the text that replaces it.
     long: str
     quick: str
 
@@ -43,14 +43,15 @@ LONG_PARTS = (
     LongPart("task_4/pytorch/train_model.py", "N_STEPS = 300", "N_STEPS = 60"),
     LongPart("task_1/sample_model_gradient_boosting.py", '"max_iter": 100', '"max_iter": 20'),
     LongPart("task_2/sample_model_gradient_boosting.py", "N_TREES = (100, 50)", "N_TREES = (25,)"),
-    # With more training answers than the following limits, models hold fewer of them out, leave
-    # features out, and choose no settings.
+    # Each of the next three numbers is a limit of training answers. If there are more answers, the
+    # model saves time: it holds out a smaller part of the answers, uses fewer features, or does not
+    # choose its settings. So lower the limits.
     LongPart("common/answer_features/parts.py", "_MAX_HELD_OUT = 125_000", "_MAX_HELD_OUT = 2_000"),
     LongPart(
         "task_2/sample_model_gradient_boosting.py", "WITH_CONTEXTS = 100_000", "WITH_CONTEXTS = 0"
     ),
     LongPart("common/item_response/choice.py", "_MAX_ANSWERS = 200_000", "_MAX_ANSWERS = 2_000"),
-    # Measure no accuracy after each question, for which an entry plays again in a new process.
+    # Skip the accuracy after each question: to measure it, an entry plays again in a new process.
     LongPart("common/adaptive/evaluation.py", "if options.skip_curve:", "if True:"),
 )
 
@@ -65,9 +66,9 @@ def quick_kit(tiny_kit: Path) -> Path:
 def steps(output: str) -> dict[tuple[str, str], str]:
     """Return how every step ended, by task and name, in the order of the output.
 
-    A step is `run`, `done already` or `failed`.
+    A step ends as `run`, `done already` or `failed`.
     """
-    # A line is for example `[2/9] task 1 majority: score 0.6123, 1.2 s`.
+    # A line of the output is, for example, `[2/9] task 1  majority: score 0.6123, 1.2 s`.
     pattern = r"\] (?:task )?(\w+)  (.*): (?:score [\d.]+, )?(done already|failed|[\d.]+ s)$"
     matches = re.findall(pattern, output, re.MULTILINE)
     return {(task, name): re.sub(r"[\d.]+ s", "run", end) for task, name, end in matches}
@@ -80,7 +81,7 @@ def without_scoreboard(kit: Path) -> Path:
 
 
 def without_pages(kit: Path) -> Path:
-    """Let all pages be empty, to save time in a test that does not read them."""
+    """Make all pages of a kit empty, to save time in a test that does not read them."""
     (kit / "common/pages.py").write_text(
         "Html = str\n"
         "def render(name, **variables): return ''\n"
@@ -106,9 +107,9 @@ def scores(kit: Path) -> dict[tuple[str, str], float]:
 def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> None:
     """In a fresh clone, the quickstart makes the splits and scores all sample models.
 
-    Only the blends are left out, because they take long. The scores are in the record and in the
-    table. A second run only shows the table again. To save time, fits are short, pages are empty,
-    and entries are played without curves.
+    Only the blends are left out, because they take long. The scores are in the record of scores and
+    in the table. A second run scores nothing and shows the same table. To save time in this test,
+    fits are short, pages are empty, and no curve of the accuracy after each question is measured.
     """
     kit = without_pages(copy_kit(tmp_path / "a kit"))
     for part in LONG_PARTS:
@@ -137,9 +138,9 @@ class OnTerminal:
     """The quickstart as a user sees it on a terminal."""
 
     kit: Path
-    # The lines on the terminal at the end.
+    # The lines that are on the terminal at the end.
     lines: list[str]
-    # All texts that were written to the terminal, also those that were overwritten later.
+    # All texts that were written to the terminal, also texts that were overwritten later.
     texts: list[str]
 
 
@@ -201,11 +202,11 @@ def test_the_command_for_an_own_idea_runs_as_it_is_printed(on_terminal: OnTermin
 
 
 def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -> None:
-    """Each change to the kit is followed by a run of the quickstart.
+    """The test changes the kit several times, and runs the quickstart after each change.
 
-    Its steps are the local split and the majority models of tasks 1 and 2. The file
-    quickstart_task_1.txt marks the split as finished. The record of scores, results.jsonl, shows
-    which models are scored.
+    The steps of the quickstart are the local split and the majority models of tasks 1 and 2. The
+    file quickstart_task_1.txt marks the split as finished. The record of scores, results.jsonl,
+    shows which models are scored.
     """
     without_scoreboard(without_pages(quick_kit))
     split, model_1, model_2 = QUICK
@@ -216,18 +217,19 @@ def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -
 
     assert run_quickstart() == all_run
 
-    # The code of the model of task 2 changes, and the mark of the split is only half written.
+    # The code of the model of task 2 changes, and the file that marks the split as finished is only
+    # half written.
     script = quick_kit / "task_2/sample_model_majority.py"
     script.write_text(script.read_text() + "# Changed.\n")
     (quick_kit / "data/test_input/quickstart_task_1.txt").write_text("half")
     assert run_quickstart() == {split: "run", model_1: "done already", model_2: "run"}
 
-    # Files that no step imports are new or changed.
+    # One file is new and one has changed, but no step imports them.
     (quick_kit / "task_1/my_notes.py").write_text("x = 1\n")
     (quick_kit / "common/adaptive/game.py").write_text("y = 1\n")
     assert run_quickstart() == dict.fromkeys(QUICK, "done already")
 
-    # A module changes that all steps import.
+    # A module that all steps import changes.
     layout = quick_kit / "common/layout.py"
     layout.write_text(layout.read_text() + "# Changed.\n")
     assert run_quickstart() == all_run
@@ -236,7 +238,7 @@ def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -
     (quick_kit / "data/train_data/train_task_1_2.csv").touch()
     assert run_quickstart() == all_run
 
-    # The record of scores is lost: every model is scored again, on the same split.
+    # The record of scores is deleted: every model is scored again, on the same split.
     (quick_kit / "data/test_output/results.jsonl").unlink()
     assert run_quickstart() == {split: "done already", model_1: "run", model_2: "run"}
     assert sorted(scores(quick_kit)) == MAJORITY
@@ -246,8 +248,8 @@ def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -
 def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> None:
     """The first run does all steps, and the second repeats only steps whose data have changed.
 
-    Two related challenges are deleted. The other two keep one sample model each: cloze keeps
-    "frequent", and science_exam keeps "constant".
+    To save time, two of the four related challenges are deleted, and the other two keep one sample
+    model each: cloze keeps "frequent", and science_exam keeps "constant".
     """
     kit = copy_kit(tmp_path / "kit")
     related = kit / "related_challenges"
@@ -304,7 +306,7 @@ class WithPackage:
 
 @pytest.fixture(scope="module")
 def with_package(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> WithPackage:
-    """Run the quickstart in a kit whose only model is the package numpy."""
+    """Run the quickstart in a kit whose only model is the package task_4/numpy."""
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("package") / "kit"))
     keep_only(without_scoreboard(kit), "numpy")
     return WithPackage(kit, run_with_package(kit))
@@ -314,22 +316,23 @@ def test_a_package_is_ready_to_be_played_after_the_quickstart(
     with_package: WithPackage, tmp_path: Path
 ) -> None:
     evaluate = ["task_4/numpy/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
-    scored, line, *further = succeeds(evaluate, kit=with_package.kit).splitlines()
-    # The weights were trained in a copy of the package, but the line names the script in the
-    # package itself.
+    first_line, second_line, *further = succeeds(evaluate, kit=with_package.kit).splitlines()
+    # The quickstart has trained the weights in a copy of the package. But the first line names the
+    # script of the package itself, not the script of the copy.
     made_by = "made by `python task_4/numpy/train_model.py --local`"
-    assert scored.startswith(f"scored: task_4/numpy, {made_by} on 20")
-    assert line.startswith(f"score {with_package.score:.4f} (")
+    assert first_line.startswith(f"scored: task_4/numpy, {made_by} on 20")
+    assert second_line.startswith(f"score {with_package.score:.4f} (")
     assert "note: " not in "".join(further)
 
 
 def test_the_quickstart_keeps_weights_that_were_trained_on_all_students(
     with_package: WithPackage, tmp_path: Path
 ) -> None:
-    """The score is that of a copy, which the quickstart trains on the local split.
+    """The quickstart scores a copy of the package, and trains the copy on the local split.
 
-    The quickstart has already run in the kit and left weights of the local split in the package.
-    Then the user trains the package on all students, and deletes the outputs of the quickstart.
+    A first quickstart has left weights of the local split in the package. Then the user trains the
+    package on all students, and deletes the outputs of the quickstart. A second quickstart gets the
+    same score from its copy, and does not change the weights of the package.
     """
     kit = Path(shutil.copytree(with_package.kit, tmp_path / "kit"))
     package = kit / "task_4/numpy"
@@ -369,7 +372,7 @@ sys.exit(3)
     return broken
 
 
-# A model that writes the number of its process into a file, and then sleeps.
+# A model that writes its process id into a file, and then sleeps.
 SLOW_MODEL = """import os, pathlib, time
 pathlib.Path(__file__).with_name('pid').write_text(str(os.getpid()))
 time.sleep(100)
@@ -384,7 +387,7 @@ class Interrupted:
     exit_code: int
     stdout: str
     stderr: str
-    # The number of the process of the model that was sleeping.
+    # The process id of the model that was sleeping.
     slow_pid: int
 
 
@@ -399,23 +402,27 @@ def interrupted(quick_kit: Path) -> Interrupted:
     slow = quick_kit / "task_2/sample_model_slow.py"
     slow.write_text(SLOW_MODEL)
     (quick_kit / "data/train_data/train_task_3_4.csv").unlink()
-    pid = slow.with_name("pid")
-    stdout = slow.with_name("shown")
-    stderr = slow.with_name("errors")
+    pid_file = slow.with_name("pid")
+    stdout_file = slow.with_name("shown")
+    stderr_file = slow.with_name("errors")
 
     command = [sys.executable, "quickstart.py"]
     env = {**os.environ, "PYTHONPATH": str(quick_kit)}
-    with stdout.open("w") as output, stderr.open("w") as error:
-        process = subprocess.Popen(command, cwd=quick_kit, env=env, stdout=output, stderr=error)
-        # All steps but the slow model have ended: the local split, the two majority models, and the
-        # broken model. The slow model runs.
-        assert wait_for(lambda: len(steps(stdout.read_text())) == 4)
-        assert wait_for(lambda: pid.exists() and pid.read_text())
+    with stdout_file.open("w") as stdout, stderr_file.open("w") as stderr:
+        process = subprocess.Popen(command, cwd=quick_kit, env=env, stdout=stdout, stderr=stderr)
+        # Wait until four steps have ended (the local split, the two majority models, and the broken
+        # model) and the slow model runs.
+        assert wait_for(lambda: len(steps(stdout_file.read_text())) == 4)
+        assert wait_for(lambda: pid_file.exists() and pid_file.read_text())
         process.send_signal(signal.SIGINT)
         exit_code = process.wait(PATIENCE)
     slow.unlink()
     return Interrupted(
-        quick_kit, exit_code, stdout.read_text(), stderr.read_text(), int(pid.read_text())
+        kit=quick_kit,
+        exit_code=exit_code,
+        stdout=stdout_file.read_text(),
+        stderr=stderr_file.read_text(),
+        slow_pid=int(pid_file.read_text()),
     )
 
 
@@ -449,7 +456,7 @@ def test_a_model_that_fails_stops_no_other_and_its_last_lines_are_shown(quick_ki
 
 
 def test_an_evaluation_that_fails_is_named_with_only_its_own_output(quick_kit: Path) -> None:
-    """The output of the model, which ran before, is not shown."""
+    """The model runs before the evaluation. The failure does not show its output, "trained"."""
     without_scoreboard(quick_kit)
     (quick_kit / "task_2/sample_model_majority.py").unlink()
     model = quick_kit / "task_1/sample_model_majority.py"
@@ -515,11 +522,12 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert done.stdout == "installing requirements.txt into .venv (once; a few minutes)\n"
         assert done.stderr.startswith("error: `python -m pip install ")
-        # Although the libraries are missing, Python finds the kit: this file names its folder.
+        # Although the libraries are missing, Python already finds the kit: the file
+        # education_kit.pth names the kit's folder.
         assert list(kit.glob(".venv/[Ll]ib/**/education_kit.pth"))
 
-    # The first run replaces the environment by a new one with pip. The second run keeps the new
-    # environment.
+    # The first run replaces the environment by a new environment with pip, which lacks the file
+    # `left_over`. The second run keeps the new environment, and so also the file.
     run_without_index()
     assert not left_over.exists()
     run_without_index()
@@ -527,19 +535,20 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
 
 
 def test_the_environment_finds_the_kit_in_every_way_also_after_a_move(tmp_path: Path) -> None:
-    """The quickstart enters the kit's folder in the environment .venv, by `add_kit`.
+    """`add_kit` writes the path of the kit's folder into the environment .venv.
 
-    Then scripts find the kit's modules even if Python does not search the folder of the script,
-    with the flags -P and -I or the variable PYTHONSAFEPATH. They still do if the kit was moved.
+    With the flag -P or -I or the variable PYTHONSAFEPATH, Python does not search the folder of the
+    script for modules. Because of `add_kit`, scripts still find the kit's modules, even after the
+    kit was moved.
 
-    A user's own modules come first, even if they have the names of the kit's folders.
+    If a user's own module has the name of one of the kit's folders, Python finds the user's module.
     """
     kit = copy_kit(tmp_path / "kit")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
     python = ".venv/Scripts/python.exe" if os.name == "nt" else ".venv/bin/python"
     code = f"from tools.quickstart import environment; environment.add_kit({python!r})"
     assert run_process(["-c", code], kit=kit, cwd=kit).returncode == 0
-    # The environment also needs the libraries: name their folders in a .pth file.
+    # The environment also needs the libraries: write their folders into a .pth file.
     (site_packages,) = kit.glob(".venv/[Ll]ib/**/site-packages")
     (site_packages / "libraries.pth").write_text("\n".join(LIBRARIES))
 
@@ -567,10 +576,10 @@ def test_the_environment_finds_the_kit_in_every_way_also_after_a_move(tmp_path: 
 
 
 def test_the_test_command_runs_all_checks_and_fails_if_one_fails(tmp_path: Path) -> None:
-    """`--test` runs the tests, and beside them the static checks by ruff and mypy.
+    """`--test` runs the tests and, at the same time, the static checks by ruff and mypy.
 
-    A failing script replaces the static checks here, and a failing test replaces the tests. Both
-    are reported.
+    In this kit, a failing script replaces the static checks, and a failing test replaces the tests.
+    The quickstart reports both failures.
     """
     kit = copy_kit(tmp_path / "kit")
     (kit / "tests").mkdir()
@@ -594,7 +603,7 @@ def test_a_python_that_is_too_old_can_read_quickstart_py() -> None:
 
 
 def test_users_of_an_old_python_learn_which_one_to_use(tmp_path: Path) -> None:
-    """The message names the newest Python on the PATH, if it is new enough for the kit."""
+    """The message names the newest Python on the PATH, if that Python is new enough for the kit."""
     for name in ("python3.9", "python3.11", "python3.14"):
         (tmp_path / name).touch(mode=0o755)
     # Run the quickstart in this Python, which claims to be version 3.10.

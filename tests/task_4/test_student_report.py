@@ -21,7 +21,7 @@ from task_4_models import as_reference, load_package, plain_model
 
 PACKAGE = "task_4/item_response"
 REPORT = "task_4/student_report.py"
-# Quantiles at the ends of an interval that holds the truth with a probability of 90 %.
+# The ends of a 90 % range, as quantiles: 5 % of the draws lie below the range and 5 % above it.
 ENDS = (0.05, 0.95)
 (MODEL,) = load_package("item_response")
 
@@ -36,21 +36,26 @@ def bank_of(slopes: Any, **changes: Any) -> Bank:
 SLOPE = 1.5
 ABILITIES = np.linspace(-6, 6, 2001)
 P_RIGHT = 0.2 + 0.8 / (1 + np.exp(-SLOPE * ABILITIES))
-# Three students, who are wrong on every second, third and fifth of 40 questions.
+# The answers of three students (rows) to 40 questions (columns): 1 if right, else 0. The first
+# student is wrong on every second question (0, 2, 4, ...), the second student on every third
+# question, and the third student on every fifth question.
 RIGHT = (np.arange(40) % np.array([[2], [3], [5]]) > 0).astype(int)
 
 
 def posterior_mean(values: Any, density: Any) -> Any:
-    """Return the mean of a function of the ability, given its values on the grid.
+    """Return the mean of a function of the ability, given its values on the grid `ABILITIES`.
 
-    The density of the ability on the grid need not add up to 1. `values` may have further axes
-    before that of the grid.
+    The last axis of `values` is the grid; `values` may have further axes before it. The density of
+    the ability on the grid need not add up to 1.
     """
     return np.average(values, axis=-1, weights=density)
 
 
 def density_after(answers: Any) -> Any:
-    """Return the density of the ability on the grid after answers, up to a factor."""
+    """Return the posterior density of the ability on the grid after answers.
+
+    The density is not scaled: it does not add up to 1.
+    """
     density = np.exp(-(ABILITIES**2) / 2)
     for is_right in answers:
         density *= P_RIGHT if is_right else 1 - P_RIGHT
@@ -65,8 +70,9 @@ def sessions() -> dict[int, Session]:
     population of students. The integration on the grid does not do this.
     """
     bank = bank_of(np.full((40, 1), SLOPE), guessing=0.2)
-    # The bank is the set of questions. All 40 have the logit SLOPE · ability, and so has their
-    # mean.
+    # All 40 questions of the bank have the logit SLOPE · ability, so the mean logit of the bank is
+    # also SLOPE · ability. The ability has the standard deviation 1 over students, so the mean
+    # logit has the standard deviation SLOPE.
     assert bank.logit_deviation == pytest.approx(SLOPE)
     reference = as_reference(RIGHT, np.tile(np.arange(40) >= 30, (3, 1)))
     return ability.ask(bank, reference, "mask", rows=[0, 1, 2], n_questions=2)
@@ -78,13 +84,13 @@ def test_the_ability_after_each_answer_agrees_with_numerical_integration(
 ) -> None:
     """A session's table `steps` has a row for each number of answers so far: 0, 1 and 2.
 
-    A row holds the mean of the ability, its standard error, and the expected share of the questions
-    that the student answers right.
+    A row holds the posterior mean of the ability, its standard error, and the share of the
+    questions that the student is expected to answer correctly.
     """
     steps = sessions[student].steps
     assert len(steps) == 3
     answers = steps.is_right[1:]
-    # The index of the table is the number of answers.
+    # The index of the table `steps` is the number of answers so far.
     for n_asked, step in steps.iterrows():
         density = density_after(answers[:n_asked])
         mean = posterior_mean(ABILITIES, density)
@@ -123,8 +129,11 @@ def test_the_number_of_right_hidden_answers_is_binomial_given_the_ability(
 ) -> None:
     session = sessions[student]
     density = density_after(session.steps.is_right[1:])
-    # P(count) at each ability, for 0 to 10 right answers among the ten hidden ones.
+    # The probability of 0, 1, ..., 10 right answers among the ten hidden answers (rows), at each
+    # ability of the grid (columns).
     p_count = binom.pmf(np.arange(11)[:, None], 10, P_RIGHT)
+    # `hidden_counts` has one number of right hidden answers for each posterior draw. The share of
+    # the draws with 0, 1, ..., 10 right hidden answers must be near the probability.
     drawn_shares = np.bincount(session.hidden_counts, minlength=11) / ability.N_DRAWS
     assert drawn_shares == pytest.approx(posterior_mean(p_count, density), abs=0.03)
 
@@ -132,8 +141,9 @@ def test_the_number_of_right_hidden_answers_is_binomial_given_the_ability(
 def test_a_test_that_ends_at_a_standard_error_is_the_beginning_of_a_longer_one() -> None:
     """A test may end early, as soon as the standard error of the ability is small enough.
 
-    Up to its last question, it has the same figures as a test of twelve questions of the same
-    student. A session's table `steps` has a row before any question, and one after each.
+    A shorter test has the same figures as the beginning of a test of twelve questions with the same
+    student. A session's table `steps` has a row for the time before the first question, and a row
+    after each question.
     """
     rng = np.random.default_rng(2)
     bank = bank_of(rng.exponential(1, (60, 1)))
@@ -144,7 +154,7 @@ def test_a_test_that_ends_at_a_standard_error_is_the_beginning_of_a_longer_one()
     whole = ability.ask(bank, reference, "mask", rows, n_questions=12)
     stopped = ability.ask(bank, reference, "mask", rows, n_questions=12, stop_at_error=0.45)
 
-    # The lengths differ between students.
+    # The tests of the students have different lengths.
     assert len({len(session.steps) for session in stopped.values()}) > 1
     for row, session in stopped.items():
         # The test ends at the first standard error of at most 0.45, or after twelve questions.
@@ -155,8 +165,8 @@ def test_a_test_that_ends_at_a_standard_error_is_the_beginning_of_a_longer_one()
 
         beginning = whole[row].steps[: len(session.steps)]
         pd.testing.assert_frame_equal(session.steps, beginning)
-        # `probability` holds P(right) of each question at the end of the test. The column `share`
-        # is its mean over the questions, and the last row is the one after the last answer.
+        # `probability` holds P(right) of each question at the end of the test. Its mean over the
+        # questions is the column `share` in the last row, which follows the last answer.
         assert session.probability.mean() == pytest.approx(session.steps.share.iloc[-1])
 
 
@@ -165,8 +175,9 @@ def test_the_ability_is_the_mean_over_the_whole_bank(n_columns: int, targets: li
     """A student's figures are means over the 20 questions of the bank, whatever the file holds.
 
     The bank is the set of questions that the model knows. The file of students has more questions
-    (`n_columns` = 26) or fewer (10). Answers to the questions `targets` are hidden and never asked.
-    With 26 columns, the questions 20 to 25 are not in the bank; some are asked, some are hidden.
+    (`n_columns` = 26) or fewer (10). Answers to the questions `targets` are hidden, and these
+    questions are never asked. If the file has 26 questions, the bank lacks questions 20 to 25:
+    questions 20 and 21 are hidden, and questions 22 to 25 are asked.
     """
     rng = np.random.default_rng(0)
     slopes = rng.normal(size=(20, 2))
@@ -174,26 +185,29 @@ def test_the_ability_is_the_mean_over_the_whole_bank(n_columns: int, targets: li
     quiz = rng.normal(size=(20, 20)) / 5
     bank = bank_of(slopes, intercept=rng.normal(size=20), quiz_covariance=quiz @ quiz.T)
     # Two students have answered all questions of the file correctly.
-    columns = np.tile(np.arange(n_columns), (2, 1))
-    right = np.ones(columns.shape, bool)
-    reference = as_reference(right, np.isin(columns, targets))
+    right = np.ones((2, n_columns), bool)
+    # Both students have the same hidden answers.
+    is_hidden = np.tile(np.isin(np.arange(n_columns), targets), (2, 1))
+    reference = as_reference(right, is_hidden)
 
     # Ask the first student all questions whose answers are not hidden.
     askable = set(range(n_columns)) - set(targets)
     # `ask` returns a session for each of the students in `rows`.
     session = ability.ask(bank, reference, "mask", rows=[0], n_questions=len(askable))[0]
-    # `steps` has a row for the time before the test, then one for each question asked.
+    # `steps` has a row for the time before the test, then a row for each question asked.
     assert set(session.steps.QuestionId[1:]) == askable
 
-    # Before any answer, a student has the mean and the deviation of the training students.
+    # Before any answer, a student has the mean ability of the training students (0), their standard
+    # deviation (1) as standard error, and their mean share of right answers.
     first = session.steps.loc[0, ["ability", "error", "share"]].tolist()
     assert first == pytest.approx([0, 1, bank.share.mean()], abs=1e-3)
 
-    # The probabilities and their draws are those of the questions of the bank.
+    # There is a probability for each of the 20 questions of the bank, and each draw of the
+    # probabilities has 20 numbers too.
     assert session.probability.shape == (20,)
     assert session.draws.shape[1:] == (20,)
     # All hidden answers count, even answers to questions that the bank lacks. `hidden_counts` has
-    # the number of right ones in each random draw of the hidden answers; all are right in some.
+    # the number of right hidden answers in each random draw. In some draws, all are right.
     assert len(session.hidden_truth) == len(targets)
     assert session.hidden_counts.max() == len(targets)
 
@@ -226,7 +240,10 @@ def played(kit: Path) -> Played:
 
 
 def test_the_report_asks_what_the_evaluation_asks(kit: Path, played: Played) -> None:
-    """The evaluation of this package has written the questions that it asked."""
+    """The evaluation of this package has written the questions that it asked to a CSV file.
+
+    The report asks the same questions in the same order.
+    """
     sequences = pd.read_csv(kit / "data/test_output/sequence_task_4.csv")
     asked: list[int] = []
     for session in played.session_by_student.values():
@@ -240,9 +257,11 @@ def test_the_report_predicts_what_the_evaluation_scores(kit: Path, played: Playe
     The fixture `kit` has run the evaluation, which has written the score to scores_task_4.txt.
     """
     sessions = played.session_by_student.values()
-    is_hit = [(session.hidden_probability > 0.5) == session.hidden_truth for session in sessions]
+    is_predicted_right = [
+        (session.hidden_probability > 0.5) == session.hidden_truth for session in sessions
+    ]
     score = (kit / "data/test_output/scores_task_4.txt").read_text().removeprefix("score:")
-    assert np.concatenate(is_hit).mean() == pytest.approx(float(score))
+    assert np.concatenate(is_predicted_right).mean() == pytest.approx(float(score))
 
 
 def with_minus_signs(text: str) -> str:
@@ -261,12 +280,12 @@ class Report:
     """The report on a student of the local split, and the figures that it must show."""
 
     student: int
-    # The line that is printed about the student.
+    # The line that the script prints about the student.
     line: str
     page: Page
     session: Session
     bank: Bank
-    # The table that the report on two students has written.
+    # The table mastery.csv, which the report on this student and another one has written.
     mastery: pd.DataFrame
 
     @property
@@ -275,8 +294,8 @@ class Report:
         return self.session.steps[1:]
 
     @property
-    def is_hit(self) -> Any:
-        """For each hidden answer, whether the more probable outcome, right or wrong, came true."""
+    def is_predicted_right(self) -> Any:
+        """For each hidden answer, whether its outcome is the one that was more probable."""
         return (self.session.hidden_probability > 0.5) == self.session.hidden_truth
 
 
@@ -336,15 +355,16 @@ def test_the_page_tells_what_share_of_the_bank_is_expected_right(report: Report)
 
 def test_the_page_compares_the_ability_with_the_training_students(report: Report) -> None:
     last = report.session.steps.iloc[-1]
-    # The abilities of the training students are standard normal. The student's 90 % range of
-    # ability reaches 1.645 standard errors to both sides of its mean.
-    abilities = last.ability + np.array([-1.645, 0, 1.645]) * last.error
-    # The share of the training students whose ability is lower: at the lower end of the range, at
-    # its mean, and at its upper end.
-    low, below, high = norm.cdf(abilities)
+    # The student's 90 % range of ability reaches from 1.645 standard errors below the mean to 1.645
+    # standard errors above it. The lower end, the mean and the upper end:
+    low_mean_high = last.ability + np.array([-1.645, 0, 1.645]) * last.error
+    # The abilities of the training students are standard normal. So the normal distribution
+    # function gives the share of the training students whose ability is lower.
+    low, share_below, high = norm.cdf(low_mean_high)
     ability_and_error = f"is {last.ability:+.2f} with a standard error of {last.error:.2f}"
     for sentence in (
-        f"that of about {below:.0%} of the training students (90% range {low:.0%} to {high:.0%})",
+        f"that of about {share_below:.0%} of the training students "
+        f"(90% range {low:.0%} to {high:.0%})",
         with_minus_signs(ability_and_error),
         f"before the first, it was {report.session.steps.error[0]:.2f}",
     ):
@@ -354,14 +374,16 @@ def test_the_page_compares_the_ability_with_the_training_students(report: Report
 def test_the_page_tells_how_the_hidden_answers_came_out(report: Report) -> None:
     p = report.session.hidden_probability
     is_right = report.session.hidden_truth == 1
-    is_hit = report.is_hit
+    is_predicted_right = report.is_predicted_right
+    n_predicted_right = is_predicted_right.sum()
     is_unsure = np.abs(p - 0.5) < 0.1
     for sentence in (
         f"{len(p)} further answers of this student were kept back",
-        f"{is_hit.sum()} of them ({is_hit.mean():.0%}) came out as expected. {is_right.sum()} are",
+        f"{n_predicted_right} of them ({is_predicted_right.mean():.0%}) came out as expected. "
+        f"{is_right.sum()} are",
         f"{p.sum():.1f} were expected to be",
         f"For {is_unsure.sum()} the probability was between 40% and 60%",
-        f"{(is_hit & is_unsure).sum()} of these came out as expected",
+        f"{(is_predicted_right & is_unsure).sum()} of these came out as expected",
     ):
         assert sentence in report.page.text, sentence
 
@@ -371,7 +393,7 @@ def test_the_page_counts_the_hidden_answers_by_prediction_and_outcome(report: Re
     is_expected = report.session.hidden_probability > 0.5
     counts = []
     for expected in (is_expected, ~is_expected):
-        # How many of these answers are right, are wrong, and in all.
+        # A row of the table: the number of right answers, of wrong answers, and of all answers.
         cells = [(expected & is_right).sum(), (expected & ~is_right).sum(), expected.sum()]
         counts.append([f"{cell}" for cell in cells])
     rows = report.page.table("How the hidden").rows
@@ -379,9 +401,9 @@ def test_the_page_counts_the_hidden_answers_by_prediction_and_outcome(report: Re
 
 
 def test_the_page_shows_every_question_asked(kit: Path, report: Report) -> None:
-    """Chart and table have a mark and a row for each question, with the ability after its answer.
+    """The chart has a mark for each question asked, and the table has a row.
 
-    Numbers are formatted with z, so that a rounded -0.00 is shown as 0.00.
+    Both show the ability after the answer. The format option z shows a rounded -0.00 as 0.00.
     """
     names = metadata.name_subjects(kit / "data/metadata", np.arange(report.bank.n_questions))
     titles = []
@@ -389,7 +411,7 @@ def test_the_page_shows_every_question_asked(kit: Path, report: Report) -> None:
     for number, step in enumerate(report.asked.itertuples(), 1):
         outcome = "right" if step.is_right else "wrong"
         titles.append(with_minus_signs(f"{number}, {outcome}: {step.ability:z.2f}"))
-        # The 90 % range of the ability after the answer reaches this far to each side of the mean.
+        # Half the width of the 90 % range of the ability after the answer.
         half_range = 1.645 * step.error
         row = [
             f"{number}",
@@ -411,7 +433,7 @@ class Subject:
     """A subject, and the shares of its questions that students are expected to answer correctly."""
 
     name: str
-    # The QuestionIds.
+    # The QuestionIds of the subject's questions.
     questions: np.ndarray
     # The share of these questions that the student of the report is expected to answer correctly.
     share_of_student: float
@@ -422,8 +444,8 @@ class Subject:
 def expected_subjects(kit: Path, report: Report, level: int, fewest: int) -> list[Subject]:
     """Return the subjects of a level of the tree of subjects that have at least `fewest` questions.
 
-    They are in the order of the page: first the subject in which the student is expected to answer
-    the smallest share of the questions correctly.
+    The subjects are in the order of the page: first the subject in which the student is expected to
+    answer the smallest share of the questions correctly.
     """
     questions = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv")
     questions["SubjectId"] = questions.SubjectId.str.findall(r"\d+")
@@ -456,7 +478,10 @@ def expected_subjects(kit: Path, report: Report, level: int, fewest: int) -> lis
 def test_the_page_shows_what_is_expected_by_subject(
     kit: Path, report: Report, heading: str, level: int, fewest: int
 ) -> None:
-    """Each subject has two marks: first for the average training student, then for the student."""
+    """Each subject has two marks in the chart.
+
+    The first mark is for the average training student, and the second for the student.
+    """
     titles = []
     for subject in expected_subjects(kit, report, level, fewest):
         titles.append(f"{subject.name}: {subject.share_of_average:.2f}")
@@ -474,10 +499,11 @@ def test_the_page_tells_how_many_topics_were_asked_about(kit: Path, report: Repo
 
 
 def test_the_page_names_the_topics_that_least_is_known_about(kit: Path, report: Report) -> None:
-    """The three topics with the widest 90 % ranges of the expected share are named.
+    """The page names the three topics for which the 90 % range of the share is widest.
 
-    The share is that of the topic's questions that the student is expected to answer correctly.
-    `session.draws` holds P(right) of each question (column) in draws from its posterior (rows).
+    The share of a topic is the share of its questions that the student is expected to answer
+    correctly. A row of `session.draws` is a draw from the posterior: P(right) of each question.
+    `ENDS` are the quantiles at the ends of the range, 0.05 and 0.95.
     """
     topics = expected_subjects(kit, report, level=2, fewest=5)
     draws = {}
@@ -510,7 +536,7 @@ def test_a_table_has_the_shares_of_all_students(kit: Path, report: Report) -> No
     for row in rows.itertuples():
         subject = subject_by_name[row.Name]
         assert row.Share == pytest.approx(subject.share_of_student, abs=1e-4)
-        # The share in each draw of the probabilities from their posterior; ENDS are 0.05 and 0.95.
+        # Each posterior draw of P(right) gives a share. ENDS are the quantiles 0.05 and 0.95.
         drawn_shares = report.session.draws[:, subject.questions].mean(axis=1)
         low, high = np.quantile(drawn_shares, ENDS)
         assert (row.Low, row.High) == pytest.approx((low, high), abs=1e-4)
@@ -527,7 +553,7 @@ class PrivateStudent:
     student: int
     # The answers of the private phase.
     answers: pd.DataFrame
-    # The script and flags, with the mask IsTarget_4.
+    # The script and its flags, which name the mask IsTarget_4.
     command: list[Any]
     # The page that the script writes.
     page: Path
@@ -550,9 +576,11 @@ def test_flags_set_the_phase_the_mask_and_the_number_of_questions(
 ) -> None:
     """The command of `private_student` has the flags --phase private and --mask IsTarget_4.
 
-    A mask is a column of the file of answers that says which answers are hidden from the model. The
-    file lies in a folder without metadata, so the script removes the table of subjects of an
-    earlier run.
+    A mask is a column of the file of answers. It says which answers are hidden from the model.
+
+    The file of answers lies in a folder without metadata, so the script does not know the subjects
+    of the questions. It cannot write the table of subjects, mastery.csv, and therefore removes the
+    table that an earlier run has left.
     """
     # An earlier run has left its table of subjects.
     table = private_student.page.with_name("mastery.csv")
@@ -562,7 +590,7 @@ def test_flags_set_the_phase_the_mask_and_the_number_of_questions(
 
     answers = private_student.answers
     own_answers = answers[answers.UserId == private_student.student]
-    # The page names the number of answers that this mask hides.
+    # The page says how many answers of the student this mask hides.
     assert f"{own_answers.IsTarget_4.sum()} further answers" in page.text
     # Six questions are asked. Without metadata, the page knows no subjects.
     assert page.table("The questions").column("subject") == ["unknown"] * 6
@@ -575,8 +603,8 @@ def test_flags_set_the_phase_the_mask_and_the_number_of_questions(
 
 def test_a_test_may_end_by_precision(kit: Path, private_student: PrivateStudent) -> None:
     printed = succeeds([*private_student.command, "--stop_at_error", 0.97], kit=kit)
-    # The standard error begins at 1, so 0.97 is soon reached. How many questions this takes depends
-    # on the trained model.
+    # The standard error is 1 before the test, so it soon falls to 0.97. The number of questions
+    # until then depends on the trained model.
     assert re.search(r": (1 question|[23] questions), ", printed)
     page = read_page(private_student.page.read_text())
     assert "until the standard error is at most 0.97, at most 10 questions" in page.text
@@ -631,9 +659,9 @@ def package(kit: Path, tmp_path: Path) -> Path:
 
 
 def expect_refusal(kit: Path, package: Path, student: int, pattern: str) -> None:
-    """Ask for a report by a package; the script must refuse with this message, and write nothing.
+    """Ask for a report by a package; the script must refuse, and write nothing.
 
-    `pattern` is a regular expression.
+    `pattern` is a regular expression for the message.
     """
     output = package.with_name("output")
     flags = ["--package", package, "--student", student, "--output_dir", output]

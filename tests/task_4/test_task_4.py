@@ -32,14 +32,14 @@ Evaluate = Callable[..., tuple[str, float, Page]]
 N_QUESTIONS = 80
 EVALUATE = "task_4/numpy/local_evaluation.py"
 TRAIN = "task_4/numpy/train_model.py"
-# The files of weights of each package.
+# The names of the packages, and the files of weights that each package writes.
 PACKAGES = {
     "numpy": {"model_task_4_most_popular.npy", "model_task_4_num_answers.npy"},
     "item_response": {"model_task_4_item_response.npz"},
     "matrix_factorization": {"model_task_4_matrix_factorization.npz"},
     "pytorch": {"model_task_4.pt"},
 }
-# The code of each package that is packed.
+# The modules of a package that task_4/package.py packs, and the records of the training.
 CODE = {"model.py", "submission_model_task_4.py"}
 RECORDS = {"model_task_4_students.npy", "model_task_4_training.json"}
 # Each package as a parameter of a test. The tests of a package are skipped if a user has edited its
@@ -51,17 +51,17 @@ every_package = pytest.mark.parametrize("name", PACKAGE_PARAMETERS)
 
 
 def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> float:
-    """Play as the evaluators that the organisers published do, and return the accuracy.
+    """Repeat the game of the evaluators that the organisers published, and return the accuracy.
 
     In each of ten rounds, the entry chooses a question for every student, and then sees the
-    students' answers. At the end it predicts the targets, the answers with IsTarget 1. Any answered
-    question may be asked, also a target. In the arrays that the entry gets, of shape (students,
-    questions), an answer that is not yet revealed is 0.
+    students' answers. At the end the entry predicts the targets: the answers with IsTarget 1. Any
+    answered question may be asked, also a target. The arrays that the entry gets have the shape
+    (students, questions) and hold 0 for each answer that is not yet revealed.
     """
     student = answers.UserId.rank(method="dense").astype(int) - 1
     question = answers.QuestionId
     rows = np.arange(student.max() + 1)
-    # The names of the arrays are those of the published evaluators.
+    # The arrays have the same names as in the published evaluators.
     shape = (len(rows), n_questions)
     data = np.zeros(shape, int)
     binary_data = np.zeros(shape, int)
@@ -75,7 +75,7 @@ def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> floa
     masked_binary_data = np.zeros_like(data)
     for _ in range(10):
         selected = entry.select_feature(masked_data, masked_binary_data, can_query)
-        # Index pairs: each student with the question that this student is asked.
+        # This pair of index arrays selects the question that each student is asked.
         asked = (rows, selected)
         assert (can_query[asked] == 1).all()
         can_query[asked] = 0
@@ -87,10 +87,11 @@ def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> floa
 
 
 def most_popular_score(train: pd.DataFrame, valid: pd.DataFrame, mask: str = "IsTarget") -> float:
-    """Return the score of the baseline in plain pandas.
+    """Compute the score of the baseline in plain pandas.
 
-    For a tied question the prediction is 0 (a wrong answer), as in the official arrays. Unknown
-    questions get the overall majority.
+    The baseline predicts the more frequent outcome of a question: right (1) or wrong (0). If a
+    question has as many right as wrong answers, it predicts 0. For a question without training
+    answers, it predicts the more frequent outcome of all answers.
     """
     mostly_right = train.groupby("QuestionId").IsCorrect.mean() > 0.5
     targets = valid[valid[mask] == 1]
@@ -153,14 +154,15 @@ class Evaluated:
     def expected_sequences(self) -> pd.DataFrame:
         """Find, in plain pandas, the questions that the baseline must ask each student.
 
-        Among the questions that may be asked, these are the ten with most training answers.
+        The baseline asks the ten questions with the most training answers, among the questions that
+        may be asked.
         """
         n_answers = self.train.QuestionId.value_counts()
         askable = self.valid[self.valid.IsTarget == 0]
         askable = askable.assign(n=askable.QuestionId.map(n_answers).fillna(0))
         askable = askable.sort_values(["UserId", "n", "QuestionId"], ascending=[True, False, True])
         asked = askable.groupby("UserId").head(10).reset_index(drop=True)
-        # The column that says which answers are hidden; the local split has this one alone.
+        # A mask is a column that says which answers are hidden. The local split has only one.
         asked["Mask"] = "IsTarget"
         asked["Round"] = asked.groupby("UserId").cumcount() + 1
         return asked
@@ -209,10 +211,10 @@ def test_the_page_tells_what_was_scored_and_how(evaluated: Evaluated) -> None:
 
 
 def test_the_confusion_matrix_holds_all_targets(evaluated: Evaluated) -> None:
-    """Rows are the outcomes and columns the predictions of the targets.
+    """The matrix counts the targets by their outcome (rows) and their prediction (columns).
 
-    The counts of the diagonal are right predictions. Their share is the baseline's score, which
-    `most_popular_score` computes in another way.
+    The diagonal counts the right predictions. Their share of all targets is the baseline's score,
+    which `most_popular_score` computes in another way.
     """
     valid = evaluated.valid
     rows = evaluated.page.table("Confusion matrix").rows[1:]
@@ -223,7 +225,8 @@ def test_the_confusion_matrix_holds_all_targets(evaluated: Evaluated) -> None:
     n_targets = valid.IsTarget.sum()
     n_right = valid[valid.IsTarget == 1].IsCorrect.sum()
     assert counts.sum(axis=1).tolist() == [n_targets - n_right, n_right]
-    accuracy = np.trace(counts) / counts.sum()
+    n_predicted_right = np.trace(counts)
+    accuracy = n_predicted_right / counts.sum()
     assert accuracy == pytest.approx(most_popular_score(evaluated.train, valid))
 
 
@@ -245,7 +248,7 @@ def test_the_page_shows_the_questions_asked_of_three_students(
     asked["outcome"] = asked.IsCorrect.map({0: "wrong", 1: "right"})
     expected = asked.astype(str).set_index("UserId")
     expected = expected[["Round", "QuestionId", "subject", "outcome"]]
-    # The caption of a student's table is "UserId" and the number.
+    # The page has a table for each of the three students. Its caption is, for example, "UserId 12".
     tables = [table for table in evaluated.page.tables if "UserId" in table.caption]
     assert len(tables) == 3
     for table in tables:
@@ -318,17 +321,19 @@ class OddEvaluation:
 
 @pytest.fixture(scope="module")
 def odd_evaluation(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OddEvaluation:
-    """Score an entry that prints, changes its arguments, and sets an attribute while it chooses.
+    """Score an entry with three faults, none of which changes its predictions.
 
-    The toy entry gets these three faults. None of them changes what it predicts.
+    The entry prints text, changes the arrays that it is given, and lets `predict` depend on an
+    attribute that only `select_questions` sets.
     """
-    # In `select_questions`, print a line by a child process, so that Python's sys.stdout does not
-    # see the text. `asked` becomes the exit code of the child process, 0.
+    # In `select_questions`, a child process prints a line, so that Python's sys.stdout does not see
+    # the text. `system` returns the exit code of the child process, so `self.asked` is 0.
     select = "self.asked = __import__('os').system('echo choosing')"
-    # In `update_model`, overwrite two of the arrays that the entry is given.
+    # `update_model` overwrites two of the arrays that the entry is given.
     update = "can_query[:] = seen[:] = 7"
     source = toy_bundle.entry(select, update)[ENTRY_FILE]
-    # In `predict`, add `asked`, which is 0: `predict` fails if `select_questions` was not called.
+    # `predict` adds `self.asked`, which is 0. If `select_questions` was never called, the attribute
+    # does not exist, and `predict` fails.
     source = source.replace("return right", "return self.asked + right")
     folder = tmp_path_factory.mktemp("odd_entry")
     entry = folder / "entry"
@@ -347,9 +352,10 @@ def test_the_user_learns_that_an_entry_changes_its_arguments(odd_evaluation: Odd
 
 
 def test_the_user_learns_why_there_is_no_curve(odd_evaluation: OddEvaluation) -> None:
-    """To draw the curve of accuracies, games are replayed without `select_questions`.
+    """The evaluation draws a curve of the accuracy after each question, if it can.
 
-    This entry sets `self.asked` in `select_questions`, so that `predict` fails without it.
+    To measure these accuracies, it replays the games without calling `select_questions`. The method
+    `predict` of this entry then fails, because `select_questions` has not set `self.asked`.
     """
     reason = "replaying the games without select_questions, after round 0, predict: raised Attr"
     assert f"no curve: {reason}" in odd_evaluation.output
@@ -388,12 +394,12 @@ class EvaluatedPhase:
 
     @property
     def mean(self) -> str:
-        """The expected score as it is shown."""
+        """The expected score, the mean over the masks, in the format of the page."""
         return f"{np.mean(self.expected_scores):.4f}"
 
     @property
     def deviation(self) -> str:
-        """The standard deviation of the expected scores as it is shown."""
+        """The standard deviation of the expected scores, in the format of the page."""
         return f"{np.std(self.expected_scores, ddof=1):.4f}"
 
 
@@ -401,8 +407,8 @@ class EvaluatedPhase:
 def evaluated_phase(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> EvaluatedPhase:
     """Train a copy of the baseline on all students, and score it in the public phase.
 
-    The entry gets 0 for answers that are not revealed (--unobserved). It plays ten times, with
-    another column of MASKS each time, which says which answers are hidden.
+    The entry gets 0 for answers that are not revealed (--unobserved). It plays ten games, each with
+    another mask of `MASKS`: a column that says which answers are hidden.
     """
     folder = tmp_path_factory.mktemp("evaluated_phase")
     package = Path(shutil.copytree(kit / "task_4/numpy", folder / "package"))
@@ -454,7 +460,10 @@ def test_the_page_of_a_phase_shows_the_score_with_each_mask(
 def test_the_accuracy_of_the_baseline_is_the_same_after_each_question(
     evaluated_phase: EvaluatedPhase,
 ) -> None:
-    """The baseline learns nothing from answers, so it does not matter who chooses the questions."""
+    """The baseline does not use the revealed answers when it predicts.
+
+    So its accuracy does not depend on who chooses the questions.
+    """
     curve = evaluated_phase.page.table("Accuracy after each question")
     assert curve.columns == ["Questions", "entry's choice", "random choice"]
     mean = evaluated_phase.mean
@@ -511,9 +520,9 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
 # ---- The package -------------------------------------------------------------------------------
 
 
-# Files that an entry may have beside its module.
+# Files that task_4/package.py packs together with an entry.
 TAKEN = ["notes/table.csv", "model_task_4_b/0.pt", "notes/common.py"]
-# Hidden, cached and partial files never belong to an entry.
+# Files that it never packs: hidden, cached and partial files.
 IGNORED = [".hidden", ".git/a", "notes/__pycache__/a.pyc", "__MACOSX/a", "a.npy.partial"]
 IGNORED += ["._a.npy", "Thumbs.db", "notes/desktop.ini", "a.npy.bak", "a.npy~"]
 
@@ -528,7 +537,10 @@ def add_files(package: Path) -> None:
 
 @dataclass(frozen=True)
 class Packed:
-    """The baseline, trained with --local and with further files beside it, and two zips of it."""
+    """The baseline trained with --local, with the files of `add_files` in its folder, and two zips.
+
+    Both zips are made from this folder.
+    """
 
     # The entry reads notes/table.csv when it starts.
     folder: Path
@@ -541,12 +553,12 @@ class Packed:
 
 @pytest.fixture(scope="module")
 def packed(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Packed:
-    """Pack the baseline with further files by `task_4/package.py`, and by hand."""
+    """Pack the baseline and the files of `add_files` twice: by `task_4/package.py` and by hand."""
     folder = tmp_path_factory.mktemp("packed")
     package = Path(shutil.copytree(kit / "task_4/numpy", folder / "package"))
     add_files(package)
-    # Let the baseline's script read notes/table.csv when it starts. It can then start only from a
-    # folder or zip that holds this file too.
+    # Let the baseline read notes/table.csv when it starts. The baseline can then start only from a
+    # folder or zip that also holds this file.
     entry = package / ENTRY_FILE
     entry.write_text(f"open('notes/table.csv').close()\n{entry.read_text()}")
     by_hand = Path(shutil.make_archive(f"{folder}/by_hand_task_4", "zip", package))
@@ -583,7 +595,7 @@ def test_a_package_and_zips_of_it_have_the_same_score(
     """The entry reads a file beside its module, whether it is evaluated as a folder or as a zip."""
     evaluate = ["task_4/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
     for entry in (packed.folder, packed.zip_by_script, packed.zip_by_hand):
-        # A list of the entry's files is printed by tools.check_submission, not by the evaluation.
+        # Only tools.check_submission prints a list of the entry's files ("its files: ...").
         assert "its files:" not in succeeds([*evaluate, entry], kit=kit)
     lines = (tmp_path / "results.jsonl").read_text().splitlines()
     results = [json.loads(line) for line in lines]
@@ -599,11 +611,11 @@ def test_a_package_and_zips_of_it_have_the_same_score(
 def test_the_checker_names_the_code_and_the_weights_of_an_entry(
     kit: Path, packed: Packed, tmp_path: Path, form: str
 ) -> None:
-    """The checker lists the files of an entry that count: its two modules, then its weights.
+    """The checker lists two kinds of files of an entry: its two modules, and then its weights.
 
-    Every file whose path begins with model_task_4 counts as weights. Here these are the weights
-    that train_model.py has written (`PACKAGES`), its records of the training (`RECORDS`), and a
-    further file in the folder model_task_4_b.
+    Every file whose path begins with model_task_4 counts as weights. In this entry, these are the
+    weights that train_model.py has written (`PACKAGES`), its records of the training (`RECORDS`),
+    and a further file in the folder model_task_4_b.
     """
     if form == "zip by script":
         entry = packed.zip_by_script
@@ -650,7 +662,7 @@ WRONG_NAME = (
 
 @pytest.fixture
 def misnamed(package: Path) -> Path:
-    """Return a trained package with a further saved model, weights/mine.PT."""
+    """Return a trained package with a further saved model of a wrong name, weights/mine.PT."""
     (package / "weights").mkdir()
     (package / "weights/mine.PT").touch()
     return package
@@ -730,8 +742,8 @@ def test_the_packages_own_script_trains_a_copy_and_scores_that(
     printed, score, page = evaluate("--skip_curve", script=package / "local_evaluation.py")
 
     trained_by = f"python {package}/train_model.py --local"
-    # The first line says why a copy is trained, the second one what is scored and the date of the
-    # training, such as 2026-05-04.
+    # The first line says why a copy is trained. The second line says what is scored and when it was
+    # trained, such as 2026-05-04.
     why_a_copy = f"its weights know the local split: `{trained_by}` trains a copy\n"
     what_is_scored = f"scored: {package}, made by `{trained_by}` on 20"
     assert printed.startswith(why_a_copy + what_is_scored)
@@ -786,7 +798,7 @@ def test_an_entry_that_cannot_start_is_neither_scored_nor_packed(
 
 @pytest.fixture(scope="module")
 def scores(kit: Path) -> dict[str, float]:
-    """Train every package on the local split; return their scores."""
+    """Train every package on the local split; return the score of each package by its name."""
     score_by_name = {}
     for name in PACKAGES:
         printed = succeeds([f"task_4/{name}/train_model.py", "--local"], kit=kit)
@@ -803,7 +815,8 @@ def scores(kit: Path) -> dict[str, float]:
 def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Let a package's entry play with the first five masks of each of the two phases.
 
-    Return whether each target is predicted right, and the student of each target.
+    Return two arrays with an element for each target: whether the entry predicts it right, and the
+    UserId of its student.
     """
     _, submission = load_package(name, "submission_model_task_4", kit=kit)
     hits, students = [], []
@@ -821,7 +834,7 @@ def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
 @needs_blocks(*(f"task_4/{name}/train_model.py" for name in PACKAGES))
 @pytest.mark.usefixtures("scores")
 def test_learned_packages_beat_the_most_popular_answer(kit: Path) -> None:
-    """The packages play the 50 students of both phases, whom no package has seen."""
+    """The packages predict answers of the 50 students of both phases, whom no package has seen."""
     popular, students = play_phases(kit, "numpy")
     for name in ("item_response", "matrix_factorization", "pytorch"):
         hits, _ = play_phases(kit, name)
@@ -838,10 +851,10 @@ def test_learned_packages_beat_the_most_popular_answer(kit: Path) -> None:
 def test_a_package_scores_the_same_in_the_loop_of_the_published_evaluators(
     kit: Path, tmp_path: Path, name: str
 ) -> None:
-    """A package gets the same score from the kit as from the evaluators that organisers published.
+    """The kit and the evaluators that the organisers published give a package the same score.
 
-    The published evaluators, repeated in `published_score`, let the answers to be predicted be
-    asked, and give the entry 0 for answers that are not revealed.
+    `published_score` repeats the loop of the published evaluators. In this loop, the entry may also
+    ask the questions that it must predict, and it gets 0 for answers that are not revealed.
     """
     pack = ["task_4/package.py", kit / "task_4" / name, "--output_dir", tmp_path]
     assert run(pack, kit=kit).returncode == 0
@@ -854,7 +867,7 @@ def test_a_package_scores_the_same_in_the_loop_of_the_published_evaluators(
     printed = succeeds([*evaluate, "--unobserved", "0", "--targets_queryable"], kit=kit)
     assert "(one mask, targets may be asked, unobserved = 0)" in printed
 
-    # Score it by the published loop.
+    # Score the package by the published loop.
     _, submission = load_package(name, "submission_model_task_4", kit=kit)
     _, valid = read_split(kit / "data/test_input")
     expected = published_score(submission.Submission(), valid, N_QUESTIONS)
@@ -900,7 +913,7 @@ class Trainings:
 def trainings(
     kit: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Trainings:
-    """Train a package on one file, then on two, then on the one file again.
+    """Train a package on a first file, then on two files, then on the first file again.
 
     The files have only the three columns that training needs.
     """
@@ -987,10 +1000,10 @@ def test_both_values_of_unobserved_answers_lead_to_the_same_games(
 ) -> None:
     """An entry plays the same games whether unrevealed answers are marked by -1 or by 0.
 
-    The entry gets an array of 1 for right and 0 for wrong answers, and an array of the options
-    chosen, if the file has options. If 0 marks unrevealed answers too and there are no options, an
-    unrevealed answer looks like a wrong one. The entry must then tell them apart by `can_query`:
-    the questions that may still be asked.
+    The entry gets an array of answers, in which 1 is right and 0 is wrong. If the file has options,
+    the entry also gets an array of the options that the students chose. If there are no options and
+    0 also marks unrevealed answers, an unrevealed answer looks like a wrong answer. The entry can
+    still distinguish them by `can_query`, the questions that may still be asked.
     """
     model, submission = load_package(name, "submission_model_task_4")
     weights = model.Model.load(kit / "task_4" / name)
@@ -1007,10 +1020,11 @@ def test_both_values_of_unobserved_answers_lead_to_the_same_games(
         assert np.array_equal(game.chosen, games[0].chosen)
         assert np.array_equal(game.prediction, games[0].prediction)
 
-    # The prediction of a target that was asked is its answer. A row of `chosen` holds the questions
-    # that one student was asked.
+    # If a target was asked, its prediction must be the revealed answer. A row of `chosen` holds the
+    # questions that one student was asked.
     game = games[0]
     student_row, target = np.nonzero(reference.targets["IsTarget"])
-    is_asked = (game.chosen[student_row] == target[:, None]).any(axis=1)
+    questions_asked = game.chosen[student_row]
+    is_asked = (questions_asked == target[:, None]).any(axis=1)
     assert is_asked.any() == targets_queryable
     assert np.array_equal(game.prediction[is_asked], game.truth[is_asked])
