@@ -28,7 +28,10 @@ def python_files(*folders: str) -> list[Path]:
 
 
 def top_level_imports(path: Path) -> list[str]:
-    """Return the packages that a file imports, in order: "numpy" for `import numpy.linalg`."""
+    """Return the packages that a file imports, in the order of the imports.
+
+    For `import numpy.linalg`, this is the package "numpy".
+    """
     return [name.split(".")[0] for name in imported(path)]
 
 
@@ -59,7 +62,7 @@ def test_an_installed_kit_depends_on_what_requirements_txt_names() -> None:
 def test_every_library_that_is_imported_is_declared() -> None:
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     declared = {*re.findall(r"^([a-z0-9-]+)==[\d.]+$", text, re.MULTILINE)}
-    # Every line is a name and a version, because setuptools takes no options of pip.
+    # Every line must be a name and a version, because setuptools does not accept options of pip.
     assert len(declared) == len(re.findall("^[^#\n]", text, re.MULTILINE))
     files = python_files(*PRODUCT_FOLDERS)
     modules_beside_scripts = {path.stem for path in files}
@@ -73,14 +76,17 @@ SCRIPTS = scripts("data/*", "hosting/*", "task_*/**/*", "related_challenges/*/*"
 
 def test_every_folder_of_scripts_has_the_same_file_that_finds_the_kit() -> None:
     folders = {path.parent for path in SCRIPTS}
+    # The kit has 14 folders of scripts. If the patterns of `SCRIPTS` missed a folder, this test
+    # would not look there.
     assert len(folders) == 14
-    # Tools may be started by their path, like the scripts of the tasks.
+    # A user may also start a tool by its path, so the folder tools/ needs the file too.
     folders.add(ROOT / "tools")
-    assert len({(folder / "common.py").read_text(encoding="utf-8") for folder in folders}) == 1
+    different_texts = {(folder / "common.py").read_text(encoding="utf-8") for folder in folders}
+    assert len(different_texts) == 1
 
 
 def test_every_script_imports_the_kit_before_any_library() -> None:
-    """The kit can then say in one line which library is missing, instead of a traceback."""
+    """If a library is missing, the kit can then say so in one line, instead of a traceback."""
     for path in SCRIPTS:
         names = top_level_imports(path)
         not_of_python = [name for name in names if name not in sys.stdlib_module_names]

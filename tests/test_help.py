@@ -9,8 +9,8 @@ import pytest
 from conftest import ROOT, scripts
 from run_scripts import run_script
 
-# Scripts that only the kit starts: the first runs an entry of task 4, the second prints the flags
-# that another script declares.
+# Scripts that only the kit itself starts. The first script runs an entry of task 4, and the second
+# prints the flags that another script declares.
 NOT_FOR_USERS = {"common/sandbox/inside/__main__.py", "tools/print_flags.py"}
 PATTERNS = (
     "*",
@@ -56,8 +56,9 @@ def test_the_header_of_a_sample_explains_the_flag_local_by_the_words_of_the_guid
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS - {"quickstart.py"}))
 def test_every_script_defines_build_parser(script: str) -> None:
-    """The only exception is quickstart.py, whose parser is in tools/.
+    """Only quickstart.py does not define `build_parser`: its parser is in tools/.
 
-    Even an old Python must be able to read quickstart.py, so it imports as little as possible.
+    Even an old Python must be able to read quickstart.py, so quickstart.py imports as little as
+    possible.
     """
     assert script_runs._defines_build_parser(ROOT / script)

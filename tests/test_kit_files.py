@@ -16,7 +16,7 @@ ENTRIES_OF_THE_GUIDE = ("my_idea", "my_ranking", "my_questions")
 
 
 def test_modules_that_the_kit_imports_belong_to_it() -> None:
-    """Modules lie beside the importing file, or in one of the kit's packages."""
+    """A module of the kit lies beside the file that imports it, or in one of the kit's packages."""
     files = {*find_kit_files()}
     programs = [path for path in files if path.suffix == ".py"]
     for path in programs:
@@ -75,8 +75,9 @@ def test_files_that_a_user_adds_do_not_belong_to_the_kit(tmp_path: Path) -> None
 def test_the_record_holds_the_marked_blocks_of_all_sample_models() -> None:
     """If this fails, run `python tests/sample_blocks.py`.
 
-    The record, tests/sample_blocks.json, tells whether a user has edited a marked block. Without
-    this test, tests of changed sample models would be skipped.
+    By this record, tests/sample_blocks.json, tests find out whether a user has edited the marked
+    block of a sample model, and are then skipped. If the record were out of date, tests would be
+    skipped although no user has edited a block.
     """
     recorded = sample_blocks.RECORD.read_text(encoding="utf-8")
     assert recorded == sample_blocks.format_record()

@@ -40,6 +40,6 @@ def test_malformed_files_are_refused(kit: Path, name: str) -> None:
 
 @pytest.mark.parametrize("command", INPUT_BY_COMMAND, ids=INPUT_BY_COMMAND)
 def test_well_formed_files_are_accepted(kit: Path, command: str) -> None:
-    """A refusal of malformed files means something only if well-formed files are accepted."""
+    """A script that refused every file would pass the test of malformed files, but not this one."""
     done = INPUT_BY_COMMAND[command].run(kit)
     assert (done.returncode, done.stderr) == (0, "")

@@ -28,19 +28,20 @@ def kit(split_kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     )
     monkeypatch.setenv("PYTHONPATH", str(kit))
     yield kit
-    # nbclient has imported ipykernel. A script that finds it loaded takes itself for a notebook.
+    # nbclient has imported ipykernel. A script that runs later in this process would find ipykernel
+    # loaded and behave as in a notebook.
     sys.modules.pop("ipykernel", None)
 
 
 def replace(path: Path, old: str, new: str) -> None:
-    """Replace a text in a file that holds it once."""
+    """Replace a text in a file, which must hold this text exactly once."""
     text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def run_cells(kit: Path, *cells: str) -> list[str]:
-    """Run the cells of a notebook in a kernel, in the kit's folder; return the output of each."""
+    """Run the cells of a notebook in the kit's folder; return the output of each cell."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     client = NotebookClient(
         notebook, timeout=PATIENCE, allow_errors=True, resources={"metadata": {"path": str(kit)}}
@@ -54,7 +55,7 @@ def run_cells(kit: Path, *cells: str) -> list[str]:
 
 
 def read_weights(kit: Path, package: str) -> Any:
-    """Return the outcomes that a package of task 4 has learned to predict."""
+    """Return the weights of a package: the outcome (0 or 1) that it predicts for each question."""
     return np.load(kit / f"task_4/{package}/model_task_4_most_popular.npy")
 
 
@@ -65,6 +66,11 @@ def read_record(kit: Path, name: str) -> dict[str, Any]:
 
 
 def test_a_script_uses_the_modules_beside_it_also_after_other_scripts_and_edits(kit: Path) -> None:
+    """In one kernel, the scripts of two packages each use the `model` of their own package.
+
+    The package task_4/copy first predicts the opposite of task_4/numpy. Then a cell edits its
+    model.py, so that it predicts the same. The next training must use the edited file.
+    """
     edit = (
         "from pathlib import Path\n"
         "model = Path('task_4/copy/model.py')\n"
@@ -81,9 +87,9 @@ def test_a_script_uses_the_modules_beside_it_also_after_other_scripts_and_edits(
 def test_a_module_of_another_folder_is_refused(kit: Path) -> None:
     """A trainer must not use the `model` of another package that the notebook has imported.
 
-    The notebook imports the `model` of task_4/numpy. Then it starts the trainer of task_4/copy,
-    which would import its own `model`, but finds that of task_4/numpy loaded. It starts the trainer
-    in two ways: as a script by %run, and as a module.
+    The notebook imports the `model` of task_4/numpy. Then it starts the trainer of task_4/copy.
+    This trainer imports `model`, but Python has already loaded the `model` of task_4/numpy. The
+    notebook starts the trainer in two ways: as a script by %run, and as a module.
     """
     refusal = f"would use {kit}/task_4/numpy/model.py as its module model, expected "
     imports = "import sys; sys.path.insert(0, 'task_4/numpy'); import model, train_model"
@@ -98,7 +104,7 @@ def test_a_module_of_another_folder_is_refused(kit: Path) -> None:
     _, script_output, module_output = run_cells(kit, imports, run_script, run_module)
     assert refusal in script_output
     assert refusal in module_output
-    # Neither has written weights.
+    # Neither start of the trainer has written weights.
     assert not (kit / "task_4/copy/model_task_4_most_popular.npy").exists()
 
 
@@ -130,9 +136,9 @@ def test_a_script_reads_no_arguments_of_the_kernel_and_is_recorded_by_its_own_na
 ) -> None:
     """A notebook calls a sample model in three ways, by the cells in `CALLS`.
 
-    The sample reads no arguments: those in `sys.argv` are for the kernel, the process that runs the
-    notebook. The record of the submission names the sample, its flags and its inputs, not those of
-    the kernel or of a script that the notebook has run before.
+    The arguments in `sys.argv` are for the kernel, the process that runs the notebook, so the
+    sample must not read them. The record of the submission names the sample, its flags and its
+    inputs. It names nothing of the kernel or of a script that the notebook has run before.
     """
     read = "print(open('submissions/submission_task_1.json', encoding='utf-8').read())"
     before = "%run task_3/sample_model_entropy.py --output_file first.csv"
@@ -140,7 +146,7 @@ def test_a_script_reads_no_arguments_of_the_kernel_and_is_recorded_by_its_own_na
     for call in CALLS:
         cells += [before, call, read]
     printed = run_cells(kit, *cells)
-    # Each call has three cells: the script before, the call, and the one that reads the record.
+    # Each call has three cells: another script, the call, and a cell that reads the record.
     outputs_of_calls = printed[1::3]
     records = printed[2::3]
     for by_call, record in zip(outputs_of_calls, records, strict=True):
@@ -162,9 +168,10 @@ def test_flags_of_a_script_that_a_cell_runs_are_recorded(kit: Path) -> None:
 
 
 def test_a_cell_that_writes_predictions_itself_is_recorded_as_a_notebook(kit: Path) -> None:
-    """The record of a submission then names "notebook" as its script, without flags and inputs.
+    """A cell may write a submission without a script of the kit.
 
-    It must not name the sample model that the notebook has run before (the first of `CALLS`).
+    The record of the submission then has "notebook" as its script, and no flags and no inputs. It
+    must not name the sample model that the notebook has run before (the first of `CALLS`).
     """
     write = (
         "from common import layout, submission\n"

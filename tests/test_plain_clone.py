@@ -76,17 +76,19 @@ def test_every_command_of_the_table_is_read() -> None:
 def test_commands_of_the_guide_of_the_challenge_work_word_for_word(
     tiny_kit: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every command of FROM_THE_GUIDE.md runs, in its folder and in its order.
+    """Every command of FROM_THE_GUIDE.md runs in its folder, in the order of the page.
 
-    The first command of each folder runs in a process of its own, as for a user. The others run in
-    this process, which is quicker. Training is short, and the evaluations in this process measure
-    no accuracy after each question, for which an entry would play again in a new process.
+    The first command of each folder runs in a process of its own, as for a user. The other commands
+    run in this process, which is quicker. To save time, training is short, and evaluations in this
+    process skip the accuracy after each question: to measure it, an entry plays again in a new
+    process.
     """
     # Train with few steps, to save time: no command needs a good score.
     shorten(tiny_kit, "task_4/pytorch/train_model.py", r"N_STEPS = \d+", "N_STEPS = 60")
     monkeypatch.setattr(evaluation, "measure_curves", lambda *_: "left out to save time")
-    # Python adds the folders that a .pth file names to its path. They are those of the libraries,
-    # and as a trap the folder ROOT of this kit, which the scripts of `tiny_kit` must not use.
+    # Python adds the folders that a .pth file names to its path. This file names the folders of the
+    # libraries. It also names, as a trap, the folder ROOT of the tested kit: the scripts of its
+    # copy `tiny_kit` must not use ROOT.
     (packages,) = bare.glob("[Ll]ib/**/site-packages")
     (packages / "installed.pth").write_text("\n".join(map(str, [ROOT, *LIBRARIES])))
     seen_folders = set()
@@ -113,9 +115,9 @@ EVALUATE = ["task_1/local_evaluation.py"]
 
 @pytest.fixture
 def kit_with_two_predictions(split_kit: Path, tmp_path: Path) -> Path:
-    """Return a kit with predictions in both folders.
+    """Return a kit with predictions in data/test_output and in data/test_input.
 
-    The predictions beside the local split are newer, and all right.
+    The predictions in data/test_input, beside the local split, are newer, and every one is right.
     """
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
@@ -176,8 +178,8 @@ def test_true_answers_in_the_current_folder_are_found(
 def test_without_a_ranking_for_the_local_split_task_3_scores_the_upload(tiny_kit: Path) -> None:
     """The guide runs a sample model of task 3 and the evaluation without flags.
 
-    The model writes a ranking to upload, and none of the local split, so the evaluation scores the
-    upload.
+    The model writes a ranking to upload, but no ranking for the local split. So the evaluation
+    scores the ranking to upload.
     """
     succeeds(["task_3/sample_model_random.py"], kit=tiny_kit)
     evaluate = ["task_3/local_evaluation.py"]

@@ -9,7 +9,8 @@ from tools.script_runs import run_to_end
 import pytest
 from run_scripts import ROOT, run_process
 
-# On Windows, a pipe takes only the characters of a code page; ASCII is in all code pages.
+# On Windows, a program can write only the characters of the system's code page to a pipe. To test
+# this on every system, Python writes in ASCII, the characters that all code pages have.
 CODE_PAGE = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
 
 

@@ -13,8 +13,8 @@ from recorded import recorded_doubts
 WITH_COMMANDS = [page for page in PAGES if "WRITE" not in page.name and commands(ROOT / page)]
 RELATED = Path("related_challenges")
 CHALLENGES = ["cloze", "debiasing", "science_exam", "student_response"]
-# The folders of real files that commands of the related challenges name, and the folders of
-# simulated files that take their place in the tests.
+# The READMEs of the related challenges have commands that name folders of real files (keys). In the
+# tests, copies of folders of simulated files (values) replace them.
 REAL_FOLDERS = {
     "CLICKS": "debiasing/data/train_data",
     "EXAM": "science_exam/data/train_data",
@@ -27,14 +27,14 @@ REAL_FOLDERS = {
 def test_commands_run_in_order(page: Path, tiny_kit: Path) -> None:
     """All commands in the blocks of code of a page run without error, in a kit with tiny data.
 
-    If one of them scores a submission, the record of scores must hold no doubts about it.
+    If a command scores a submission, the record of scores must hold no doubts about this score.
     """
     has_scored = False
     for program, *arguments in commands(ROOT / page):
         assert program in ("python", "python3")
         if arguments[0] == "quickstart.py":
-            # tests/test_quickstart.py runs the quickstart. With `--test` it would run these tests
-            # again.
+            # tests/test_quickstart.py tests the quickstart. The command `quickstart.py --test`
+            # would run this test again.
             continue
         done = run_page_command(page, arguments, tiny_kit)
         assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
@@ -54,8 +54,8 @@ def indented_commands(page: Path) -> list[list[str]]:
 def test_commands_of_a_related_challenge_run_in_order(challenge: str, tiny_kit: Path) -> None:
     """The README of a related challenge shows its commands in indented blocks.
 
-    Some commands name folders of real files, such as CLICKS. Simulated files take their place:
-    `REAL_FOLDERS` says which ones.
+    Some commands name folders of real files, such as CLICKS. Folders of simulated files replace
+    them: `REAL_FOLDERS` says which ones.
     """
     folder = RELATED / challenge
     if challenge == "debiasing":
@@ -68,10 +68,11 @@ def test_commands_of_a_related_challenge_run_in_order(challenge: str, tiny_kit: 
             if name in arguments and not (tiny_kit / name).exists():
                 shutil.copytree(tiny_kit / RELATED / source, tiny_kit / name)
         if "SEASON" in arguments:
-            # The command scores the submissions of a season: a folder with a folder for each team.
+            # The command scores all submissions of a season. The folder of a season holds a folder
+            # for each team.
             team = tiny_kit / "SEASON" / "team"
             team.mkdir(parents=True)
-            # The file name is a time, 1591400000, that lies in the last phase.
+            # The file name is the time of the submission in seconds, here a time in the last phase.
             submission = tiny_kit / folder / "data/test_output/submission.csv"
             shutil.copyfile(submission, team / "1591400000.csv")
         done = run_page_command(folder / "README.md", arguments, tiny_kit)
@@ -80,14 +81,20 @@ def test_commands_of_a_related_challenge_run_in_order(challenge: str, tiny_kit: 
 
 
 def save_time(kit: Path, debiasing: str) -> None:
-    """Let debiasing have few users and its boosting few trees: no test here reads its score."""
+    """Simulate few users for debiasing, and let its model have few trees.
+
+    Its score does not matter here, because no test reads it.
+    """
     shorten(kit, f"{debiasing}/generate_sample.py", r"N_USERS = \d+", "N_USERS = 300")
     boosting = f"{debiasing}/sample_model_gradient_boosting.py"
     shorten(kit, boosting, r'"max_iter": \d+', '"max_iter": 5')
 
 
 def test_commands_of_the_page_of_related_challenges_run_in_order(tiny_kit: Path) -> None:
-    """The page begins with the quickstart, which simulates the data."""
+    """The page begins with the quickstart, which simulates the data.
+
+    The test does not run the quickstart, and instead simulates the data of cloze by its script.
+    """
     run_page_command(RELATED, ["related_challenges/cloze/generate_sample.py"], tiny_kit)
     for arguments in indented_commands(RELATED / "README.md"):
         done = run_page_command(RELATED, arguments, tiny_kit)

@@ -40,9 +40,9 @@ def read_last_doubts(kit: Path) -> list[str]:
 
 
 def add_to_model(kit: Path, name: str, lines: str) -> str:
-    """Write an entry: the majority model with further lines after its predictions.
+    """Write an entry: the majority model with further lines of code after its predictions.
 
-    Returns the path of the script from the kit's folder.
+    Return the path of the script, relative to the kit's folder.
     """
     text = (kit / MAJORITY).read_text(encoding="utf-8")
     end_of_model = "    # ---- End of the model."
@@ -73,7 +73,7 @@ def test_an_entry_that_reads_a_copy_of_all_answers_cannot_be_cross_validated(
 ) -> None:
     """The copy lies outside of the kit, and its rows are in another order.
 
-    Therefore the kit cannot recognise the copy by its path or its fingerprint.
+    So the kit can recognise the copy neither by its path nor by its fingerprint, only by its rows.
     """
     copy = tmp_path / "copy.csv"
     pd.read_csv(kit / "data/train_data/train_task_1_2.csv").sort_values("UserId").to_csv(copy)
@@ -135,7 +135,7 @@ def test_an_entry_may_learn_from_other_answers_that_are_not_scored(kit: Path) ->
 
 
 def test_answers_that_an_entry_reads_with_pandas_are_noticed(kit: Path) -> None:
-    """The entry reads its training answers with the kit, and all answers with pandas."""
+    """The entry reads its training answers by the kit's functions, and all answers by pandas."""
     path = kit / "data/train_data/train_task_1_2.csv"
     read_all = f"    import pandas as pd\n    pd.read_csv({str(path)!r})\n"
     script = add_to_model(kit, "peeks", read_all)
@@ -147,10 +147,10 @@ def test_answers_that_an_entry_reads_with_pandas_are_noticed(kit: Path) -> None:
 def test_a_copy_of_the_hidden_answers_gives_no_score_to_an_entry_that_has_seen_them(
     kit: Path, tmp_path: Path, is_saved_anew: bool
 ) -> None:
-    """An entry has learned from all answers, and is scored by a copy of the hidden answers.
+    """An entry has learned from all answers. A user scores it on a copy of the hidden answers.
 
-    The copy lies in another folder, without the record of the split. It is the same file, or holds
-    nine tenths of the rows in another order (`is_saved_anew`).
+    The copy lies in another folder, without the record of the split. The copy is either the same
+    file, or has nine tenths of the rows in another order (`is_saved_anew`).
     """
     valid = kit / "data/test_input/valid_task_1_2.csv"
     copy = tmp_path / "mine" / valid.name
@@ -161,7 +161,8 @@ def test_a_copy_of_the_hidden_answers_gives_no_score_to_an_entry_that_has_seen_t
         shutil.copy(valid, copy)
     succeeds([MAJORITY, "--local", "--input_dir", kit / "data/train_data"], kit=kit)
     error = fails([*SCORE, "--input_dir", copy.parent, "--output_dir", tmp_path], kit=kit)
-    # The message goes on with how many hidden answers the training file holds, some 2,000.
+    # The training file holds all answers of the copy: 2,560, or nine tenths of them. The message
+    # goes on with this number.
     assert "was made from data/train_data/train_task_1_2.csv, which holds 2," in error
 
 
@@ -169,10 +170,11 @@ def test_a_copy_of_the_hidden_answers_gives_no_score_to_an_entry_that_has_seen_t
 def test_an_own_file_of_true_answers_is_compared_with_the_training_answers_beside_it(
     kit: Path, tmp_path: Path, name: str
 ) -> None:
-    """A user scores by a file of true answers whose rows are all among the training answers.
+    """A user scores on a file of true answers whose rows are all among the training answers.
 
-    The kit knows that its own splits share no answers. It must not believe this of a file of the
-    user, even if the file has the name of a split, and so refuses to score.
+    The kit knows that the two parts of its own splits share no answers. It does not know this of a
+    user's file, even if the file has the name of a split. So it compares the file with the training
+    answers, finds the same answers, and refuses to score.
     """
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -185,6 +187,10 @@ def test_an_own_file_of_true_answers_is_compared_with_the_training_answers_besid
 
 
 def test_a_ranking_that_has_learned_from_a_copy_of_the_panel_gets_no_score(kit: Path) -> None:
+    """The panel are the judgements of experts on which rankings of task 3 are scored.
+
+    The entry task_3/peeks.py opens a copy of the judgements, with the rows in another order.
+    """
     panel = pd.read_csv(kit / "data/test_data/quality_response_remapped_public.csv")
     panel.sort_values("left").to_csv(kit / "panel.csv", index=False)
     source = kit / "task_3/sample_model_entropy.py"
@@ -220,7 +226,10 @@ submission.write_predictions(template, 1, prediction, path)
 
 
 def test_an_entry_that_reads_its_training_answers_in_its_own_way_is_marked(kit: Path) -> None:
-    """The kit does not notice training answers that an entry reads with pandas."""
+    """An entry reads its training answers by pandas, and not by the kit's functions.
+
+    The kit then does not know from which answers the entry has learned.
+    """
     (kit / "task_1/own_way.py").write_text(OWN_WAY, encoding="utf-8")
     succeeds(["task_1/own_way.py"], kit=kit)
     assert UNKNOWN in succeeds(SCORE, kit=kit)
@@ -229,7 +238,10 @@ def test_an_entry_that_reads_its_training_answers_in_its_own_way_is_marked(kit: 
 def test_a_model_of_the_science_exam_is_not_scored_on_questions_that_it_has_seen(
     kit: Path,
 ) -> None:
-    """The public test file repeats the training questions."""
+    """The questions of the public test file are also among the training questions.
+
+    So a model that has learned from all training questions gets no score on the test file.
+    """
     folder = "related_challenges/science_exam"
     succeeds([f"{folder}/generate_sample.py"], kit=kit)
     succeeds([f"{folder}/local_data_split.py"], kit=kit)
@@ -281,7 +293,7 @@ def test_guesses_of_a_related_challenge_are_not_scored_on_other_queries(kit: Pat
     succeeds([f"{folder}/local_data_split.py"], kit=kit)
     succeeds([f"{folder}/sample_model_frequent.py", "--local"], kit=kit)
     succeeds(evaluate, kit=kit)
-    # The queries of another seed have the same ids.
+    # Simulate other queries. They have the same ids, so the kit must compare the data themselves.
     succeeds([f"{folder}/generate_sample.py", "--seed", "1"], kit=kit)
 
     error = fails(evaluate, kit=kit)
@@ -316,8 +328,8 @@ def test_a_score_is_marked_if_a_helper_outside_the_kit_has_changed(
 ) -> None:
     """An entry in a folder outside the kit imports a module beside it, helper.py.
 
-    After the entry has made its submission, the helper is edited or deleted. So the score may not
-    be that of the present code, and gets a note.
+    After the entry has made its submission, the helper is edited or deleted. The present code may
+    get another score than the submission, so the evaluation prints a note.
     """
     script = add_to_model(kit, "idea", "    import helper\n")
     folder = tmp_path / "task_1"
@@ -327,8 +339,9 @@ def test_a_score_is_marked_if_a_helper_outside_the_kit_has_changed(
     helper.touch()
     succeeds([entry, "--local"], kit=kit)
     assert "note: " not in succeeds(SCORE, kit=kit)
-    # A restored or synchronised file may be older than the submission although it has changed. To
-    # imitate this, let the submission be made in the year 2100: only contents count.
+    # A changed file may have an older date than the submission, for example if it was restored from
+    # a backup. To imitate this, date the submission to the year 2100. The kit must compare
+    # contents, not dates.
     record = kit / f"{SUBMISSION}.json"
     fields = json.loads(record.read_text())
     fields["time"] = "2100-01-01T00:00:00+00:00"
@@ -350,7 +363,10 @@ def test_a_score_of_code_that_changed_while_it_ran_is_marked(kit: Path) -> None:
 
 
 def test_the_first_line_says_what_is_scored_and_who_made_it_when(kit: Path) -> None:
-    """A user who forgets --local scores an earlier entry, and can see that in this line."""
+    """A user runs a second model but forgets --local. The evaluation then scores the first model.
+
+    The user can see this in the first line, which names the model.
+    """
     succeeds([MAJORITY, "--local"], kit=kit)
     succeeds(["task_1/sample_model_item_response.py"], kit=kit)
     first, *_ = succeeds(SCORE, kit=kit).splitlines()

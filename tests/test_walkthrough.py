@@ -79,26 +79,26 @@ class NewRun:
     """A run of the notebook in a copy of the kit."""
 
     kit: Path
-    # The outputs of all cells, without the messages about simulating data. The stored notebook
-    # lacks these, because its kit already had data.
+    # The outputs of all cells, without the messages about simulating data. The stored notebook has
+    # no such messages, because its kit already had data.
     texts: list[str]
 
 
 @pytest.fixture(scope="module")
 def new_run(tmp_path_factory: pytest.TempPathFactory) -> NewRun:
-    """Run the notebook."""
+    """Run the notebook in a copy of the kit."""
     kit = copy_kit(tmp_path_factory.mktemp("notebook") / "kit")
     notebook = nbformat.from_dict(STORED)
     resources = {"metadata": {"path": str(kit)}}
     client = NotebookClient(notebook, timeout=PATIENCE, resources=resources)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            # The scripts that the notebook runs import the copy, too.
+            # Let the scripts that the notebook runs import the modules of the copy.
             patch.setenv("PYTHONPATH", str(kit))
             shown = texts(client.execute())
     finally:
-        # nbclient has imported ipykernel. Later tests run scripts in this process, and a script
-        # that finds ipykernel loaded takes itself for a notebook.
+        # nbclient has imported ipykernel. Later tests run scripts in this process. Such a script
+        # would find ipykernel loaded and behave as in a notebook.
         sys.modules.pop("ipykernel", None)
     shown = [text for text in shown if not text.startswith("simulated data")]
     return NewRun(kit, shown)
@@ -117,7 +117,7 @@ def test_a_run_of_the_notebook_writes_a_submission_without_doubts(new_run: NewRu
 @pytest.mark.slow
 @runs_notebook
 def test_a_new_run_shows_the_stored_texts(new_run: NewRun) -> None:
-    """Numbers in the texts may differ; the next test compares them."""
+    """Numbers in the texts are ignored here; the next test compares them."""
     stored = [NUMBER.sub("#", comparable(text)) for text in STORED_TEXTS]
     new = [NUMBER.sub("#", comparable(text)) for text in new_run.texts]
     assert new == stored
@@ -126,11 +126,11 @@ def test_a_new_run_shows_the_stored_texts(new_run: NewRun) -> None:
 @pytest.mark.slow
 @runs_notebook
 def test_a_new_run_shows_nearly_the_stored_numbers(new_run: NewRun) -> None:
-    """On another processor, rounding may change some 2 % of the 2,560 predictions.
+    """On another processor, rounding errors may change about 2 % of the 2,560 predictions.
 
-    If each change is as likely right as wrong, the accuracy changes by a random number with
-    standard deviation √(0.02 / 2,560) = 0.003. Four of these deviations, 0.012, are 2 % of an
-    accuracy near 0.6.
+    A change is about as likely to make a prediction right as to make it wrong. So the change of the
+    accuracy is a random number with mean 0 and standard deviation √(0.02 / 2,560) = 0.003. Four of
+    these deviations are 0.012, which is 2 % of an accuracy near 0.6.
     """
     for stored, new in zip(STORED_TEXTS, new_run.texts, strict=True):
         expected = pytest.approx(numbers(comparable(stored)), rel=0.02, abs=0.005)

@@ -20,10 +20,13 @@ from run_scripts import LIBRARIES, Done
 
 
 def make_environment(folder: Path, *installed: Path) -> Path:
-    """Make an environment with the libraries and with kits installed; return its Python."""
+    """Make an environment in which the libraries and kits are installed; return its Python.
+
+    `installed` are the folders of the kits.
+    """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     (packages,) = folder.glob("[Ll]ib/**/site-packages")
-    # An editable installation is a line in a .pth file.
+    # To install a kit in editable mode, pip writes its folder into a .pth file. Do the same.
     (packages / "installed.pth").write_text("\n".join(map(str, [*installed, *LIBRARIES])))
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
@@ -41,7 +44,7 @@ def other_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_in(folder: Path, command: Sequence[object], variables: Mapping[str, str]) -> Done:
-    """Run a command in a folder, with further environment variables."""
+    """Run a command in a folder, with `variables` as further environment variables."""
     unset = ("PYTHONPATH", "PYTHONSAFEPATH")
     env = {name: value for name, value in os.environ.items() if name not in unset}
     env |= variables
@@ -49,8 +52,10 @@ def run_in(folder: Path, command: Sequence[object], variables: Mapping[str, str]
     return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True)
 
 
-# The training script imports `model`, which lies beside it, and `hosting/make_bundle.py` imports
-# `competition`. Python with -I ignores PYTHONDONTWRITEBYTECODE, so -B takes its place.
+# Ways to start a script: the command after `python`, and environment variables. The script
+# train_model.py imports the module `model` beside it, and make_bundle.py imports `competition`.
+# With -I, Python ignores the variable PYTHONDONTWRITEBYTECODE, so the flag -B replaces the
+# variable.
 WAYS = [
     ("-P task_4/numpy/train_model.py", {}),
     ("-I -B task_4/numpy/train_model.py", {}),
@@ -93,8 +98,8 @@ def test_an_entry_is_played_if_python_does_not_search_the_current_folder(
 ) -> None:
     """PYTHONSAFEPATH keeps Python from searching the current folder for modules.
 
-    The evaluation starts `python -m inside` in the folder that holds `inside`. Python must find
-    `inside` all the same.
+    To play an entry, the evaluation starts `python -m inside` in the folder that holds the kit's
+    package `inside`. Python must find this package despite PYTHONSAFEPATH.
     """
     entry = tmp_path / "entry"
     entry.mkdir()
@@ -112,8 +117,8 @@ def list_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if "__pycache__" not in path.parts)
 
 
-# A command and the folder of this kit in which the command runs. Another copy of the kit is
-# installed.
+# The command after `python`, and the folder of this kit in which the command runs. Another copy of
+# the kit is installed.
 WITH_ANOTHER_KIT = [
     ("-P task_1/sample_model_majority.py", "."),
     ("-I -B task_4/numpy/train_model.py", "."),
@@ -129,7 +134,8 @@ def test_code_and_data_of_another_kit_are_never_used_silently(
     """A script of this kit is started by a Python in which another copy of the kit is installed.
 
     `words` are the command after `python`, which runs in a `folder` of this kit. Python would find
-    the modules of the other kit first. The script refuses to run, and writes nothing there.
+    the modules of the other kit first. The script refuses to run, and writes nothing into the other
+    kit.
     """
     other_python = make_environment(tmp_path / "environment", other_kit)
     files = list_files(other_kit)

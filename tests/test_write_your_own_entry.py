@@ -22,8 +22,8 @@ from run_scripts import run_process
 from sample_blocks import needs_blocks
 
 GUIDE = ROOT / "WRITE_YOUR_OWN_ENTRY.md"
-# The files with tests that are marked `files`. Only these files are collected, because collecting
-# all other tests takes longer than running these.
+# The test files that hold tests marked `files`. pytest is given only these files, because reading
+# all other test files would take longer than running the marked tests.
 TESTS_OF_FILES = (
     "tests/test_code_quality.py",
     "tests/test_kit_files.py",
@@ -35,7 +35,10 @@ TESTS_OF_FILES = (
 
 
 def apply(diff: str, text: str) -> str:
-    """Return a text changed by a diff; each part of the diff removes lines and then adds some."""
+    """Return a text after the changes of a diff.
+
+    Each part of the diff consists of lines to remove and then of lines that replace them.
+    """
     parts = re.findall(r"((?:^-.*\n)+)((?:^\+.*\n)+)", diff, re.MULTILINE)
     assert "".join(removed + added for removed, added in parts) == diff
     for removed, added in parts:
@@ -78,10 +81,10 @@ class AfterGuide:
 
 @pytest.fixture(scope="module")
 def after_guide(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> AfterGuide:
-    """Run the commands of the guide, and edit my_idea.py as it says.
+    """Run the commands of the guide, and edit task_1/my_idea.py as the guide says.
 
-    The guide begins where the quickstart ends: the kit has scores. One command makes
-    task_1/my_idea.py, a copy of a sample model. The guide then shows how to change it.
+    The guide begins where the quickstart ends: the kit has scores. One command of the guide makes
+    task_1/my_idea.py, a copy of a sample model. The guide then shows how to change this copy.
     """
     kit = Path(shutil.copytree(scored_kit, tmp_path_factory.mktemp("guide") / "Käthes kit"))
     printed = {}
@@ -150,15 +153,16 @@ def test_the_kits_files_pass_their_tests_beside_those_of_a_user(
 ) -> None:
     """Tests marked `files` check the kit's own files, such as the links in its pages.
 
-    They must pass although the guide's commands and a user have added faulty files, and the user
-    has edited a sample model by the first change that the guide shows.
+    These tests must pass in the kit of a user, although the commands of the guide and the user have
+    added files, the user's files are faulty, and the user has edited a sample model.
     """
     kit = Path(shutil.copytree(after_guide.kit, tmp_path / "Käthes kit"))
     add_own_files(kit)
     apply_first_diff(kit / "task_1/sample_model_majority.py")
     copy_tests(kit)
     command = ["-m", "pytest", "-q", "-m", "files", *TESTS_OF_FILES]
-    # Switch off a test of the published kit: it requires that no sample model is edited.
+    # Switch off the test that is only for the published kit. It would fail, because a sample model
+    # is edited.
     not_as_published = {"KIT_AS_PUBLISHED": ""}
     done = run_process(command, kit=kit, cwd=kit, environment=not_as_published)
     assert done.returncode == 0, done.stdout
@@ -229,7 +233,7 @@ class Rates:
 
 @pytest.fixture(scope="module")
 def rates(split_kit: Path) -> Rates:
-    """Run the guide's code for the feature on the local split."""
+    """Compute the feature of the guide on the local split, by the code in the guide."""
     split_dir = split_kit / "data/test_input"
     answers = pd.read_csv(split_dir / layout.TRAIN_TASK_1_2)
     template = pd.read_csv(split_dir / layout.LOCAL_TEMPLATE_TASK_1_2)
@@ -244,9 +248,9 @@ def rates(split_kit: Path) -> Rates:
 def test_no_rate_depends_on_the_outcome_of_its_own_answer(split_kit: Path, rates: Rates) -> None:
     """The rate of an answer is computed from answers of the same student in the same quiz.
 
-    Training answers are divided into folds, and the answers in the fold of the answer itself are
-    left out. So if the outcome of an answer changes, only rates in other folds change, and of
-    these only the rates of this student in this quiz.
+    The training answers are divided into folds. The rate of an answer leaves out all answers in its
+    own fold. So if the outcome of an answer changes, the only rates that change are rates of this
+    student in this quiz, in other folds.
     """
     for row in range(20):
         changed = rates.answers.copy()
@@ -258,21 +262,22 @@ def test_no_rate_depends_on_the_outcome_of_its_own_answer(split_kit: Path, rates
 
 
 def test_the_rate_of_an_answer_to_predict_comes_from_all_training_answers(rates: Rates) -> None:
-    """The rate is (right answers + 1) / (answers + 2). The last row of the template is tested."""
-    is_train = np.arange(len(rates.rate)) < len(rates.answers)
-    is_same_student_and_quiz = rates.student_quiz == rates.student_quiz[-1]
-    outcomes = rates.answers["IsCorrect"][is_same_student_and_quiz[is_train]]
+    """The rate is (right answers + 1) / (answers + 2). The test checks the last row to predict."""
+    # The first rows are the training answers, and the last rows are the answers to predict.
+    student_quiz_of_train = rates.student_quiz[: len(rates.answers)]
+    is_same_student_and_quiz = student_quiz_of_train == rates.student_quiz[-1]
+    outcomes = rates.answers["IsCorrect"][is_same_student_and_quiz]
     assert rates.rate[-1] == (outcomes.sum() + 1) / (len(outcomes) + 2)
 
 
 def run_feature_code(
     kit: Path, answers: pd.DataFrame, template: pd.DataFrame
 ) -> tuple[FloatArray, IntArray]:
-    """Run the guide's code of a feature; return its value and the fold of every row.
+    """Run the guide's code of a feature; return the feature and the fold of every row.
 
-    The feature is the rate of right answers of the same student in the same quiz, from answers in
-    other folds. (The guide's code calls the fold `part`.) The rows are those of `answers`, then
-    those of `template`.
+    The rows are first the rows of `answers`, then the rows of `template`. The feature is a rate:
+    the share of right answers of the same student in the same quiz, in other folds. The guide's
+    code names the fold `part`.
     """
     (feature_code,) = blocks(GUIDE, "python")
     names: dict[str, Any] = {
