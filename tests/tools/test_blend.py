@@ -33,31 +33,32 @@ FILES = ["majority.parquet", "matrix_factorization.parquet"]
 def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a kit with probabilities for the local splits of tasks 1 and 2.
 
-    The files of task 2 have the prefix "2_". Tests add files to the kit, but change none.
+    The files of task 2 have the prefix "2_". Tests may add files to the kit, but do not change the
+    files that are there.
     """
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("blended") / "kit"))
     majority, factorization = FILES
     for task, prefix in ((1, ""), (2, "2_")):
-        write = [f"task_{task}/sample_model_majority.py", "--probabilities", prefix + majority]
-        succeeds([*write, "--local"], kit=kit, cwd=kit)
-        write = [
-            f"task_{task}/sample_model_matrix_factorization.py",
-            *("--probabilities", prefix + factorization),
-        ]
-        flags = ["--log", f"fit_{task}.jsonl", "--seed=4", "--dimensions", 2]
-        succeeds([*write, "--local", *flags], kit=kit, cwd=kit)
-    # A file whose script fails if a blend runs it again, and one whose script does not end. A test
-    # writes task_1/slow.py.
+        script = f"task_{task}/sample_model_majority.py"
+        flags = ["--local", "--probabilities", prefix + majority]
+        succeeds([script, *flags], kit=kit, cwd=kit)
+        script = f"task_{task}/sample_model_matrix_factorization.py"
+        flags = ["--local", "--probabilities", prefix + factorization]
+        flags += ["--log", f"fit_{task}.jsonl", "--seed=4", "--dimensions", "2"]
+        succeeds([script, *flags], kit=kit, cwd=kit)
+    # A file whose script fails if a blend runs it again.
     forge(kit, kit / "failing.parquet", script="task_1/failing.py")
     (kit / "task_1/failing.py").write_text("raise ValueError('changed')\n")
+    # A file whose script does not end. The test that uses this file writes the script.
     forge(kit, kit / "slow.parquet", script="task_1/slow.py")
     # A file whose model has learned from all answers, not from the local split.
     train = "data/train_data/train_task_1_2.csv"
     forge(kit, kit / "all.parquet", made_from={train: fingerprint(kit / train)})
     table = pd.read_parquet(kit / majority)
     table.attrs.clear()
-    # A file without a record of its origin, and one without probabilities.
+    # A file without a record of its origin.
     table.to_parquet(kit / "other.parquet")
+    # A file without probabilities.
     table[["UserId"]].to_parquet(kit / "answers.parquet")
     return kit
 
@@ -75,25 +76,26 @@ class Blended:
     """A blend of two files with learned weights: what the tool prints and writes."""
 
     task: int
-    # The two files, as named on the command line.
+    # The names of the two files, as on the command line.
     files: list[str]
     weights: list[float]
-    # The log loss of each file and, as the last one, of the blend.
+    # The log loss of each file, and as the last element the log loss of the blend.
     losses: list[float]
     # The submission that was written, without its suffix.
     submission: Path
-    # Whether the log of the matrix factorisation is as before.
+    # Whether the blend has left the log of the matrix factorisation as it was.
     is_log_unchanged: bool
-    # The output of the local evaluation of the submission, and its line in the record of scores.
+    # The output of the local evaluation of the submission.
     evaluation: str
+    # The line of the submission in the record of scores.
     result: Result
 
 
 @pytest.fixture(scope="module", params=[1, 2])
 def blended(request: pytest.FixtureRequest, kit: Path) -> Blended:
-    """Blend the two files of task 1, and those of task 2; score the blend.
+    """Blend the two files of a task and score the blend: first for task 1, then for task 2.
 
-    The table that is printed gives the weights and the losses.
+    The weights and the losses are read from the table that the tool prints.
     """
     task = request.param
     files = FILES if task == 1 else [f"2_{name}" for name in FILES]
@@ -132,16 +134,16 @@ def test_a_blend_of_two_scripts_is_the_weighted_mean_of_their_log_probabilities(
 ) -> None:
     """Probabilities below 1e-6 count as 1e-6, so that logarithms are finite.
 
-    The tolerance allows for the weights, which are read from the printed table, where they are
-    rounded.
+    The weights are read from the printed table, in which they are rounded. So the test needs a
+    tolerance.
     """
     blend = read_probabilities(blended.submission.with_suffix(".parquet"), blended.task).value
-    # The logarithm of the blend is the weighted mean of logarithms plus a constant for each answer.
     log_mean = np.zeros_like(blend)
     for file, weight in zip(blended.files, blended.weights, strict=True):
         probability = read_probabilities(kit / file, blended.task).value
         log_mean += weight * np.log(np.maximum(probability, 1e-6))
     expected = np.exp(log_mean)
+    # Scale the probabilities of each answer, so that they add up to 1.
     expected /= expected.sum(axis=1, keepdims=True)
     assert np.allclose(blend, expected, atol=0.005)
 
@@ -154,7 +156,7 @@ def test_a_blend_predicts_the_most_probable_outcome_or_option(blended: Blended) 
         # The columns of the probabilities are wrong (0) and right (1).
         assert np.array_equal(submission["IsCorrect"], most_probable)
     else:
-        # The columns of the probabilities are the options 1 to 4.
+        # The columns 0 to 3 of the probabilities are the options 1 to 4.
         assert np.array_equal(submission["AnswerValue"], most_probable + 1)
 
 
@@ -166,7 +168,10 @@ def test_the_evaluation_scores_a_blend_and_records_its_command(blended: Blended)
 
 
 def blend_with_weights(kit: Path, *weights: str) -> np.ndarray:
-    """Blend failing.parquet, whose script fails if it runs, and the second of FILES."""
+    """Blend failing.parquet and the second of `FILES`; return the probabilities of the blend.
+
+    The script of failing.parquet fails if it runs. So the blend succeeds only if it runs no script.
+    """
     words = [*BLEND, "failing.parquet", FILES[1], "--local", "--weights", *weights]
     assert "held out" not in succeeds(words, kit=kit, cwd=kit)
     blend = kit / "data/test_output/test_submission_task_1.parquet"
@@ -175,19 +180,19 @@ def blend_with_weights(kit: Path, *weights: str) -> np.ndarray:
 
 def test_with_given_weights_no_script_is_run(kit: Path) -> None:
     """With the weights 0 and 1, the blend equals the second file."""
-    of_file = read_probabilities(kit / FILES[1], 1).value
+    second_file = read_probabilities(kit / FILES[1], 1).value
     blended = blend_with_weights(kit, "0", "1")
-    assert np.allclose(blended, of_file, atol=1e-4)
-    assert np.array_equal(blended.argmax(axis=1), of_file.argmax(axis=1))
+    assert np.allclose(blended, second_file, atol=1e-4)
+    assert np.array_equal(blended.argmax(axis=1), second_file.argmax(axis=1))
 
 
 def test_a_weight_above_1_makes_probabilities_more_extreme_and_changes_no_prediction(
     kit: Path,
 ) -> None:
-    of_file = read_probabilities(kit / FILES[1], 1).value
+    second_file = read_probabilities(kit / FILES[1], 1).value
     blended = blend_with_weights(kit, "0", "2.5")
-    assert not np.allclose(blended, of_file, atol=1e-4)
-    assert np.array_equal(blended.argmax(axis=1), of_file.argmax(axis=1))
+    assert not np.allclose(blended, second_file, atol=1e-4)
+    assert np.array_equal(blended.argmax(axis=1), second_file.argmax(axis=1))
 
 
 def test_a_blend_is_refused_if_one_of_its_parts_has_seen_the_answers(kit: Path) -> None:
@@ -208,15 +213,16 @@ def test_a_blend_with_a_part_of_unknown_origin_is_of_unknown_origin(kit: Path) -
 def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
     kit: Path, changes: dict[str, object]
 ) -> None:
-    """The score of a blend keeps the doubt "made by earlier code" of its parts.
+    """If a part of a blend has the doubt "made by earlier code", the score of the blend has it too.
 
-    The second round blends the blend of the first round, which must keep the doubt, too.
+    The first round blends a file with this doubt. The second round blends the result of the first
+    round, and must keep the doubt.
     """
     forge(kit, kit / "edited.parquet", **changes)
     weights = ["--local", "--weights", "1", "1"]
     note = "note: task_1/sample_model_majority.py or a file that it imports has changed since it"
     part = "edited.parquet"
-    # Each round blends `part`. The blend is then the part of the next round.
+    # Each round blends `part` with another file. The result is the part of the next round.
     for _ in range(2):
         succeeds([*BLEND, FILES[1], part, *weights], kit=kit, cwd=kit)
         evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)
@@ -231,8 +237,8 @@ def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
 def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> None:
     """A file of probabilities may come from anywhere, and its record may name any script.
 
-    To learn weights, the tool runs the scripts that made the files once more. Each file here names
-    a script without options that the tool must not run.
+    To learn weights, the tool runs the script of each file again, as the record names it. In this
+    test, each record names a script that the tool must not run.
     """
     outside = tmp_path / "outside.py"
     sign_of_run = tmp_path / "ran"
@@ -243,7 +249,7 @@ def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> No
         str(outside),
         f"task_1/../{os.path.relpath(outside, kit)}",
         "task_1/link.py",
-        # A folder, a script that is no model, a model of another task, and a missing script.
+        # A folder, a script that is not a model, a model of another task, and a missing script.
         "task_1",
         "task_1/local_evaluation.py",
         "task_2/sample_model_majority.py",
@@ -265,9 +271,10 @@ def test_a_script_whose_name_no_file_can_have_is_refused(kit: Path, tmp_path: Pa
     [
         # The script does not have this flag.
         ("majority", {"own": "1"}, "was made with '--own', which is no flag of task_1/sample_mo"),
-        # The value of an option would be read as a flag that the script does not have.
+        # On the command line, the value "--steps" would be a flag. The script has no such flag.
         ("majority", {"files": ["--steps"]}, "was made with '--steps', which is no flag"),
-        # The values of an allowed flag, --metadata_dir, hold a flag that would redirect the output.
+        # The script has the flag --metadata_dir. But on the command line, the first of its two
+        # values would be the flag --output_dir, which changes where the script writes.
         ("item_response", {"metadata_dir": ["--output_dir", "else"]}, "with '--output_dir', "),
     ],
     ids=["unknown flag", "value like a flag", "value that redirects the output"],
@@ -275,13 +282,16 @@ def test_a_script_whose_name_no_file_can_have_is_refused(kit: Path, tmp_path: Pa
 def test_scripts_are_run_again_only_with_their_own_flags(
     kit: Path, tmp_path: Path, model: str, options: dict[str, Any], expected: str
 ) -> None:
-    """With other flags, a forged record could make a script write anywhere."""
+    """Otherwise a forged record could add a flag that lets the script write anywhere."""
     line = blend_forged(kit, tmp_path, f"task_1/sample_model_{model}.py", options)
     assert expected in line
 
 
 def blend_forged(kit: Path, folder: Path, script: str, options: dict[str, Any]) -> str:
-    """Blend a good file and one whose record names a script with options; return the error."""
+    """Blend a good file and a file whose record names this script and these options.
+
+    Return the error of the tool.
+    """
     forged = folder / "forged.parquet"
     forge(kit, forged, script=script, options=options)
     line = fails([*BLEND, kit / FILES[1], forged, "--local"], kit=kit, cwd=kit)
@@ -309,8 +319,9 @@ OVERWRITTEN = r".parquet: is an input or another output too and would be overwri
         (f"{BOTH} --local --weights 1e308 1", r"--weights 1e\+308 1: expected numbers from 0"),
         (f"{BOTH} --local --input_dir data/train_data", "expected the same training answe"),
         (f"failing.parquet {FILES[1]} --local", "task_1/failing.py: ended with exit code 1 on"),
-        # The model of all.parquet has learned from all answers, even from those to be predicted. A
-        # run without these answers would give a weight that does not fit the file.
+        # The model of all.parquet has learned from all answers, also from the answers to predict.
+        # To learn a weight, the tool would run the model without these answers, and the weight
+        # would not fit the file.
         (f"{FILES[1]} all.parquet --local", "all.parquet: was learned from data/train_data/tr"),
     ],
 )
@@ -345,7 +356,7 @@ for number in range(600):
 def test_a_tool_that_is_interrupted_while_it_runs_a_script_leaves_nothing_behind(
     kit: Path, tmp_path: Path, arguments: str, signal_name: str
 ) -> None:
-    """No file is left, and neither the script nor a process that it has started goes on.
+    """The tool leaves no file, and it ends the script and the process that the script has started.
 
     The script, task_1/slow.py, starts the program `CHILD`. This program writes a file every 0.05 s,
     so the file shows whether the program still runs.
@@ -369,10 +380,10 @@ def test_a_tool_that_is_interrupted_while_it_runs_a_script_leaves_nothing_behind
     process.send_signal(number)
 
     assert process.wait(PATIENCE) == 128 + number
-    # The child process has ended, too, if it writes nothing more.
-    last = sign_of_life.read_text()
+    # If the child process writes nothing more, it has ended too.
+    last_sign = sign_of_life.read_text()
     time.sleep(0.3)
-    assert sign_of_life.read_text() == last
+    assert sign_of_life.read_text() == last_sign
     assert not [*temporary.iterdir()]
     assert sorted((kit / "data/test_output").iterdir()) == before
 
@@ -389,27 +400,30 @@ def test_planted_weights_are_recovered(weights: list[float], n_categories: int) 
     rng = np.random.default_rng(0)
     logs = logarithms(rng.dirichlet(np.full(n_categories, 2.0), (len(weights), 100_000)))
     blended = np.exp(log_blend(logs, np.array(weights)))
-    # Draw a category for each answer: the number of cumulative probabilities below a uniform draw.
-    draw = rng.random((100_000, 1))
-    truth = (draw > blended.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    # Draw a category for each answer with the blended probabilities. The cumulative probabilities
+    # divide the interval from 0 to 1 into a part for each category. The category is the part into
+    # which a uniform random number falls: the number of limits between parts that lie below it.
+    limits = blended.cumsum(axis=1)[:, :-1]
+    truth = (rng.random((100_000, 1)) > limits).sum(axis=1)
 
     learned = learn_weights(logs, truth)
 
     assert min(learned) >= 0
     if min(weights) >= 0:
-        # The weights are learned by maximum likelihood, so the standard error of a weight is
-        # 1 / √(number of answers · information of an answer about the weight). The information
-        # (Fisher's) is the variance over the categories of the file's log probabilities, at least
-        # 0.1. So the standard error is at most 1 / √(100,000 · 0.1) = 0.01. Three are allowed.
+        # The weights are learned by maximum likelihood. So the standard error of a weight is about
+        # 1 / √(number of answers · Fisher information of an answer about the weight). The
+        # information is the variance of the file's log probabilities over the categories, which is
+        # at least 0.1 here. So the standard error is at most 1 / √(100,000 · 0.1) = 0.01. The test
+        # allows three standard errors.
         assert learned == pytest.approx(weights, abs=0.03)
 
 
 def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -> None:
     """Twelve files of random probabilities are blended, so no blend can be better than guessing.
 
-    On the answers from which its weights were learned, a blend seems better than guessing (a loss
-    below log 2), because the weights fit them by chance. On other answers it is worse. So a loss
-    above log 2 shows that other answers were used.
+    The loss of guessing is log 2. On the answers from which its weights were learned, a blend has a
+    loss below log 2, because the weights fit these answers by chance. On other answers, it has a
+    loss above log 2. So a loss above log 2 shows that the blend was scored on other answers.
     """
     n_files = 12
     n_answers = 60

@@ -35,7 +35,7 @@ GOOD = {
 RANKING_TEMPLATE = "QuestionId,ranking\n20,\n21,\n22,\n23,\n"
 JUDGEMENTS = ",left,right,T1_ALR,T2_CL,T3_GF,T4_MQ,T5_NS\n0,20,21,1,2,,1,2\n1,22,23,2,2,1,,1\n"
 
-# The text of a CSV, or for a zip the texts of its files by name.
+# The content of a submission: the text of a CSV, or for a zip the texts of its files by name.
 Content = str | dict[str, str]
 
 
@@ -49,8 +49,8 @@ class Ended:
     errors: list[str]
 
 
-# The type of the fixture `submit`. Its function takes `evaluation` or `checker`, the task, the name
-# and the content of a submission.
+# The type of the function that the fixture `submit` returns. The arguments are the program
+# ("evaluation" or "checker"), the task, and the name and the content of a submission.
 Submit = Callable[[str, int, str, Content], Ended]
 
 
@@ -60,7 +60,8 @@ class Malformed:
 
     task: int
     content: Content
-    # Parts of the messages, in their order; {reference} stands for the path of the answers.
+    # A part of each message, in the order of the messages. {reference} stands for the path of the
+    # file of answers.
     messages: list[str]
 
 
@@ -135,7 +136,7 @@ MALFORMED = {
 
 
 def put(path: Path, content: Content) -> Path:
-    """Write a file, or a zip of files."""
+    """Write the content to a CSV or a zip; return its path."""
     if isinstance(content, dict):
         return write_zip(path, content)
     path.write_text(content)
@@ -146,7 +147,7 @@ def put(path: Path, content: Content) -> Path:
 def submit(tmp_path: Path, write: Write) -> Submit:
     """Return a function that runs the evaluation or the checker on a submission.
 
-    It writes the submission first and removes it at the end.
+    The function writes the submission first and removes it at the end.
     """
     input_dir = write("given/answers.csv", ANSWERS).parent
     submission_dir = tmp_path / "submitted"
@@ -167,12 +168,13 @@ def submit(tmp_path: Path, write: Write) -> Submit:
 
     def checker(task: int, name: str) -> list[object]:
         """Return the command that checks a submission."""
-        # In tasks 1 and 2, the file of answers also serves as template, because it holds the same
-        # pairs.
+        # In tasks 1 and 2, the file of answers is also used as the template, because it holds the
+        # same pairs of student and question.
         template = "template.csv" if task == 3 else "answers.csv"
         command: list[object] = ["-m", "tools.check_submission", submission_dir / name]
         command += ["--task", task, "--input_dir", input_dir]
-        # The checker also works without training answers: in tasks 2 and 3, the file is missing.
+        # The checker also works without training answers: for tasks 2 and 3, name a file that does
+        # not exist.
         command += ["--train_data", "answers.csv" if task == 1 else "none.csv"]
         command += ["--submission_template_dir", input_dir, "--submission_template_file", template]
         return command
@@ -193,9 +195,9 @@ def submit(tmp_path: Path, write: Write) -> Submit:
 def test_the_checker_names_every_fault_and_the_evaluation_the_first_one(
     submit: Submit, tmp_path: Path, case: Malformed
 ) -> None:
-    """Both programs get a malformed submission; `case.messages` are the faults in their order.
+    """Both programs get a malformed submission; `case.messages` are the expected messages in order.
 
-    Neither prints a result, and the evaluation writes no scores.
+    Neither program prints a result, and the evaluation writes no scores.
     """
     is_csv = isinstance(case.content, str)
     name = f"submission_task_{case.task}.csv" if is_csv else "a.zip"
@@ -248,7 +250,7 @@ def test_the_checker_summarises_well_formed_submissions(
     lines = [" ".join(line.split()) for line in checked.stdout.splitlines()]
     for expected in SUMMARIES[task]:
         assert any(line.startswith(expected) for line in lines), lines
-    # A zip can be uploaded as it is.
+    # For a CSV, the checker says how to make a zip to upload. A zip can be uploaded as it is.
     hint = f"to upload: a zip that holds it as submission_task_{task}.csv"
     assert (hint in checked.stdout) == (name == "mine.csv")
 
@@ -306,9 +308,8 @@ def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
     The evaluation ignores the two rows, as the challenge's scorer does. Only the checker refuses
     them.
     """
-    # Rows are numbered by the lines of the file: the blank line is row 4, and the first row that
-    # was not asked for, of student 7, is row 5. The last row is the second row that was not asked
-    # for.
+    # The rows of students 7 and 9 are for the other pairs. The number of a row is its line in the
+    # file, and the blank line counts as row 4. So the row of student 7 is row 5.
     content = """UserId,QuestionId,IsCorrect
 1,10,1
 1,11,0
@@ -323,8 +324,8 @@ def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
     evaluated = submit("evaluation", 1, "submission_task_1.csv", content)
     assert evaluated.code == 0
     assert evaluated.errors == []
-    # Five of the six pairs asked for are predicted right. With so few students, the score is shown
-    # with an interval, but without a standard error.
+    # The predictions of five of the six pairs are right. Because there are so few students, the
+    # score is shown with an interval and without a standard error.
     score = "score 0.8333, 95 % interval 0.1487 to 0.9931 (accuracy on 6 pairs of 3 students)"
     assert score in evaluated.stdout
     named = f"2 rows hold pairs that are not in {tmp_path}/given/answers.csv, first row 5 with User"
@@ -333,8 +334,8 @@ def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
     assert named in read_page((tmp_path / "scores/scores_task_1_own.html").read_text()).text
 
 
-# An entry with two faults in its main file and one in table.py. A file that is not imported is not
-# checked.
+# An entry with two faults in its main file and one fault in table.py. The file not_imported.py has
+# a fault too, but the checker does not look at a file that is not imported.
 BROKEN = {
     ENTRY_FILE: "from common import io\nimport model, table, tools.blend\n",
     "model.py": "",
@@ -346,7 +347,7 @@ BROKEN = {
 @pytest.mark.parametrize(
     ("files", "flags", "expected"),
     [
-        # Files with these names are weights.
+        # Files whose name begins with model_task_4 are weights.
         ({**entry(), "model_task_4.pt": "", "w/model_task_4_a.npy": ""}, "", []),
         (BROKEN, "", [
             f"{ENTRY_FILE}: row 1 imports common, the kit's shared code, which is",
@@ -355,14 +356,15 @@ BROKEN = {
         ]),
         ({ENTRY_FILE: entry()[ENTRY_FILE].replace("predict", "guess")}, "",
          ["starting Submission: class Submission has no method predict"]),
-        # By the guide, an entry may lack `update_model`.
+        # The challenge's guide allows an entry without `update_model`.
         ({ENTRY_FILE: entry()[ENTRY_FILE].replace("update_model", "learn")}, "", []),
-        # Saved models, by their suffixes.
+        # The checker recognises saved models by the suffixes .pt and .npy.
         ({**entry(), "model.pt": "", "w/a.npy": "", "table.csv": ""}, "", [
             ": model.pt seems to be a saved model, expected a name that begins with model_task_4_",
             ": w/a.npy seems to be a saved model, expected a name that begins with model_task_4_",
         ]),
-        # This entry fails on negative numbers, like an entry that uses options as array indices.
+        # This entry fails if an unrevealed answer is -1. With the flag --unobserved 0, an
+        # unrevealed answer is 0, so the entry is valid.
         (entry(update="assert seen.min() >= 0"), "--unobserved 0 --targets_queryable", []),
         (entry(), "--time_limit 0.001", ["expected a whole game within 0.001 s"]),
     ],
@@ -370,12 +372,13 @@ BROKEN = {
 def test_an_entry_of_task_4_is_checked_by_its_code_and_a_game(
     files: dict[str, str], flags: str, expected: list[str], simulated_kit: Path, tmp_path: Path
 ) -> None:
-    """The checker names faults in the code, then plays a game; a fault there is the last message.
+    """The checker first names faults in the code of an entry, and then plays a game with it.
 
-    `files` are the entry's files, and `expected` are parts of the messages. An entry without faults
-    is valid, and the checker lists its files.
+    If the game finds a fault, this fault is the last message. `files` are the entry's files, and
+    `expected` has a part of each message. An entry without faults is valid, and the checker lists
+    its files.
 
-    `sandbox/test_isolated_entry.py` tests all faults that the game finds.
+    `sandbox/test_isolated_entry.py` tests all faults that a game can find.
     """
     path = write_zip(tmp_path / "submission_task_4.zip", files)
     done = run(["-m", "tools.check_submission", path, *flags.split()], kit=simulated_kit)

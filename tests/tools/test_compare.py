@@ -38,9 +38,9 @@ needs_both_models = needs_blocks(
 
 
 def comparison_in(output: str) -> str:
-    """Return the output after the lines that name A and B.
+    """Return the part of the output that compares A and B, without the lines that name A and B.
 
-    The words "task 1, local split" at the beginning are left out.
+    This part follows the words "task 1, local split".
     """
     return output.partition("task 1, local split")[2]
 
@@ -57,7 +57,7 @@ def comparison_in(output: str) -> str:
 def test_all_ways_to_name_a_score_give_the_same_comparison(compare: Compare, words: str) -> None:
     """A score is named by its number in the record, its script, its model or its submission.
 
-    In the record, number 1 is the score of majority, and number 2 that of matrix_factorization.
+    In the record, score 1 is of the model majority, and score 2 of matrix_factorization.
     """
     assert comparison_in(compare(words)) == comparison_in(compare("1 2"))
 
@@ -74,7 +74,8 @@ def test_a_comparison_shows_the_difference_its_interval_and_mcnemars_test(
     better, low, high = map(float, figures.groups())
     assert 0 < low < better < high < 0.2
     assert "McNemar's exact test: p < 0.0001" in output
-    # In the other order, A is better by as much: the sentence about B is the same about A.
+    # If the two scores change places, A is better by the same number: the sentence is the same,
+    # with A instead of B.
     other_order = " ".join(compare("2 1").split())
     sentence_about_b = figures[0]
     assert sentence_about_b.replace("B", "A", 1) in other_order
@@ -124,8 +125,8 @@ def test_task_3_resamples_pairs_and_tells_the_smallest_detectable_difference(
 ) -> None:
     """Rankings are compared by bootstrap: the pairs of questions are drawn again many times.
 
-    A difference can be detected if its interval leaves 0 out. So the smallest detectable difference
-    is half the width of the interval.
+    A difference can be detected if its interval does not contain 0. So the smallest detectable
+    difference is half the width of the interval.
     """
     output = " ".join(compare("random entropy").split())
     assert "the pairs drawn again 2,000 times" in output
@@ -168,28 +169,29 @@ def test_scores_that_cannot_be_compared_are_refused(
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
-        # Scores 1 (task 1) and 2 (a related challenge) have the same name. The tool takes number 1,
-        # whose line names no file of outcomes.
+        # Score 1 (task 1) and score 2 (a related challenge) have the same model. The tool takes
+        # the score of the task, 1. Its line names no file of outcomes.
         ("majority", "local split.*: score it again"),
         ("2", "is scored in Student response, expected scores of"),
-        # The line names a file of outcomes that is gone.
+        # The line of the score names a file of outcomes that does not exist.
         ("gone", ".npz: file not found"),
-        # The line names a file of outcomes of another score.
+        # The line of the score names a file of outcomes that gives a different score.
         ("other", r"its outcomes give the score 0\.6250, but the line of .*jsonl .* 0\.6000: they"),
     ],
 )
 def test_scores_without_outcomes_or_with_other_ones_are_refused(
     tmp_path: Path, word: str, expected: str
 ) -> None:
-    """Files of outcomes say which predictions are right; without them there is no comparison.
+    """To compare scores, the tool needs files of outcomes, which say which predictions are right.
 
-    The record has four scores: of a majority model in task 1 (`RESULT`) and in a related challenge,
-    both without outcomes, and of "gone" and "other". Each is compared with itself here. `word`
-    names it, by its number in the record or by its model, and `expected` is a part of the message.
+    The record has four scores. Score 1 is of a majority model in task 1 (`RESULT`), and score 2 is
+    of a majority model in a related challenge; both have no outcomes. Scores 3 and 4 are of the
+    models "gone" and "other". The test compares a score with itself. `word` names the score by its
+    number in the record or by its model, and `expected` is a part of the message.
     """
     related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
-    # The score of these outcomes is the mean over two parts, (2/2 + 1/4) / 2 = 0.625. The record
-    # says 0.6.
+    # The score of these outcomes is the mean of the accuracies of the two parts,
+    # (2/2 + 1/4) / 2 = 0.625. But the record says 0.6.
     two_parts = make_outcomes([1, 1, 1, 0, 0, 0], student=[1] * 6, part=[0, 0, 1, 1, 1, 1])
     digest = outcomes.write(tmp_path / "outcomes", two_parts)
     other = replace(RESULT, model="other", outcomes=digest)
@@ -199,10 +201,11 @@ def test_scores_without_outcomes_or_with_other_ones_are_refused(
 
 
 def make_outcomes(right: Any, *, student: Any, part: Any = None, question: Any = None) -> Outcomes:
-    """Return the outcomes of predictions: an element of each argument belongs to one prediction.
+    """Return the outcomes of predictions; each argument has an element for each prediction.
 
-    `right` is 1 if the prediction is right. `student` and `question` name the answer that it
-    predicts. `part` is the mask or fold of the prediction, by default 0.
+    `right` is 1 if the prediction is right. `student` and `question` are the ids of the predicted
+    answer, by default of questions 0, 1, 2 and so on. `part` is the mask or the fold of the
+    prediction, by default 0.
     """
     questions = question or range(len(right))
     answers = {"UserId": student, "QuestionId": questions, "truth": 1, "predicted": right}
@@ -219,8 +222,8 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
     def scored(model: str, right: list[int], day: int, first_question: int = 0) -> Result:
         """Return a result of a model on four answers of two students.
 
-        `right` says which answers are predicted right. The answers are to four questions, numbered
-        from `first_question`.
+        `right` says which answers are predicted right. The four answers are answers to the
+        questions `first_question`, `first_question` + 1 and so on.
         """
         questions = range(first_question, first_question + len(right))
         outcome = make_outcomes(right, student=[1, 1, 2, 2], question=questions)
@@ -229,13 +232,14 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
             model=model,
             score=sum(right) / len(right),
             time=f"2026-01-0{day}T10:00:00+00:00",
-            # The fingerprint of the true answers: any twelve digits, equal for the same questions.
+            # The fingerprint of the true answers. Its twelve digits are arbitrary, but the same for
+            # the same questions.
             data=f"{first_question:012}",
             outcomes=outcomes.write(tmp_path / "outcomes", outcome),
         )
 
-    # The number of a score in the record is its day here. Number 5 of "idea" is on other answers,
-    # for which "other" has no score. So numbers 3 and 4 are compared.
+    # The days are the numbers of the scores in the record. Score 5 of "idea" is on other questions
+    # than the scores of "other". So the tool compares scores 3 and 4.
     path = write_record(
         tmp_path / "results.jsonl",
         scored("idea", [0, 0, 0, 0], day=1),
@@ -257,10 +261,11 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
 
 
 def test_mcnemar_by_hand() -> None:
-    """Only A is right on 1 answer, and only B on 5.
+    """On 1 answer only A is right, and on 5 answers only B is right.
 
-    If A and B were equally good, B would win 5 or 6 of these 6 answers with probability (6 + 1) /
-    2⁶, and A would with the same probability: p = 2 · 7 / 64 = 0.2188.
+    Suppose that A and B are equally good. Then each of these 6 answers is won by A or by B, with
+    probability 1/2 each. B wins 6 of them in 1 of the 2⁶ = 64 cases, and 5 of them in 6 cases. The
+    same is true of A. So the two-sided test has p = 2 · (1 + 6) / 64 = 0.2188.
     """
     a = make_outcomes([1, 0, 0, 0, 0, 0, 1, 0], student=[1] * 8)
     b = make_outcomes([0, 1, 1, 1, 1, 1, 1, 0], student=[1] * 8)
@@ -283,11 +288,11 @@ def test_the_interval_covers_a_known_difference_in_95_percent_of_cases() -> None
     """
     true_difference = 0.03
     n_covered = 0
-    half_widths = []
+    half_widths_in_errors = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
         student = np.repeat(np.arange(150), rng.integers(1, 30, 150))
-        # B gains more with some students than with others, so that answers of one student are
+        # The gain of B differs between students, so that the outcomes of a student's answers are
         # correlated.
         gain = rng.normal(true_difference, 0.15, 150)[student]
         chance = rng.random(len(student))
@@ -299,9 +304,9 @@ def test_the_interval_covers_a_known_difference_in_95_percent_of_cases() -> None
         low, high = map(float, match.groups())
         n_covered += low <= true_difference <= high
         error = metrics.clustered_standard_error(b.right.astype(float) - a.right, student)
-        half_widths.append((high - low) / 2 / error)
-    # If an interval covers the difference with a probability of 95 %, 38 of 40 are expected to do
-    # so, and the probability of fewer than 35 is 1.4 %.
+        half_width = (high - low) / 2
+        half_widths_in_errors.append(half_width / error)
+    # If an interval covers the difference with a probability of 95 %, about 38 of the 40 intervals
+    # cover it, and the probability that fewer than 35 do is 1.4 %.
     assert 35 <= n_covered <= 40
-    # Half the width of an interval, in standard errors.
-    assert np.mean(half_widths) == pytest.approx(1.96, rel=0.03)
+    assert np.mean(half_widths_in_errors) == pytest.approx(1.96, rel=0.03)

@@ -65,8 +65,9 @@ def constant_entry(
 ) -> str:
     """Return the code of an entry that always predicts `value`, from the template `ENTRY`.
 
-    The entry checks that it is given the kit's metadata, if there are any, and the flag
-    `--dimensions` with the value `dimensions`, or without this flag if `dimensions` is None.
+    The entry checks its flags. If the kit has metadata, the entry must get the folder of metadata.
+    If `dimensions` is given, it must get the flag --dimensions with this value; if not, it must not
+    get this flag.
     """
     metadata = kit / "data/metadata"
     return ENTRY.format(
@@ -80,7 +81,7 @@ def constant_entry(
 
 
 def files_of(kit: Path) -> set[str]:
-    """Return the files in a kit without caches and outcomes, as paths from the kit's folder."""
+    """Return the files in a kit except caches and files of outcomes, as paths in the kit."""
     files = set()
     for path in kit.rglob("*"):
         is_left_out = bool({"__pycache__", "outcomes"} & {*path.parts})
@@ -93,7 +94,7 @@ def files_of(kit: Path) -> set[str]:
 class Case:
     """A cross-validation, and the fields that its line in the record of scores must have."""
 
-    # The arguments of the tool; {data} stands for the kit's folder of data.
+    # The arguments of the tool. {data} stands for the kit's folder of data.
     words: str
     # The model and the rules that must be recorded.
     model: str
@@ -103,8 +104,8 @@ class Case:
     seed: int | None = None
 
 
-# Entries that the fixture `validated` writes. They always predict "right", always "wrong", and
-# always the second option.
+# Entries that the fixture `validated` writes. Each entry always predicts the same: right answers
+# (1), wrong answers (0), or the second option.
 RIGHT = "task_1/always_1.py"
 WRONG = "task_1/always_0.py"
 SECOND_OPTION = "task_2/always_2.py"
@@ -140,8 +141,8 @@ class Validated:
     kit: Path
     # The output of each cross-validation.
     outputs: list[str]
-    # Each cross-validation adds a line with its score to the file results.jsonl. These are the
-    # lines, in the order of `CASES`.
+    # The lines of the file results.jsonl, in the order of `CASES`. Each cross-validation adds a
+    # line with its score.
     results: list[Result]
     # Files that the runs have left in the kit.
     new_files: set[str]
@@ -159,10 +160,10 @@ def validated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("validated") / "kit"))
     (kit / RIGHT).write_text(constant_entry(kit, value=1))
     (kit / WRONG).write_text(constant_entry(kit, value=0))
-    # The case of this entry passes the flag --dimensions 2, which the entry expects.
+    # This entry expects the flag --dimensions 2, which its case in `CASES` passes.
     second_option = constant_entry(kit, task=2, value=2, dimensions="2")
     (kit / SECOND_OPTION).write_text(second_option)
-    before = files_of(kit)
+    files_before = files_of(kit)
     temporary = tmp_path_factory.mktemp("temporary")
     outputs = []
     with pytest.MonkeyPatch.context() as patch:
@@ -171,7 +172,7 @@ def validated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
             words = case.words.format(data=kit / "data").split()
             outputs.append(succeeds([*VALIDATE, *words], kit=kit, cwd=kit))
     results = read_results(kit / RECORD)
-    new_files = files_of(kit) - before
+    new_files = files_of(kit) - files_before
     return Validated(kit, outputs, results, new_files, list(temporary.iterdir()))
 
 
@@ -193,7 +194,7 @@ def test_a_cross_validation_is_a_line_of_the_record(validated: Validated, number
 def test_the_record_holds_the_cost_that_the_entry_has_recorded(
     validated: Validated, number: int
 ) -> None:
-    """The entries of the first three cases record 3 seconds and 1,000 of memory."""
+    """The entries of the first three cases record 3 seconds and 1,000 bytes of memory."""
     result = validated.results[number]
     assert result.seconds == 3
     assert result.memory == 1000
@@ -230,14 +231,14 @@ def test_only_the_record_is_left_behind(validated: Validated) -> None:
 @pytest.mark.parametrize(
     ("number", "predicted"),
     [
-        # The first two cases: their number, and the outcome that their entry predicts for all
-        # answers.
+        # The first two of `CASES`: the number of the case, and the outcome that its entry predicts
+        # for all answers.
         pytest.param(0, 1, id="right"),
         pytest.param(1, 0, id="wrong"),
     ],
 )
 def test_every_answer_is_predicted_once(validated: Validated, number: int, predicted: int) -> None:
-    """As many predictions are correct as there are answers with the predicted outcome."""
+    """The number of right predictions is the number of answers with the predicted outcome."""
     answers = pd.read_csv(validated.kit / TRAIN)
     result = validated.results[number]
     kept = outcomes.read(validated.kit / f"data/test_output/outcomes/{result.outcomes}.npz")
@@ -254,23 +255,23 @@ def test_two_entries_that_had_the_same_folds_can_be_compared(validated: Validate
 
 @pytest.fixture(scope="module")
 def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit with entries that fail, each in another way; tests write nothing there."""
+    """Return a kit with entries that each fail in another way; tests do not change the kit."""
     kit = tmp_path_factory.mktemp("faulty") / "kit"
     shutil.copytree(simulated_kit, kit, ignore=shutil.ignore_patterns("metadata"))
-    # Writes nothing.
+    # This entry writes no submission.
     (kit / "task_1/my_silence.py").touch()
-    # Predicts only the first pair that it is asked for. In the code of the entry, the list of
-    # predicted lines ends with "… for pair in asked)]".
+    # This entry predicts only the first pair that it is asked for. The edited code is the end of
+    # the list of predicted lines, "… for pair in asked)]".
     complete = constant_entry(kit)
     (kit / "task_1/my_gap.py").write_text(complete.replace("in asked)]", "in asked[:1])]"))
-    # Fails without a message.
+    # This entry fails without a message.
     (kit / "task_1/my_fault.py").write_text("raise SystemExit(7)\n")
-    # Prints much, and then fails with a message.
+    # This entry prints much text, and then fails with a message.
     (kit / "task_4/my_fault").mkdir()
     long_output = "print('x\\n' * 3_000_000)\nraise SystemExit('error: the end')\n"
     (kit / "task_4/my_fault/train_model.py").write_text(long_output)
-    # This entry breaks the rules: it asks every student question -1, which does not exist. The
-    # arithmetic turns all its choices into -1.
+    # This entry breaks the rules: it asks every student question -1, which does not exist. To do
+    # so, it multiplies its array of chosen questions by 0 and subtracts 1.
     shutil.copytree(kit / "task_4/numpy", kit / "task_4/my_breach")
     entry = kit / "task_4/my_breach" / ENTRY_FILE
     selection = "self.model.select(can_query)"
@@ -319,7 +320,10 @@ def doubtful_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def write_entry(kit: Path, folder: Path, name: str, *edits: tuple[str, str]) -> Path:
-    """Write an entry of task 1 that always predicts 1, with edits of its text; return its path."""
+    """Write an entry of task 1 that always predicts 1; return its path.
+
+    An edit (old, new) replaces the text `old` in the code of the entry by `new`.
+    """
     text = constant_entry(kit)
     for old, new in edits:
         assert old in text
@@ -330,9 +334,11 @@ def write_entry(kit: Path, folder: Path, name: str, *edits: tuple[str, str]) -> 
     return path
 
 
-# The end of the record that `ENTRY` writes, which tests replace.
+# The end of the record of a submission in the code of `ENTRY`. Tests replace it to add fields.
 END_OF_RECORD = "files=files)"
+# A field of the record: the files from which the entry has made its submission.
 LEARNED = "made_from={'train.csv': {}, 'template.csv': {}}"
+# Reasons to doubt a score, as they stand in the record of scores.
 MAY_HAVE_SEEN = "may have seen these answers"
 CHANGED = "its code changed while it ran"
 
@@ -388,6 +394,7 @@ def test_an_entry_outside_the_kit_whose_code_changes_meanwhile_is_doubted(
     doubtful_kit: Path, tmp_path: Path, is_edited: bool
 ) -> None:
     kit = doubtful_kit
+    # If `is_edited`, the entry adds a comment to its own code when it runs.
     change = "    Path(__file__).open('a').write('# An edit.\\n')\n" if is_edited else ""
     edits = [
         (END_OF_RECORD, f"files=files, {LEARNED})"),
@@ -405,9 +412,10 @@ def test_a_score_is_doubted_if_the_code_of_a_package_differs_between_folds(
 ) -> None:
     """An entry of task 4 is a package with a trainer, train_model.py, and code of its model.
 
-    Cross-validation trains it in each fold. The record of each fold has the fingerprint of all its
-    code, here one of `codes`. If they differ, the package was edited between the folds. The score
-    is then marked with a reason to doubt it, `CHANGED`. The trainer itself stays the same here.
+    Cross-validation trains the package in each fold. The record of a fold has the fingerprint of
+    the whole code of the package, here an element of `codes`. If the fingerprints differ, the
+    package was edited between the folds. The score is then marked with a reason to doubt it,
+    `CHANGED`. The trainer itself stays the same in this test.
     """
     trainer = tmp_path / "train_model.py"
     trainer.touch()
@@ -416,7 +424,8 @@ def test_a_score_is_doubted_if_the_code_of_a_package_differs_between_folds(
         FoldRun("fold", pd.DataFrame(), Provenance(str(trainer), {}, 1, code=code))
         for code in codes
     ]
-    # A package outside the kit is run where it lies. An entry in the kit would be copied first.
+    # The package lies outside the kit. Cross-validation copies only entries in the kit, so there is
+    # no copy: every fold runs the trainer itself.
     code = EntryCode(trainer, frozen_script=trainer, kit_copy=None)
     doubts = cross_validate.doubt_changes(code, before, runs)
     assert [doubt.mark for doubt in doubts] == [CHANGED] * is_doubted
@@ -428,11 +437,11 @@ def test_a_score_is_doubted_if_the_code_of_a_package_differs_between_folds(
 def test_the_frozen_copy_has_the_metadata_but_no_answers(doubtful_kit: Path) -> None:
     """Cross-validation runs an entry in a temporary copy of the kit's code, the frozen copy.
 
-    So edits of the kit do not matter while it runs. The name of the copy's folder begins with
-    "frozen_". It links to the kit's metadata, and the folder of training answers is missing there.
+    So edits of the kit do not change what the folds run. The name of the copy's folder begins with
+    "frozen_". The copy has a link to the kit's metadata, but no folder of training answers.
 
-    The entry of this test checks this itself, before its `main`. If an assertion failed, so would
-    the cross-validation.
+    The entry of this test checks these facts by assertions before its `main`. If an assertion
+    failed, the cross-validation would fail too.
     """
     kit = doubtful_kit
     look = (
@@ -450,7 +459,10 @@ def test_the_frozen_copy_has_the_metadata_but_no_answers(doubtful_kit: Path) -> 
 
 
 def test_all_folds_run_the_code_as_it_was_at_the_start(doubtful_kit: Path) -> None:
-    """The entry edits its own file in the kit, as a user might while the folds run."""
+    """The entry edits its own file in the kit, as a user might while the folds run.
+
+    The new text, 1 / 0, would raise an error if a fold ran it.
+    """
     kit = doubtful_kit
     target = kit / "task_1/frozen.py"
     change = f"def main():\n    Path({str(target)!r}).write_text('1 / 0')\n"
@@ -479,11 +491,11 @@ def test_without_symlinks_a_folder_is_copied(
 def test_notes_name_the_entry_in_the_kit(doubtful_kit: Path) -> None:
     """A note names task_1/plain.py, not its temporary copy, which lies in a folder "frozen_…".
 
-    Cross-validation runs the copy. The note is about an entry without a function `build_parser`,
-    which gets no metadata.
+    Cross-validation runs the copy. The note says that the entry has no function `build_parser`.
     """
     kit = doubtful_kit
-    # Rename the function, and let the entry expect no metadata.
+    # Rename the function `build_parser`. An entry without it gets no metadata, so let the entry
+    # expect no metadata.
     edits = [
         ("def build_parser", "def parser"),
         (repr(str(kit / "data/metadata")), "None"),
@@ -499,7 +511,7 @@ def test_notes_name_the_entry_in_the_kit(doubtful_kit: Path) -> None:
     [
         ("str(ROOT / 'data/gone.csv')", ": data/gone.csv$"),
         ("f'in {ROOT}'", ": in {kit}$"),
-        # The message leaves out the copy's folder, and is then shortened.
+        # The tool first removes the path of the copy's folder, and then shortens the message.
         ("'x' * 190 + f' {Path(__file__)}'", ": x{190} task_1/f…$"),
     ],
 )

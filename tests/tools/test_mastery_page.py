@@ -40,24 +40,24 @@ def test_each_student_has_a_share_of_each_subject_with_answers(tiny_kit: Path) -
     tree = pd.read_csv(tiny_kit / "data/metadata/subject_metadata.csv", encoding="utf-8-sig")
     names = tree.set_index("SubjectId")["Name"]
     assert (table["Name"] == names.loc[table["SubjectId"]].to_numpy()).all()
-    # A subject of level 1 is an area. An answer counts in at most one area, and nearly all answers
-    # count in one.
+    # A subject of level 1 is an area. An answer belongs to at most one area, and nearly all answers
+    # belong to an area.
     n_in_areas = table[table["Level"] == 1].groupby("UserId")["Answers"].sum()
     n_answers = answers["UserId"].value_counts().loc[n_in_areas.index]
     assert (n_in_areas <= n_answers).all()
     assert n_in_areas.sum() > 0.9 * len(answers)
     assert table["Share"].between(table["Low"], table["High"]).all()
     # Students with more right answers are expected to know more.
-    able = answers.groupby("UserId")["IsCorrect"].mean()
-    shares = table[table["Level"] == 1].groupby("UserId")["Share"].mean()
-    assert able.loc[shares.index].corr(shares) > 0.8
+    share_right = answers.groupby("UserId")["IsCorrect"].mean()
+    expected_share = table[table["Level"] == 1].groupby("UserId")["Share"].mean()
+    assert share_right.loc[expected_share.index].corr(expected_share) > 0.8
 
 
 def test_the_page_shows_the_class_that_the_flag_names(tiny_kit: Path) -> None:
     """The flag --students names three students. The page has a row for each of them, in order.
 
-    The page has a cell for each student and area (a subject of level 1), with the number of
-    answers, and the share and its interval in percent.
+    The page has a cell for each student and each area (a subject of level 1). The cell holds the
+    number of answers, and the share and its interval in percent.
     """
     students = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")["UserId"].unique()
     chosen = sorted(int(student) for student in students[:3])
@@ -66,18 +66,19 @@ def test_the_page_shows_the_class_that_the_flag_names(tiny_kit: Path) -> None:
     assert "From simulated answers." in page
     assert re.findall(r'<th scope="row">(\d+)</th>', page) == [str(s) for s in chosen]
     areas = table[(table["Level"] == 1) & table["UserId"].isin(chosen)]
-    # In a cell: the name of the area, the number of answers, the share, and its interval.
+    # A cell holds the name of the area, the number of answers, the share, and its interval.
     pattern = r'title="([^:"]+): (\d+) answers">(\d+)<small>(\d+) to (\d+)</small>'
     cells = re.findall(pattern, page)
     assert len(cells) == len(areas)
-    # Look for the first row of the table: one of the cells of its area must have its numbers.
+    # The first row of the table must be on the page: one of the cells of its area must hold the
+    # numbers of the row.
     first = areas.iloc[0]
     percents = (100 * first[["Share", "Low", "High"]]).round()
     expected = np.array([first["Answers"], *percents], float)
     cells_of_area = [cell for cell in cells if cell[0] == first["Name"]]
     numbers = np.array([cell[1:] for cell in cells_of_area], float)
-    # The page shows whole percents. The table is rounded to four decimals, so that a percent may be
-    # rounded the other way.
+    # The page shows whole percents, rounded from exact shares. `expected` is rounded from the four
+    # decimals of the table, so it may differ by 1 percent.
     largest_difference = np.abs(numbers - expected).max(axis=1)
     assert largest_difference.min() <= 1
     # This raises an error if the page is not well formed.

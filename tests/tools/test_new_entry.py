@@ -95,14 +95,14 @@ def test_names_that_would_hide_a_module_or_cannot_be_imported_are_refused(name: 
 def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
     """The copy names its source only in the docstring. The tool prints commands for the copy.
 
-    Only in a related challenge do the commands begin with the split of the data, although the
-    folders of tasks have such a script too.
+    In a related challenge, the first command splits the data. In a task, no command does, although
+    the folder of the task also has the script local_data_split.py.
     """
     task = script.parent.relative_to(layout.ROOT).as_posix()
     folder = tmp_path / script.parent.name
     folder.mkdir()
     shutil.copy(script, folder)
-    # `commands` lists a split only if the folder has the script.
+    # `new_entry.commands` lists the command that splits the data only if the folder has the script.
     (folder / "local_data_split.py").touch()
     model = script.stem.removeprefix("sample_model_")
     name = f"my_{model}"
@@ -130,12 +130,13 @@ def enclosing_function(tree: ast.Module, line: int) -> ast.FunctionDef:
 def test_a_marked_block_lists_the_names_that_later_code_needs(script: Path) -> None:
     """A user replaces the marked block of a sample model by a model of their own.
 
-    The comment at its beginning says what the user's block must define (`Out: …`) or return
-    (`Return: …`), because later code needs it. `listed_names` are the names that follow `Out:`.
+    The comment at the beginning of the block says which names the user's block must define
+    (`Out: …`) or what it must return (`Return: …`), because later code needs them. `listed_names`
+    are the names that follow `Out:`.
     """
     block = read_marked_block(script)
     if "Return: " in block.comment:
-        # The block ends the function: nothing comes after the last statement of the block.
+        # The last statement of the function is a return statement in the block.
         last_statement = block.function.body[-1]
         assert isinstance(last_statement, ast.Return)
         assert block.holds_line(last_statement.lineno)
@@ -149,7 +150,7 @@ def test_a_marked_block_lists_the_names_that_later_code_needs(script: Path) -> N
 class MarkedBlock:
     """The marked block of a sample model."""
 
-    # The lines with the marks, counted from 1.
+    # The numbers of the two lines that mark the beginning and the end, counted from 1.
     begin: int
     end: int
     # The comment at the beginning of the block.
@@ -203,7 +204,7 @@ START = ["-m", "tools.new_entry"]
 def test_the_command_copies_the_shortest_model_of_a_challenge_and_prints_commands_for_it(
     tmp_path: Path,
 ) -> None:
-    """The printed commands of tasks are run in `test_write_your_own_entry.py`."""
+    """For tasks, test_write_your_own_entry.py also runs the commands that the tool prints."""
     kit = copy_kit(tmp_path / "kit")
     out = succeeds([*START, "related_challenges/cloze/", "my_idea"], kit=kit, cwd=kit)
     text = (kit / "related_challenges/cloze/my_idea.py").read_text()

@@ -15,12 +15,12 @@ PLOT = ["-m", "tools.plot_log"]
 
 
 def start(*flags: str, script: str = "task_1/sample_model_partial_vae.py") -> dict[str, object]:
-    """Return the first event of a run."""
+    """Return the event at the start of a run, as a line of a log holds it."""
     return {"event": "start", "command": [script, *flags], "options": provenance.options_of(flags)}
 
 
 def step(number: int, **values: float) -> dict[str, object]:
-    """Return the event of a step."""
+    """Return the event of a step, as a line of a log holds it."""
     return {"event": "step", "step": number, "seconds": 0.1, **values}
 
 
@@ -30,21 +30,22 @@ def write(path: Path, *events: object) -> Path:
     return path
 
 
-# The first run of both logs.
+# The tests read two logs, fit.jsonl and other.jsonl, with two runs each. This is the first run of
+# both logs.
 SAME_RUN = [
     start(),
     step(1, loss=1, held_out_loss=1.1, held_out_accuracy=1 / 9),
     step(2, loss=0.5, held_out_loss=0.55, held_out_accuracy=2 / 9),
 ]
-# The second run of the first log. Flags that name paths are not part of a run's name.
+# The second run of the first log, fit.jsonl. Flags that name paths are not part of a run's name.
 STOPPED_RUN = [
     start("--dimensions", "3", "--output_dir", "here", "--seed=4", "--train_data=a.csv"),
     step(1, loss=0.8, held_out_accuracy=0.5),
     step(2, loss=0.7, held_out_accuracy=0.4),
     {"event": "stopped early", "step": 2},
 ]
-# The second run of the second log, other.jsonl: a user's model logs a quantity "own". The value
-# 1e308 is too large to be drawn.
+# The second run of the second log, other.jsonl. A user's model logs a quantity that the user has
+# named "own". The value 1e308 is too large to be drawn, so the tool leaves out its step.
 OWN_RUN = [start("<b>", script="x.py"), step(1, own=1), step(2, own=1e308)]
 # The lines that the tool prints about the runs.
 LINE_OF_SAME_RUN = (
@@ -76,9 +77,9 @@ def test_every_run_of_the_logs_is_printed(logs: list[Path]) -> None:
 def test_every_run_of_the_logs_is_drawn(logs: list[Path]) -> None:
     """The page lies beside the first log, and has a chart for each kind of quantity.
 
-    Both logs have the same first run, which logs losses and an accuracy. The second run of the
-    first log (with 3 dimensions) logs a loss and an accuracy. The second run of the other log logs
-    only a quantity that the user has named "own".
+    The first run is the same in both logs, and holds losses and an accuracy. The second run of the
+    first log (with 3 dimensions) holds a loss and an accuracy. The second run of the other log
+    holds only a quantity that the user has named "own".
     """
     succeeds([*PLOT, *logs])
     page = read_page(logs[0].with_suffix(".html").read_text(encoding="utf-8"))

@@ -41,9 +41,9 @@ def test_tables_describe_the_questions_of_the_answers(tiny_kit: Path) -> None:
 
 
 def test_groups_are_those_of_the_metadata(tiny_kit: Path) -> None:
-    """A row of the table compares two groups of students, female and male, at a question.
+    """A row of the table compares how two groups of students, female and male, answer a question.
 
-    `n_group` and `n_reference` are how many answers of each group the question has.
+    `n_group` and `n_reference` are the numbers of answers of the two groups to the question.
     """
     answers = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")
     students = pd.read_csv(tiny_kit / "data/metadata/student_metadata_task_3_4.csv")

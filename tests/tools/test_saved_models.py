@@ -19,10 +19,10 @@ OUTPUT = "data/test_output"
 
 @pytest.mark.parametrize("task", [1, 2])
 def test_mastery_follows_from_the_model_of_a_sample(task: int, tiny_kit: Path) -> None:
-    """The item response sample saves its model, and the tool for mastery reads it.
+    """The item response sample saves its model, and the tool for mastery reads this model.
 
-    The sample knows nothing of subjects, so the mastery of a subject rests on abilities alone, and
-    the page says that the model has no effects of subjects.
+    The model has no effects of subjects. So the tool estimates the mastery of a subject from
+    abilities alone, and says so on its page.
     """
     save = ["--save_model", "model.npz"]
     printed = succeeds([SAMPLE.format(task), *save], kit=tiny_kit, cwd=tiny_kit)
@@ -31,9 +31,9 @@ def test_mastery_follows_from_the_model_of_a_sample(task: int, tiny_kit: Path) -
     table = pd.read_csv(tiny_kit / OUTPUT / "mastery.csv")
     assert table["Share"].between(table["Low"], table["High"]).all()
     answers = pd.read_csv(tiny_kit / "data/train_data/train_task_1_2.csv")
-    able = answers.groupby("UserId")["IsCorrect"].mean()
-    shares = table[table["Level"] == 1].groupby("UserId")["Share"].mean()
-    assert able.loc[shares.index].corr(shares) > 0.7
+    share_right = answers.groupby("UserId")["IsCorrect"].mean()
+    expected_share = table[table["Level"] == 1].groupby("UserId")["Share"].mean()
+    assert share_right.loc[expected_share.index].corr(expected_share) > 0.7
     page = (tiny_kit / OUTPUT / "mastery.html").read_text(encoding="utf-8")
     assert f"model.npz, written by python {SAMPLE.format(task)} --save_model model.npz" in page
     assert "From simulated answers." in page
@@ -67,7 +67,8 @@ def test_a_saved_model_predicts_new_students(tiny_kit: Path) -> None:
     questions = model.question_ids_[:20]
     able = model.ability_of(questions, np.ones(20, int))
     weak = model.ability_of(questions, np.zeros(20, int))
-    # The mean slopes say in which direction abilities raise P(right).
+    # An ability has several dimensions. The mean of the discriminations over the questions is the
+    # direction in which an ability must grow to raise P(right) most.
     direction = model.discrimination_.mean(axis=0)
     assert able.mean[0] @ direction > weak.mean[0] @ direction
 
@@ -86,9 +87,9 @@ def leave_out_the_record(kit: Path) -> None:
 def test_models_of_other_answers_are_refused(tiny_kit: Path) -> None:
     """A tool takes a saved model only if the model was fitted to the answers that the tool reads.
 
-    The model here was fitted to the training answers of tasks 1 and 2. The tool refuses it for the
-    answers of tasks 3 and 4, without a record of its answers, with a file that is cut off, and
-    after the answers have changed.
+    The model of this test was fitted to the training answers of tasks 1 and 2. The tool refuses the
+    model in four cases: for the answers of tasks 3 and 4, if the file of the model does not say to
+    which answers it was fitted, if the file is cut off, and after the answers have changed.
     """
     succeeds([SAMPLE.format(1), "--save_model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
     model = (tiny_kit / "model.npz").read_bytes()
@@ -113,7 +114,7 @@ def test_models_of_other_answers_are_refused(tiny_kit: Path) -> None:
         message,
     )
 
-    # No call has written a table.
+    # The tool has written a table in none of the four cases.
     assert not (tiny_kit / OUTPUT / "mastery.csv").exists()
 
 

@@ -42,11 +42,12 @@ def rows_of(*results: Result) -> list[Row]:
 # Two scores of the same model with the same seed.
 EARLY = seeded("idea", 0, 0.9, DAYS[0])
 LATE = seeded("idea", 0, 0.7, DAYS[1])
-# The options of a blend of two files.
+# The options with which tools.blend blends two files.
 BLEND = {"files": ["data/test_output/one.parquet", "two.parquet"], "local": True}
+# The scores of the folds of a cross-validation.
 PARTS = {"fold 1": 0.6, "fold 2": 0.7, "fold 3": 0.8}
-# The folds of a cross-validation that was interrupted after the first one.
-CUT: dict[str, Any] = {"fold 1": 0.6, "fold 2": None}
+# The same for a cross-validation that was interrupted after the first fold.
+INTERRUPTED_PARTS: dict[str, Any] = {"fold 1": 0.6, "fold 2": None}
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,11 @@ CUT: dict[str, Any] = {"fold 1": 0.6, "fold 2": None}
             id="a cross-validation has the deviation of its folds",
         ),
         pytest.param(
-            [replace(RESULT, parts=CUT, **FOLDS)], "majority", 0.6, None, id="a single fold"
+            [replace(RESULT, parts=INTERRUPTED_PARTS, **FOLDS)],
+            "majority",
+            0.6,
+            None,
+            id="a single fold",
         ),
     ],
 )
@@ -157,17 +162,18 @@ def test_an_interrupted_fit_is_never_averaged_with_complete_ones() -> None:
 def test_interrupted_fits_are_never_averaged_with_each_other() -> None:
     """Each interrupted fit of the present code has a row of its own in the table.
 
-    Finished fits are averaged if their seeds differ. If two have the same seed, the later score
-    replaces the earlier one, and `n_replaced` counts it. Interrupted fits are neither averaged nor
-    replaced, even if two have the same seed. The fit of earlier code has no row: it goes to
-    `former`.
+    The scores of finished fits are averaged over seeds. If two finished fits have the same seed,
+    the later score replaces the earlier one, and `n_replaced` counts the replaced score. But
+    interrupted fits are neither averaged nor replaced, even if two of them have the same seed.
+
+    A fit of earlier code is not in the rows of the table, but in its list `former`.
     """
     interrupted = replace(RESULT, doubts=[INTERRUPTED])
     results = [
-        # A fit of earlier code.
+        # This fit is of earlier code: its fingerprint "aa" differs from the later "bb".
         replace(interrupted, seed=0, score=0.5, time=DAYS[0], code="aa"),
         replace(interrupted, seed=1, score=0.1, time=DAYS[1], code="bb"),
-        # Two fits with the same seed.
+        # The next two fits have the same seed.
         replace(interrupted, seed=2, score=0.2, time=DAYS[2], code="bb"),
         replace(interrupted, seed=2, score=0.3, time=DAYS[3], code="bb"),
     ]
@@ -187,26 +193,29 @@ def test_interrupted_fits_are_never_averaged_with_each_other() -> None:
 def test_a_score_of_edited_code_is_current_until_the_entry_runs_again() -> None:
     """A submission is scored, the code is edited, and the same submission is scored again.
 
-    The row of the second score says "made by earlier code". Later the edited code makes another
-    submission. Then its score takes the row, and the earlier scores are set apart (`former`).
-
-    All scores are those of the majority model in `RESULT`, 0.6 unless another one is given.
+    The row of the second score says "made by earlier code". Later the edited code makes a new
+    submission. The row then shows the score of the new submission, 0.7, and the earlier scores move
+    to the list `former`. `RESULT`, the score of the first submission, is 0.6.
     """
     before_edit = replace(RESULT, time=DAYS[0], code="aa")
     after_edit = replace(before_edit, time=DAYS[1], doubts=[EARLIER_CODE])
-    of_edited_code = replace(before_edit, time=DAYS[2], code="bb", score=0.7)
+    by_edited_code = replace(before_edit, time=DAYS[2], code="bb", score=0.7)
 
     (row,) = rows_of(before_edit, after_edit)
     assert row.name == "majority (made by earlier code)"
     assert row.score == 0.6
 
-    (table,) = scoreboard.make_tables([before_edit, after_edit, of_edited_code])
+    (table,) = scoreboard.make_tables([before_edit, after_edit, by_edited_code])
     assert [(row.name, row.score) for row in table.rows] == [("majority", 0.7)]
     assert [(row.name, row.score) for row in table.former] == [("majority", 0.6)]
 
 
 def test_only_the_row_whose_code_was_edited_is_marked() -> None:
-    """The second version of the code is edited after it has run."""
+    """The first version of a model's code makes a score, and then the second version makes a score.
+
+    After that, the code is edited again, so the score of the second version gets a doubt. The score
+    of the first version is a former score and keeps its plain name.
+    """
     first = replace(RESULT, time=DAYS[0], code="aa", score=0.5)
     second = replace(RESULT, time=DAYS[1], code="bb", score=0.6, doubts=[EARLIER_CODE])
     (table,) = scoreboard.make_tables([first, second])
@@ -238,16 +247,15 @@ def test_a_replaced_score_is_counted() -> None:
 def test_earlier_scores_are_set_apart(changed: dict[str, Any], summary: str) -> None:
     """A score from before a change of code or data is shown only in a folded part of the page.
 
-    `EARLY` is the score 0.9 from before the change. `changed` is what differs in later scores: the
-    fingerprint of the code or that of the answers. The two scores from after the change, of
-    different seeds, are averaged.
+    `EARLY` is the score before the change, 0.9. `changed` is the field that differs in the scores
+    after the change: the fingerprint of the code or the fingerprint of the answers. The two scores
+    after the change have different seeds, and are averaged.
     """
-    # Two scores from after the change: 0.7 with seed 1 and 0.6 with seed 2.
-    later = [
+    after_change = [
         replace(seeded("idea", 1, 0.7, DAYS[1]), **changed),
         replace(seeded("idea", 2, 0.6, DAYS[2]), **changed),
     ]
-    results = [*later, EARLY]
+    results = [*after_change, EARLY]
 
     text = text_of(*results)
     assert "0.6500 ± 0.0707" in text
@@ -276,8 +284,9 @@ class Expected(NamedTuple):
 
 EXAM = replace(RESULT, task="science_exam", phase="", metric_name="MAP@3")
 TASK_4_KIND = "accuracy after ten questions, local split"
-# The results by the origin of their answers, in the order of the tables. Tasks come before related
-# challenges. Within a task, the local split comes before the phases.
+# Results and their tables, in the order in which the scoreboard shows the tables. There is a list
+# for each origin of the answers. In a list, tasks come before related challenges. Within a task,
+# the local split comes before the phases.
 ON_OFFICIAL_ANSWERS = [
     Expected(replace(RESULT, data="b" * 12, **OFFICIAL), TASK_1, "accuracy, local split"),
 ]
@@ -313,8 +322,8 @@ def test_scores_of_different_tests_are_in_different_tables() -> None:
 def test_tables_are_grouped_by_the_origin_of_the_answers() -> None:
     """Official answers come first and simulated ones last.
 
-    The results are given in the opposite order. A last section explains the published scores of
-    2020, which stand beside scores on official answers.
+    The scoreboard gets the results in the opposite order, `OUT_OF_ORDER`. The last section explains
+    the published scores of 2020, which are also shown beside scores on official answers.
     """
     assert page_of(*OUT_OF_ORDER).headings == [
         "Scoreboard",
@@ -339,7 +348,10 @@ def test_tables_are_grouped_by_the_origin_of_the_answers() -> None:
 def test_scores_on_the_same_answers_are_in_one_table_with_the_best_known_origin(
     origins: list[Origin], expected: Origin
 ) -> None:
-    """Earlier versions of the kit recorded official answers as answers of unknown origin."""
+    """Two scores may be on the same answers although the record names different origins.
+
+    One reason is that earlier versions of the kit recorded official answers as of unknown origin.
+    """
     results = [
         replace(RESULT, model=f"model {number}", origin=origin)
         for number, origin in enumerate(origins)
@@ -370,7 +382,10 @@ MOST_POPULAR = "most popular, 2020"
 def test_scores_of_2020_are_shown_beside_scores_on_the_same_official_answers_only(
     task: int, phase: str, rules: str, expected: list[str]
 ) -> None:
-    """On the page, only rows of published scores have no day."""
+    """A row of a published score is the only kind of row without a day.
+
+    So the test finds the published scores by the missing day. `expected` are their names.
+    """
     result = replace(RESULT, task=task, phase=phase, rules=rules)
     rows = rows_of(replace(result, **OFFICIAL))
     assert [row.name for row in rows if not row.day] == expected
@@ -402,7 +417,7 @@ def test_the_command_shows_every_text_of_the_record_as_text(tmp_path: Path) -> N
     done = run([*SCOREBOARD, record])
 
     assert (done.returncode, done.stderr) == (0, "")
-    # The name of the row is the model's name and its options.
+    # The name of the row consists of the model's name and its options.
     name = f"{looks_like_code} {looks_like_code}"
     assert f"{name} 0.6000" in " ".join(done.stdout.split())
     page = read_page((tmp_path / "scoreboard.html").read_text())
@@ -426,8 +441,8 @@ def test_lines_of_the_record_that_are_no_results_are_counted(tmp_path: Path) -> 
 # ---- A page with tables and charts ---------------------------------------------------------------
 
 PRIVATE: dict[str, Any] = {"phase": "private", **OFFICIAL}
-# A model with three seeds, one with a single score, and a ranking of task 3. The runs with the
-# seeds 1, 2 and 5 took 2, 3 and 6 seconds.
+# Scores of a model with three seeds, a score of another model, and a score of a ranking of task 3.
+# The runs with the seeds 1, 2 and 5 took 2, 3 and 6 seconds.
 SOME_RESULTS = [
     replace(seeded("idea", seed=1, score=0.71, time=DAYS[1]), **PRIVATE),
     replace(seeded("idea", seed=2, score=0.69, time=DAYS[3]), **PRIVATE),
@@ -443,7 +458,10 @@ def test_the_page_does_not_depend_on_the_order_of_the_record() -> None:
 
 
 def test_a_row_of_a_table_sums_up_the_seeds_of_a_model() -> None:
-    """A row shows the mean score of the seeds, their number, the median time, and the last day."""
+    """A row shows the mean score over the seeds, and its standard deviation.
+
+    It also shows the number of seeds, the median time in seconds, and the day of the last score.
+    """
     assert page_of(*SOME_RESULTS).table("Task 1").rows == [
         ["winner of 2020 (published)", "0.7729", "", "", ""],
         [IDEA, "0.7100 ± 0.0200", "3", "3.0", "2026-01-04"],

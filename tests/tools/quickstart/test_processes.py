@@ -11,7 +11,8 @@ from platforms import on_unix
 from run_scripts import wait_for
 
 SLEEP = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sleep(100)"
-# The code exits with 0 on SIGTERM. A training may do so after saving what it has learned so far.
+# A child that runs this code exits with 0 on SIGTERM. A training script may also exit with 0 when
+# it is stopped, after it has saved what it has learned so far.
 END_WELL = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); "
 
 

@@ -7,7 +7,8 @@ from tools.quickstart import run_commands
 import pytest
 from run_scripts import Done, run_process
 
-# MODULE stands for the name of a module in the script's folder.
+# The code of a script that shows what it is given. MODULE stands for the name of a module in the
+# script's folder.
 SHOW_ITSELF = "import os, sys, MODULE; print(sys.argv[1:], MODULE.NAME, __name__, os.getpid())\n"
 
 
@@ -15,8 +16,9 @@ SHOW_ITSELF = "import os, sys, MODULE; print(sys.argv[1:], MODULE.NAME, __name__
 def folder(tmp_path: Path) -> Path:
     """Return a folder with four scripts.
 
-    first/script.py and second/script.py print their flags, the name that a module beside them
-    holds, their own `__name__`, and the id of their process. fails.py and exits.py only exit.
+    first/script.py and second/script.py print their flags, the constant NAME of a module beside
+    them, their own `__name__`, and the id of their process. fails.py exits with 7, and exits.py
+    with 0.
     """
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
@@ -40,7 +42,8 @@ def test_each_script_has_its_flags_and_its_modules(folder: Path) -> None:
     assert first.startswith("['--flag', 'two words'] first __main__ ")
     assert started_too == "$ python second/script.py"
     assert second.startswith("[] second __main__ ")
-    # Both scripts run in one process, so that libraries are imported once.
+    # The last word is the process id: both scripts run in one process, so that libraries are
+    # imported only once.
     assert first.split()[-1] == second.split()[-1]
 
 

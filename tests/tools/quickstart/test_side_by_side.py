@@ -22,10 +22,10 @@ class Recorder:
     """Stands for a machine with `n_cores`: records the steps that begin, and does not run them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, n_cores: int) -> None:
-        # Names of the steps that have begun, in this order.
+        # The names of the steps that have begun, in the order of their beginning.
         self.begun: list[str] = []
-        # A step with this name runs until the test sets the event.
-        self.may_end: dict[str, threading.Event] = {}
+        # If a step's name is a key, the step runs until the test sets its event.
+        self.end_by_name: dict[str, threading.Event] = {}
         self.most_at_a_time = 0
         self._n_running = 0
         self._lock = threading.Lock()
@@ -33,13 +33,13 @@ class Recorder:
         monkeypatch.setattr(side_by_side, "run_step", self.run_step)
 
     def run_step(self, python: str, step: Step, children: object) -> str:
-        """Stand in for the real `run_step`: a step takes 10 ms, and fails if named "broken…"."""
+        """Replace the real `run_step`: a step takes 10 ms, and fails if its name is "broken…"."""
         with self._lock:
             self.begun.append(step.name)
             self._n_running += 1
             self.most_at_a_time = max(self.most_at_a_time, self._n_running)
-        if step.name in self.may_end:
-            assert self.may_end[step.name].wait(PATIENCE)
+        if step.name in self.end_by_name:
+            assert self.end_by_name[step.name].wait(PATIENCE)
         else:
             time.sleep(0.01)
         with self._lock:
@@ -54,24 +54,24 @@ def test_one_worker_takes_the_quick_steps_the_other_the_slow_ones(
 ) -> None:
     """With two cores, one worker begins with the slowest step, and the other with the quickest.
 
-    The quickstart has a list of slow models, `SLOW`; the slowest is "pytorch". Here this step runs
-    until the other worker has done all other steps.
+    The quickstart has a list of slow models, `SLOW`; the slowest model is "pytorch". In this test,
+    the step "pytorch" runs until the other worker has done all other steps.
     """
     recorder = Recorder(monkeypatch, n_cores=2)
-    recorder.may_end = {"pytorch": threading.Event()}
+    recorder.end_by_name = {"pytorch": threading.Event()}
     names = ["pytorch", "majority", "item_response", "gradient_boosting", "entropy"]
     steps = [named_step(name) for name in names]
 
     thread = threading.Thread(target=side_by_side.run_side_by_side, args=("python", steps))
     thread.start()
 
-    # The quickest steps first.
+    # The other worker begins the other steps from the quickest to the slowest.
     others = ["majority", "entropy", "item_response", "gradient_boosting"]
     assert wait_for(lambda: [name for name in recorder.begun if name != "pytorch"] == others)
     assert "pytorch" in recorder.begun[:2]
 
     # Let the slowest step end.
-    recorder.may_end["pytorch"].set()
+    recorder.end_by_name["pytorch"].set()
     thread.join(20)
     assert not thread.is_alive()
 
@@ -109,7 +109,8 @@ def test_results_and_failures_are_printed(
 ) -> None:
     """A failed step stops no other step, and failures are returned in the order of the steps.
 
-    The steps do not really run: `Recorder` replaces `run_step`, so that steps named "broken…" fail.
+    The steps do not really run: `Recorder` replaces `run_step`, and lets every step fail whose name
+    begins with "broken".
     """
     Recorder(monkeypatch, n_cores=1)
     steps = [named_step("broken_slow"), named_step("majority"), named_step("broken_2", "task 2")]
@@ -121,7 +122,7 @@ def test_results_and_failures_are_printed(
         "failed: task 1, broken_slow: broken_slow has failed",
         "failed: task 2, broken_2: broken_2 has failed",
     ]
-    # With one worker, the slow step runs last.
+    # There is one core and so one worker, which runs the slow step last.
     assert capsys.readouterr().out.splitlines() == [
         "[1/3] task 1  majority: 1.0 s",
         "[2/3] task 2  broken_2: failed",
