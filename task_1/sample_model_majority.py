@@ -35,13 +35,12 @@ def main() -> None:
     # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_right`.
     counts = answers.groupby("QuestionId")["IsCorrect"].agg(n_right="sum", n_answers="count")
     counts = counts.reindex(template["QuestionId"], fill_value=0)
-    # pandas may keep the dtype int8 for sums. Then 127 + 1 would overflow where 1 is added below.
+    # pandas may keep the dtype int8 for sums, and 127 + 1 would overflow below.
     n_right = counts["n_right"].to_numpy(dtype=np.int64)
     n_wrong = counts["n_answers"].to_numpy() - n_right
 
     prediction = (n_right > n_wrong).astype(np.int8)
-    # If a question has no answers, or as many right as wrong ones, predict the majority of all
-    # answers.
+    # Unanswered and tied questions get the overall majority.
     prediction[n_right == n_wrong] = answers["IsCorrect"].mean() > 0.5
     # Laplace's rule of succession: no probability is 0 or 1.
     p_right = (n_right + 1) / (n_right + n_wrong + 2)
