@@ -108,11 +108,15 @@ class AnswersOfStudents:
 def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
     """Sort the answers and find the abilities of their students, given the questions of a fit.
 
-    The posterior must have no contexts. Questions that it does not know count as average.
+    The posterior must have no contexts. Questions that the posterior does not know count as
+    average.
     """
     (student_ids, student), (question_ids, question) = in_threads(
         number_ids, [answers.student, answers.question]
     )
+    # `find_ids` gives an unknown id the position after the last id. In the posterior, this is the
+    # position of the average student and of the average question.
+    student_position = find_ids(posterior.student_ids, student_ids)
     item_position = find_ids(posterior.question_ids, question_ids)
     observations = observe(
         student,
@@ -124,7 +128,7 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
     # The passes begin with the abilities of the fit, but use only the answers given here.
     state = replace(
         posterior,
-        students=posterior.students.take(find_ids(posterior.student_ids, student_ids)),
+        students=posterior.students.take(student_position),
         items=posterior.items.take(item_position),
         guessing=posterior.guessing[item_position],
     )
@@ -149,16 +153,15 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
 
 def predict_left_out(answers: AnswersOfStudents) -> Predictions:
     """Predict each answer from the student's other answers, in the order of `answers`."""
-    # Treat the parameters of the questions as known: set their covariances to 0. The statistics
-    # take the uncertainty of the parameters into account later, in `differential` and in
-    # `_chi_square` and `parameters` of `question_statistics`.
+    # Treat the parameters of the questions as known: set their covariances to 0. The functions that
+    # compute statistics from the predictions take the uncertainty of the parameters into account.
     items = Gaussians(answers.items.mean, np.zeros_like(answers.items.covariance))
     # A student's k abilities are summed up in one number, the overall ability: direction · ability,
     # where `direction` is a unit vector.
     overall_mean = answers.students.mean @ answers.direction
     # The covariance of the overall ability with each of the k abilities, shape (students, k).
     overall_covariance = answers.students.covariance @ answers.direction
-    # A row for each field of `Predictions`, a column for each answer.
+    # A row for each field of `Predictions`, in the order of the fields; a column for each answer.
     fields = np.empty((6, len(answers.student)), np.float32)
 
     def predict_block(begin: int) -> None:
@@ -182,6 +185,7 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
             without_answer.logit_variance,
         ]
 
+    # Run `predict_block` for every block. It returns nothing, so the loop has nothing to do.
     for _ in in_threads(predict_block, range(0, len(answers.student), _BLOCK)):
         pass
     return Predictions(*fields)
@@ -223,7 +227,12 @@ def _join_logit_and_ability(
     # The logit is slopes · ability + intercept.
     slopes = items.mean[:, :-1]
     covariance = np.einsum("ij,ij->i", overall_covariance[student], slopes[question])
-    return _LogitAndAbility(logit_mean, logit_variance, overall_mean[student], covariance)
+    return _LogitAndAbility(
+        logit_mean=logit_mean,
+        logit_variance=logit_variance,
+        ability_mean=overall_mean[student],
+        covariance=covariance,
+    )
 
 
 def _leave_out(
@@ -232,9 +241,11 @@ def _leave_out(
     """Take each answer out of the distribution of its own logit and of the student's ability.
 
     `with_answer` holds the distributions given all answers of the student. The fit has replaced the
-    log likelihood of each answer by a parabola in the logit. Without the parabola of an answer, the
-    variance and the covariance are larger, and the means differ. The module's docstring has the
-    formulas.
+    log likelihood of each answer by a parabola in the logit, with the curvature w and the slope s
+    at the mean logit. The logit has the precision 1 / u, of which w comes from the answer. Without
+    the answer, the precision is 1 / u − w. So the variance of the logit and its covariance with the
+    ability are divided by 1 − w u. The mean of the logit falls by s times the new variance, the
+    mean of the ability by s times the new covariance.
 
     Returns
     -------
@@ -242,13 +253,12 @@ def _leave_out(
         The distributions given the student's other answers. The module's docstring calls the
         variance of the logit u₋ and the covariance q₋.
     curvature : array of float32, shape (answers,)
-        The curvature of each answer's parabola, w in the module's docstring.
+        The curvature w of each answer's parabola.
     """
     slope, curvature = model.expected_slope_and_curvature(
         with_answer.logit_mean, with_answer.logit_variance, is_right, guessing
     )
-    # The share of the information on the logit that comes from the answer itself. The docstring of
-    # this module calls it w u.
+    # w u, the share of the information on the logit that comes from the answer itself.
     share = np.minimum(curvature * with_answer.logit_variance, _MAX_SHARE)
     logit_variance = with_answer.logit_variance / (1 - share)
     covariance = with_answer.covariance / (1 - share)

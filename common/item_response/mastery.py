@@ -55,7 +55,8 @@ def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
     students = _students_of_nodes(posterior.levels)
     tables = []
     # Go from the narrowest subjects to the widest, since the share of a wide subject depends on the
-    # shares of the subjects below it.
+    # shares of the subjects below it. `narrower` has the nodes of the level that the loop has
+    # handled before, the next narrower subjects.
     narrower: pd.DataFrame | None = None
     for number, level in reversed(list(enumerate(posterior.levels))):
         student = students[number]
@@ -136,12 +137,13 @@ def _shares_by_effect(
     effects = posterior.effects[level]
     mean = np.empty(len(subject_of_node), np.float32)
     variance = np.empty(len(subject_of_node), np.float32)
-    # Sort the nodes by subject. The nodes of subject i are order[bounds[i] : bounds[i + 1]].
+    # Sort the nodes by subject, and find where each subject begins. The nodes of subject i are
+    # order[bounds[i] : bounds[i + 1]].
     order = np.argsort(subject_of_node, kind="stable")
     bounds = np.searchsorted(subject_of_node[order], np.arange(len(subject_ids) + 1))
-    for number, subject_id in enumerate(subject_ids):
+    for i, subject_id in enumerate(subject_ids):
         questions = _representative_questions(np.flatnonzero(subject == subject_id), easiness)
-        nodes_of_subject = order[bounds[number] : bounds[number + 1]]
+        nodes_of_subject = order[bounds[i] : bounds[i + 1]]
         for begin in range(0, len(nodes_of_subject), _ROWS_AT_ONCE):
             nodes = nodes_of_subject[begin : begin + _ROWS_AT_ONCE]
             shares = _expected_shares(
@@ -294,7 +296,10 @@ def _interval(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, Float
     # The derivative of a share by its logit is share · (1 − share). Near the mean, the deviation of
     # the logit is the deviation of the share, divided by this derivative (delta method).
     share_by_logit = mean * (1 - mean)
+    # 90 % of a normal distribution lie within `_QUANTILE` deviations of its mean.
     half_width = _QUANTILE * np.sqrt(variance) / share_by_logit
+    # Turn the ends logit − half_width and logit + half_width into shares by the sigmoid,
+    # 1 / (1 + exp(−end)).
     low = 1 / (1 + np.exp(half_width - logit))
     high = 1 / (1 + np.exp(-half_width - logit))
     return low, high

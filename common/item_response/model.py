@@ -126,10 +126,10 @@ def expected_slope_and_curvature(
         slope_if_right += weighted_slope
         # d log P(wrong) / d logit = −P(knows).
         slope_if_wrong -= weight_of_point * knows
-        # The Fisher information is P(right) (slope if right)² + P(wrong) (slope if wrong)². The
-        # mean slope, P(right) (slope if right) + P(wrong) (slope if wrong), is 0. These two facts
-        # give the information as −(slope if right) · (slope if wrong), where the slope if wrong is
-        # −`knows`. `weighted_slope` is the slope if right, times the weight of the point.
+        # Let r be the slope if the answer is right, and w the slope if it is wrong. The Fisher
+        # information is P(right) r² + P(wrong) w². The mean slope P(right) r + P(wrong) w is 0. So
+        # P(right) r² is −P(wrong) r w, P(wrong) w² is −P(right) r w, and their sum is −r w.
+        # Here, −w is `knows`, and r times the weight of the point is `weighted_slope`.
         curvature += weighted_slope * knows
     slope = np.where(is_right, slope_if_right, slope_if_wrong)
     return slope, np.maximum(curvature, _MIN_CURVATURE)
@@ -159,8 +159,9 @@ def expected_probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
 def moments(vectors: Gaussians) -> FloatArray:
     """Return E[vector] and E[vector vectorᵀ] of Gaussian vectors, shape (n, d + d(d + 1)/2).
 
-    A row holds the vector of d numbers, then the lower triangle of the symmetric matrix, whose
-    elements off the diagonal are multiplied by √2 (see `_stored_triangle`).
+    A row holds the vector of d numbers, then the lower triangle of the symmetric matrix. Elements
+    off the diagonal are multiplied by √2: each of them stands for two elements of the matrix, and
+    so counts twice in a scalar product of two rows.
     """
     n, d = vectors.mean.shape
     row, column, factor = _stored_triangle(d)
@@ -322,13 +323,13 @@ def estimate_prior(
     """
     mean = old.mean.copy()
     covariance = old.covariance.copy()
-    # The sum of squares to which `_ITEMS_OF_GUESS` items with the guessed variance would add up.
+    # What the additional items contribute to the sum of squares of a group.
     guessed_sum = _ITEMS_OF_GUESS * _GUESSED_VARIANCE * np.eye(mean.shape[1])
     for g in np.unique(group[is_answered]):
-        rows = is_answered & (group == g)
-        mean[g] = items.mean[rows].mean(axis=0)
-        deviation = items.mean[rows] - mean[g]
+        is_counted = is_answered & (group == g)
+        mean[g] = items.mean[is_counted].mean(axis=0)
+        deviation = items.mean[is_counted] - mean[g]
         # Each item adds its squared deviation and its posterior covariance.
-        sum_of_squares = items.covariance[rows].sum(axis=0) + deviation.T @ deviation
+        sum_of_squares = items.covariance[is_counted].sum(axis=0) + deviation.T @ deviation
         covariance[g] = (sum_of_squares + guessed_sum) / (len(deviation) + _ITEMS_OF_GUESS)
     return Gaussians(mean, covariance)

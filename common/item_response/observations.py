@@ -59,23 +59,24 @@ class Observations:
         node_ranges : list of slice
             For each level of contexts, the range of the students' nodes in `self.levels`.
         """
-        first_row = int(self.start[students.start])
-        end_row = int(self.start[students.stop])
-        rows = slice(first_row, end_row)
+        first_answer = int(self.start[students.start])
+        end_answer = int(self.start[students.stop])
+        answers = slice(first_answer, end_answer)
         levels = []
         node_ranges = []
         # The parents of the first level's nodes are the students.
         parents = students
         for level in self.levels:
-            nodes, level_of_part = _cut_level(level, rows, parents)
+            # The range of the nodes that have these answers, and a level with only these nodes.
+            nodes, level_of_part = _cut_level(level, answers, parents)
             levels.append(level_of_part)
             node_ranges.append(nodes)
             parents = nodes
         part = Observations(
-            start=self.start[students.start : students.stop + 1] - first_row,
-            item=self.item[rows],
-            is_right=self.is_right[rows],
-            is_used=self.is_used[rows],
+            start=self.start[students.start : students.stop + 1] - first_answer,
+            item=self.item[answers],
+            is_right=self.is_right[answers],
+            is_used=self.is_used[answers],
             n_items=self.n_items,
             levels=tuple(levels),
         )
@@ -102,16 +103,16 @@ class Observations:
         return [slice(first, end) for first, end in itertools.pairwise(bounds) if first < end]
 
 
-def _cut_level(level: Level, rows: slice, parents: slice) -> tuple[slice, Level]:
-    """Return the range of nodes whose answers are `rows`, and these nodes as a level of their own.
+def _cut_level(level: Level, answers: slice, parents: slice) -> tuple[slice, Level]:
+    """Return the range of the nodes that have the given answers, and a level with only these nodes.
 
-    In the new level, the first of `rows` becomes answer 0, and the first of `parents` becomes
+    In the new level, the first of `answers` becomes answer 0, and the first of `parents` becomes
     parent 0.
     """
-    first, end = np.searchsorted(level.start, [rows.start, rows.stop]).tolist()
+    first, end = np.searchsorted(level.start, [answers.start, answers.stop]).tolist()
     nodes = slice(first, end)
     return nodes, Level(
-        start=level.start[first : end + 1] - rows.start,
+        start=level.start[first : end + 1] - answers.start,
         parent=level.parent[nodes] - np.int32(parents.start),
         label=level.label[nodes],
     )
@@ -242,6 +243,7 @@ def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int
     """
 
     def sort_range(bounds: tuple[np.int32, np.int32]) -> npt.NDArray[np.int32]:
+        """Return the values with a key of at least `low` and below `high`, sorted by key."""
         low, high = bounds
         positions = np.flatnonzero((key >= low) & (key < high))
         # SciPy has a counting sort: it converts a sparse matrix from a list of cells (COO) to a
@@ -250,6 +252,7 @@ def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int
         matrix_row = key[positions] - low
         # Put each value into a column of its own: SciPy would add up values that share a cell.
         matrix_column = np.arange(len(positions), dtype=np.int32)
+        # The matrix has at least one row and one column, even if the range is empty.
         shape = max(high - low, 1), max(len(positions), 1)
         cells = scipy.sparse.coo_matrix((values[positions], (matrix_row, matrix_column)), shape)
         sorted_values: npt.NDArray[np.int32] = cells.tocsr().data

@@ -162,8 +162,9 @@ class ItemResponseOptions(BaseItemResponse):
         Returns
         -------
         array of float32, shape (pairs, K)
-            The probabilities of options 1 to K; rows sum to 1. An option that a question does not
-            have gets 0. An unknown question has the shares of the options among all answers.
+            The probabilities of options 1 to K, where K is the largest number of options of a
+            question; rows sum to 1. An option that a question does not have gets 0. An unknown
+            question has the shares of the options among all answers.
 
         Raises
         ------
@@ -180,13 +181,15 @@ class ItemResponseOptions(BaseItemResponse):
     def right_or_wrong(self) -> ItemResponse:
         """Return an estimator of right and wrong answers that predicts without contexts.
 
-        It has the abilities of this estimator, and the first stage of each question. It has no
-        habits.
+        The returned estimator has the abilities of this estimator, and the first stage of each
+        question. It has no habits.
         """
         posterior = without_contexts(self._check_fitted())
         estimator = ItemResponse(
             self.n_dimensions_, guessing=self.guessing_, seed=self.seed, n_steps=self.n_steps
         )
+        # Set the attributes that a fit would set. The estimator has no contexts, and no history of
+        # a fit.
         estimator.n_dimensions_ = self.n_dimensions_
         estimator.guessing_ = self.guessing_
         estimator.n_levels_ = 0
@@ -214,6 +217,8 @@ class ItemResponseOptions(BaseItemResponse):
             # Habits have two levels: the habits of students as a whole, then their habits in
             # contexts.
             arrays |= from_levels("habit_level", habits.levels)
+            # `total` has an array for each level: what a habit adds to the log probability of each
+            # option.
             for number, habits_of_level in enumerate(habits.total):
                 arrays[f"habit_total_{number}"] = habits_of_level
         return arrays
@@ -247,20 +252,24 @@ class ItemResponseOptions(BaseItemResponse):
         """
         # The probability of passing each stage if the stages before are not passed.
         passing = predict_stages(self.posterior_, student, question, context)
-        # An unknown question has the position after the last question. With mode="clip", it is
-        # treated as the last question. Its probabilities are replaced at the end.
+        # An unknown question has the position after the last question. There, mode="clip" reads the
+        # values of the last question. The probabilities of unknown questions are replaced at the
+        # end.
         position = find_ids(self.posterior_.question_ids, question)
+        # The number of possible outcomes of each pair; None if all outcomes are possible.
         most_options = len(self.option_share_)
         if (self.n_options_ == most_options).all():
             n_outcomes = None
         else:
             n_outcomes = self.n_options_.take(position, mode="clip")
-        # The columns are outcomes at first. The loop brings them into the order of options, in
-        # blocks, since the arrays of all pairs would take much memory.
+        # At first, the columns of `probability` are outcomes. The loop brings the columns of each
+        # pair into the order of options. It does this in blocks of pairs, since the arrays of all
+        # pairs would take much memory.
         probability = outcome_probability(passing, n_outcomes)
         for begin in range(0, len(position), _BLOCK):
             block = slice(begin, begin + _BLOCK)
-            # For each pair and option, the column of the option's outcome.
+            # For each pair and option, the outcome of choosing the option: a column of
+            # `probability`.
             outcome = self.outcome_of_option_.take(position[block], axis=0, mode="clip")
             probability[block] = np.take_along_axis(probability[block], outcome, axis=1)
         is_unknown = position == len(self.posterior_.question_ids)
@@ -334,7 +343,7 @@ def order_options(
     # questions disagree: take the option that most of them state.
     n_statements = count_options(question, correct_option, n_questions, n_options)
     right = n_statements.argmax(axis=1)
-    # A count above all others puts the right option first.
+    # A count above all other counts puts the right option first.
     n_choices[np.arange(n_questions), right] = len(option) + 1
     # `option_by_rank` lists the options of each question in the order of their ranks. The rank of
     # an option is its position in this list. The second `argsort` finds these positions.

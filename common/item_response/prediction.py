@@ -46,7 +46,8 @@ def predict_stages(
         """Write the probabilities of some pairs into `passing`. `pairs` has their rows."""
         student_of_pair = student_position[pairs]
         question_of_pair = question_position[pairs]
-        # The pairs are sorted by student, so these pairs need only a range of the students.
+        # `pairs` is a part of all pairs in the order of students, so these pairs need only a range
+        # of the students. If there are no pairs, the values of `initial` make the range empty.
         first = student_of_pair.min(initial=len(posterior.student_ids))
         last = student_of_pair.max(initial=0)
         students = posterior.students.take(slice(first, last + 1))
@@ -55,7 +56,7 @@ def predict_stages(
             if posterior.levels:
                 effects = _effects_on_logits(posterior, student_of_pair, context[pairs], stage)
             # An item is a question in one stage. The posterior has all items of the first stage,
-            # then all of the second, and so on.
+            # then all items of the second stage, and so on.
             of_stage = slice(stage * n_questions, (stage + 1) * n_questions)
             items = posterior.items.take(of_stage)
             guessing = posterior.guessing[of_stage][question_of_pair]
@@ -70,6 +71,7 @@ def predict_stages(
     # At most `_PAIRS_AT_ONCE` pairs in each part. An even number of parts keeps two threads equally
     # busy.
     n_parts = 2 * (len(order) // (2 * _PAIRS_AT_ONCE) + 1)
+    # Run `predict_pairs` for every part. It returns nothing, so the loop has nothing to do.
     for _ in in_threads(predict_pairs, np.array_split(order, n_parts)):
         pass
     return passing

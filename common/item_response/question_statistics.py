@@ -166,12 +166,15 @@ class QuestionStatistics:
         """
         groups = self._groups
         n = groups["n"]
+        # Residuals are right (1) or wrong (0) minus P(right). So the sum of P(right) and the sum of
+        # the residuals add up to the number of right answers.
+        n_right = groups["expected"] + groups["residual"]
         return pd.DataFrame(
             {
                 "question": self._answers.question_ids[groups["question"]],
                 "group": groups["group"],
                 "n": n,
-                "observed": (groups["expected"] + groups["residual"]) / n,
+                "observed": n_right / n,
                 "expected": groups["expected"] / n,
                 "error": np.sqrt(groups["residual_variance"]) / n,
             }
@@ -206,14 +209,15 @@ class QuestionStatistics:
         Notes
         -----
         As in Orlando and Thissen (2000), Likelihood-based item-fit indices, a question's answers
-        are not used to form its groups. The projection is that of Neyman (1959),
-        Optimal asymptotic tests of composite statistical hypotheses.
+        are not used to form its groups. The projection comes from Neyman (1959), Optimal asymptotic
+        tests of composite statistical hypotheses.
         """
         groups = self._groups
         n_questions = len(self._answers.question_ids)
         n_groups = np.bincount(groups["question"], minlength=n_questions)
         has_groups = n_groups > 0
         chi_square = _chi_square(groups, n_questions)
+        # A question without groups gets any valid number, since its p becomes NaN.
         degrees_of_freedom = np.where(has_groups, n_groups - 2, 1)
         p = np.where(has_groups, chdtrc(degrees_of_freedom, chi_square), np.nan)
         return pd.DataFrame(
@@ -385,13 +389,13 @@ class QuestionStatistics:
         mean = students.mean @ direction
         variance = np.einsum("i,nij,j->n", direction, students.covariance, direction)
         n_answers = np.diff(self._answers.start)
-        bounds = [*_FIRST_NUMBERS, np.iinfo(np.int64).max]
-        # The first range holds all students. Each other range holds the students with `first` to
-        # `end` − 1 answers.
-        ranges = [(1, bounds[-1]), *pairwise(bounds)]
+        no_limit = np.iinfo(np.int64).max
+        # A range (low, high) holds the students with `low` to `high` − 1 answers. The first range
+        # holds all students.
+        ranges = [(1, no_limit), *pairwise([*_FIRST_NUMBERS, no_limit])]
         rows = []
-        for first, end in ranges:
-            is_here = (n_answers >= first) & (n_answers < end)
+        for low, high in ranges:
+            is_here = (n_answers >= low) & (n_answers < high)
             if not is_here.any():
                 continue
             error_variance = float(variance[is_here].mean(dtype=np.float64))
@@ -502,10 +506,12 @@ def _group_answers(
     n_groups : array of int, shape (questions,)
         The number of groups of each question.
     """
-    # Sort by P(right), then by question; both sorts are stable. P(right) is rounded to 16 bits,
-    # since NumPy sorts such integers by counting, which is fast.
+    # `order` sorts the answers by question, and the answers to one question by P(right). Sort by
+    # P(right) first: the sort by question then keeps this order among the answers to one question.
+    # P(right) is rounded to 16 bits, since NumPy sorts such integers by counting, which is fast.
     rounded = (p_right * np.float32(65535)).astype(np.uint16)
     by_probability = np.argsort(rounded, kind="stable")
+    # `sort_answers` usually sorts by student. Here, the questions take the place of the students.
     by_question, start, _ = sort_answers(question[by_probability], [], n_questions)
     order = by_probability[by_question]
 
@@ -516,6 +522,7 @@ def _group_answers(
     sorted_question = question[order]
     # The position of each answer among the answers to its question.
     position = np.arange(len(order)) - start[sorted_question]
+    # If n answers are cut into g groups, the answer at position i is in the group ⌊i · g / n⌋.
     group = np.empty(len(order), np.int32)
     group[order] = position * n_groups[sorted_question] // n_answers[sorted_question]
     return group, n_groups
@@ -553,7 +560,8 @@ def _chi_square(groups: pd.DataFrame, n_questions: int) -> FloatArray:
     changes = np.stack([as_matrix("by_intercept"), as_matrix("by_slope")], axis=2)
     # The columns of `basis` are orthonormal and span the same plane as the two vectors.
     basis, _ = np.linalg.qr(changes)
-    # `explained` has the coordinates of the projection of the residuals onto this plane.
+    # `explained` has the coordinates of the projection of the residuals onto this plane. In
+    # `einsum`, n stands for questions, g for groups, and d for the columns of `basis`.
     explained = np.einsum("ngd,ng->nd", basis, standardised)
     chi_square: FloatArray = (standardised**2).sum(axis=1) - (explained**2).sum(axis=1)
     return np.maximum(chi_square, 0)
@@ -568,8 +576,11 @@ def _misfit(groups: pd.DataFrame, n_questions: int) -> FloatArray:
     question = groups["question"].to_numpy()
     n = groups["n"].to_numpy()
     # The squared distance of a group is (residual / n)², to which chance adds
-    # residual_variance / n². In the mean over the groups, a group has the weight n, so the
-    # difference is divided by n in place of n².
+    # residual_variance / n². In the mean over the groups of a question, a group has the weight n:
+    #
+    #     mean_square = Σ n · (residual² − residual_variance) / n² / Σ n,
+    #
+    # where n / n² is 1 / n.
     weighted_square = (groups["residual"] ** 2 - groups["residual_variance"]).to_numpy() / n
     n_answers = np.bincount(question, n, n_questions)
     mean_square = np.bincount(question, weighted_square, n_questions) / np.maximum(n_answers, 1)

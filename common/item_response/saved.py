@@ -50,6 +50,9 @@ def write(path: Path, saved: SavedEstimator) -> None:
     """Write a fitted estimator to `path`. If writing fails, `path` stays as it was."""
     posterior = saved.posterior
     settings = saved.settings
+    scores = [(score.loss, score.accuracy) for score in saved.history]
+    # Two columns, even if there are no scores.
+    history = np.array(scores).reshape(-1, 2)
     arrays: Arrays = {
         "format": np.array(_FORMAT),
         "version": np.array(_VERSION),
@@ -62,9 +65,7 @@ def write(path: Path, saved: SavedEstimator) -> None:
         "seed": np.array(settings.seed),
         # -1 stands for None: the fit chose the number of steps.
         "n_steps": np.array(-1 if settings.n_steps is None else settings.n_steps),
-        "history": np.array([(score.loss, score.accuracy) for score in saved.history]).reshape(
-            -1, 2
-        ),
+        "history": history,
         "guessing": posterior.guessing,
         "variance": posterior.variance,
         "shared_mean": posterior.shared.mean,

@@ -108,18 +108,24 @@ def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArra
     """
     # Count the contexts of the first students only, who together have about `_MAX_COUNTED` answers.
     # Student numbers are arbitrary, so the first students are as good a sample as any.
-    n_counted = np.searchsorted(np.cumsum(np.bincount(student)), _MAX_COUNTED) + 1
+    # `n_answers_up_to` has, for each student, the number of answers of this student and all earlier
+    # students. The first student whose number reaches `_MAX_COUNTED` is the last one to be counted.
+    n_answers_up_to = np.cumsum(np.bincount(student))
+    n_counted = np.searchsorted(n_answers_up_to, _MAX_COUNTED) + 1
     is_counted = student < n_counted
     item = item[is_counted]
-    # A context is a pair of a student and a cluster. The number student · (number of items) +
-    # cluster is different for each context.
-    student_key = student[is_counted].astype(np.int64) * len(clusterings[0])
+    # A context is a pair of a student and a cluster. There are at most `n_items` clusters, so the
+    # number student · n_items + cluster is different for each context.
+    n_items = len(clusterings[0])
+    student_key = student[is_counted].astype(np.int64) * n_items
     n_students = len(np.unique(student_key))
     n_contexts = np.array([len(np.unique(student_key + cluster[item])) for cluster in clusterings])
     answers_in_context = len(item) / n_contexts
 
     has_many_contexts = n_contexts >= _MIN_CONTEXTS * n_students
     may_be_level = (answers_in_context >= _MIN_ANSWERS) & has_many_contexts
+    # If students have few contexts even at the high threshold `_NEARLY_SAME`, all students answer
+    # nearly the same questions.
     answer_nearly_the_same = not has_many_contexts[_CUTS.index(_NEARLY_SAME)]
     if not may_be_level.any() or answer_nearly_the_same:
         return []
@@ -266,8 +272,8 @@ def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, 
     np.maximum.at(highest, row, similarity)
     is_nearest = (similarity == highest[row]) & (similarity >= cut)
     # The elements are sorted by row and column. If several columns of a row are equally near, the
-    # last assignment below counts. Assign in reverse order, so that the first of these columns is
-    # assigned last.
+    # last of the assignments to `nearest` counts. Assign in reverse order, so that the first of
+    # these columns is assigned last.
     elements = np.flatnonzero(is_nearest)[::-1]
     # A cluster to which no other cluster is similar enough counts as its own nearest cluster.
     nearest = cluster.copy()

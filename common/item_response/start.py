@@ -137,17 +137,19 @@ def _fit_one_dimension(observations: Observations, n_stages: int) -> State:
     """Fit a single ability without guessing, in a few steps.
 
     An item is a question in one stage (see MODEL.md). All items of the first stage come first, then
-    those of the second, and so on. Right and wrong answers have one stage.
+    all items of the second stage, and so on. Right and wrong answers have one stage.
     """
+    n_students = len(observations.start) - 1
     n_items = observations.n_items
     prior_variance = np.diag([_FIRST_SLOPE_VARIANCE, _FIRST_INTERCEPT_VARIANCE])
     prior = Gaussians(np.zeros((n_stages, 2)), np.tile(prior_variance, (n_stages, 1, 1)))
     # Only the slopes of the first stage (right or wrong) are expected to be positive: a right
     # answer depends on the ability, but the choice of a distractor hardly does.
     prior.mean[0, 0] = _FIRST_SLOPE_MEAN
+    # The stage of each item. All stages have the same number of items.
     stage = np.repeat(np.arange(n_stages), n_items // n_stages)
     state = State(
-        students=model.standard_normal(len(observations.start) - 1, 1),
+        students=model.standard_normal(n_students, 1),
         items=Gaussians(
             prior.mean[stage].astype(np.float32), np.zeros((n_items, 2, 2), np.float32)
         ),
@@ -176,7 +178,8 @@ def _find_residual_directions(
     item = observations.item
     n_answers = np.bincount(item, minlength=n_items)
     # Divide each row and each column by the root of its number of answers, so that the noise is
-    # about as large in all rows and in all columns.
+    # about as large in all rows and in all columns. Each row and column counts as if it had
+    # `_SHRINKAGE` more answers, since the residuals of few answers are mostly noise.
     item_scale = 1 / np.sqrt(n_answers + np.float32(_SHRINKAGE))
     student_scale = 1 / np.sqrt(np.diff(observations.start) + np.float32(_SHRINKAGE))
     student = number_rows(observations.start)
@@ -221,7 +224,8 @@ def _leading_singular_vectors(
     n_answers = sum(part.nnz for part in parts)
     n_searched = min(n_directions + _OVERSAMPLING, n_items)
     basis = np.random.default_rng(seed).standard_normal((n_items, n_searched))
-    # A round reads all answers once. Fewer answers can be read in more rounds in the same time.
+    # A round reads all answers once. All rounds together read about `_ANSWERS_READ` answers, so
+    # there are more rounds if there are fewer answers.
     n_affordable_rounds = _ANSWERS_READ // n_answers
     n_rounds = int(np.clip(n_affordable_rounds, _MIN_ROUNDS, _MAX_ROUNDS))
     for _ in range(n_rounds):

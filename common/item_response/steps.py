@@ -116,6 +116,7 @@ def run_step(observations: Observations, state: AnyState) -> AnyState:
     n_stages = len(state.prior.mean)
     # Items are in the order of stages, with equally many items in each stage.
     stage = np.repeat(np.arange(n_stages), len(item_sums) // n_stages)
+    # Positions of items, in `_N_ITEM_PARTS` parts that are updated in parallel.
     parts = np.array_split(np.arange(len(stage)), _N_ITEM_PARTS)
 
     def update(part: IntArray) -> Gaussians:
@@ -127,6 +128,7 @@ def run_step(observations: Observations, state: AnyState) -> AnyState:
     # an answer is positive, or 0 if the answer is held out.
     is_answered = item_sums[:, -1] > 0
     prior = model.estimate_prior(items, stage, is_answered, state.prior)
+    # `update_items` returns float64, which the estimate of the prior needs. A state holds float32.
     items = Gaussians(items.mean.astype(np.float32), items.covariance.astype(np.float32))
     return standardise(replace(state, items=items, prior=prior))
 
@@ -147,7 +149,8 @@ def standardise(state: AnyState) -> AnyState:
     root = np.linalg.cholesky(spread)
     inverse = np.linalg.inv(root)
     # The old ability is root @ (new ability) + centre. So the logits stay the same with the slopes
-    # rootᵀ @ (old slopes) and the intercept (old slopes) · centre + (old intercept).
+    # rootᵀ @ (old slopes) and the intercept (old slopes) · centre + (old intercept). These are
+    # `matrix` @ (old slopes, old intercept).
     matrix = np.eye(k + 1)
     matrix[:k, :k] = root.T
     matrix[k, :k] = centre
@@ -234,8 +237,8 @@ def pass_over_answers(
         their effects in contexts into `effects`. `state` is the state of the fit before the step,
         and `item_moments` has the moments of its items; both stay as they are.
         """
-        # For each level of contexts, `context_rows` has the range of the rows of `effects` that
-        # belong to these students. A row is a student in a context.
+        # For each level of contexts, `effects` has an array with a row for each student in a
+        # context, and `context_rows` has the range of the rows that belong to these students.
         part, context_rows = observations.of_students(chunk)
         old_students = state.students.take(chunk)
         if part.levels:
@@ -296,8 +299,8 @@ def _update_without_contexts(
     state
         The state of the fit before the step.
     item_moments
-        A row for each item (question). Its vector v = (slopes, intercept) is known up to its
-        posterior, whose expectations E[v] and E[v vᵀ] the row holds (see `model.moments`).
+        A row for each item (question): the expectations E[v] and E[v vᵀ] of the item's vector
+        v = (slopes, intercept) under its posterior (see `model.moments`).
     sums_items
         Whether to return the sums from which the posteriors of the items are computed as well.
     """
@@ -393,12 +396,16 @@ def _update_abilities(
     The log likelihood of each answer in `part` is linear · logit − weight · logit² / 2.
     `weight_by_student` and `weight_by_leaf` are sparse matrices of the weights, with a column for
     each item and a row for each student or each leaf. `item_moments` are the moments of all items'
-    (slopes, intercept), and `variance` has the prior variances of the effects. The second result
-    comes from `context.eliminate`.
+    (slopes, intercept), and `variance` has the prior variances of the effects.
+
+    The second result has an element for each level of contexts. It says how the total effect at a
+    node depends on the student's ability and on the total effect above the node.
     """
+    # The sums over the answers of each student, as if the effects were 0.
     linear_by_student = part.matrix(linear, part.start)
     student_sums = model.weighted_sums(linear_by_student, weight_by_student, item_moments)
     linear_by_leaf = part.matrix(linear, part.levels[-1].start)
+    # Integrating out the effects changes these sums. `correction` is to be subtracted from them.
     conditional_totals, correction = context.eliminate(
         part.levels,
         _sum_by_leaf(linear_by_leaf, weight_by_leaf, item_moments),
@@ -453,11 +460,12 @@ def approximate_log_likelihoods(
     effects: FloatArray | None = None,
     node: IntArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return `linear` and `weight` of every answer; both are 0 for answers that are held out.
+    """Return the coefficients of the parabola that replaces the log likelihood of each answer.
 
-    The log likelihood of an answer is replaced by linear · logit − weight · logit² / 2. Here,
-    weight is the expected curvature of the log likelihood, and linear is its expected slope +
-    weight · E[logit] (see `model`).
+    The parabola is linear · logit − weight · logit² / 2. Here, weight is the expected curvature of
+    the log likelihood, and linear is its expected slope + weight · E[logit] (see `model`). The
+    result is `linear` and `weight`, shape (answers,) each; both are 0 for answers that are held
+    out.
 
     Parameters
     ----------

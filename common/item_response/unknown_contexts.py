@@ -83,6 +83,7 @@ def add_subjects(posterior: Posterior, student: IntArray, subject: IntArray) -> 
     # All students share one effect for each of the narrowest subjects, and one effect for unknown
     # subjects.
     n_shared = len(subject_ids[-1]) + 1
+    # Right and wrong answers have one stage, so `variance` has one column, and `prior` one number.
     return replace(
         posterior,
         context_ids=tuple(subject_ids),
