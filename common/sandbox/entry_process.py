@@ -64,6 +64,7 @@ class EntryProcess:
     def __init__(self, folder: Path, environment: Mapping[str, str], seconds: float) -> None:
         self._seconds = seconds
         self.restart_clock()
+        # The end of the output, and the number of bytes of the whole output (see `_read_output`).
         self._output = bytearray()
         self._n_output = 0
         self._process = subprocess.Popen(
@@ -117,13 +118,16 @@ class EntryProcess:
         EntryError
             If no valid reply comes within the time limit.
         """
+        # `talk` sets this event when the first byte of the reply comes, or when it fails.
         reply_has_begun = threading.Event()
+        # `talk` puts the reply into this list, which stays empty without a valid reply.
         received: list[Received[_Parsed]] = []
         requests = self._process.stdin
         replies = self._process.stdout
         assert requests is not None and replies is not None
 
         def talk() -> None:
+            """Send the request, wait for the reply, and put it into `received`."""
             # Writing fails if the process has ended. `exchange` then reports the missing reply.
             with contextlib.suppress(OSError, ValueError):
                 channel.write(requests, asdict(request), arrays)
@@ -183,9 +187,10 @@ class EntryProcess:
             return "closed or garbled the channel to the evaluator"
         if code >= 0:
             return f"its process ended with exit code {code}"
-        # Real-time signals have no name.
-        names = {int(number): number.name for number in signal.Signals}
-        return f"its process was ended by {names.get(-code, f'signal {-code}')}"
+        # A negative code means that a signal has ended the process. Real-time signals have no name.
+        number = -code
+        names = {int(known): known.name for known in signal.Signals}
+        return f"its process was ended by {names.get(number, f'signal {number}')}"
 
     def _read_output(self) -> None:
         """Read what the process writes to stderr, until it closes stderr or writes too much.

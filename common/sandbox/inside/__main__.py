@@ -49,6 +49,8 @@ def main() -> None:
         readable = readable_paths(start.hidden)
     except ValueError as refusal:
         ready = Ready(refusal=str(refusal))
+        # The evaluator expects a message of `channel`, which lists its arrays. `channel` itself is
+        # not imported here, since it imports NumPy.
         print(json.dumps({**asdict(ready), "arrays": []}), flush=True)
         return
     protections = isolate(folder, readable, start.protections)

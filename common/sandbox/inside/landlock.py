@@ -132,6 +132,7 @@ def _allow(rules: int, path: str, rights: int) -> None:
     `rules` is the file descriptor of the ruleset.
     """
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    # The kernel refuses a rule that gives rights of folders to a file.
     if not os.path.isdir(path):
         rights &= _FOR_FILES
     # The rule is a struct landlock_path_beneath_attr: 64 bits of rights, then the descriptor.

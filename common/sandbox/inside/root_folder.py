@@ -86,6 +86,7 @@ def enter_root(folder: Path, readable: Collection[str]) -> NewRoot | None:
         # AttributeError: the C library lacks one of the functions.
         return None
     finally:
+        # The entry starts in its own folder, whether or not the process has a new root.
         os.chdir(folder / "entry")
 
 
@@ -101,7 +102,7 @@ def _fill(root: str, folder: Path, readable: Collection[str]) -> bool:
     os.makedirs(root + SHARED_MEMORY)
     os.makedirs(root + TEMPORARY_FILES)
     has_own_proc = _mount_proc(root)
-    # The paths that need no mount by `_expose`: this function mounts them itself.
+    # The paths that `_expose` must skip, since this function mounts them itself.
     mounted = {str(folder)}
     if has_own_proc:
         # Hide most of the new /proc, and note the paths in it that stay visible.

@@ -54,8 +54,8 @@ def create() -> Any:
 def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
     """Call a method of an entry with int64 copies of arrays, and return its result.
 
-    The method may change the copies, which has no effect on the game. The result tells which of
-    them it changed, so that the author of the entry can be told.
+    The method may change the copies, since the evaluator goes on with its own arrays. The result
+    tells which copies the method changed, so that the author of the entry can be told.
 
     An entry need not have the method `update_model`: without it, the result is empty. Raises
     `InvalidEntryError` if any other method is missing, or the method returns anything but numbers.
@@ -63,7 +63,8 @@ def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
     if method == UPDATE and not hasattr(entry, UPDATE):
         return Returned(None, [])
     copies = [array.astype(np.int64) for array in arrays]
-    # A method that is not in `METHODS` is accepted only under its own name.
+    # `METHODS` lists the names that are accepted for a method. Any other method is accepted only
+    # under its own name.
     accepted_names = METHODS.get(method, (method,))
     call = _find_method(entry, accepted_names)
     result = call(*copies)

@@ -74,7 +74,9 @@ def _fork_namespace_init() -> int:
     """Fork the first process of a namespace of process ids, which only waits; return its id."""
     child = os.fork()
     if child:
+        # This is the supervisor.
         return child
+    # This is the child, the first process of the namespace.
     _end_with_supervisor()
     # If this process ignores SIGCHLD, the kernel removes its children when they end. Otherwise this
     # process would have to remove each of them by a call of `waitpid`.
