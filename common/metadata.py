@@ -333,6 +333,7 @@ def _read_wanted(
         if column.name in data:
             # `pop` frees the whole column, which may be large.
             values = data.pop(column.name).to_numpy()[rows]
+            # For an id that the file lacks, the index −1 has taken the last row. Replace its value.
             values[rows < 0] = column.missing
         else:
             values = np.full(len(rows), column.missing, column.dtype)

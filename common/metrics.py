@@ -205,6 +205,7 @@ def area_under_roc_curve(happened: BoolArray, event_probability: FloatArray) -> 
     n_not = np.bincount(index, ~happened, len(distinct))
     # The number of events with a smaller probability that did not happen.
     n_not_below = np.cumsum(n_not) - n_not
+    # The number of pairs in which the event that happened has the larger probability.
     n_pairs_won = (n_happened * (n_not_below + n_not / 2)).sum()
     return float(n_pairs_won / (n_happened.sum() * n_not.sum()))
 
@@ -360,10 +361,10 @@ def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
 
 
 def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:
-    """Return the scores of random rankings in task 3, shape (rankings,).
+    """Return the scores that random rankings reach in task 3, shape (rankings,).
 
-    A ranking's score is its agreement with the expert with whom it agrees most. The scores show
-    what a ranking reaches by chance.
+    They show which score a ranking reaches by chance. The score of a ranking is its agreement with
+    the expert with whom it agrees most.
 
     The index of `judgements` holds pairs of QuestionIds. Each column holds the judgements of an
     expert: 1 if the first question is better, 2 if the second is, NaN without a judgement.

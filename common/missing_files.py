@@ -41,6 +41,7 @@ def where_to_get(path: Path) -> str:
             return "`python -m tools.templates` builds it from the files in data/"
     if submission := re.fullmatch(r"(test_)?submission_task_([123])\.(csv|zip)", path.name):
         task = TASKS[int(submission[2])]
+        # The name of a submission for the local split begins with test_.
         flag = " --local" if submission[1] else ""
         script = f"{task.folder.name}/sample_model_{task.simplest_model}.py"
         return f"`python {script}{flag}` makes one"

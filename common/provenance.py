@@ -522,6 +522,7 @@ def _is_valid(record: Provenance) -> bool:
     return (
         # A file name cannot contain NUL.
         all(isinstance(text, str) and "\0" not in text for text in texts)
+        # The path of a script ends in a name, unlike "" and "/".
         and Path(record.script).name != ""
         # `isinstance` would accept True and False too.
         and (record.memory is None or type(record.memory) is int)
@@ -555,6 +556,8 @@ def _read_beside(path: Path) -> Provenance | None:
     if not beside.is_file():
         return None
     record = parse(beside.read_bytes())
+    # The records of splits and templates have names in `RECORD_OF_FILE`. Under another name, the
+    # .json may be a file of the user that is no record.
     if record is None and beside.name in layout.RECORD_OF_FILE.values():
         raise InputError(
             f"{beside}: is damaged or of an earlier version of the kit, expected the record of "
@@ -625,9 +628,10 @@ def origin_of(*paths: Path) -> Origin:
 def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
     """Return the origin of a file, by its record, its content or its rows.
 
-    If these do not tell the origin, it is combined from the origins of the files that this file was
-    made from. `seen` holds the files that were made from this one, and through which the search has
-    come here. It stops the search if a damaged record leads in a circle.
+    If these do not tell the origin, the origin is combined from the origins of the files that this
+    file was made from. The search for these origins calls this function again: `seen` holds the
+    files through which the search has come here. A file in `seen` ends the search, since a damaged
+    record may lead in a circle.
     """
     if not path.is_file() or path in seen:
         return Origin.UNKNOWN
@@ -659,8 +663,8 @@ def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
 def has_rows_of(path: Path, markers: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether the rows of a file come from simulated files.
 
-    A data folder with simulated files has a marker, which holds sketches of the files' rows.
-    `markers` are such markers.
+    A data folder with simulated files has a marker, SIMULATED.json. The marker holds sketches:
+    hashes by which the rows of the files are recognised. `markers` holds the contents of markers.
     """
     sketches = [marker["sketches"] for marker in markers if marker.get("sketches")]
     if not sketches:

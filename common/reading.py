@@ -180,7 +180,8 @@ def _why_missing(path: Path) -> str:
     if path.parent.is_dir():
         advice = advice or f"the folder holds {_names_like(path)}"
     elif not advice or not path.is_relative_to(ROOT):
-        # No command makes a folder outside of the kit. The user has probably mistyped the folder.
+        # If there is no command, say which folder is missing. Say it also for a folder outside of
+        # the kit: no command makes such a folder, so the user has probably mistyped it.
         advice = f"the folder {path.parent} does not exist"
     return f"file not found; {advice}"
 
@@ -423,6 +424,7 @@ def _join(parts: Iterable[_Part], wanted: Mapping[int, Column]) -> dict[int, pd.
             cells.append(pd.Series(part[position]))
     series: dict[int, pd.Series] = {}
     for position, cells in texts.items():
+        # Without parts, the file holds no rows, and `concat` would raise an error.
         if cells:
             series[position] = pd.concat(cells, ignore_index=True)
     for position, values in numbers.items():
@@ -463,6 +465,7 @@ def _read_quickly(
         while block := file.read(_BLOCK_SIZE):
             # Complete the last line of the block.
             block += file.readline()
+            # Leave the file to the slow reader if the libraries could misread this block.
             _require_usual(block, ambiguous_bytes)
             if len(block) < _MIN_BLOCK_OF_PYARROW:
                 cells = _parse_with_pandas(block, len(header), types)
@@ -486,7 +489,8 @@ def _require_usual(block: bytes, ambiguous_bytes: Iterable[bytes]) -> None:
     if block.startswith(codecs.BOM_UTF8):
         raise ValueError("a byte order mark")
     # At the end of a file, a row of empty cells counts as a blank line, but only the slow reader
-    # skips such a row. This block may be the last one of the file, so look at its last line.
+    # skips such a row. This block may be the last block of the file, so look at its last line, but
+    # at most at `_N_LAST` bytes.
     end = block[-_N_LAST:].rstrip(b"\r\n")
     last_line = end[end.rfind(b"\n") + 1 :]
     if last_line and not last_line.strip(b","):
@@ -504,7 +508,7 @@ def _parse_with_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -
     if b"+" in block:
         raise ValueError("a plus sign")
     # pandas would pad short rows and truncate long ones.
-    _require_equal_rows(block, n_columns)
+    _require_cells_in_each_row(block, n_columns)
     # Read integers as int64, and check their range later (`require_valid`): pandas 2 would truncate
     # integers that do not fit int8 or int32. Read dates as texts ("object"); `_checked_values`
     # parses them later. Columns of a type that is not in `read_as` are read as float64.
@@ -529,15 +533,16 @@ def _parse_with_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -
     )
 
 
-def _require_equal_rows(block: bytes, n_columns: int) -> None:
+def _require_cells_in_each_row(block: bytes, n_columns: int) -> None:
     """Raise ValueError unless every line of a block has `n_columns` cells; cells are not quoted."""
     lines = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    text = np.frombuffer(lines.rstrip(b"\n") + b"\n", np.uint8)
+    characters = np.frombuffer(lines.rstrip(b"\n") + b"\n", np.uint8)
     # One separator follows each cell: a comma, or the end of the line. So a line has as many
     # separators as cells.
-    separators = text[(text == ord(",")) | (text == ord("\n"))]
+    separators = characters[(characters == ord(",")) | (characters == ord("\n"))]
     line_ends = np.flatnonzero(separators == ord("\n"))
-    # The distance between two line ends in `separators` is the number of separators of a line.
+    # The distance between two line ends in `separators` is the number of separators of a line. For
+    # the first line, the position −1 takes the place of the line end before it.
     n_cells = np.diff(line_ends, prepend=-1)
     if (n_cells != n_columns).any():
         raise ValueError("rows with too few or too many cells")
@@ -716,7 +721,7 @@ def report_cells(
 ) -> None:
     """Report the `n` faulty cells of a column in one message.
 
-    `shown` describes the first faulty cells, at most `SHOWN`.
+    `shown` describes the first faulty cells, at most `SHOWN`, for example "row 7 is '1.23457E+11'".
     """
     more = f" and {n - SHOWN} more rows" if n > SHOWN else ""
     cells = "; ".join(shown)

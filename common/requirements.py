@@ -56,7 +56,7 @@ def _prepare_search_path() -> None:
     if script is None or not is_folder_left_out:
         return
     folder = Path(script).resolve().parent
-    # A `common.py` in a folder means that the scripts there import it.
+    # A folder with scripts of the kit has a `common.py`, which these scripts import.
     if (folder / "common.py").is_file() and str(folder) not in sys.path:
         sys.path.insert(1, str(folder))
 

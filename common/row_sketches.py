@@ -96,9 +96,9 @@ def is_known(path: Path, sketches: Iterable[object]) -> bool:
     hashes_by_outcome = _hash_rows(path, reading.Source(str(path), lambda: BytesIO(sample)))
     for outcome, hashes in hashes_by_outcome.items():
         for sketches_by_file in valid_sketches:
-            all_kept = _decode_all(sketches_by_file, outcome)
-            if any(_holds(kept, hashes) for kept in all_kept):
-                return True
+            for kept in _decode_all(sketches_by_file, outcome):
+                if _are_rows_of_sketched_file(hashes, kept):
+                    return True
     return False
 
 
@@ -108,10 +108,10 @@ def _keep(hashes: Hashes) -> Hashes:
     return np.sort(hashes)[:n_kept]
 
 
-def _holds(kept: Hashes, hashes: Hashes) -> bool:
+def _are_rows_of_sketched_file(hashes: Hashes, kept: Hashes) -> bool:
     """Return whether the rows with these `hashes` are rows of a sketched file.
 
-    `kept` are the hashes in the sketch: the smallest hashes of the file's rows, sorted.
+    `kept` holds the hashes in the sketch: the smallest hashes of the file's rows, sorted.
     """
     # The sketch keeps all hashes of the file up to the largest kept hash. So a row whose hash is in
     # this range is a row of the file only if its hash is kept. The sketch says nothing about larger
@@ -124,22 +124,23 @@ def _holds(kept: Hashes, hashes: Hashes) -> bool:
 
 
 def _decode_all(sketches: Mapping[str, Sketch], outcome: str) -> Iterator[Hashes]:
-    """Yield the hashes in the sketch of each file, then the hashes in a sketch of all files.
+    """Yield the hashes in the sketch of each file, then the hashes in a joint sketch of all files.
 
-    `sketches` holds the sketch of each file. For each outcome, a sketch holds the smallest hashes
-    of the file's rows. Only the hashes for `outcome`, such as IsCorrect, are yielded.
+    The joint sketch recognises a file whose rows come from several of these files. `sketches` holds
+    the sketch of each file. For each outcome, a sketch holds the smallest hashes of the file's rows
+    as a text. Only the hashes for `outcome`, such as IsCorrect, are yielded.
     """
     kept_by_file = []
     for sketch_of_file in sketches.values():
         text = sketch_of_file.get(outcome) if isinstance(sketch_of_file, Mapping) else None
-        if isinstance(text, str):
-            # `_decode` returns a list with one array of hashes, or no array if the text is damaged.
-            kept_by_file += _decode(text)
+        kept = _decode(text) if isinstance(text, str) else None
+        if kept is not None:
+            kept_by_file.append(kept)
     yield from kept_by_file
     if len(kept_by_file) > 1:
-        # The sketch of a file is complete up to its largest hash: it holds every hash of the file
-        # that is not larger. So up to the smallest of these limits, the sketches together hold
-        # every hash of all files.
+        # A sketch holds every hash of its file up to the largest hash in the sketch, kept[-1]. So
+        # up to the smallest of these largest hashes, the sketches together hold every hash of all
+        # files.
         limit = min(kept[-1] for kept in kept_by_file)
         together = np.unique(np.concatenate(kept_by_file))
         yield together[together <= limit]
@@ -152,22 +153,19 @@ def _encode(hashes: Hashes) -> str:
     return base64.b64encode(as_bytes[:, -_N_BYTES:].tobytes()).decode()
 
 
-def _decode(text: str) -> list[Hashes]:
-    """Return a list with the array that `_encode` has written, sorted; [] if the text is damaged.
-
-    `_decode` reverses `_encode`.
-    """
+def _decode(text: str) -> Hashes | None:
+    """Return the hashes of a text from `_encode`, sorted; None if the text is damaged."""
     try:
         content = base64.b64decode(text, validate=True)
     except ValueError:
-        return []
+        return None
     if not content or len(content) % _N_BYTES:
-        return []
+        return None
     as_bytes = np.frombuffer(content, np.uint8).reshape(-1, _N_BYTES)
     # Fill each hash up to the 8 bytes of a uint64. In big-endian order, the zeros come first.
     padded = np.zeros((len(as_bytes), 8), np.uint8)
     padded[:, -_N_BYTES:] = as_bytes
-    return [np.sort(padded.view(">u8").ravel().astype(np.uint64))]
+    return np.sort(padded.view(">u8").ravel().astype(np.uint64))
 
 
 # ---- Rows ----------------------------------------------------------------------------------------
@@ -190,6 +188,7 @@ def _hash_rows(path: Path, source: reading.Source) -> dict[str, Hashes]:
         if {schema.LEFT.name, schema.RIGHT.name}.issubset(header):
             return _hash_judgements(source, header)
     except (InputError, UnicodeError):
+        # The file is no CSV file that can be read, so it holds neither answers nor judgements.
         pass
     return {}
 
@@ -284,11 +283,13 @@ def _hash(kind: str, *columns: npt.ArrayLike) -> Hashes:
     hashes = np.empty(len(arrays[0]), np.uint64)
     for start in range(0, len(hashes), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
-        # Begin with a number for the kind, then mix the numbers of one column after the other in.
+        # Begin with a number for the kind. Mix the numbers of one column after the other into it:
+        # `_mix` replaces the numbers in `mixed` by hashes of them.
         mixed = np.full(len(hashes[rows]), crc32(kind.encode(errors="replace")), np.uint64)
         for array in arrays:
             mixed ^= array[rows].astype(np.uint64)
             _mix(mixed)
+        # Keep the upper 40 bits of the 64 bits.
         hashes[rows] = mixed >> np.uint64(_DROPPED_BITS)
     return hashes
 

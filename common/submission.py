@@ -205,6 +205,7 @@ def _write(
     csv_path, zip_path, record_path = files_of(path)
     with writing.atomic_write(csv_path, zip_path, record_path) as (csv_file, zip_file, record_file):
         writing.write_csv_to(csv_file, table)
+        # `write_zip_to` reads the CSV from the disk.
         csv_file.flush()
         zips.write_zip_to(zip_file, {TASKS[task].submission: Path(csv_file.name)})
         files = {csv_path: csv_file, zip_path: zip_file}

@@ -192,10 +192,12 @@ class Task:
             return layout.SUBMISSION_DIR / self.submission
         in_output = layout.TEST_OUTPUT_DIR / self.local_submission
         in_input = layout.TEST_INPUT_DIR / self.local_submission
-        input_counts = in_input.is_file() and (
-            not in_output.is_file() or in_input.stat().st_mtime > in_output.stat().st_mtime
-        )
-        return in_input if input_counts else in_output
+        if not in_input.is_file():
+            return in_output
+        if not in_output.is_file():
+            return in_input
+        is_input_newer = in_input.stat().st_mtime > in_output.stat().st_mtime
+        return in_input if is_input_newer else in_output
 
 
 _DATA_1_2 = DataFiles(

@@ -154,6 +154,7 @@ def write_files(
             else:
                 write_csv_to(file_of[path], content, header=header)
         if record is not None:
+            # The record describes all files except its own file, so take this file out.
             record_file = file_of.pop(record)
             origin = provenance.this_process(record.parent, file_of, made_from, split)
             record_file.write(origin.as_json())
