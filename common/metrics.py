@@ -179,6 +179,7 @@ def score_probabilities(
     bins = calibration_bins(event_probability, happened)
     # Clip the probabilities, as scikit-learn does, so that the logarithm of 0 is finite.
     p_true = p[np.arange(len(truth)), truth].clip(_SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY)
+    # The distance from a vector with 1 for the true category, and 0 for all other categories.
     squared_distance = ((p - np.eye(n_categories)[truth]) ** 2).sum(axis=1)
     if n_categories == 2:
         squared_distance /= 2
@@ -282,6 +283,7 @@ def _standard_error_of_clusters(right: Array, number: IntArray, n_clusters: int)
     """
     if n_clusters < 2:
         return float("nan")
+    # For each cluster, the number of right answers minus the number expected from the share.
     deviation = np.bincount(number, right - np.mean(right))
     variance = (deviation**2).sum() * n_clusters / (n_clusters - 1)
     return float(np.sqrt(variance) / len(right))

@@ -272,7 +272,7 @@ def require_columns(
 
 
 def _hint_at_similar(missing: str, header: Sequence[str]) -> str:
-    """Return the end of a message: which name in the header is similar to a missing one."""
+    """Return the end of a message: which name in the header is similar to the missing name."""
     by_lower_case = {name.strip().lower(): name for name in header}
     same_letters = by_lower_case.get(missing.lower())
     if same_letters is not None:

@@ -36,7 +36,7 @@ def find_script() -> Path | None:
         # Python was started with this script.
         return program
     # Look for the `main` of a script among the functions that are running: the caller of this
-    # function, the caller of that one, and so on.
+    # function, the caller of this caller, and so on. A script is recognised by its `build_parser`.
     frame = sys._getframe()
     while frame.f_back is not None:
         frame = frame.f_back

@@ -98,6 +98,7 @@ class Observations:
         """
         n_answers = int(self.start[-1])
         size = min(_MAX_CHUNK, max(_MIN_CHUNK, n_answers // _N_CHUNKS))
+        # Cut before the first student who begins at or after each multiple of `size` answers.
         cuts = np.searchsorted(self.start, np.arange(size, n_answers, size))
         bounds = [0, *np.unique(cuts).tolist(), len(self.start) - 1]
         return [slice(first, end) for first, end in itertools.pairwise(bounds) if first < end]

@@ -120,9 +120,12 @@ class QuestionStatistics:
         With several abilities it is 87 to 92, since their overall direction is estimated too.
         """
         predictions = self._predictions
+        # The derivatives of P(right) by the two parameters of the question: intercept and slope.
         derivatives = np.stack([predictions.by_intercept, predictions.by_slope])
         residual_variance = predictions.residual_variance
         n_questions = len(self._answers.question_ids)
+        # For each question, `score` has the derivatives of the log likelihood by these parameters,
+        # and `information` has their Fisher information.
         information = np.empty((n_questions, 2, 2))
         score = np.empty((n_questions, 2))
         for i in range(2):
@@ -135,6 +138,7 @@ class QuestionStatistics:
         covariance = np.full((n_questions, 2, 2), np.nan)
         covariance[is_enough] = np.linalg.inv(information[is_enough])
         items = self._answers.items.mean
+        # One step of Newton's method, from the parameters of the fit.
         start = np.stack([items[:, -1], items[:, :-1] @ self._answers.direction], axis=1)
         estimate = start + np.einsum("nij,nj->ni", covariance, score)
         error = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))

@@ -236,6 +236,7 @@ def _merge_rows_and_columns(total: Any, new_number: IntArray) -> Any:
     is_between = row != column
     n_clusters = int(new_number.max()) + 1
     cells = row[is_between], column[is_between]
+    # `csr_matrix` adds up the values that have the same row and column.
     return scipy.sparse.csr_matrix((entries.data[is_between], cells), (n_clusters, n_clusters))
 
 

@@ -114,6 +114,8 @@ def _choose_students(observations: Observations, student_order: IntArray) -> np.
     Returns whether each student is chosen. If all students have fewer answers, all are chosen.
     """
     n_answers = np.diff(observations.start)
+    # Sum up the answers in the order of `student_order`. The last student to be chosen is the first
+    # at whom the sum reaches `_MAX_ANSWERS`.
     n_first = np.searchsorted(np.cumsum(n_answers[student_order]), _MAX_ANSWERS) + 1
     is_first = np.zeros(len(student_order), bool)
     is_first[student_order[:n_first]] = True
