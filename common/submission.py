@@ -271,7 +271,7 @@ def read_pair_values(source: reading.Source, column: Column, report: Report = st
 def find_pairs(
     name: str, pairs: pd.DataFrame, wanted: pd.DataFrame, wanted_in: Path, report: Report = stop
 ) -> tuple[IntArray, BoolArray]:
-    """Find the wanted pairs in a table; report missing ones.
+    """Find the wanted pairs in a table, and report the pairs that are missing.
 
     Parameters
     ----------
