@@ -218,21 +218,28 @@ def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high
     """
     low = MIN_ANSWERS
     # The count of a student is `low` + scale * excess, but at most `high`. The excess is a random
-    # number of 0 or more for each student; the scale is one number for all students.
+    # number for each student. Its minimum is 0, because the first quantile, the minimum of the
+    # distribution, is subtracted. The scale is one number for all students.
     excess = _draw_by_quantiles(rng, quantiles, n) - quantiles[0]
+
+    def unrounded_counts(scale: float) -> Array:
+        """Return the count of each student with this scale, before rounding to a whole number."""
+        return np.asarray(np.minimum(low + excess * scale, high))
+
     # Find by bisection the scale with which the counts sum to `total`. There is no formula for it,
     # since the counts of some students stop growing at `high`.
     low_scale = 0.0
     high_scale = 1.0
-    while np.minimum(low + excess * high_scale, high).sum() < total and high_scale < 1e9:
+    # The limit 1e9 ends the loop if no scale reaches `total`: an excess of 0 never grows.
+    while unrounded_counts(high_scale).sum() < total and high_scale < 1e9:
         high_scale *= 2
     for _ in range(50):
         scale = (low_scale + high_scale) / 2
-        if np.minimum(low + excess * scale, high).sum() < total:
+        if unrounded_counts(scale).sum() < total:
             low_scale = scale
         else:
             high_scale = scale
-    counts = np.floor(np.minimum(low + excess * low_scale, high)).astype(np.int64)
+    counts = np.floor(unrounded_counts(low_scale)).astype(np.int64)
     # Rounding leaves the sum a little off: change the counts of random students by one until the
     # sum is exact. `missing` is negative if there are too many answers.
     while missing := total - int(counts.sum()):
@@ -373,8 +380,8 @@ def _draw_listed_quizzes(
     longest = int(n_listed.max())
     cohort_level = rng.random(len(n_listed))
     lists = []
-    # The arrays below have a row for each cohort and a column for each quiz. To save memory, take
-    # only so many cohorts at a time that an array has at most about 4 * CHUNK cells.
+    # The arrays below have a row for each cohort and a column for each quiz. To save memory, take a
+    # few cohorts at a time: an array then has at most about 4 * CHUNK cells.
     n_at_once = max(1, 4 * CHUNK // len(popularity))
     for start in range(0, len(n_listed), n_at_once):
         cohorts = slice(start, start + n_at_once)
@@ -383,8 +390,8 @@ def _draw_listed_quizzes(
         waiting_time = rng.standard_exponential(weight.shape, dtype=np.float32) / (weight + 1e-12)
         n_quizzes = waiting_time.shape[1]
         if longest < n_quizzes:
-            # No list is longer than `longest`. Find this number of quizzes with the shortest
-            # waiting times, so that only these must be sorted.
+            # No list is longer than `longest`. For each cohort, find the `longest` quizzes with the
+            # shortest waiting times, so that only these quizzes must be sorted.
             candidates = np.argpartition(waiting_time, longest - 1, axis=1)[:, :longest]
         else:
             candidates = np.broadcast_to(np.arange(n_quizzes), waiting_time.shape)
@@ -402,11 +409,34 @@ def _draw_class_sittings(
 ) -> ClassSittings:
     """Let each student go through the cohort's list until the student has enough answers.
 
-    Students leave out some quizzes, and do not finish others. `n_wanted` is the number of answers
-    that each student is to give, and `cohort` the student's cohort.
+    `n_wanted` is the number of answers that each student is to give, and `cohort` the student's
+    cohort.
     """
-    # The arrays have a row for each sitting. Each student gets a quarter more sittings than the
-    # wanted number of answers fills, since students do not finish all quizzes.
+    student, index_in_list = _draw_list_indices(rng, lists, n_wanted, cohort)
+    # The lists of all cohorts follow one another in the rows of `lists`.
+    list_row = lists.list_start[cohort[student]] + index_in_list
+    # The number of questions in the quiz that no earlier quiz of the cohort's list holds.
+    n_new = lists.block_size[list_row]
+    n_answers = _draw_answers_in_sittings(rng, student, n_wanted, n_new)
+    kept = n_answers > 0
+    return ClassSittings(
+        student=student[kept],
+        index_in_list=index_in_list[kept],
+        list_row=list_row[kept],
+        n_answers=n_answers[kept],
+    )
+
+
+def _draw_list_indices(
+    rng: Rng, lists: CohortLists, n_wanted: Array, cohort: Array
+) -> tuple[Array, Array]:
+    """Draw which quizzes of the cohort's list each student takes: some quizzes are left out.
+
+    Returns the student of each sitting, and the index of the sitting's quiz in the list of the
+    student's cohort. The sittings are ordered by student, then by index. A student gets more
+    sittings than the wanted number of answers fills, since students do not finish all quizzes.
+    """
+    # The arrays have a row for each sitting.
     n_tried = np.ceil(n_wanted * 1.25 / QUIZ_LENGTH).astype(np.int64) + 1
     student = np.repeat(np.arange(len(n_wanted)), n_tried)
     # How far the student moves in the list from the previous quiz to this one. A step of 1 takes
@@ -415,36 +445,40 @@ def _draw_class_sittings(
     # A student begins at index 0 of the list; each further row moves on by its step. `np.cumsum`
     # adds up the steps of all students, so subtract the sum at the student's first row.
     sum_of_steps = np.cumsum(steps)
-    index_in_list = sum_of_steps - sum_of_steps[_first_row_of_group(student)]
+    index_in_list = sum_of_steps - sum_of_steps[_first_row_of_equals(student)]
     # Leave out the rows that lie beyond the end of the list.
     is_listed = index_in_list < lists.n_listed[cohort[student]]
-    student = student[is_listed]
-    index_in_list = index_in_list[is_listed]
-    list_row = lists.list_start[cohort[student]] + index_in_list
+    return student[is_listed], index_in_list[is_listed]
 
-    # The number of questions in the quiz that no earlier quiz of the cohort's list holds.
-    n_new = lists.block_size[list_row]
-    stops_early = rng.random(len(list_row)) < 0.2
+
+def _draw_answers_in_sittings(rng: Rng, student: Array, n_wanted: Array, n_new: Array) -> Array:
+    """Draw how many answers each sitting has, until each student has the wanted number of answers.
+
+    `student` is the student of each sitting, in increasing order, and `n_new` is the number of
+    questions that a sitting has at most. `n_wanted` is the number of answers that each student is
+    to give.
+    """
+    stops_early = rng.random(len(student)) < 0.2
     # A student who stops early leaves out the last one to five questions of the quiz.
-    n_left_out = np.where(stops_early, rng.integers(1, 6, len(list_row)), 0)
+    n_left_out = np.where(stops_early, rng.integers(1, 6, len(student)), 0)
     n_possible = np.maximum(n_new - n_left_out, 0)
     # The number of answers that the student gives in earlier sittings. The first line counts the
     # answers in all earlier rows. The second line subtracts the count at the student's first row:
     # the answers of other students.
     n_before = np.cumsum(n_possible) - n_possible
-    n_before -= n_before[_first_row_of_group(student)]
+    n_before -= n_before[_first_row_of_equals(student)]
     # A student stops as soon as no answer is missing. In the sittings after that, `n_missing` is
     # zero or negative, and the student gives no answer.
     n_missing = n_wanted[student] - n_before
-    n_answers = np.clip(n_missing, 0, n_possible)
-
-    kept = n_answers > 0
-    return ClassSittings(student[kept], index_in_list[kept], list_row[kept], n_answers[kept])
+    return np.clip(n_missing, 0, n_possible)
 
 
-def _first_row_of_group(group: Array) -> Array:
-    """Return for each element of a sorted array the index of the first equal element."""
-    return np.searchsorted(group, group)
+def _first_row_of_equals(numbers: Array) -> Array:
+    """Return for each element of a sorted array the index of the first equal element.
+
+    For example, the result for [4, 4, 4, 7, 7] is [0, 0, 0, 3, 3].
+    """
+    return np.searchsorted(numbers, numbers)
 
 
 def _draw_class_starts(
@@ -461,17 +495,19 @@ def _draw_class_starts(
     pair_of_quizzes = sittings.index_in_list // 2
     # The number is 0 for the first quiz of a pair, and 1 for the second.
     number_in_pair = sittings.index_in_list % 2
-    # On average, a cohort gets one quiz in `days_per_quiz` school days. This period is the unit of
-    # `time_of_pair` and `delay`.
+    # The list of a cohort is spread evenly over the school days: on average, the cohort gets one
+    # quiz in `days_per_quiz` school days. This period is the unit of `time_of_pair` and `delay`.
     days_per_quiz = setting.n_days / np.maximum(lists.n_listed, 1)
     # A pair takes two units of time: the cohort gets pair 0 at the time 0, pair 1 at the time 2,
     # and pair 2 at the time 4.
     time_of_pair = pair_of_quizzes * 2
     # A student starts both quizzes of a pair after the same delay, from 0 to 1. So draw a delay for
     # each sitting, but use the delay of the student's first sitting in the pair. The array
-    # `student_and_pair` has the same number in the sittings of a student that are of one pair.
+    # `student_and_pair` numbers the pairs of all students: it increases with the student, then with
+    # the pair.
     student_and_pair = student * lists.n_listed.max() + pair_of_quizzes
-    delay = rng.beta(1, 4, len(student))[_first_row_of_group(student_and_pair)]
+    delay_of_sitting = rng.beta(1, 4, len(student))
+    delay = delay_of_sitting[_first_row_of_equals(student_and_pair)]
     day = (time_of_pair + delay) * days_per_quiz[cohort[student]]
     return np.asarray(_school_minute(day) + number_in_pair * QUIZ_INTERVAL)
 
@@ -580,8 +616,8 @@ def _continue_alone(
         How popular each quiz is.
     """
     n_questions = setting.n_questions
-    # The pairs of student and question that have an answer, as sorted numbers; see `_pairs`.
-    answered = np.sort(_pairs(incidence.answers, n_questions))
+    # The numbers of the pairs of student and question that have an answer, sorted.
+    answered = np.sort(_pair_numbers(incidence.answers, n_questions))
     # Number of answers that each student lacks.
     missing = n_wanted - np.bincount(incidence.answers["student"], minlength=len(n_wanted))
     # Begin with an empty table: `concat` needs a table even if no student lacks answers.
@@ -595,12 +631,12 @@ def _continue_alone(
             popularity = None
         new = _offer_quizzes(rng, missing, quizzes, popularity)
         # Leave out questions that the student has answered before.
-        new = new[~_contains(answered, _pairs(new, n_questions))]
+        new = new[~_is_in_sorted(_pair_numbers(new, n_questions), answered)]
         # If a student has more new questions than missing answers, drop the last questions.
         index_in_student = new.groupby("student").cumcount()
         new = new[index_in_student < missing[new["student"]]]
         parts.append(new)
-        answered = np.sort(np.concatenate([answered, _pairs(new, n_questions)]))
+        answered = np.sort(np.concatenate([answered, _pair_numbers(new, n_questions)]))
         missing -= np.bincount(new["student"], minlength=len(n_wanted))
     # These students lack answers even after the last round.
     for student in np.flatnonzero(missing).tolist():
@@ -614,11 +650,11 @@ def _continue_alone(
 def _unanswered_questions(answered: Array, student: int, n_questions: int) -> Array:
     """Return the questions that a student has not answered, in increasing order.
 
-    `answered` holds the pairs of student and question that have an answer, as sorted numbers; see
-    `_pairs`.
+    `answered` holds the numbers of the pairs of student and question that have an answer, sorted;
+    see `_pair_numbers`.
     """
-    # The numbers of a student's pairs begin with the number for question 0. They follow one another
-    # in the sorted array.
+    # The numbers of a student's pairs begin with the number for question 0, and end before the
+    # number for question 0 of the next student. They follow one another in the sorted array.
     first_pair = student * n_questions
     start, end = np.searchsorted(answered, [first_pair, first_pair + n_questions])
     answered_questions = answered[start:end] - first_pair
@@ -657,20 +693,26 @@ def _offer_quizzes(
     return offered.drop_duplicates(["student", "question"])
 
 
-def _pairs(answers: pd.DataFrame, n_questions: int) -> Array:
+def _pair_numbers(answers: pd.DataFrame, n_questions: int) -> Array:
     """Return one number for each pair of student and question, int64, in the order of the rows.
 
     The number is student * n_questions + question. Sorting the numbers sorts the pairs by student,
     then by question.
     """
-    pairs = answers["student"].to_numpy(np.int64) * n_questions
-    pairs += answers["question"].to_numpy()
-    return pairs
+    numbers = answers["student"].to_numpy(np.int64) * n_questions
+    numbers += answers["question"].to_numpy()
+    return numbers
 
 
-def _contains(sorted_values: Array, values: Array) -> Array:
-    """Return for each value whether `sorted_values`, which must not be empty, holds it."""
-    # `np.isin` does not use the fact that the values are sorted, and takes many times as long.
+def _is_in_sorted(values: Array, sorted_values: Array) -> Array:
+    """Return for each of the `values` whether `sorted_values`, which must not be empty, holds it.
+
+    `np.isin` would give the same result. It does not use the fact that `sorted_values` is sorted,
+    and takes many times as long.
+    """
+    # Look up the position at which each value would be inserted. The value is in the array if it
+    # stands there already. A value above all others would be inserted at the end, where there is no
+    # element: compare this value with the last element.
     position = np.minimum(np.searchsorted(sorted_values, values), len(sorted_values) - 1)
     return np.asarray(sorted_values[position] == values)
 
@@ -708,10 +750,12 @@ def _ensure_min_answers(
             return incidence
         replacements = _draw_replacements(rng, incidence.answers, counts, least)
         # Drop exchanges that would give a student a question twice. The next turn of the loop tries
-        # other exchanges.
-        answered = _pairs(incidence.answers, n_questions)
+        # other exchanges. `answered` holds the numbers of the pairs of student and question that
+        # have an answer; sort this large array in place, to save memory.
+        answered = _pair_numbers(incidence.answers, n_questions)
         answered.sort()
-        replacements = replacements[~_contains(answered, _pairs(replacements, n_questions))]
+        is_repeated = _is_in_sorted(_pair_numbers(replacements, n_questions), answered)
+        replacements = replacements[~is_repeated]
         # Free the memory of this large array before the tables are copied.
         del answered
         incidence = _without_answers(incidence, replacements.index)
@@ -735,15 +779,18 @@ def _draw_replacements(rng: Rng, answers: pd.DataFrame, counts: Array, least: in
     n_candidates = 4 * int(n_missing.sum()) + 1000
     candidates = answers.iloc[rng.permutation(len(answers))[:n_candidates]]
     # A question with n answers can spare n - `least` answers; for a rare question, this number is
-    # negative. Keep only this number of candidates among the answers to the same question.
+    # negative. Number the candidates of each question from 0, and keep the first `n_to_spare`.
     n_to_spare = counts[candidates["question"]] - least
     index_in_question = candidates.groupby("question").cumcount()
     spared = candidates[index_in_question < n_to_spare]
     # Every student exchanges at most one answer.
     exchanged = spared.drop_duplicates("student")
-    # List each rare question once for each answer that it lacks.
-    new_question = rng.permutation(np.repeat(rare, n_missing))[: len(exchanged)]
-    return exchanged[: len(new_question)].assign(question=new_question)
+    # List each rare question once for each answer that it lacks, in random order.
+    new_question = rng.permutation(np.repeat(rare, n_missing))
+    # Give each exchanged answer one of these questions. Drop the answers or the questions that are
+    # left over.
+    n_exchanged = min(len(exchanged), len(new_question))
+    return exchanged[:n_exchanged].assign(question=new_question[:n_exchanged])
 
 
 def _without_answers(incidence: Incidence, rows: pd.Index) -> Incidence:
@@ -919,9 +966,10 @@ def draw_sitting_effects(rng: Rng, sittings: pd.DataFrame) -> Array:
     The effect is a sum of three parts: how well the student does in the quiz, how well the whole
     cohort does in the quiz, and how well the student does on the day.
     """
-    # The second and the third part are the same for all sittings of a group: of a cohort and quiz,
-    # or of a student and day. A sitting takes the random number at the number of its group. There
-    # are no more groups than sittings, so `n` random numbers are enough.
+    # The second part is the same for all sittings of a cohort and quiz, the third part for all
+    # sittings of a student and day. `ngroup` numbers these groups from 0, and each group takes the
+    # random number at its number. There are no more groups than sittings, so `n` random numbers are
+    # enough.
     n = len(sittings)
     student_quiz_sd = QUIZ_SD * np.sqrt(1 - COHORT_QUIZ_VARIANCE_SHARE)
     effect = student_quiz_sd * rng.standard_normal(n, np.float32)
@@ -1008,10 +1056,12 @@ def _draw_confidence(rng: Rng, probability: Array, option: Array, is_asked: Arra
     confidence = np.full(len(option), NO_CONFIDENCE, np.int8)
     is_stated = is_asked & (rng.random(len(option), np.float32) < 0.65)
     stated = np.flatnonzero(is_stated)
-    # The confidence follows the logit of the probability of the option chosen, plus noise.
+    # The confidence follows the logit of the probability of the option chosen, plus noise. Adding
+    # 1e-6 avoids a division by 0.
     p_chosen = probability[stated, option[stated]]
+    odds = p_chosen / (1 - p_chosen + 1e-6)
     noise = rng.standard_normal(len(stated))
-    noisy_logit = 0.35 * np.log(p_chosen / (1 - p_chosen + 1e-6)) + noise
+    noisy_logit = 0.35 * np.log(odds) + noise
     # Four bounds divide the noisy logits among the five levels of confidence.
     level = np.searchsorted([-1.6, -1.35, -0.6, 0.3], noisy_logit)
     confidence[stated] = CONFIDENCE_LEVELS[level]
