@@ -296,7 +296,8 @@ def read_subjects(
     result holds the row number of this subject in `tree`, or -1 for none.
     """
     question_id = questions.index.to_numpy()
-    # A row for each question and subject.
+    # A row for each question and subject. The column row is the index of the question in
+    # `question_id`, and the column subject is the row number of the subject in `tree`.
     subjects = metadata.read_question_subjects(path, question_id, tree)
     subjects["QuestionId"] = question_id[subjects["row"]]
     is_missing = pd.DataFrame({"SubjectId": ~questions.index.isin(subjects["QuestionId"])})
@@ -305,8 +306,9 @@ def read_subjects(
     part["n_subjects"] = len(tree)
     part["n_with_questions"] = subjects["subject"].nunique()
     is_below_root = subjects["subject"].map(tree["Level"]) == 1
-    first = subjects[is_below_root].drop_duplicates("QuestionId")
-    return first.set_index("QuestionId")["subject"].reindex(questions.index, fill_value=-1)
+    main_subjects = subjects[is_below_root].drop_duplicates("QuestionId")
+    main_subject = main_subjects.set_index("QuestionId")["subject"]
+    return main_subject.reindex(questions.index, fill_value=-1)
 
 
 def count_right(is_correct: pd.Series, by: Any) -> pd.DataFrame:
@@ -439,6 +441,7 @@ def sparsity_figure(
     answers: pd.DataFrame, students: pd.DataFrame, questions: pd.DataFrame
 ) -> Figure:
     """Show the share of pairs that have an answer, by tenths of students and of questions."""
+    # The tenth of each student and of each question, from 0 (most answers) to 9 (fewest answers).
     student_tenth = rank_in_tenths(students)
     question_tenth = rank_in_tenths(questions)
     tenths = range(10)
@@ -448,6 +451,7 @@ def sparsity_figure(
     counts = counts.reindex(index=tenths, columns=tenths, fill_value=0)
     n_students = np.bincount(student_tenth, minlength=10)
     n_questions = np.bincount(question_tenth, minlength=10)
+    # Divide the number of answers in each cell by the number of pairs of student and question.
     share = counts.div(np.outer(n_students, n_questions)).to_numpy()
     names = [f"{10 * tenth}–{10 * tenth + 10}%" for tenth in tenths]
     tooltips = []
@@ -492,7 +496,7 @@ def difficulty_figures(students: pd.DataFrame, questions: pd.DataFrame) -> Itera
 
 
 def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
-    """Show which options are chosen and right, and how the wrong ones of a question compare."""
+    """Show which options are chosen and right, and how often each wrong option is chosen."""
     if "AnswerValue" not in answers:
         return
     # Count the answers to each question, by right option and by option chosen. The table `counts`
@@ -528,6 +532,7 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
     `counts` has a row for each question and right option, and a column for each option chosen.
     `n_options` holds, for each row, the number of options of its question.
     """
+    # If the right option of a question was changed, keep only the row with most answers.
     usual_counts = choose_usual_right_options(counts)
     usual_counts = usual_counts[usual_counts.sum(axis=1) >= FEW_ANSWERS]
     # A row for each question: how often its distractors are chosen, the most frequent one first.
@@ -640,6 +645,7 @@ def times_figures(
         heights=month_counts["n"].tolist(),
         # A tooltip is like "Mar 2020: 400 answers, 75% right".
         tooltips=rate_tooltips(months.strftime("%b %Y"), month_counts),
+        # A name stands below the middle of its column.
         names=[(column + 0.5, name) for column, name in enumerate(month_names) if name],
         axis="month",
         unit="answers",
@@ -667,8 +673,9 @@ def subject_month_figures(
     )
     counts = counts.reindex(columns=months, fill_value=0)
     n_by_month = counts.sum()
-    has_enough = n_by_month.max() >= ENOUGH_FOR_A_SHADE
-    if not has_enough:
+    # In a month with few answers, the shares would be chance: the cells of the month stay empty.
+    has_enough = n_by_month >= ENOUGH_FOR_A_SHADE
+    if not has_enough.any():
         return
     n_by_subject = counts.sum(axis=1).sort_values(ascending=False, kind="stable")
     largest = n_by_subject.head(N_MAIN_SUBJECTS).index
@@ -679,8 +686,9 @@ def subject_month_figures(
         for month, n, n_in_month in zip(months, month_counts, n_by_month, strict=True):
             row_tooltips.append(f"{name}, {month:%b %Y}: {n:,} answers of {n_in_month:,}")
         tooltips.append(row_tooltips)
+    shares = counts / n_by_month.where(has_enough)
     heat_map = HeatMap(
-        values=(counts / n_by_month.where(n_by_month >= ENOUGH_FOR_A_SHADE)).to_numpy(),
+        values=shares.to_numpy(),
         row_names=counts.index.tolist(),
         column_names=month_names,
         tooltips=tooltips,
@@ -793,8 +801,8 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
     if birth_year.isna().all():
         return
     years = pd.RangeIndex(int(birth_year.min()), int(birth_year.max()) + 1)
-    # The table has a row for each year of birth. The column n_rows is the number of students, and
-    # share is the share of right answers.
+    # The table has a row for each year of birth. The column n_rows is the number of students born
+    # in the year, and the column share is the share of right answers among their answers.
     born = add_up(students, birth_year, years)
     tooltips = rate_tooltips(
         [f"born in {year}" for year in years],
@@ -807,6 +815,7 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
         column_chart,
         heights=born["n_rows"].tolist(),
         tooltips=tooltips,
+        # A name stands below the middle of its column.
         names=[(column + 0.5, str(year)) for column, year in enumerate(years)],
         axis="year of birth",
         unit="students",
@@ -840,7 +849,7 @@ def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts
         if is_logarithmic:
             # A bin holds many numbers, so a number may stand anywhere in its bin.
             return float(np.interp(np.log(number), np.log(edges), edge_positions))
-        # A bin holds only one number, its left edge. The number stands below the bin's middle.
+        # A bin holds only one number, its left edge. The number stands at the bin's middle.
         return float(np.interp(number, edges, edge_positions)) + 0.5
 
     named_numbers = choose_round_numbers(edges) if is_logarithmic else edges[:-1].tolist()
@@ -869,8 +878,8 @@ def bin_edges(low: int, high: int) -> np.ndarray:
     """
     if high - low <= MOST_UNIT_BINS:
         return np.arange(low, high + 1)
-    # Each edge is about (1 + growth) times the previous edge. Without rounding to whole numbers,
-    # N_BINS such bins would cover the range exactly.
+    # With this growth, N_BINS bins lead from `low` to `high` if each edge is (1 + growth) times the
+    # previous edge. The widths below are rounded to whole numbers, so this holds about.
     growth = (high / low) ** (1 / N_BINS) - 1
     edges = [low]
     width = 1
@@ -919,7 +928,8 @@ def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
         column_chart,
         heights=counts,
         tooltips=tooltips,
-        # Write every fourth edge below the axis: 0 %, 20 % and so on.
+        # A column has the width 1 on the axis. So the share 5 % is at the position 1, and a share s
+        # is at the position 20 * s. Write every fourth edge below the axis: 0 %, 20 % and so on.
         names=[(float(edge), f"{5 * edge}%") for edge in range(0, 21, 4)],
         axis=axis,
         unit=things,

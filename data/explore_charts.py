@@ -157,6 +157,7 @@ class HeatMap:
                 x_edges = (axes.x(column + 0.05), axes.x(column + 0.95))
                 style = _shade(self.values[row, column], low, high)
                 axes.drawing.box(x_edges, y_edges, style, tooltip)
+        # The title above the rows.
         axes.title(self.side)
         # The middle of each column, with its name.
         named = [(column + 0.5, name) for column, name in enumerate(self.column_names) if name]

@@ -218,8 +218,8 @@ class School:
 def settings(size: str, n_questions: int | None = None) -> Size:
     """Return the settings of a size; `n_questions` replaces the number of questions of tasks 3/4.
 
-    A student answers a question at most once. Raises `InputError` if a student would need more
-    questions than there are.
+    Raises `InputError` if there are too few questions: a student answers a question at most once,
+    and answers at most the share MOST_ANSWERED of all questions.
     """
     chosen = SIZES[size]
     if n_questions is None:
@@ -308,6 +308,7 @@ def tabulate_students(
     # All students of a cohort belong to one school year.
     first_year, last_year = setting.birth_years
     year_of_cohort = rng.integers(first_year, last_year + 1, setting.n_cohorts)
+    # `setting.students` is the number of students in each part.
     parts = np.arange(len(setting.students), dtype=np.int8)
     columns = {
         "UserId": student_id,
@@ -611,8 +612,9 @@ def draw_quality(rng: Rng, questions: Questions) -> Array:
     not too easy. A random part is added, since the answers do not show all that experts see.
     """
     n = len(questions.key)
-    # The shares of the wrong options in the wrong answers. Their entropy is high if all wrong
-    # options attract alike.
+    # The shares of the wrong options in the wrong answers of students with ability 0. Such students
+    # choose an option with a probability in proportion to exp(attraction). The entropy of the
+    # shares is high if all wrong options attract alike. Adding 1e-12 avoids the logarithm of 0.
     wrong_share = np.exp(questions.attraction.astype(float))
     wrong_share[np.arange(n), questions.key] = 0
     wrong_share /= wrong_share.sum(axis=1, keepdims=True)
