@@ -308,8 +308,10 @@ def _run_steps(
     ingestion = _run_ingestion(predicting_app, task, time_limit)
     for name in ("input", "output", "shared"):
         (scoring_app / name).mkdir(parents=True)
+    # The platform puts the output of the ingestion program into input/res, and the reference data
+    # into input/ref. The scoring program gets copies, so that it cannot change the bundle for the
+    # next run.
     (predicting_app / "output").rename(scoring_app / "input/res")
-    # The program gets copies, so that it cannot change the bundle for the next run.
     shutil.copytree(task.reference_data, scoring_app / "input/ref")
     shutil.copytree(task.scoring_program, scoring_app / "program")
     scoring_lines = _run_program(scoring_app, time_limit).lines
@@ -320,13 +322,13 @@ def _run_steps(
         page = scoring_app / "output" / DETAILS_NAME
         details = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
         return Result(scores, details=details, output=output)
-    # If the ingestion program fails, the scoring program fails too. The lines of the ingestion
-    # program then tell the reason.
+    # There is no score: the last line of the program that has failed tells the reason. If the
+    # ingestion program fails, the scoring program fails too, but its lines do not tell the reason.
     has_ingestion_failed = bool(ingestion.exit_code)
-    reasons = scoring_lines
+    lines_of_failed = scoring_lines
     if has_ingestion_failed and ingestion.lines:
-        reasons = ingestion.lines
-    fault = reasons[-1].removeprefix("error: ") if reasons else NO_SCORES
+        lines_of_failed = ingestion.lines
+    fault = lines_of_failed[-1].removeprefix("error: ") if lines_of_failed else NO_SCORES
     return Result({}, fault, output=output)
 
 
@@ -362,7 +364,7 @@ def _read_scores(path: Path, bundle: Bundle) -> dict[str, float]:
 def _run_program(app: Path, time_limit: int) -> ProgramRun:
     """Run the command of ``app/program/metadata.yaml``, and end every process that it started."""
     program = app / "program"
-    command = yaml.safe_load((program / METADATA_NAMES[0]).read_bytes())["command"]
+    command = yaml.safe_load((program / "metadata.yaml").read_bytes())["command"]
     # The command names files by their paths on the platform, where they all lie in /app/.
     words = [word.replace("/app/", f"{app}{os.sep}") for word in shlex.split(command)]
     if words[0] in ("python", "python3"):

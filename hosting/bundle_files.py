@@ -311,13 +311,13 @@ def _prepare_kit(temporary: Path) -> dict[str, Path]:
     """
     kit = {name: layout.ROOT / name for name in list_kit(layout.ROOT)}
     # A link is kept if it leads to one of these files and folders.
-    existing = set(kit.values())
+    files_and_folders = set(kit.values())
     for path in kit.values():
-        existing.update(path.parents)
+        files_and_folders.update(path.parents)
     for name, path in kit.items():
         if name.endswith(".md"):
             copy = temporary / name
-            writing.write_files({copy: _without_dead_links(path, existing)})
+            writing.write_files({copy: _without_dead_links(path, files_and_folders)})
             kit[name] = copy
     return kit
 
@@ -447,7 +447,7 @@ def _is_in_starting_kit(path: Path) -> bool:
 
 
 def describe_public(data_dir: Path, tasks: Sequence[int]) -> PublicFiles:
-    """Map the name of each public file to its counts, and that of a metadata file to None."""
+    """Map the name of each public file to its counts, or to None if the file holds metadata."""
     described: PublicFiles = {}
     for name in find_public(data_dir, tasks):
         described[name] = None

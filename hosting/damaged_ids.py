@@ -12,7 +12,6 @@ numbers or dates when it opens a CSV, and saves them in another form:
 """
 
 import re
-from collections.abc import Callable
 
 from common.errors import InputError, quote
 from common.reading import SHOWN, Source
@@ -61,29 +60,30 @@ def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
         The texts of the column, in the order of the rows, without blanks around them.
     """
     distinct = pd.Series(ids.unique())
-    shortened = distinct[distinct.map(_matches(_SHORTENED))]
+    shortened = _full_matches(distinct, _SHORTENED)
     if len(shortened):
         _refuse(source, column, ids, shortened, "has shortened long numbers")
-    dates = distinct[distinct.map(_matches(_DATE))]
+    dates = _full_matches(distinct, _DATE)
     # Dates are damage only beside other ids: if all ids are dates, the organiser may want it so.
     if len(dates) and len(dates) < len(distinct):
         _refuse(source, column, ids, dates, "has made dates of some ids")
     # Commas are damage only beside whole numbers without a comma.
-    with_comma = distinct[distinct.map(_matches(_WITH_COMMA))]
+    with_comma = _full_matches(distinct, _WITH_COMMA)
     if len(with_comma) and distinct.str.fullmatch(r"\d+").any():
         _refuse(source, column, ids, with_comma, "has put commas into some numbers")
     # If a column holds both 7.000 and 7.512, the points separate thousands. If all such numbers end
     # in .000, or none of them does, the points may be decimal points.
-    thousands = distinct[distinct.map(_matches(_THOUSANDS))]
-    is_whole = thousands.map(_matches(_WHOLE_THOUSANDS)).astype(bool)
-    if is_whole.any() and not is_whole.all():
+    thousands = _full_matches(distinct, _THOUSANDS)
+    whole_thousands = _full_matches(thousands, _WHOLE_THOUSANDS)
+    if 0 < len(whole_thousands) < len(thousands):
         _refuse(source, column, ids, thousands, "has put points into some numbers")
     _refuse_dropped_zeros(source, column, ids, distinct)
 
 
-def _matches(pattern: re.Pattern[str]) -> Callable[[str], bool]:
-    """Return a function that tells whether a whole text matches a pattern."""
-    return lambda text: pattern.fullmatch(text) is not None
+def _full_matches(texts: pd.Series, pattern: re.Pattern[str]) -> pd.Series:
+    """Return the texts that match a pattern from their beginning to their end."""
+    is_match = [pattern.fullmatch(text) is not None for text in texts]
+    return texts[is_match]
 
 
 def _refuse_dropped_zeros(source: Source, column: str, ids: pd.Series, distinct: pd.Series) -> None:
@@ -121,8 +121,8 @@ def require_unmerged(source: Source, column: str, ids: pd.Series, is_repeated: p
         For each row, whether another row has the same student and the same question.
     """
     distinct = pd.Series(ids.unique())
-    long_ids = distinct[distinct.map(_matches(_LONG))]
-    rounded = long_ids[long_ids.map(_matches(_ROUNDED))]
+    long_ids = _full_matches(distinct, _LONG)
+    rounded = _full_matches(long_ids, _ROUNDED)
     if len(long_ids) < _MIN_LONG or len(rounded) < len(long_ids) / 2:
         return
     merged = rounded[rounded.isin(ids[is_repeated])]

@@ -182,7 +182,7 @@ def _write_bundle(data_dir: Path, templates: Path, bundle: Path, private: Path, 
     organiser_dir = private / competition.ORGANISER_DIR
     # The simulation knows the true probabilities, so the marker file of simulated data states the
     # accuracy that the best possible model can be expected to reach. The organiser gets this
-    # number, unless other files have replaced all simulated ones.
+    # number, unless other files have replaced all simulated files.
     marker = fingerprints.read_marker(data_dir)
     if marker and fingerprints.simulated_files(data_dir):
         best_possible = {"best_expected_accuracy": marker["best_expected_accuracy"]}

@@ -189,6 +189,7 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     for name in _IDS:
         ids = attempts[name].str.strip()
         damaged_ids.require_undamaged(source, name, ids)
+        # Drop zeros after the point of a whole number: the id 3.0 becomes 3.
         attempts[name] = ids.str.replace(_WHOLE_NUMBER, r"\1", regex=True)
     is_repeated = attempts.duplicated(_IDS, keep=False)
     for name in _IDS:
@@ -247,6 +248,7 @@ def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -
         number = np.arange(len(ids))
         number_of_id = pd.Series(number, ids)
         answers[name] = answers[name].map(number_of_id)
+        # `quote_formula` makes sure that a spreadsheet takes no id for a formula.
         id_list = pd.DataFrame({name: number, f"Own{name}": ids.map(leaderboard.quote_formula)})
         tables[f"{ORGANISER_DIR}/{_ID_LIST_NAMES[name]}"] = id_list
     answers["AnswerId"] = rng.permutation(len(answers))

@@ -208,8 +208,8 @@ def _describe(bundle: Bundle) -> None:
 def _find_phases(bundle: Bundle, options: argparse.Namespace, private: Path) -> list[PhaseTasks]:
     """Return the phases and tasks that the flags name.
 
-    Raises `InputError` if a phase or a task is unknown. Also if submissions are to be scored, but
-    the answers of a phase are missing.
+    Raises `InputError` if a phase or a task is unknown, or if submissions are to be scored and the
+    answers of a phase are missing.
     """
     phase_by_name = {phase.name.casefold(): phase for phase in bundle.phases}
     names = layout.PHASES if options.phase == BOTH else [options.phase]
@@ -247,8 +247,8 @@ def _require_answers(phase: Phase, private: Path) -> None:
     The answers of the private phase are in the zip `private`, which may be missing.
     """
     for task in phase.tasks:
-        # The bundle's settings for the private phase have another mode than "scored". The private
-        # part, if there is one, has replaced them by settings with the mode "scored".
+        # For the private phase, the bundle's settings have another mode than "scored". If the zip
+        # `private` exists, its settings with the mode "scored" have replaced the bundle's settings.
         settings = task.reference_data / "settings.json"
         if settings.is_file() and json.loads(settings.read_bytes())["mode"] != "scored":
             raise InputError(
@@ -364,9 +364,10 @@ def _list_phase_folders(
 ) -> list[PhaseFolder]:
     """Return the folder of each phase's leaderboard, with the results of earlier runs."""
     phase_folders = []
+    _, private_phase = layout.PHASES
     for phase_tasks in phases:
         folder: Path = options.output_dir or DEFAULT_DIR
-        is_private = phase_tasks.phase.name.lower() == layout.PHASES[1]
+        is_private = phase_tasks.phase.name.lower() == private_phase
         # The folder of the private phase has a suffix, unless --output_dir names a folder for the
         # private phase alone.
         if is_private and (len(phases) > 1 or not options.output_dir):
@@ -462,15 +463,14 @@ def _list_attempts(
     rows: list[dict[str, Any]] = []
     for submission in submissions:
         try:
-            # Look for the files of all tasks of the phase, not only of those to be scored.
+            # Look for the files of all tasks of the phase. A zip that holds only files of tasks
+            # that are not to be scored then adds no attempt, and is no failure.
             tasks_in_zip = _tasks_of(phase_tasks.phase.tasks, submission.path)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission.path}: ")
             no_task = {"task": leaderboard.NO_TASK, "fault": fault, "details": ""}
             rows.append(_about(submission) | no_task)
             continue
-        # A zip may hold only files of tasks that are not to be scored. It then adds no attempt, and
-        # is no failure.
         for task in phase_tasks.tasks:
             if task in tasks_in_zip:
                 attempts.append(Attempt(submission, task))

@@ -23,7 +23,8 @@ def write_facts(path: Path, facts: PairFacts) -> None:
 
     Each column of a table becomes an array, which is named TABLE.COLUMN, such as
     ``pairs.majority``. For a categorical column, the array ``pairs.COLUMN`` holds the codes, and
-    another array ``groups.COLUMN`` holds the categories. ``left_out`` is a text in JSON.
+    another array ``groups.COLUMN`` holds the categories. The array ``left_out`` is a text in JSON:
+    the parts of the page that are left out, each with the reason.
     """
     left_out = [asdict(fact) for fact in facts.left_out]
     arrays = {"left_out": np.array(json.dumps(left_out))}

@@ -154,7 +154,10 @@ def _play(setting: Setting) -> dict[str, Any]:
     A mask says which answers are hidden from the entry, which predicts them.
     """
     started = time.perf_counter()
-    reference = read_students(setting, find_weights_origin(setting.submission))
+    # The origin tells which students the entry's model is trained on. `read_students` raises an
+    # error if such a student is among the students to be examined.
+    weights_origin = find_weights_origin(setting.submission)
+    reference = read_students(setting, weights_origin)
     games_played = play_all(setting, reference)
     games = games_played.games
     seconds = time.perf_counter() - started
