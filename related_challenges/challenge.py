@@ -314,7 +314,7 @@ def start_evaluation(
     Raises
     ------
     InputError
-        If the submission has learned from the true answers. Also if a file that the submission was
+        If the submission has learned from the true answers, or if a file that the submission was
         made from has changed since.
     """
     # These imports are slow. Sample models import this module too, and do not need scores.

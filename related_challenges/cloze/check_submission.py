@@ -28,16 +28,18 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     if not paths:
         # Both files are missing: below, `read_queries` reports that the test file is missing.
         paths = [test]
+    # A submission answers the queries of one file: the test queries, or the training queries if the
+    # model has predicted them with --local. The ids in the submission tell which file it is.
     ids_by_path = {path: queries.read_queries(path, answers=False)["id"].tolist() for path in paths}
-    answered = find_answered_file(options.file, ids_by_path)
+    answered_path = find_answered_file(options.file, ids_by_path)
     guesses = queries.read_guesses(
-        options.file, ids_by_path[answered], report, candidates=options.candidates
+        options.file, ids_by_path[answered_path], report, candidates=options.candidates
     )
     # The result for a faulty cell is "" instead of a list of guesses. Its length is 0: it counts as
     # no guess.
     n_guesses = [len(query_guesses) for query_guesses in guesses]
     return [
-        f"{len(guesses):,} rows: every query of {cli.show(answered)} once",
+        f"{len(guesses):,} rows: every query of {cli.show(answered_path)} once",
         f"guesses per query: {np.mean(n_guesses):.1f} on average; "
         f"{n_guesses.count(0)} queries without a guess",
     ]

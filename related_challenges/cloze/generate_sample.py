@@ -70,8 +70,9 @@ def write_sample(folder: Path, seed: int) -> None:
             "profession": rng.choice(list(TOOLS)),
             "birthday": f"{rng.integers(1800, 1990)} {rng.choice(MONTHS)} {rng.integers(1, 29)}",
         }
-        # Every key of `WORDINGS` must be a key of `facts`. Two of these keys stand for the same
-        # fact, the country of the university: their wordings differ.
+        # Every key of `WORDINGS` must be a key of `facts`. The country of the university has two
+        # keys, because queries ask for it in two ways: where the university lies, and where the
+        # person has studied.
         facts["university country"] = country_of[facts["university"]]
         facts["country of study"] = facts["university country"]
         facts["tool"] = TOOLS[facts["profession"]]

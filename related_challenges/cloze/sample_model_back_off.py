@@ -60,7 +60,7 @@ def weigh_by_context(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, 
             # Longer contexts count more.
             context_weight = GROWTH ** len(context)
             for answer, count in frequent_answers.get(context, []):
-                # Shares in rare contexts are made smaller.
+                # HALF_TRUST makes the share smaller if few training queries have the context.
                 share = count / (n_queries[context] + HALF_TRUST)
                 weights[answer] = weights.get(answer, 0.0) + context_weight * share
         total = sum(weights.values())

@@ -40,7 +40,9 @@ def weigh_by_similarity(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[st
     cosine = (vectorizer.transform(test["text"]) @ train_vectors.T).tocsr()
     answers = train["answers"].tolist()
     weights_by_query = []
-    # Each row of the CSR matrix has a test query's training queries with a cosine above 0.
+    # The matrix has a row for each test query, and stores only cosines above 0, row by row. The
+    # cosines of a row are at the positions `start` to `end` - 1 of `data`. The same positions of
+    # `indices` hold the training queries.
     for start, end in zip(cosine.indptr[:-1], cosine.indptr[1:], strict=True):
         similarity = cosine.data[start:end]
         train_rows = cosine.indices[start:end]

@@ -60,6 +60,7 @@ def mask_latest(phase: recommend.Phase, users: IntArray) -> tuple[recommend.Phas
     # one less than the number of clicks of all users up to this one.
     latest = np.cumsum(n_clicks) - 1
     keeps_a_click = n_clicks[users] >= 2
+    # Clicks before the phase have a negative time.
     is_in_phase = phase.time[latest[users]] >= 0
     users = users[keeps_a_click & is_in_phase]
     removed = latest[users]
@@ -180,9 +181,10 @@ def item_vectors(similarity: csr_array, n_clicks: IntArray) -> FloatArray:
     matrix = csr_array(scale @ matrix @ scale)
     n_dimensions = min(N_DIMENSIONS, len(n_clicks) - 1)
     left, singular_values, _ = randomized_svd(matrix, n_dimensions, n_iter=3, random_state=0)
-    # A direction whose singular value is near 0 holds only rounding error, and so does the row of
-    # an item without neighbours. Set them to 0, since `unit_length` would scale the rounding error
-    # up. `initial` is the maximum if there are no singular values, as for a single item.
+    # A direction (a column of `left`) whose singular value is near 0 holds only rounding error, and
+    # so does the row of an item without neighbours. Set such columns and rows to 0, since
+    # `unit_length` would scale the rounding error up. `max` needs `initial` if there are no
+    # singular values, as for a single item.
     is_negligible = singular_values < 1e-5 * singular_values.max(initial=1e-9)
     left[:, is_negligible] = 0
     has_no_neighbour = np.diff(similarity.indptr) == 0

@@ -214,10 +214,11 @@ def answer_files(path: Path) -> list[Path]:
 def read_answers(path: Path) -> pd.DataFrame:
     """Read the answers, that is, the clicks that models have to predict, of all phases.
 
-    `path` is the file of the answers. If it is missing and has the default name `ANSWERS`, its
-    table is computed from the clicks to predict of each phase (`TRUE_CLICKS`) and from the known
-    clicks, which are counted for the degrees. These files are in the folder of `path`. Only the
-    training clicks may be in the folder `train_data` beside it instead.
+    `path` is the file of the answers. If this file is missing and has the default name `ANSWERS`,
+    the answers are read from other files in its folder: the clicks to predict of each phase
+    (`TRUE_CLICKS`), and the known clicks, which give the degrees. The known clicks are the training
+    clicks and the test clicks. If the folder holds no training clicks, they are read from the
+    folder `train_data` beside the folder.
 
     Returns
     -------
@@ -307,14 +308,16 @@ def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each phase with the columns `METRICS`: "full" is the mean over all users, "half"
-        the mean over users whose item is rare.
+        A row for each phase with the columns `METRICS`: the NDCG and the hit rate, as a mean over
+        all users ("full") and as a mean over the users whose item is rare ("half").
     """
     is_match = items == answers["item_id"].to_numpy()[:, None]
     hit = is_match.any(axis=1)
+    # The position of the right item among the recommended items, from 0. Without a hit, `argmax`
+    # gives 0 too, so the rank means nothing.
     rank = is_match.argmax(axis=1)
     # Only one item is right for each answer. So the NDCG is the gain of this item: 1 at rank 0,
-    # which is the best rank, and less at later ranks.
+    # which is the best rank, less at later ranks, and 0 without a hit.
     gain = np.where(hit, 1 / np.log2(rank + 2), 0.0)
     scores = {}
     for phase, all_users in answers.assign(gain=gain, hit=hit).groupby("phase_id"):

@@ -52,13 +52,15 @@ def main() -> None:
         options.official_sum = True
     if options.official_sum and options.phase not in clicks.FINAL_PHASES:
         raise InputError(
-            "--official_sum needs --phase 7, 8 or 9: in earlier phases nothing was added"
+            "--official_sum needs --phase 7, 8 or 9: before phase 7, the challenge added nothing to "
+            "the sums"
         )
     all_answers = clicks.read_answers(options.reference)
     answers = clicks.answers_that_count(options.phase, all_answers, options.reference)
     recommended = read_recommendations(options.submission)
     items = select_users(options.submission, recommended, answers["user_id"].to_numpy())
     scores = clicks.score(items, answers)
+    # In the final stage, the organisers' script started each sum with 1 for each earlier phase.
     added_to_sums = clicks.N_EARLIER_PHASES if options.official_sum else 0
     write_scores(options, answers, scores, added_to_sums)
 
