@@ -128,7 +128,7 @@ def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return the text of each page by file name: a page on simulated data, a page on other data.
 
     `parts` are the variables of the template explore.html for each group of tasks. If all data are
-    simulated, or no data are, there is only one page, explore.html.
+    simulated, or if none are simulated, there is only one page, explore.html.
     """
     found_tasks = [part["tasks"] for part in parts]
     missing_tasks = [tasks for tasks in layout.TASK_PAIRS if tasks not in found_tasks]
@@ -337,7 +337,7 @@ def add_up(rows: pd.DataFrame, by: Any, index: pd.Index | None = None) -> pd.Dat
 
 
 def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the subjects at the top of the tree; each has the key `below`, its subjects below.
+    """Return the subjects at the top of the tree as dicts; the key `below` lists their children.
 
     `tree` has a row for each subject, with its name and the row number of its parent. `subjects`
     has a row for each question and subject, with the numbers of answers (n) and of right answers
@@ -380,6 +380,7 @@ def read_students(path: Path, students: pd.DataFrame) -> tuple[pd.DataFrame, lis
     """
     student_id = students.index.to_numpy()
     known = metadata.read_student_metadata(path, student_id)
+    # A missing value is NaN, NaT or -1, by the dtype of its column.
     has_no_value = known.isna() | (known == -1)
     # The reader drops dates of birth that are nonsense. Read the column once more, to distinguish
     # such dates from dates that were never stated.
@@ -408,6 +409,7 @@ def add_answer_metadata(
     Dates that are nonsense become NaT. The second result is the list that `count_missing` returns.
     """
     known = metadata.read_circumstances(path, answers["AnswerId"].to_numpy())
+    # A missing value is NaN, NaT or -1, by the dtype of its column.
     is_missing = known.isna() | (known == -1)
     date = known["DateAnswered"]
     is_possible = date.between(FIRST_ANSWER, AFTER_LAST_ANSWER, inclusive="left")

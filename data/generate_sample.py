@@ -417,7 +417,8 @@ def split_tasks_1_2(rng: Rng, school: School) -> Iterator[TableFile]:
     answers = school.answers
     order = rng.permutation(len(answers)).astype(np.int32)
     n_train = len(order) * 4 // 5
-    # The first half of the other rows is public, the second half private.
+    # The rows after the training rows are test rows: the first half is public, the second half is
+    # private.
     private_start = n_train + (len(order) - n_train) // 2
     train_rows = order[:n_train]
     train_tables = take_columns(answers, OFFICIAL_COLUMNS, train_rows)

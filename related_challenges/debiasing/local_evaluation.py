@@ -52,8 +52,8 @@ def main() -> None:
         options.official_sum = True
     if options.official_sum and options.phase not in clicks.FINAL_PHASES:
         raise InputError(
-            "--official_sum needs --phase 7, 8 or 9: before phase 7, the challenge added nothing to "
-            "the sums"
+            "--official_sum needs --phase 7, 8 or 9: before phase 7, the challenge added no number "
+            "to the sums"
         )
     all_answers = clicks.read_answers(options.reference)
     answers = clicks.answers_that_count(options.phase, all_answers, options.reference)
