@@ -470,7 +470,7 @@ def _draw_answers_in_sittings(rng: Rng, student: Array, n_wanted: Array, n_new: 
     # A student stops as soon as no answer is missing. In the sittings after that, `n_missing` is
     # zero or negative, and the student gives no answer.
     n_missing = n_wanted[student] - n_before
-    return np.clip(n_missing, 0, n_possible)
+    return np.asarray(np.clip(n_missing, 0, n_possible))
 
 
 def _first_row_of_equals(numbers: Array) -> Array:
