@@ -881,7 +881,7 @@ def bin_edges(low: int, high: int) -> np.ndarray:
     if high - low <= MOST_UNIT_BINS:
         return np.arange(low, high + 1)
     # With this growth, N_BINS bins lead from `low` to `high` if each edge is (1 + growth) times the
-    # previous edge. The widths below are rounded to whole numbers, so this holds about.
+    # previous edge. The widths below are rounded to whole numbers, so there are about N_BINS bins.
     growth = (high / low) ** (1 / N_BINS) - 1
     edges = [low]
     width = 1

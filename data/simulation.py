@@ -710,9 +710,9 @@ def _is_in_sorted(values: Array, sorted_values: Array) -> Array:
     `np.isin` would give the same result. It does not use the fact that `sorted_values` is sorted,
     and takes many times as long.
     """
-    # Look up the position at which each value would be inserted. The value is in the array if it
-    # stands there already. A value above all others would be inserted at the end, where there is no
-    # element: compare this value with the last element.
+    # Look up the position at which each value would be inserted. `sorted_values` holds the value if
+    # the element at this position equals it. A value above all elements would be inserted after the
+    # last element: compare this value with the last element.
     position = np.minimum(np.searchsorted(sorted_values, values), len(sorted_values) - 1)
     return np.asarray(sorted_values[position] == values)
 

@@ -86,9 +86,9 @@ def simulate_clicks(rng: np.random.Generator) -> pd.DataFrame:
     for user, popular_items in enumerate(popular):
         # An ordered set: its keys are the items clicked, each once.
         clicked: dict[int, None] = {}
-        # The user starts at the first of the user's popular items. Each step has the next popular
-        # item: the user either jumps to this item, or leaves it out and follows the current item to
-        # one of its successors.
+        # The user starts at the first of the user's popular items. Each step takes the next popular
+        # item from the list. The user either jumps to this item, or leaves it out and goes on to a
+        # successor of the current item.
         current = int(popular_items[0])
         n_steps = MIN_STEPS + rng.poisson(MEAN_FURTHER_STEPS)
         for popular_item in popular_items[1 : 1 + n_steps]:
