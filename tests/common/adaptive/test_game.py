@@ -72,14 +72,19 @@ class StubEntry:
         predict: Callable[[Array], Any] = lambda data: np.ones(data.shape, int),
         probabilities: Any = None,
     ) -> None:
-        # In each row of `can_query`, argmax finds the first question that may be asked.
-        self.select_questions = lambda data, binary, can_query: select(can_query.argmax(axis=1))
+        def select_questions(options: Array, outcomes: Array, can_query: Array) -> Any:
+            # In each row of `can_query`, argmax finds the first question that may be asked.
+            return select(can_query.argmax(axis=1))
+
+        def predict_probabilities(options: Array, outcomes: Array) -> Array:
+            return np.broadcast_to(probabilities, options.shape)
+
+        # The methods are attributes, because an entry without `probabilities` lacks one of them.
+        self.select_questions = select_questions
         self.update_model = lambda *arrays: None
-        self.predict = lambda data, binary: predict(data)
+        self.predict = lambda options, outcomes: predict(options)
         if probabilities is not None:
-            self.predict_probabilities = lambda data, binary: np.broadcast_to(
-                probabilities, data.shape
-            )
+            self.predict_probabilities = predict_probabilities
 
 
 def play_with(entry: Any, *rules: Rules) -> Game:

@@ -219,9 +219,9 @@ def test_distractors_tell_how_often_an_option_is_chosen(
     # Shares are shrunk towards the option's share of all answers, with the weight of five answers.
     expected_share = (by_question["sum"] + 5 * is_chosen.mean()) / (by_question["count"] + 5)
 
-    rank = known.outcome_of_option[distractors.question, option - 1]
-    for pair, (rank_of_pair, question) in enumerate(zip(rank, distractors.question, strict=True)):
-        share = distractors.found[f"share_{rank_of_pair}"].iloc[pair]
+    for pair, question in enumerate(distractors.question):
+        rank = known.outcome_of_option[question, option - 1]
+        share = distractors.found[f"share_{rank}"].iloc[pair]
         assert share == pytest.approx(expected_share[question], abs=1e-5)
 
 
@@ -292,8 +292,9 @@ def two_quizzes(read: Read) -> TwoQuizzes:
     0 with the first question of each quiz, questions 0 and 6.
     """
     student, question = (index.ravel() for index in np.indices((30, 12)))
-    # Students 0 and 1 answer both quizzes, and all other students answer one.
     quiz = question // 6
+    # Of the other students, those with even numbers answer quiz 0, those with odd numbers quiz 1.
+    # Students 0 and 1 answer both quizzes.
     is_answered = (quiz == student % 2) | (student < 2)
     student = student[is_answered]
     question = question[is_answered]
@@ -352,11 +353,11 @@ def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
     known = two_quizzes.known
     # The first pair to predict is question 0 of student 0.
     is_of_student = known.student == 0
-    # The similarity of each question to question 0. Questions that are not its neighbours have
-    # similarity 0.
-    similarity = np.zeros(pairs.n_questions)
-    similarity[pairs.neighbours[0]] = pairs.similarity[0]
-    weight = similarity[known.question[is_of_student]] ** power
+    # The similarity of each question to question 0. `pairs` holds it only for the neighbours of
+    # question 0; all other questions have similarity 0.
+    similarity_to_question_0 = np.zeros(pairs.n_questions)
+    similarity_to_question_0[pairs.neighbours[0]] = pairs.similarity[0]
+    weight = similarity_to_question_0[known.question[is_of_student]] ** power
 
     assert two_quizzes.first[f"nearness_{power}"] == pytest.approx(weight.sum(), rel=1e-4)
     mean = (weight * known.residual[is_of_student]).sum() / (weight.sum() + shrinkage)
@@ -485,9 +486,11 @@ def test_rates_of_groups_are_those_that_pandas_counts(joined: Joined, group: str
         name = "_".join(columns)
         sums = joined.train.groupby(columns).residual.agg(["sum", "count"]).reset_index()
         expected = joined.asked[columns].merge(sums, how="left", on=columns)
-        is_known = joined.asked[columns].notna().all(axis=1).to_numpy()
-        count = expected["count"].fillna(0).where(is_known)
-        rate = (expected["sum"].fillna(0) / (count + 5)).where(is_known)
+        has_all_values = joined.asked[columns].notna().all(axis=1).to_numpy()
+        # A pair that no training answer resembles has no row in `sums`: its sum and count are 0.
+        # `where` writes NaN for a pair that lacks a value.
+        count = expected["count"].fillna(0).where(has_all_values)
+        rate = (expected["sum"].fillna(0) / (count + 5)).where(has_all_values)
         assert_allclose(found[f"{name}_rate"], rate, atol=1e-5, err_msg=name)
         assert_array_equal(found[f"{name}_count"], count, err_msg=name)
 
@@ -572,6 +575,7 @@ def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
     for i, row in enumerate(joined.asked.itertuples()):
         in_quiz = train[(train.UserId == row.UserId) & (train.QuizId == row.QuizId)]
         in_quiz = in_quiz.sort_values("date", kind="stable")
+        # Both begin with the answer that is nearest to the pair.
         before = in_quiz[in_quiz.date < row.date][::-1]
         after = in_quiz[in_quiz.date >= row.date]
         for name, others in (("before", before), ("after", after)):
@@ -590,6 +594,10 @@ def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
 
 
 def test_confidence_is_compared_with_the_student_s_usual_one(joined: Joined) -> None:
+    """The usual confidence is the mean over all answers for which the student stated a confidence.
+
+    The feature confidence_count is the number of these answers.
+    """
     found = joined.features("confidence")
     asked = joined.asked
     assert_array_equal(found["confidence"], asked.Confidence)
@@ -754,16 +762,18 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
 
     `nearest.neighbours` lists the questions most similar to the question of the pair. The nearest
     answers are the known answers that the student of the pair gave to these questions, in the same
-    order. If there are too few, index -1 and similarity 0 fill the row.
+    order. The results have a row for each pair. If a student gave too few answers, the row ends
+    with indices -1 and similarities 0.
     """
     # For each known pair (student, question), its column in `known`.
     known_students, known_questions = nearest.known.tolist()
     known_pairs = zip(known_students, known_questions, strict=True)
     position = {pair: column for column, pair in enumerate(known_pairs)}
-    n_found = min(nearest.n_nearest, nearest.n_neighbours)
+    # A row cannot have more nearest answers than the question has neighbours.
+    row_length = min(nearest.n_nearest, nearest.n_neighbours)
 
-    for i, row in enumerate(nearest.rows):
-        student, question = nearest.asked[:, row].tolist()
+    for row, asked_column in enumerate(nearest.rows):
+        student, question = nearest.asked[:, asked_column].tolist()
         # For each nearest answer, its column in `known` and its similarity.
         expected = []
         for neighbour, similarity in zip(
@@ -771,9 +781,9 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
         ):
             if (student, neighbour) in position:
                 expected.append((position[student, neighbour], similarity))
-        expected += [(-1, 0.0)] * nearest.n_nearest
-        found = list(zip(nearest.answers[i], nearest.answer_similarity[i], strict=True))
-        assert found == expected[:n_found]
+        filled = [*expected, *[(-1, 0.0)] * row_length][:row_length]
+        found = list(zip(nearest.answers[row], nearest.answer_similarity[row], strict=True))
+        assert found == filled
 
 
 # ---- No feature depends on the outcome of its own answer ----------------------------------------
@@ -832,18 +842,19 @@ def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
     table of features that were computed without the part's outcomes. The last table holds the
     features of the template (the pairs to predict).
 
-    The test changes the outcomes of one part, `changed_part`. Exactly the tables with the numbers
-    `unchanged_tables` must stay as they were. The test fails, for instance, if the model for a part
-    is warm-started from a model that was fitted to all answers.
+    The test changes the outcomes of one part, `changed_part`. The tables whose numbers are in
+    `unchanged_tables` must stay as they were, and all other tables must change. The test fails, for
+    instance, if the model for a part is warm-started from a model that was fitted to all answers.
     """
     answers = joined.train
     monkeypatch.setattr("common.answer_features.parts._MAX_HELD_OUT", max_held_out)
     groups = ["model", "rates", "distractors", "context", "quiz", "order"]
     before = list(tables(joined.pairs, answers, groups, seed=0))
     assert len(before) == n_held_out + 1
+    # No pair of a student and a question is in two tables.
     rows = np.concatenate([part.rows for part in before])
     assert len({*rows}) == len(rows)
-    # If all parts are held out, each pair is in one table.
+    # If all ten parts are held out, each pair is in a table.
     if n_held_out == 10:
         assert len(rows) == len(joined.pairs)
 
@@ -851,7 +862,7 @@ def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
     changed_answers = change_options(answers, is_of_part)
     after = tables(joined.pairs, changed_answers, groups, seed=0)
 
-    is_same = [a.table.equals(b.table) for a, b in zip(before, after, strict=True)]
+    is_same = [old.table.equals(new.table) for old, new in zip(before, after, strict=True)]
     assert np.flatnonzero(is_same).tolist() == unchanged_tables
 
 
@@ -898,9 +909,14 @@ def random_outcomes(joined: Joined) -> RandomOutcomes:
 def test_features_predict_random_outcomes_at_chance_and_a_leak_predicts_them(
     random_outcomes: RandomOutcomes,
 ) -> None:
+    """Trees that learn from honest features are right half of the time.
+
+    An honest feature of an answer does not use the outcome of this answer. The test then adds a
+    leak, to show that the accuracy of the trees reveals leaks.
+    """
     n = len(random_outcomes.rows)
-    # The tolerance is four standard errors. A share of one half has the standard error 0.5 / √n, so
-    # with some 2,200 answers the tolerance is 0.043.
+    # The tolerance is four standard errors. An accuracy of one half over n answers has the standard
+    # error 0.5 / √n, so with some 2,200 answers the tolerance is 0.043.
     tolerance = 4 * 0.5 / np.sqrt(n)
     assert tolerance < 0.05
     assert abs(random_outcomes.score(random_outcomes.honest) - 0.5) < tolerance

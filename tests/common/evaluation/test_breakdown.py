@@ -56,10 +56,11 @@ def test_a_single_student_tells_nothing_about_others() -> None:
 
 
 def make_pairs(n: int) -> pd.DataFrame:
-    """Return n wrong answers to question 4711 and 1,000 right answers to question 1.
+    """Return n wrong predictions for question 4711 and 1,000 right predictions for question 1.
 
-    The wrong answers make the group "few", and the right answers make the group "many". Each
-    student has one answer.
+    The wrong predictions make the group "few", and the right predictions make the group "many".
+    Each student has one prediction. The majority's prediction is right where the scored prediction
+    is wrong, so that the accuracies of the two differ in each group.
     """
     right = np.arange(n + 1000) >= n
     return pd.DataFrame(

@@ -94,8 +94,9 @@ def test_a_model_that_read_metadata_of_other_data_is_marked(
     (note,) = [line for line in printed.splitlines() if line.startswith("note: ")]
     assert note.startswith(f"note: {MARK} than the answers: ")
     assert note.endswith("; what the entry has learned from them may mean nothing")
-    honest, marked = read_results(tmp_path / "results.jsonl")
-    assert (honest.doubts, marked.doubts) == ([], [MARK])
+    with_own_metadata, with_other_metadata = read_results(tmp_path / "results.jsonl")
+    assert with_own_metadata.doubts == []
+    assert with_other_metadata.doubts == [MARK]
     page = read_page((tmp_path / "scores_task_1.html").read_text(encoding="utf-8"))
     assert f"Doubt {MARK}" in page.text
 

@@ -44,7 +44,9 @@ def test_answers_are_counted_by_student_and_part(seed: int) -> None:
     answers = draw_answers(seed).assign(part=part)
     outcome = outcomes.of_predictions(answers)
     student = answers.UserId.to_numpy()
+    # Shape (students, answers).
     is_of_student = student == np.unique(student)[:, None]
+    # Shape (parts, 1, answers).
     is_of_part = part == np.arange(3)[:, None, None]
     # Whether an answer is of this student and in this part, shape (parts, students, answers).
     is_counted = is_of_student & is_of_part
@@ -94,12 +96,13 @@ def test_other_students_questions_truths_or_folds_have_other_keys() -> None:
     """Only outcomes of the same answers, in the same folds, have the same key."""
     answers = draw_answers(0)
     part = (np.arange(200) % 2).astype(np.int8)
+    is_answer_5 = answers.index == 5
     versions = {
         "as drawn": answers,
         "other students": answers.assign(UserId=answers.UserId + 1),
         "other questions": answers.assign(QuestionId=answers.QuestionId + 1),
         "another truth": answers.assign(
-            truth=np.where(answers.index == 5, 1 - answers.truth, answers.truth)
+            truth=np.where(is_answer_5, 1 - answers.truth, answers.truth)
         ),
         "folds": answers.assign(part=part),
         "other folds": answers.assign(part=1 - part),

@@ -36,6 +36,7 @@ def predicted(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     table = pd.read_parquet(kit / "p1.parquet")
     p = table["ProbabilityCorrect"].to_numpy(copy=True)
     p[:3] = 1 - p[:3]
+    # A probability of 0.5 would contradict no prediction.
     assert (p[:3] != 0.5).all()
     shuffled = table.assign(ProbabilityCorrect=p).sample(frac=1, random_state=0)
     shuffled.to_parquet(kit / "p1.parquet")
@@ -121,7 +122,10 @@ def test_the_page_has_a_heading_for_each_part(evaluated: Evaluated) -> None:
         "Pupil premium",
         "Age in years on 2019-09-01",
     ]
-    assert len(evaluated.page.charts) == 8 + len(by_option)
+    # One chart shows the score, one the calibration of the probabilities. Each heading that begins
+    # with "By" has a chart too.
+    n_groupings = sum(heading.startswith("By ") for heading in evaluated.page.headings)
+    assert len(evaluated.page.charts) == 2 + n_groupings
 
 
 def test_the_page_says_what_made_the_submission(evaluated: Evaluated) -> None:
@@ -197,6 +201,7 @@ def test_the_score_is_the_share_of_right_predictions(evaluated: Evaluated) -> No
 
 
 def test_the_page_explains_the_standard_error(evaluated: Evaluated) -> None:
+    """The page shows the error beside the score, and as a fact with an interval and its basis."""
     score, error = evaluated.score_and_error
     pattern = r"(\S+), 95 % interval (\S+) to (\S+): (\d+) students, .*"
     fact = re.fullmatch(pattern, evaluated.facts["Standard error"])
@@ -206,6 +211,8 @@ def test_the_page_explains_the_standard_error(evaluated: Evaluated) -> None:
     low = float(fact[2])
     high = float(fact[3])
     assert low < float(score) < high
+    # The page does not compute the interval as score ± 1.96 standard errors, but its width is
+    # nearly the same.
     assert high - low == pytest.approx(2 * 1.96 * float(error), rel=0.1)
     assert f" {score} ± {error} standard error " in evaluated.page.text
 
@@ -285,6 +292,7 @@ def test_a_score_needs_nothing_but_the_answers(tmp_path: Path, task: int) -> Non
 def test_below_ten_students_neither_terminal_nor_page_shows_a_standard_error_beside_the_score(
     tmp_path: Path, task: int, n_students: int
 ) -> None:
+    """A standard error that is estimated from few students says little, so it is not shown."""
     truth = ""
     predicted = ""
     for user in range(n_students):
@@ -296,7 +304,9 @@ def test_below_ten_students_neither_terminal_nor_page_shows_a_standard_error_bes
         predicted += f"1,{user},1,2\n2,{user},{second_prediction}\n"
     lines, page = evaluate_given(tmp_path, task, truth, predicted)
     has_error = n_students == 10
-    assert ("±" in lines[1]) == has_error
+    printed_score = lines[1]
+    assert ("±" in printed_score) == has_error
+    # On the page, "± 0.1234 standard error" stands between the score and the word "Accuracy".
     assert ("± " in page.text) == has_error
     assert ("standard error Accuracy" in page.text) == has_error
 

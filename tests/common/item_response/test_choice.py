@@ -109,7 +109,8 @@ def test_a_fit_that_leaves_contexts_out_predicts_pairs_with_contexts(
     file does so too, and so does one that is extended by further students.
     """
     assert not fitted.uses_context
-    # Student 0 with question 2, in a context of the fit; student 1 with question 3, in a new one.
+    # Student 0 answers question 2 in context 2. Student 1 answers question 3 in context 99, which
+    # does not occur in the fit.
     students, questions = [0, 1], [2, 3]
     contexts = np.array([[2], [99]])
     predicted = fitted.predict_proba(students, questions, context=contexts)
@@ -168,7 +169,8 @@ def test_control_c_while_settings_are_chosen_ends_the_program(
     """`Drawn.fit` gives no settings, so the estimator first tries settings in short fits.
 
     Control-C during a long fit keeps what was learned so far. A fit that only tries settings is of
-    no use to the user, so here Control-C (KeyboardInterrupt) is passed on.
+    no use to the user, so here Control-C (KeyboardInterrupt) is passed on. The third step of the
+    program belongs to one of the short fits.
     """
     calls = []
     run_step = fitting.run_step

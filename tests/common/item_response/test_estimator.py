@@ -110,7 +110,10 @@ def test_difficulties_are_recovered_if_the_probability_of_guessing_is_given() ->
     without = planted.fit(n_dimensions=1, guessing=0.0)
 
     def mean_error(model: ItemResponse) -> float:
-        """Return the mean error of the difficulties. A true difficulty is minus the intercept."""
+        """Return the mean absolute error of the difficulties.
+
+        The true difficulty of a question is minus its planted intercept.
+        """
         return float(np.abs(model.difficulty_ + planted.intercept).mean())
 
     assert mean_error(with_guessing) < 0.15
@@ -236,6 +239,7 @@ def test_contexts_without_effect_make_predictions_hardly_worse(contexts: str) ->
     without = fit(train)
     with_contexts = fit(train, labels[train.index])
 
+    # Variances near 0 are estimation errors. In other tests, effects have a variance of 0.3 or 1.
     assert with_contexts.context_variance_.max() < 0.06
     assert with_contexts.shared_variance_ < 0.06
     for rows in (test, of_new_students):
@@ -267,13 +271,16 @@ def fit_effects_of(level: int) -> EffectsOfOneLevel:
 def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     """Students have effects in groups of quizzes (level 0) or in single quizzes (level 1)."""
     model = fit_effects_of(level).model
-    # The standard errors of the two variances, of groups of quizzes and of quizzes. `answers_each`
-    # is the mean number of answers of an effect. Many effects have fewer answers, so four standard
-    # errors are allowed.
+    # The standard errors of the variances of the two levels. The training answers of
+    # `fit_effects_of` belong to about 4,100 pairs of a student and a group of quizzes, with 8.6
+    # answers each on average, and to about 6,600 pairs of a student and a quiz, with 5.4 answers
+    # each. Many pairs have fewer answers, so four standard errors are allowed.
     errors = [
         standard_error_of_variance(1, n_effects=4_100, answers_each=8.6),
         standard_error_of_variance(1, n_effects=6_600, answers_each=5.4),
     ]
+    # The effects were planted with the variance 1 on one level, and with the variance 0 on the
+    # other level.
     assert model.context_variance_[level] == pytest.approx(1, abs=4 * errors[level])
     assert model.context_variance_[1 - level] < 0.2
 
@@ -373,7 +380,7 @@ def test_planted_effects_of_classes_are_shrunk_neither_too_much_nor_too_little(
 def test_effects_of_classes_improve_predictions_most_for_students_with_few_answers(
     shared_effects: SharedEffects,
 ) -> None:
-    """Two models are compared: their contexts are quizzes of classes (`class_quiz`), or quizzes.
+    """One model has the quizzes of each class as contexts, and another model has the quizzes.
 
     The answers have an effect of each class in each quiz. Only the first model can learn such an
     effect from the classmates of a student, which helps most if the student has few answers or
@@ -382,8 +389,7 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
     by_class = shared_effects.by_class
     train, rest = split(shared_effects.answers)
     by_student = fit(train, train.quiz)
-    # For each set of test answers, the model without effects of classes must have a larger loss: at
-    # least `gain` larger.
+    # For each set of test answers, the effects of classes must lower the loss by at least `gain`.
     for test, gain in (
         (rest[rest.has_few_training_answers], 0.03),
         (rest[~rest.has_few_training_answers], 0.005),
