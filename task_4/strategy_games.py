@@ -250,6 +250,9 @@ def _ask_strategy(
 ) -> IntArray:
     """Return the columns that a strategy chooses among the `free` ones, shape (students,).
 
+    The students are those who wait for a question. `free` says which questions each of them may be
+    asked. `posterior` and `hidden` are arguments of every strategy; strategies.py describes them.
+
     Raises `InputError` if the strategy fails, or returns anything but a free column for each
     student.
     """
@@ -322,7 +325,7 @@ def _score_game(game: PlayedGame, n: int) -> dict[str, float]:
     # The questions asked, shape (students, n); -1 where a student was not asked.
     asked = game.chosen[:, :n]
     n_students = len(game.chosen)
-    # How many students were asked each question.
+    # How many students were asked each question, from question 0 to the last one that was asked.
     counts = np.bincount(asked[asked >= 0])
     return {
         "accuracy": metrics.accuracy(game.truth, right > 0.5).value,

@@ -182,6 +182,7 @@ def find_students(options: argparse.Namespace, reference: Reference, mask: str) 
         raise InputError(f"--student {unknown[0]}: no such student, {expected}")
     # A student named twice gets one page.
     students = list(dict.fromkeys(options.student))
+    # `reference.student` is sorted, so a binary search finds the rows of the students.
     rows = np.searchsorted(reference.student, students)
     state.require_askable(options.questions, rows=rows)
     return [int(row) for row in rows]
@@ -258,7 +259,8 @@ def show_abilities(session: Session, names: Sequence[str]) -> Mapping[str, Any]:
 
     `names` holds the names of each question's subjects, by QuestionId.
     """
-    # `session.steps` has a row for each number of questions asked, from 0 on.
+    # `session.steps` has a row for each number of questions asked, from 0 on. An interval is the
+    # ability ± `half_width`.
     half_width = _NORMAL_QUANTILE * session.steps["error"]
     ability = session.steps["ability"]
     table = session.steps.assign(

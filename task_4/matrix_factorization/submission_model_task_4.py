@@ -64,6 +64,8 @@ class Submission:
         else:
             # 0 is a wrong or a hidden answer. Only revealed answers have an option or are right.
             revealed = (masked_data > 0) | (masked_binary_data == 1)
+        # If the evaluator reveals no options and marks hidden answers by 0, a revealed wrong answer
+        # looks like a hidden one. `update_model` has noted which questions were asked.
         if self.revealed is not None:
             revealed = revealed | self.revealed
         model = self.model.pad_questions(revealed.shape[1])

@@ -220,8 +220,8 @@ class StudentPosterior:
         Notes
         -----
         The reward says how far the answer is expected to move the logits of the targets
-        (`information_reward`). The logit of a target counts the more, the more a better known logit
-        should improve the predictions (`_weight`).
+        (`information_reward`). The weight of a target says how much a better known logit should
+        improve the predictions (`_weight`).
 
         If targets may be asked, asking a question makes its prediction certain. So the probability
         that this prediction would otherwise be wrong is added, times `_OWN_UNCERTAINTY`.

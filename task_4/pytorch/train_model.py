@@ -179,7 +179,8 @@ class PartialVAE(nn.Module):
         super().__init__()
         # Start each question's intercept from its rate of right answers. Four extra answers at the
         # overall rate keep the rate of a question with few answers near the overall rate.
-        rate = (right.sum(0) + 4 * right.sum() / answered.sum()) / (answered.sum(0) + 4)
+        overall_rate = right.sum() / answered.sum()
+        rate = (right.sum(0) + 4 * overall_rate) / (answered.sum(0) + 4)
         knows = (rate - GUESSING) / (1 - GUESSING)
         self.intercept = nn.Parameter(knows.clamp(0.03, 0.97).logit())
         # The first dimension of z starts as the general ability: all questions have positive
@@ -272,10 +273,15 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
         share = share.clamp(max=1 - answered_mask.HIDDEN_SHARE)
         shown = known * (torch.rand_like(known) < share)
         hidden = known - shown
-        p_right = network(shown * is_right, shown * (1 - is_right)).clamp(1e-5, 1 - 1e-5)
+        shown_right = shown * is_right
+        shown_wrong = shown * (1 - is_right)
+        p_right = network(shown_right, shown_wrong).clamp(1e-5, 1 - 1e-5)
+        # Probability of the answer that the student really gave.
         p_answer = torch.where(is_right == 1, p_right, 1 - p_right)
         loss = -(hidden * p_answer.log()).sum() / hidden.sum()
         optimiser.zero_grad()
+        # The loss is a mean over answers. So the penalty, which belongs to all answers together, is
+        # divided by their number.
         (loss + network.penalty() / answered.sum()).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         schedule.step()
