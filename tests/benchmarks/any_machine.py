@@ -111,6 +111,7 @@ def main() -> None:
     options = p.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         kit = copy_kit(Path(folder) / "kit")
+        # The default of --samples is an empty word, which every name contains.
         samples = [
             sample
             for sample in find_samples(kit)
@@ -236,6 +237,8 @@ def score(kit: Path, sample: Sample, run: Run) -> float:
     seed = ("--seed", run.seed) if run.seed else ()
     with tempfile.TemporaryDirectory() as folder:
         if sample.name.startswith("task_4/"):
+            # The training saves the weights in the folder of the package, and the evaluation finds
+            # them there. So there is no flag --submission_dir.
             run_in(kit, (*sample.model, *seed), environment)
             run_in(kit, (*sample.evaluation, "--output_dir", folder), environment)
         else:

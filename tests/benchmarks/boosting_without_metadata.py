@@ -55,8 +55,11 @@ def simulate(n_students: int, n_questions: int, seed: int) -> pd.DataFrame:
     p_right = GUESSING + (1 - GUESSING) * p_known
     is_correct = rng.random(p_right.shape) < p_right
 
-    # The first ability decides a little which of the three wrong options attracts a student.
+    # The right option of each question, counted from 0.
     key = rng.integers(0, 4, n_questions)
+    # The first ability decides a little which of the three wrong options attracts a student. Wrong
+    # options 0, 1 and 2 are the options 1, 2 and 3 places after the right one; option 0 comes after
+    # option 3.
     attraction = rng.normal(0, 0.8, (n_questions, 3))
     attraction_slope = rng.normal(0, 0.4, (n_questions, 3))
     utility = attraction + ability[:, :1, np.newaxis] * attraction_slope

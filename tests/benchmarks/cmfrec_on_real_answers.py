@@ -51,6 +51,7 @@ def main() -> None:
     p.add_argument("peer_python", metavar="PEER/bin/python")
     peer_python = p.parse_args().peer_python
     splits = list(pool_splits(read_pool()))
+    # Choose the settings on the training answers of the first split, a fifth of which are held out.
     _, first_train, _ = splits[0]
     is_held_out = np.random.default_rng(0).random(len(first_train)) < 0.2
     grid = [{"k": k, "lambda_": penalty} for k, penalty in itertools.product(N_FACTORS, PENALTIES)]

@@ -52,16 +52,16 @@ def measure_new_students(answers: pd.DataFrame) -> None:
     fitted = ItemResponse().fit(*columns(answers[~is_new]))
     new = answers[is_new].sample(frac=1, random_state=0)
     # Number the answers of each student from 0, in random order. The answers with low numbers are
-    # known; the answers whose numbers reach the largest of N_KNOWN are predicted.
-    position = new.groupby("UserId").cumcount()
-    hidden = new[position >= max(N_KNOWN)]
+    # known; the answers whose numbers are at least the largest of N_KNOWN are predicted.
+    number = new.groupby("UserId").cumcount()
+    hidden = new[number >= max(N_KNOWN)]
     print(f"{is_new.sum():,} answers of new students, {len(hidden):,} predicted")
     print(
         "| known answers | new fit | for_students | partial_fit | seconds: new fit | for_students |"
     )
     print("|---|---|---|---|---|---|")
     for n in N_KNOWN:
-        known = new[position < n]
+        known = new[number < n]
         begin = time.process_time()
         refitted = ItemResponse().fit(*columns(pd.concat([answers[~is_new], known])))
         seconds_of_new_fit = time.process_time() - begin
@@ -74,7 +74,7 @@ def measure_new_students(answers: pd.DataFrame) -> None:
             f"| {n} | {' | '.join(f'{loss:.4f}' for loss in losses)} "
             f"| {seconds_of_new_fit:.2f} | {seconds_of_for_students:.3f} |"
         )
-    print_time_of_one_student(fitted, new[position < 10])
+    print_time_of_one_student(fitted, new[number < 10])
 
 
 def print_time_of_one_student(fitted: ItemResponse, known: pd.DataFrame) -> None:
@@ -115,6 +115,7 @@ def measure_mastery(answers: pd.DataFrame) -> None:
     """
     folder = real_data_dir() / "eedi_tasks_3_4" / "metadata"
     question_ids = np.unique(answers["QuestionId"])
+    # A row for each question: its subject on each level of the tree of subjects.
     path = read_subjects(folder, "3/4", question_ids).path
     is_held_out = np.random.default_rng(0).random(len(answers)) < 0.2
     train = answers[~is_held_out]
@@ -161,10 +162,10 @@ def print_log_loss_by_contexts(
     Mastery is the share of the subject's questions that the student is expected to answer
     correctly. It serves as P(right) of each held-out answer in the subject.
 
-    Three models are compared: one with subjects as contexts (its mastery is `by_subjects`), one
-    without contexts, and one with clusters of questions as contexts. After the fit, `with_subjects`
-    adds subjects to the last two models. `question_path` has a row for each question, with the
-    subject of the question on each level.
+    Three models are compared. The first has subjects as contexts, and `by_subjects` is its mastery.
+    The second has no contexts. The third has clusters of questions as contexts. After the fit of
+    the second and the third model, `with_subjects` adds subjects to them. `question_path` has a row
+    for each question, with the subject of the question on each level.
     """
     train = data.train
     clustered_ids, cluster = cluster_questions(

@@ -105,7 +105,7 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
     choose. Groups are found with the first part of the students and chosen by the second part. The
     third part measures how well the groups predict wrong answers. Two item response models give the
     probability of each option without groups. Half of the answers of the third part are held out of
-    both models.
+    both models: `Prepared.asked` has these, and `Prepared.known` has the other half.
     """
     rng = np.random.default_rng(seed)
     student_id, student = number_ids(answers["UserId"])
@@ -126,6 +126,7 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
     # task_2/misconceptions.py. For the third part, they come from a model with more abilities.
     wrong, _ = split_wrong_answers(numbered, misconceptions.N_DIMENSIONS)
     wrong_known, wrong_held_out = split_wrong_answers(numbered, DEFAULT_DIMENSIONS)
+    # All held-out answers are of the third part.
     return Prepared(
         finding=wrong.of_students(is_finding),
         choosing=wrong.of_students(is_choosing),
@@ -193,6 +194,7 @@ def split_wrong_answers(answers: NumberedAnswers, n_dimensions: int) -> tuple[An
         p_option = model.predict_proba(
             answers.student[rows], answers.question[rows], context=answers.context[rows]
         )
+        # `WrongAnswers` counts options from 0, but `answers` counts them from 1.
         wrong = groups.WrongAnswers(
             student=answers.student[rows],
             question=answers.question[rows],
@@ -269,8 +271,9 @@ def score_groups(group: IntArray, truth: IntArray) -> float:
 def row(name: str, group: IntArray, measured: Measured, last_cells: str = "") -> str:
     """Return a row of a Markdown table about groups.
 
-    The cells are the name, the number of groups, the number of options in groups, the gains, the
-    lifts, and `last_cells`, the text of the last cell or cells.
+    The cells are the name, the number of groups, the number of options in groups, two gains, two
+    lifts, and `last_cells`, the text of the last cell or cells. The first gain and the first lift
+    are measured on held-out answers, the others on known answers; see `Measured`.
     """
     cells = [name, f"{groups.count_groups(group)}", f"{(group >= 0).sum()}"]
     for ratio, digits in (
@@ -328,8 +331,9 @@ def print_simulated() -> None:
 
     The first rows show the groups found with a quarter, half and all of the students. For the last
     two rows, the wrong options are permuted among students, so that no group is real. The last row
-    but one measures, on the permuted answers, the groups that were found in the real answers of all
-    students. The last row measures the groups that are found in the permuted answers.
+    but one measures, on the permuted answers, the groups that were found before the permutation in
+    the answers of all students. The last row measures the groups that are found in the permuted
+    answers.
     """
     answers, planted = simulate_planted()
     student_id = np.random.default_rng(0).permutation(answers["UserId"].unique())
@@ -343,10 +347,11 @@ def print_simulated() -> None:
         name = f"{share:.0%} of the students, {len(part):,} answers"
         rand_index = f"{score_groups(group, truth):.3f}"
         print(row(name, group, measured, rand_index), f"log loss {measured.loss:.4f}", flush=True)
+    # The last of SHARES is 1. So the loop ends with the groups that were found with all students.
+    group_of_all = group
     prepared_permuted = prepare(permute_options(answers, 0), 0)
-    # `group` is left from the last of SHARES: the groups found with all students.
-    measured = measure(prepared_permuted, group)
-    print(row("all, permuted", group, measured), flush=True)
+    measured = measure(prepared_permuted, group_of_all)
+    print(row("all, permuted", group_of_all, measured), flush=True)
     permuted_group = find_groups(prepared_permuted)
     measured = measure(prepared_permuted, permuted_group)
     print(row("found in permuted answers", permuted_group, measured), flush=True)

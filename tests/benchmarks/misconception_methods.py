@@ -106,8 +106,10 @@ def link_factors(finding: Any) -> Iterator[IntArray]:
     # Only options with a residual take part.
     items = np.unique(residual.indices)
     residual = residual.tocsc()[:, items]
-    deviation = np.sqrt(np.asarray(residual.multiply(residual).sum(axis=0)))
-    scaled = sparse.csr_array(residual.multiply(1 / np.maximum(deviation, 1e-9)))
+    # Divide each column by its Euclidean length, so that options chosen by many students do not
+    # dominate the decomposition.
+    length = np.sqrt(np.asarray(residual.multiply(residual).sum(axis=0)))
+    scaled = sparse.csr_array(residual.multiply(1 / np.maximum(length, 1e-9)))
     for n_factors in N_FACTORS:
         model = TruncatedSVD(n_factors, random_state=0).fit(scaled)
         # A row for each option, of length 1.
@@ -118,15 +120,15 @@ def link_factors(finding: Any) -> Iterator[IntArray]:
 
 
 def link(
-    similarity: FloatArray, items: IntArray, least: tuple[float, ...], n_items: int
+    similarity: FloatArray, items: IntArray, thresholds: tuple[float, ...], n_items: int
 ) -> Iterator[IntArray]:
-    """Cluster options by average linkage; yield the groups for each threshold in `least`.
+    """Cluster options by average linkage; yield the groups for each of the thresholds.
 
     Two groups are merged while the mean similarity of their options is at least the threshold.
     `items` are the numbers of the options that take part: option o of question q has the number
     N_OPTIONS · q + o, which is less than `n_items`. `similarity` has a row and a column for each of
-    `items`, and is changed. Each result is an array (n_items,) with the group of each option, -1
-    for none.
+    `items`; the function overwrites some of its values. Each result is an array (n_items,) with the
+    group of each option, -1 for none.
     """
     question = items // N_OPTIONS
     # Options of one question must not be in one group, so they get the smallest similarity.
@@ -141,10 +143,10 @@ def link(
     # stronger one.
     strength = np.zeros(n_items)
     strength[items] = similarity.max(axis=1)
-    for least_similarity in least:
+    for threshold in thresholds:
         label = np.full(n_items, -1)
         # `fcluster` numbers the groups from 1.
-        label[items] = fcluster(tree, most - least_similarity, "distance") - 1
+        label[items] = fcluster(tree, most - threshold, "distance") - 1
         yield tidy(label, strength)
 
 
@@ -215,13 +217,16 @@ def choose(candidates: Iterator[IntArray], choosing: Any) -> IntArray:
     """Return the candidate whose groups predict the choices of other students best.
 
     A candidate is an array with the group of each item. `choosing` holds the wrong answers of the
-    other students. A candidate qualifies only if the 95 % interval of its gain lies above 0. If no
+    other students. The gain of a candidate is the mean decrease of the log loss of these answers. A
+    candidate qualifies only if the 95 % interval of its gain lies above 0. If no
     candidate qualifies, the result has no option in any group.
     """
     best_gain = 0.0
     best: IntArray = np.full(choosing.n_items, -1, np.int32)
     for group in candidates:
-        gain = groups.ratio_by_student(*groups.gain_by_student(choosing, choosing, group))
+        # Predict each answer from the student's other answers: all of these are in `choosing` too.
+        gain_sum, n_answers = groups.gain_by_student(known=choosing, asked=choosing, group=group)
+        gain = groups.ratio_by_student(gain_sum, n_answers)
         if gain.low > 0 and gain.value > best_gain:
             best_gain = gain.value
             best = group
@@ -243,18 +248,18 @@ def main() -> None:
     cli.add_number(parser, "--seed", 0, "seed of the simulation")
     answers, planted = misconception_map.simulate_planted(parser.parse_args().seed)
     # The planted groups, in the same form as the groups that a method finds.
-    truth = misconception_map.number_planted(np.unique(answers["QuestionId"]), planted)
+    planted_group = misconception_map.number_planted(np.unique(answers["QuestionId"]), planted)
     # The wrong answers of three sets of students: methods find groups in the answers `finding`, the
     # answers `choosing` decide a method's setting, and the remaining answers measure the groups.
     prepared = misconception_map.prepare(answers, 0)
-    measured = misconception_map.measure(prepared, truth)
-    print(misconception_map.row("what is planted", truth, measured))
+    measured = misconception_map.measure(prepared, planted_group)
+    print(misconception_map.row("what is planted", planted_group, measured))
     for name, method in METHODS.items():
         start = time.process_time()
         group = choose(method(prepared.finding), prepared.choosing)
         seconds = time.process_time() - start
         measured = misconception_map.measure(prepared, group)
-        rand_index = misconception_map.score_groups(group, truth)
+        rand_index = misconception_map.score_groups(group, planted_group)
         last_cells = f"{rand_index:.3f} | {seconds:.0f} s"
         print(misconception_map.row(name, group, measured, last_cells), flush=True)
 

@@ -88,7 +88,9 @@ def fit_girth(answers: Answers, model: str) -> np.ndarray:
     dataset[answers.question, answers.student] = answers.is_correct
     # Leave out questions whose answers are all right or all wrong: their difficulty is infinite.
     n_answers = np.bincount(answers.question, minlength=answers.n_questions)
-    n_right = np.bincount(answers.question, answers.is_correct, answers.n_questions)
+    n_right = np.bincount(
+        answers.question, weights=answers.is_correct, minlength=answers.n_questions
+    )
     is_mixed = (n_right > 0) & (n_right < n_answers)
     result = getattr(girth, model)(dataset[is_mixed])
     difficulty = np.full(answers.n_questions, np.nan)

@@ -72,6 +72,7 @@ def frame(chart: str, title: str) -> str:
         chart = chart.replace(colour_of_page, colour_of_picture)
     lines = wrap(title, WIDTH - 2 * MARGIN, bold=True)
     above = LINE_HEIGHT * len(lines) + 2 * MARGIN
+    # The size of the chart, from its attribute viewBox="0 0 width height".
     width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', chart)[0])
     full_width = f"{width + 2 * MARGIN:g}"
     full_height = f"{height + above + MARGIN:g}"
@@ -87,7 +88,7 @@ def frame(chart: str, title: str) -> str:
             f'width="{full_width}" height="{full_height}">',
             STYLE,
             *texts,
-            # The rest of this tag is in `chart`.
+            # `chart` has the other attributes and the end of this tag, the drawing, and `</svg>`.
             f'<svg x="{MARGIN:g}" y="{above:g}"\n width="{width:g}" height="{height:g}" {chart}',
             "</svg>",
         ]

@@ -109,8 +109,7 @@ def print_pool(
     """Print the mean scores of a model, or of a blend of several models, as a row of a table.
 
     The answers of `pool` are split at random into training answers and answers to score. The means
-    are taken over the first `n_splits` splits. `score` returns the scores in the order of the
-    table's columns, such as accuracy and log loss.
+    are taken over the first `n_splits` splits. Each of `COLUMNS` is a score.
     """
     splits = itertools.islice(pool_splits(pool), n_splits)
     figures = [
@@ -144,13 +143,15 @@ def score(
             output_flags = ["--output_dir", output, "--probabilities", output / PROBABILITIES]
             metadata = metadata_flags(script, folder)
             run_script([script, *input_flags, *output_flags, *metadata, *flags])
-        files = [folder / script.stem / PROBABILITIES for script in scripts]
-        if len(files) == 1:
+        # `read_figures` expects a submission and probabilities in `folder`. Copy them from a single
+        # model, or make them by a blend.
+        probabilities = [folder / script.stem / PROBABILITIES for script in scripts]
+        if len(scripts) == 1:
             shutil.copy(folder / scripts[0].stem / TASKS[task].submission, folder)
-            shutil.copy(files[0], folder)
+            shutil.copy(probabilities[0], folder)
         else:
-            blend = [layout.ROOT / "tools/blend.py", *files, *input_flags, "--output_dir", folder]
-            run_script(blend)
+            blend = [layout.ROOT / "tools/blend.py", *probabilities, *input_flags]
+            run_script([*blend, "--output_dir", folder])
             # tools/blend.py names the file of probabilities after the submission, but
             # `read_figures` expects the name PROBABILITIES.
             written = (folder / TASKS[task].submission).with_suffix(".parquet")

@@ -42,28 +42,28 @@ def main() -> None:
     exam = load_module(FOLDER / "exam.py")
     data = real_data_dir() / "related" / "llm_science_exam"
     questions = exam.read_questions(data / exam.TRAIN_FILE, answers=True)
-    # For each model, its scores: one for each question.
-    points = {}
+    # For each model, its score on each question, averaged over the seeds.
+    points_by_model = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, (model, flags, seeds) in tqdm(MODELS.items(), "models", disable=None):
-            by_seed = []
+            points_by_seed = []
             for seed in seeds:
                 script = FOLDER / f"sample_model_{model}.py"
                 seeded = ["--seed", seed] if len(seeds) > 1 else []
                 run_script([script, "--input_dir", data, "--output_dir", folder, *flags, *seeded])
                 guesses = exam.read_predictions(Path(folder) / "submission.csv", questions)
-                by_seed.append(exam.score_questions(questions, guesses))
-            points[name] = np.mean(by_seed, axis=0)
+                points_by_seed.append(exam.score_questions(questions, guesses))
+            points_by_model[name] = np.mean(points_by_seed, axis=0)
     print("| model | MAP@3 | 95 % interval | difference from the longest option |")
     print("|---|---|---|---|")
-    points_of_longest = points["longest_option"]
-    for name, points_of_model in points.items():
-        low, high = exam.interval_95(points_of_model)
-        difference = points_of_model - points_of_longest
+    points_of_longest = points_by_model["longest_option"]
+    for name, points in points_by_model.items():
+        low, high = exam.interval_95(points)
+        difference = points - points_of_longest
         margin = 1.96 * difference.std(ddof=1) / len(difference) ** 0.5
         mean = difference.mean()
         print(
-            f"| {name} | {points_of_model.mean():.4f} | {low:.3f} to {high:.3f} | {mean:+.4f} "
+            f"| {name} | {points.mean():.4f} | {low:.3f} to {high:.3f} | {mean:+.4f} "
             f"({mean - margin:+.3f} to {mean + margin:+.3f}) |"
         )
 

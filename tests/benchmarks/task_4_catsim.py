@@ -116,6 +116,7 @@ def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
     # The sign of a fitted ability is arbitrary. Choose it so that a larger ability means more right
     # answers.
     sign = np.sign(slope.mean())
+    # Slopes that are still negative become MIN_SLOPE, because catsim takes no negative ones.
     slope = np.maximum(slope * sign, MIN_SLOPE)
     mean_ability = ability.mean() * sign
     # Move the abilities so that their mean is 0. The new logit is slope · (ability − mean) +
@@ -145,8 +146,10 @@ def play_catsim(catsim: ModuleType, model: Any, reference: Reference, mask: str)
     # catsim expects these columns for each question (item).
     items = np.stack([slope, difficulty, guessing, largest_probability], axis=1)
     bank = bank_type(items, validate=False)
+    # Both have the shape (students, questions).
     targets = reference.targets[mask]
     may_be_asked = (reference.is_correct >= 0) & ~targets
+    # The number of right predictions, for each of `CHECKPOINTS`.
     n_right = np.zeros(len(CHECKPOINTS))
     for student in tqdm(range(len(targets)), desc=mask, leave=False, disable=None):
         truth = reference.is_correct[student] == 1
@@ -169,10 +172,11 @@ def play_catsim(catsim: ModuleType, model: Any, reference: Reference, mask: str)
                 est_theta=ability,
             )
             if n_asked in CHECKPOINTS:
-                # `icc` returns the probability of a right answer to each question.
-                predicted = bank.icc(ability)[targets[student]] > 0.5
-                is_right = predicted == truth[targets[student]]
-                n_right[CHECKPOINTS.index(n_asked)] += is_right.sum()
+                # `icc` returns the probability of a right answer to each question of the bank.
+                is_target = targets[student]
+                predicted = bank.icc(ability)[is_target] > 0.5
+                is_hit = predicted == truth[is_target]
+                n_right[CHECKPOINTS.index(n_asked)] += is_hit.sum()
     return np.asarray(n_right / targets.sum())
 
 
