@@ -370,8 +370,9 @@ class StudentPosterior:
         gradient · c to the mean and subtracts curvature · c cᵀ from the covariance. Only the logits
         of the questions that the student was asked are needed here.
         """
-        # The question that each student was asked in each round, shape (S, rounds). The entry 0 of
-        # a student who was not asked in a round has no effect.
+        # The question that each student was asked in each round, shape (S, rounds). The entry of a
+        # student who was not asked in a round stays 0. It has no effect, because the loop below
+        # uses a round only for the students who were asked in it.
         question = np.zeros((len(self._expected_logits), len(self._observed)), np.int64)
         for t, (student, asked, _) in enumerate(self._observed):
             question[student, t] = asked

@@ -163,8 +163,8 @@ class PartialVAE(nn.Module):
 
     The encoder is Bayes' rule for the average student: an answer adds the slope of its log
     likelihood to the sum of scores, and the curvature to the sum of precisions. This is not exact:
-    the dimensions of z depend on each other, and students are not average. Learned
-    multipliers of each dimension make up for that.
+    the dimensions of z depend on each other, and students are not average. Learned multipliers of
+    each dimension make up for these errors.
 
     Parameters
     ----------
@@ -181,6 +181,7 @@ class PartialVAE(nn.Module):
         # overall rate keep the rate of a question with few answers near the overall rate.
         overall_rate = right.sum() / answered.sum()
         rate = (right.sum(0) + 4 * overall_rate) / (answered.sum(0) + 4)
+        # rate = GUESSING + (1 − GUESSING) · knows, where `knows` is the rate without guessing.
         knows = (rate - GUESSING) / (1 - GUESSING)
         self.intercept = nn.Parameter(knows.clamp(0.03, 0.97).logit())
         # The first dimension of z starts as the general ability: all questions have positive

@@ -305,9 +305,11 @@ def print_table(names: list[str], scores: dict[Run, float]) -> None:
         cells = []
         values = []
         for kernel in kernels:
-            both = [scores[Run(name, kernel, str(threads), "")] for threads in THREADS]
-            shown = [f"{value:.4f}" for value in both]
-            cells.append(shown[0] if shown[0] == shown[1] else " / ".join(shown))
+            # The scores with one thread and with two threads, both with the default seed.
+            both = [scores[Run(name, kernel, str(threads), seed="")] for threads in THREADS]
+            one_thread, two_threads = (f"{value:.4f}" for value in both)
+            is_equal = one_thread == two_threads
+            cells.append(one_thread if is_equal else f"{one_thread} / {two_threads}")
             values += both
         seed_scores = [value for run, value in scores.items() if run.sample == name and run.seed]
         deviation = float(np.std(seed_scores, ddof=1)) if seed_scores else 0.0

@@ -62,6 +62,7 @@ def simulate(n_students: int, n_questions: int, seed: int) -> pd.DataFrame:
     # option 3.
     attraction = rng.normal(0, 0.8, (n_questions, 3))
     attraction_slope = rng.normal(0, 0.4, (n_questions, 3))
+    # Shape (students, questions, wrong options).
     utility = attraction + ability[:, :1, np.newaxis] * attraction_slope
     # The largest utility plus Gumbel noise is a draw from the multinomial logit model.
     wrong = (utility + rng.gumbel(size=utility.shape)).argmax(axis=2)

@@ -115,8 +115,8 @@ return np.repeat(knows_question_0, masked_data.shape[1], axis=1)
     entry = with_entry(setting, predict=predict)
     games = play_all(entry, TWO_MASKS).games
     # Each of the four replays may take 60 seconds. To check that they do not share one limit, a
-    # false clock advances by 1.5 seconds whenever it is read. By this clock, a replay takes some 35
-    # seconds, and all four take more than 60.
+    # false clock advances by 1.5 seconds whenever it is read. The kit reads it about 24 times in a
+    # replay. So a replay takes some 36 seconds by this clock, and all four take more than 60.
     clock = itertools.count(step=1.5)
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
 

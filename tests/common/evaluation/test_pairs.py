@@ -201,7 +201,10 @@ def test_the_score_is_the_share_of_right_predictions(evaluated: Evaluated) -> No
 
 
 def test_the_page_explains_the_standard_error(evaluated: Evaluated) -> None:
-    """The page shows the error beside the score, and as a fact with an interval and its basis."""
+    """The page shows the standard error beside the score, and among the facts.
+
+    The fact also has the 95 % interval of the score and the number of students.
+    """
     score, error = evaluated.score_and_error
     pattern = r"(\S+), 95 % interval (\S+) to (\S+): (\d+) students, .*"
     fact = re.fullmatch(pattern, evaluated.facts["Standard error"])
