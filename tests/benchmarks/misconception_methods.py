@@ -218,8 +218,8 @@ def choose(candidates: Iterator[IntArray], choosing: Any) -> IntArray:
 
     A candidate is an array with the group of each item. `choosing` holds the wrong answers of the
     other students. The gain of a candidate is the mean decrease of the log loss of these answers. A
-    candidate qualifies only if the 95 % interval of its gain lies above 0. If no
-    candidate qualifies, the result has no option in any group.
+    candidate qualifies only if the 95 % interval of its gain lies above 0. If no candidate
+    qualifies, the result has no option in any group.
     """
     best_gain = 0.0
     best: IntArray = np.full(choosing.n_items, -1, np.int32)

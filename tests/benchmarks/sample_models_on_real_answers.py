@@ -109,7 +109,8 @@ def print_pool(
     """Print the mean scores of a model, or of a blend of several models, as a row of a table.
 
     The answers of `pool` are split at random into training answers and answers to score. The means
-    are taken over the first `n_splits` splits. Each of `COLUMNS` is a score.
+    are taken over the first `n_splits` splits. The scores are
+    accuracy, log loss and the others in `COLUMNS`.
     """
     splits = itertools.islice(pool_splits(pool), n_splits)
     figures = [
