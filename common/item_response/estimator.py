@@ -239,8 +239,8 @@ class ItemResponse(BaseItemResponse):
         Raises
         ------
         InputError
-            If the estimator is not fitted, was fitted without contexts, or `subject` has a wrong
-            shape, dtype or value.
+            If the estimator is not fitted, was fitted without contexts, `subject` has a wrong
+            shape, dtype or value, or a subject in which students have answers is missing from it.
         """
         posterior = self._check_fitted()
         if not posterior.levels:

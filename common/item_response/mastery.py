@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from common.answers import find_ids
 from common.arrays import FloatArray, IntArray
+from common.errors import InputError
 from common.item_response.context import (
     EFFECT_COVARIANCES,
     EFFECT_MEAN,
@@ -51,6 +52,7 @@ def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
 
     `subject` has a row for each of `posterior.question_ids`, and a column for each level.
     """
+    _require_questions(posterior, subject)
     easiness = _easiness_of_questions(posterior, subject)
     students = _students_of_nodes(posterior.levels)
     tables = []
@@ -83,6 +85,19 @@ def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
         )
     table = pd.concat(tables, ignore_index=True)
     return table.sort_values(["student", "level", "subject"], ignore_index=True)
+
+
+def _require_questions(posterior: Posterior, subject: IntArray) -> None:
+    """Raise `InputError` unless every subject with answers has a question in `subject`."""
+    for number, level in enumerate(posterior.levels):
+        answered = posterior.context_ids[number][level.label]
+        is_missing = ~np.isin(answered, subject[:, number])
+        if is_missing.any():
+            raise InputError(
+                f"students have answers in subject {answered[is_missing][0]}, which is not among "
+                f"the subjects of the questions at level {number}, expected the subjects of every "
+                "answer's question"
+            )
 
 
 def _easiness_of_questions(posterior: Posterior, subject: IntArray) -> FloatArray:

@@ -165,3 +165,5 @@ def test_faults_are_named() -> None:
     with_context = ItemResponse(n_steps=1).fit([1, 1, 2], [5, 6, 5], [1, 0, 1], context=[3, 4, 3])
     with pytest.raises(InputError, match=r"subject has shape \(3,\), expected \(2, levels\)"):
         with_context.mastery([3, 4, 4])
+    with pytest.raises(InputError, match="students have answers in subject 3, which is not among"):
+        with_context.mastery([[4], [4]])
