@@ -88,6 +88,7 @@ def main() -> None:
     submissions = find_submissions(options.season)
     reference = options.input_dir / options.ref_data
     answers = clicks.read_answers(reference)
+    # The number of submissions of each team on each day of each stage, by `day_key`.
     n_by_day: Counter[tuple[str, int, bool]] = Counter()
     scored = []
     refused = []
@@ -98,9 +99,10 @@ def main() -> None:
         if n_by_day[day] > limit:
             refused.append(f"{submission.path}: comes after {limit} of the same day")
             continue
-        counted = clicks.answers_that_count(submission.phase, answers, reference)
+        # The answers of the phases that count at the time of the submission.
+        counted_answers = clicks.answers_that_count(submission.phase, answers, reference)
         try:
-            scored.append(score_submission(submission, counted))
+            scored.append(score_submission(submission, counted_answers))
         except InputError as error:
             refused.append(str(error))
     print(f"{len(scored)} of {len(submissions)} submissions scored")

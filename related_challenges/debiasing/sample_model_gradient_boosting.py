@@ -128,8 +128,8 @@ def training_part(phase: recommend.Phase, number: int) -> tuple[NDArray[np.float
     n_right_candidates = np.bincount(masked_row, is_clicked, len(answer))
     has_answer = n_right_candidates > 0
     n_candidates = np.bincount(masked_row, minlength=len(answer))
-    # Draw each candidate with the probability N_WRONG / n_candidates of its user: draw it if a
-    # random number from 0 to 1, times n_candidates, is below N_WRONG.
+    # Draw about N_WRONG candidates of each user: draw a candidate if a random number from 0 to 1,
+    # times the user's number of candidates, is below N_WRONG.
     random_number = np.random.default_rng(number).random(len(is_clicked))
     is_drawn = random_number * n_candidates[masked_row] < N_WRONG
     is_example = has_answer[masked_row] & (is_clicked | is_drawn)
@@ -253,6 +253,9 @@ def item_features(
     `query_time` is the time of the click to predict. `n_item_clicks` has the shape (items,). All
     other arrays and the features have the shape (candidates,).
     """
+    # For each candidate: the time from the item's previous click to `query_time`, the time from
+    # `query_time` to the item's next click, and the numbers of clicks on the item that are at most
+    # each of the `DISTANCES` (lengths of time) away.
     before, after, n_near = clicks_around(phase, item, query_time, DISTANCES)
     features = {
         "clicks of the item": n_item_clicks[item],

@@ -180,6 +180,7 @@ def select_users(
     items = np.full((len(users), N_RECOMMENDED), NO_ITEM)
     for row, user in enumerate(users):
         if user in recommended:
+            # The array holds numbers of 64 bits. A longer id becomes `NO_ITEM`.
             items[row] = list(map(_fit_into_64_bits, recommended[user]))
     return items
 

@@ -147,6 +147,8 @@ def find_members(archive: zipfile.ZipFile, endings: Sequence[str]) -> list[zipfi
 def is_new(member: zipfile.ZipInfo, origin: str, places: Places) -> bool:
     """Return whether a file has to be unpacked.
 
+    `member` is the file in the zip. `origin` names the zip and the file in messages.
+
     A file is not unpacked again if it is in the folder of the zips (``places.folder``) already, or
     if it was unpacked from another zip to the temporary folder (``places.partial``).
 
@@ -185,7 +187,8 @@ def write_member(
         copy_member(archive, member, target)
         return
     # Each zip has its own password. The CSV files in the zip are encrypted with this password. If
-    # the zip is inside another zip, it is itself encrypted with the same password.
+    # the zip is inside another zip, it is itself encrypted with the same password. `locked_zip` is
+    # the zip whose password opens the member.
     is_zip_in_zip = target.suffix == ".zip"
     locked_zip = target if is_zip_in_zip else Path(str(archive.filename))
     name = locked_zip.stem

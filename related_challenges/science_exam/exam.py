@@ -201,6 +201,7 @@ def write_predictions(
             f"{np.isnan(scores).sum()} NaN, expected shape ({len(questions)}, {len(LABELS)}) "
             "and no NaN"
         )
+    # For each question, the positions in `LABELS` of the options to guess, the best option first.
     best = np.argsort(-scores, axis=1, kind="stable")[:, :N_GUESSES]
     prediction = [" ".join(row) for row in np.array(LABELS)[best]]
     challenge.write_submission(options, {"id": questions["id"], "prediction": prediction})

@@ -90,8 +90,9 @@ def main() -> None:
 def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVectorizer) -> csr_array:
     """Describe options by features, shape (5 * questions, features).
 
-    `members` are the members of the ensemble that give features. Scores are standardised within
-    each question; words are weighed by TF-IDF.
+    `members` are the members of the ensemble that give features. The member "words" gives a feature
+    for each word of the options, weighed by TF-IDF in `vectorizer`. Every other member gives one
+    score for each option (`SCORE_MEMBERS`). The scores are standardised within each question.
     """
     blocks = []
     for member in members:
@@ -113,13 +114,14 @@ def fit_ranker(features: csr_array, answer: IntArray, seed: int) -> FloatArray:
     The penalty is the one with the smallest log loss in cross-validation. `seed` determines the
     folds.
     """
+    # A row for each wrong option: its features, subtracted from the features of the right option.
     differences = differences_from_right(features, answer)
     # A classifier needs two classes, so each difference is entered twice: right minus wrong (class
     # 1) and wrong minus right (class 0).
     both_signs = csr_array(vstack([differences, -differences]))
     is_right_minus_wrong = np.repeat([1, 0], differences.shape[0])
-    # Each question has four differences with one sign, and four with the other sign. All eight are
-    # in the same fold.
+    # Each question has eight rows in `both_signs`: four differences, each with both signs. All
+    # eight rows are in the same fold.
     question_of_difference = np.repeat(np.arange(len(answer)), len(exam.LABELS) - 1)
     question_of_row = np.tile(question_of_difference, 2)
     fold = splits.assign_folds(question_of_row, min(N_INNER_FOLDS, len(answer)), seed)

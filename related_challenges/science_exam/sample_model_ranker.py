@@ -74,6 +74,7 @@ def describe(questions: pd.DataFrame) -> FloatArray:
     # The second `argsort` gives the place of each option in this order.
     length_rank = length.reshape(n_questions, n_options).argsort(axis=1).argsort(axis=1)
     n_digits = [sum(map(str.isdigit, text)) for text in texts]
+    # Each feature has a value for each option of each question, shape (5 * questions,).
     columns = {
         "log of the length": np.log1p(length),
         "rank by length": length_rank.ravel() / n_options,
@@ -128,7 +129,10 @@ def differences_from_right(features: Any, answer: IntArray) -> Any:
 
 def fit_ranker(features: FloatArray, answer: IntArray) -> FloatArray:
     """Fit weights of the features, shape (features,), that score right options above wrong ones."""
-    differences = differences_from_right(features.reshape(-1, features.shape[-1]), answer)
+    # A row for each option, instead of the shape (questions, 5, features).
+    option_features = features.reshape(-1, features.shape[-1])
+    # A row for each wrong option: its features, subtracted from the features of the right option.
+    differences = differences_from_right(option_features, answer)
     # Fit the model to differences divided by their standard deviation, to which 1e-9 is added to
     # avoid a division by 0. The weights returned are for the undivided features.
     scale = differences.std(axis=0) + 1e-9

@@ -93,6 +93,7 @@ def compare_spelling(vocabulary: Iterable[str]) -> csr_array:
     # `letter_ngrams` returns a set, so each count is 0 or 1.
     has_ngram, _ = count_terms(letter_ngrams(f"^{word}$") for word in vocabulary)
     n_ngrams = has_ngram.sum(axis=1)
+    # How many letter pairs and triples two words (row and column) share.
     n_shared = (has_ngram @ has_ngram.T).tocoo()
     row = n_shared.row
     column = n_shared.col
@@ -193,12 +194,14 @@ def reduce_rows(words: csr_array, compute: Callable[[IntArray], FloatArray]) -> 
         returns a value for each of these rows.
     """
     result = np.zeros(words.shape[0])
+    # The number of words of each row.
     n_words = np.diff(words.indptr)
     for k in np.unique(n_words[n_words > 0]):
         rows = np.flatnonzero(n_words == k)
-        # A row's words are stored one after the other, from position ``indptr[row]`` on. With None,
-        # these starts are a column, so that the sum has a row of k positions for each of `rows`.
-        positions = words.indptr[rows, None] + np.arange(k)
+        # A row's words are stored one after the other in ``words.data``, from this position on.
+        first_position = words.indptr[rows]
+        # Row i of `positions` holds the k positions of the words of the row rows[i].
+        positions = first_position[:, None] + np.arange(k)
         result[rows] = compute(positions)
     return result
 
@@ -245,8 +248,8 @@ class TextWords:
         self.is_symbol = is_symbol * (1 - self.is_function)
         # 1 where a text has a content word, which is any word but a function word.
         self.content = self.is_in_text @ diags_array(1 - self.is_function)
-        # The product leaves the column indices of each row unsorted. In the other matrices they are
-        # sorted.
+        # The product leaves the column indices of each row unsorted. Sort them, as they are sorted
+        # in the other matrices.
         self.content.sort_indices()
         # Both matrices have the shape (texts, words). A value is the similarity of a word of the
         # vocabulary to the nearest word of a text: in `nearest` among all words of the text, in
@@ -280,10 +283,10 @@ class Matches:
         # it.
         texts = pd.concat([answers["text"], answers["question_text"], references])
         text_row, different_texts = texts.factorize()
+        # `text_row` holds the row of each answer's text, shape (answers,), then the row of each
+        # answer's question, shape (answers,), then the row of each pair's reference, shape
+        # (pairs,). Cut `text_row` into these three parts.
         n_answers = len(answers)
-        # Rows in these matrices: for each answer, the row of its text and the row of its question's
-        # text, shape (answers,) each; for each pair, the row of its reference's text, shape
-        # (pairs,).
         answer, question, pair_reference = np.split(text_row, [n_answers, 2 * n_answers])
         # For each pair, the row of its answer's text.
         pair_answer = answer[self.answer_of_pair]
@@ -356,7 +359,8 @@ class Matches:
         """Return features of pairs: how well the content words of both texts match.
 
         Recall is the mean similarity of the reference's content words to their nearest content
-        words in the answer. Precision is the same with answer and reference exchanged.
+        words in the answer. Precision is the mean similarity of the answer's content words to their
+        nearest content words in the reference.
         """
         # 1 where a text has a content word, shape (texts, words).
         content = self._words.content
@@ -366,11 +370,13 @@ class Matches:
         nearest_in_reference = self._words.nearest_content[pair_reference]
         # All content words have the same weight.
         weight = np.ones(content.shape[1])
-        recall = match_words(content[pair_reference], nearest_in_answer)
-        precision = match_words(content[pair_answer], nearest_in_reference)
+        # The content words of each reference, each with its similarity to the nearest content word
+        # of the answer; then the content words of each answer, compared with the reference.
+        reference_words = match_words(content[pair_reference], nearest_in_answer)
+        answer_words = match_words(content[pair_answer], nearest_in_reference)
         return {
-            "recall of content words": matched_share(recall, weight),
-            "precision of content words": matched_share(precision, weight),
+            "recall of content words": matched_share(reference_words, weight),
+            "precision of content words": matched_share(answer_words, weight),
         }
 
     def _ngram_features(
@@ -383,9 +389,11 @@ class Matches:
         """
         features = {}
         for n, name in ((2, "word pairs"), (3, "word triples")):
+            # How often each text (row) has each n-gram (column).
             counts, _ = count_terms(word_ngrams(words, n) for words in self._words.words)
             # If one text has an n-gram twice and the other text has it once, it is shared once.
             n_shared = counts[pair_answer].minimum(counts[pair_reference]).sum(axis=1)
+            # The number of n-grams of each text, at least 1, since numbers are divided by it.
             n_ngrams = np.maximum(counts.sum(axis=1), 1)
             features[f"recall of {name}"] = n_shared / n_ngrams[pair_reference]
             features[f"precision of {name}"] = n_shared / n_ngrams[pair_answer]
@@ -436,7 +444,11 @@ class Matches:
         # Number of different words, at least 1, since numbers are divided by it.
         n_different_words = np.maximum(self.answer_words.sum(axis=1), 1)
         n_new_words = self.new_words.sum(axis=1)
+        # A product with a vector that is 1 for the words of a kind, and 0 for other words, counts
+        # the words of this kind in each text.
         n_function_words = (texts.counts @ texts.is_function)[answer]
+        # An answer has a pair for each of its references. Count the pairs of each answer, and sum
+        # the words of their references.
         n_references = np.bincount(self.answer_of_pair)
         n_reference_words = np.bincount(self.answer_of_pair, n_words[pair_reference])
         return {
@@ -478,7 +490,7 @@ class Matches:
         rarity = np.log((train.sum() + 1) / (n_answers_with_word + 1)) + MIN_RARITY
         weight = rarity * np.where(self._words.is_function, FUNCTION_WEIGHT, 1)
         # For each pair of an answer and a reference: recall, precision and F1 of all words, then
-        # the same of the new words, which are not in the question.
+        # recall, precision and F1 of the new words, which are not in the question.
         pairs = pd.DataFrame(
             matched_shares(self.matched_pairs, weight, "")
             | matched_shares(self.matched_new, weight, " of what is new")
@@ -500,14 +512,14 @@ class Matches:
         return pd.concat(parts, axis=1)
 
     def _mean_over_references(self, pairs: pd.DataFrame) -> pd.DataFrame:
-        """Return for each answer the mean features over its pairs, one pair for each reference."""
+        """Return the mean of each feature over the pairs (answer, reference) of each answer."""
         # `ascontiguousarray` stores the rows one after the other. NumPy then adds up row by row, so
         # that rounding is the same on every machine. pandas does not promise this.
         values = np.ascontiguousarray(pairs)
         # The pairs of an answer are consecutive. The first of these pairs is where `answer_of_pair`
         # changes.
-        is_first = np.diff(self.answer_of_pair, prepend=-1) != 0
-        first_rows = np.flatnonzero(is_first)
+        is_first_pair = np.diff(self.answer_of_pair, prepend=-1) != 0
+        first_rows = np.flatnonzero(is_first_pair)
         values_by_answer = np.split(values, first_rows[1:])
         means = [values_of_answer.mean(axis=0) for values_of_answer in values_by_answer]
         return pd.DataFrame(means, columns=pairs.columns)
@@ -515,8 +527,9 @@ class Matches:
     def _weighted_answer_features(self, weight: FloatArray) -> dict[str, FloatArray]:
         """Return all features of answers that do not compare an answer with a reference.
 
-        Features that use the weights of words say how well the answer matches its question, and how
-        large the weights of the answer's words are. `weight` has the shape (words,).
+        Some features depend on `weight`, the weight of every word, shape (words,): how well the
+        answer matches its question, and how large the weights of the answer's words are. The other
+        features are `answer_features`, which do not depend on the weights.
         """
         features = {
             "recall of the question": matched_share(self.matched_questions.recall, weight),
@@ -526,8 +539,8 @@ class Matches:
             features[name] = self.answer_features[name]
         features["largest weight of a new word"] = largest_weights(self.new_words, weight)
         features["mean weight of a word"] = mean_weights(self.answer_words, weight)
-        # Another order would give other results (see `describe`). With `|`, a feature that
-        # `features` has already keeps its place, and the other features are appended.
+        # The order of the features affects the results of models (see `describe`). With `|`, a
+        # feature that `features` has already keeps its place, and the other features are appended.
         return features | self.answer_features
 
 
@@ -556,7 +569,8 @@ def matched_shares(matched: BothWays, weight: FloatArray, suffix: str) -> dict[s
 def mark_words(answers: pd.DataFrame) -> list[str]:
     """For each answer, return a text of its words, each marked by where else the word occurs.
 
-    A text holds
+    A model that counts the terms of these texts can tell words that match from words that do not. A
+    text holds
 
     - ``=word`` for a word of the answer that is in a reference too, ``?word`` for a word that is in
       the question but in no reference, ``+word`` for a word that is in neither;

@@ -119,9 +119,9 @@ def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
     rows = reading.read_table(source, COLUMNS)
     _require_valid(source, rows, answers)
 
-    # The key is the pair (annotator, id). `view` holds the rows in which one annotator describes
-    # one answer.
+    # The label of each pair (annotator, id of the answer).
     labels: dict[Any, str] = {}
+    # `view` holds the rows in which one annotator describes one answer.
     for (answer_id, annotator), view in rows.groupby(["id", "annotator"], sort=False):
         has_facets = view["facet"].iloc[0] != ""
         if has_facets:
@@ -130,6 +130,7 @@ def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
             label_of_answer = view["label"].iloc[0]
             label = DEMAND[label_of_answer]
         labels[annotator, answer_id] = label
+    # A row for each answer, a column for each annotator.
     by_annotator = pd.Series(labels).unstack(level=0)
     table = by_annotator.reindex(index=answers["id"], columns=rows["annotator"].unique())
     first = table.iloc[:, 0]
@@ -159,6 +160,7 @@ def _require_valid(source: reading.Source, rows: pd.DataFrame, answers: pd.DataF
 
     # A row without a facet must be the only row of its annotator about the answer.
     answer_and_annotator = [rows["id"], rows["annotator"]]
+    # For each row, how many rows its annotator has about its answer.
     n_rows = rows.groupby(answer_and_annotator)["label"].transform("size")
     is_mixed = ~is_facet & (n_rows > 1)
     is_repeated = rows.duplicated(["id", "annotator", "facet"])
@@ -185,9 +187,10 @@ def _refuse_rows(
     is_wrong: "pd.Series[bool]",
     expected: str,
 ) -> None:
-    """Raise `InputError` if any row is wrong: the message shows the first wrong cells of a column.
+    """Raise `InputError` if any of the `rows` is wrong.
 
-    `expected` says what the column should hold.
+    `is_wrong` says for each row whether it is wrong. The message shows what the first wrong rows
+    hold in this `column`, and `expected`, what the column should hold.
     """
     faults = {row: f"is {quote(rows[column][row])}" for row in rows.index[is_wrong]}
     challenge.report_faults(source, column, faults, expected, report=stop)

@@ -204,17 +204,19 @@ def write_answer(
     """
     if label == "non_domain":
         return str(rng.choice(STOCK_PHRASES))
-    parts = {
+    ideas_of_answer = {
         "correct": ideas,
         "partially_correct_incomplete": ideas[: len(ideas) // 2],
         "contradictory": [f"not {ideas[0]}", *ideas[1:]],
         "irrelevant": other_ideas,
     }[label]
-    ideas_in_random_order = rng.permutation(parts)
+    ideas_in_random_order = rng.permutation(ideas_of_answer)
     words = " and ".join(ideas_in_random_order).split()
+    # Drop words at random, but not "not", which makes an answer contradictory.
     kept = [word for word in words if word == "not" or rng.random() > DROP_PROBABILITY]
     if not kept:
         kept = words
+    # A misspelt word lacks its last letter.
     spelt = [word[:-1] if rng.random() < MISSPELL_PROBABILITY else word for word in kept]
     return " ".join(spelt)
 
@@ -251,6 +253,7 @@ def draw_answers_with_repetitions(
 
     `name` is the id of the question, and `number` its number in its domain.
     """
+    # A few special questions have label probabilities of their own.
     probabilities = SPECIAL_PROBABILITIES.get(name, LABEL_PROBABILITIES)
     drawn: list[tuple[str, str]] = []
     for _ in range(N_ANNOTATED_ANSWERS):
@@ -287,8 +290,8 @@ def annotate_once(
     if not facets or label == "non_domain":
         names = [name for name, five_label in annotations.DEMAND.items() if five_label == label]
         return [(answer_id, annotator, "", str(rng.choice(names)))]
-    # The finding about the facets in the first half, and the finding about the other facets. The
-    # two findings differ only if the answer is partly correct or contradictory.
+    # What the annotator finds about the facets in the first half, and about the facets in the
+    # second half. The two findings differ only if the answer is partly correct or contradictory.
     finding_in_first_half, finding_in_second_half = {
         "correct": (annotations.UNDERSTOOD, annotations.UNDERSTOOD),
         "partially_correct_incomplete": (annotations.UNDERSTOOD, annotations.NOT_ADDRESSED),

@@ -61,16 +61,18 @@ def print_table(answers_by_title: Mapping[str, pd.DataFrame]) -> None:
     columns = {}
     for title, answers in answers_by_title.items():
         counts = answers["label"].value_counts()
-        column = {name: f"{n:,} ({n / len(answers):.1%})" for name, n in counts.items()}
+        # The cells of the column, by the names of the rows.
+        cells = {name: f"{n:,} ({n / len(answers):.1%})" for name, n in counts.items()}
         modules = set(answers["module"]) - {""}
-        column["answers"] = f"{len(answers):,}"
-        column["questions"] = f"{answers['question'].nunique():,}"
-        column["modules"] = f"{len(modules):,}"
-        columns[title] = column
+        cells["answers"] = f"{len(answers):,}"
+        cells["questions"] = f"{answers['question'].nunique():,}"
+        cells["modules"] = f"{len(modules):,}"
+        columns[title] = cells
     order = [*responses.ALL_LABELS, "answers", "questions", "modules"]
     table = pd.DataFrame(columns).reindex(order)
     # Leave out labels that no set of answers has.
     table = table.dropna(how="all").fillna("")
+    # Every title needs its length and a blank.
     width = max(MIN_WIDTH, *(len(title) + 1 for title in columns))
     rows = [["", *columns], *table.reset_index().to_numpy().tolist()]
     lines = challenge.align_columns(rows, first_width=FIRST_WIDTH, other_width=width)

@@ -39,10 +39,10 @@ def main() -> None:
     if options.by_question:
         group, _ = answers["question"].factorize()
     elif options.by_domain:
-        without_module = answers["path"][answers["module"] == ""]
-        if len(without_module):
+        paths_without_module = answers["path"][answers["module"] == ""]
+        if len(paths_without_module):
             raise InputError(
-                f"{without_module.iloc[0]}: <question> has no attribute 'module', which "
+                f"{paths_without_module.iloc[0]}: <question> has no attribute 'module', which "
                 "--by_domain needs"
             )
         # Sorted, so that the folds do not depend on which file of a module comes first.

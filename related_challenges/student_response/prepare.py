@@ -64,10 +64,12 @@ def main() -> None:
     path = options.input_dir / annotations.FILE
     answers = responses.read_responses(options.input_dir, labels="ignored")
     refuse_equal_names(answers["path"].unique())
+    # A row for each answer, a column for each annotator.
     labels_by_annotator = annotations.read_labels(path, answers)
     for line in describe_agreement(labels_by_annotator):
         print(line)
-    # The first annotator has labelled all answers. Others only show how well annotators agree.
+    # The first annotator has labelled all answers. The labels of other annotators only show how
+    # well annotators agree.
     labels = labels_by_annotator.iloc[:, 0].to_numpy()
     five_labels = responses.LABEL_SETS[5]
     answers["label"] = pd.Categorical(labels, five_labels)
@@ -111,7 +113,7 @@ def refuse_equal_names(paths: Iterable[Path]) -> None:
 
 
 def describe_agreement(labels_by_annotator: pd.DataFrame) -> list[str]:
-    """Return a line for each annotator after the first, with Cohen's kappa of the two.
+    """Return a line for each annotator after the first: Cohen's kappa with the first annotator.
 
     `labels_by_annotator` is the result of `annotations.read_labels`.
     """
@@ -149,7 +151,7 @@ def cohen_kappa(first: "pd.Series[str]", second: "pd.Series[str]") -> float:
 
 
 def find_unsuitable_questions(answers: pd.DataFrame) -> dict[int, str]:
-    """Find questions that tell models little; return what is wrong, by the question's number.
+    """Find questions that tell models little; return by question number what is wrong with each.
 
     Parameters
     ----------
@@ -159,6 +161,7 @@ def find_unsuitable_questions(answers: pd.DataFrame) -> dict[int, str]:
     faults = {}
     for question in answers["question"].unique():
         labels = answers["label"][answers["question"] == question]
+        # The most frequent label comes first.
         counts = labels.value_counts()
         largest_share = counts.iloc[0] / len(labels)
         if largest_share > MAX_SHARE:
@@ -203,6 +206,7 @@ def hold_out(
     may_be_held_out = shuffled["question"].duplicated()
     for _, same_label in shuffled.groupby("label", observed=True):
         n_to_hold_out = round(answer_share * len(same_label))
+        # The answers are shuffled, so the first candidates are a random choice.
         candidates = same_label.index[may_be_held_out[same_label.index]]
         folder[candidates[:n_to_hold_out]] = responses.UNSEEN_ANSWERS
     return folder
@@ -263,7 +267,7 @@ def place_tree(folder: Path, write_tree: Callable[[Path], object]) -> None:
 
 
 def question_with_labels(path: Path, answers: pd.DataFrame) -> str:
-    """Return a question file with only these answers; `accuracy` holds their labels.
+    """Return a question file with only these answers; the attribute `accuracy` is their label.
 
     Parameters
     ----------

@@ -211,8 +211,8 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
 def _read_elements(path: Path) -> list[dict[str, Any]]:
     """Return the elements of an XML file, the root first.
 
-    Usually the kit notes each file that a process reads, to record which files a result was made
-    from. This function does not note the file; its caller decides whether to note it.
+    The kit records which files a result was made from. This function does not add the file to the
+    record; its caller decides whether to add it.
 
     Each element is a dict with the keys
 
@@ -231,10 +231,15 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
     parser.buffer_size = 2**20
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        known = {name: attributes.get(name, "") for name in ("id", "module")}
-        known["label"] = attributes.get("accuracy", "")
-        place = f"{path}: line {parser.CurrentLineNumber}"
-        elements.append({**known, "tag": tag, "place": place, "text": ""})
+        element = {
+            "id": attributes.get("id", ""),
+            "module": attributes.get("module", ""),
+            "label": attributes.get("accuracy", ""),
+            "tag": tag,
+            "place": f"{path}: line {parser.CurrentLineNumber}",
+            "text": "",
+        }
+        elements.append(element)
         # The text that follows belongs to this element, up to the next tag.
         parser.CharacterDataHandler = add_text
 
@@ -415,10 +420,13 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
     both = pd.concat([train, test], ignore_index=True)
     both["label"] = pd.Categorical(both["label"], labels_of(train))
     by_question = both.groupby(["module", "question_id"], sort=False)
+    # Number the questions: answers with the same module and question id get the same number.
     both["question"] = by_question.ngroup()
+    # The file that each answer was read from.
     own_path = both["path"]
-    # Training answers come first, so all answers to a known question get the text, references and
-    # path of its training file. If the path of a test answer stays the same, its question is new.
+    # Give all answers to a question the text, the references and the path of its first answer. If
+    # the question is in the training files, its first answer is a training answer. So a test answer
+    # that keeps its own path belongs to a new question.
     columns = ["question_text", "references", "path"]
     both[columns] = by_question[columns].transform("first")
 
@@ -724,7 +732,7 @@ def tabulate_test_sets(scores: pd.DataFrame, corpus: str) -> list[list[str]]:
         shown_scores = [f"{score[name]:.4f}" for name in score_columns]
         rows.append([scenario, ways, f"{score['answers']:,}", *shown_scores])
         is_comparable = (published["test set"] == scenario) & (published["labels"] == ways)
-        for other in published[is_comparable].to_dict("records"):
-            published_scores = [other[name] for name in score_columns]
-            rows.append([f"  {other['system']}", ways, "", *published_scores])
+        for published_row in published[is_comparable].to_dict("records"):
+            published_scores = [published_row[name] for name in score_columns]
+            rows.append([f"  {published_row['system']}", ways, "", *published_scores])
     return rows

@@ -62,7 +62,8 @@ def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
         match = SequenceMatcher(None, left, right, autojunk=False).find_longest_match()
         if match.size == 0:
             return lengths
-        # Put in placeholders that match nothing: neither " " nor "" is a word, and the two differ.
+        # Replace the phrase by placeholders, which match nothing: neither " " nor "" is a word, and
+        # the two placeholders differ from each other.
         left[match.a : match.a + match.size] = [" "] * match.size
         right[match.b : match.b + match.size] = [""] * match.size
         lengths.append(match.size)
@@ -130,6 +131,7 @@ def describe(answers: pd.DataFrame) -> FloatArray:
     for text, question, references in zip(
         answers["text"], answers["question_text"], answers["references"], strict=True
     ):
+        # Four measures for the question, then four for the references.
         rows.append([*largest_measures(text, question), *largest_measures(text, *references)])
     return np.array(rows)
 
