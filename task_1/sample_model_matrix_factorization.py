@@ -122,10 +122,14 @@ def ridge_step(
 
 
 def question_prior(is_correct: pd.Series, n_dimensions: int) -> Prior:
-    """Return the prior of a question's vector: easiness, first loading, other loadings.
+    """Return the prior of a question's vector: its easiness and a loading for each ability.
 
-    The prior mean of the easiness is the log odds of a right answer to any question. First loadings
-    have a prior mean of 1, so that the first ability raises the logits of all questions alike.
+    The easiness is the logit of a right answer for a student with abilities 0. Its prior mean is
+    the log odds of a right answer to any question. A loading says how much an ability raises the
+    logit. First loadings have a prior mean of 1, so that the first ability raises the logits of all
+    questions alike; all other loadings have a prior mean of 0. A penalty is the precision of the
+    prior, 1 / variance: the larger the penalty, the closer the element of the vector stays to its
+    prior mean.
     """
     # Adding 1 to both counts keeps the logarithm finite.
     n_wrong, n_right = np.bincount(is_correct, minlength=2) + 1
@@ -153,7 +157,7 @@ def fit(
     questions = rng.normal(prior.mean, 0.1, (n_questions, 1 + k)).astype(np.float32)
     # A student's vector is a 1 followed by the abilities. The 1 multiplies the easiness, the first
     # element of the question's vector. The large penalty 1e8 keeps the 1 from changing.
-    student_prior = Prior(np.array([1.0] + [0.0] * k), np.array([1e8] + [1.0] * k))
+    student_prior = Prior(mean=np.array([1.0] + [0.0] * k), penalty=np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
     # The covariances of the question vectors. They are 0 at first: the first step takes the start
     # vectors as exact.

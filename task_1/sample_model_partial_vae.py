@@ -50,8 +50,8 @@ class PartialVAE(nn.Module):
     variance = 1 / (1 + Σt), mean = variance · Σs. Without answers q(z) is the prior N(0, I).
 
     In a batch, `answer` holds the number 2 · question + is_correct of each answer. The answers of
-    the first student come first, then those of the second, and so on. `count` is the number of
-    answers of each student.
+    the first student come first, then the answers of the second student, and so on. `count` is the
+    number of answers of each student.
     """
 
     def __init__(self, n_wrong: Tensor, n_correct: Tensor, k: int) -> None:
@@ -81,16 +81,30 @@ class PartialVAE(nn.Module):
         self.own_raw_precision = nn.Parameter(torch.zeros(len(logit), 2, k))
 
     def encode(self, answer: Tensor, count: Tensor, shown: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of q(z) of each student, a row for each.
+        """Return the mean and the variance of z for each of S students, both with shape (S, k).
 
-        `shown` is 1 for an answer to use and 0 for an answer to leave out.
+        Every answer is a measurement of z: it has k precisions and k scores, one for each element
+        of z. A score is the precision times the measured value. z has the mean 0 and the precision
+        1 before any answer. So its precision is 1 plus the sum of the answers' precisions, and its
+        mean is the sum of the scores times the variance (Bayes' rule for Gaussians).
+
+        Parameters
+        ----------
+        answer
+            2 · question + is_correct of each answer. The answers of the first student come first,
+            then the answers of the second student, and so on.
+        count
+            The number of answers of each student, shape (S,).
+        shown
+            1 for an answer to use, 0 for an answer to leave out, same shape as `answer`.
         """
-        # A table with a row for each value of `answer`: row 2 · question + is_correct holds k
-        # scores, then k precisions. softplus makes the precisions positive.
+        # A table with a row for each value of `answer`: k scores, then k precisions. softplus makes
+        # the precisions positive. The scores and precisions have the shape (questions, 2, k).
+        score = self.score + self.own_score
         precision = functional.softplus(self.raw_precision + self.own_raw_precision)
-        table = torch.cat([self.score + self.own_score, precision], dim=2).flatten(0, 1)
-        # Sum the rows of the table over the answers of each student. A student's answers begin at
-        # the position `first_answer`.
+        table = torch.cat([score, precision], dim=2).flatten(0, 1)
+        # Sum the rows of the table over the answers of each student. `embedding_bag` needs the
+        # position at which each student's answers begin.
         first_answer = (count.cumsum(0) - count).int()
         total = functional.embedding_bag(
             answer, table, first_answer, mode="sum", per_sample_weights=shown
@@ -101,6 +115,9 @@ class PartialVAE(nn.Module):
 
     def decode(self, z: Tensor, student: Tensor, question: Tensor) -> Tensor:
         """Return the logit of a correct answer for each pair of a student and a question.
+
+        The logit is intercept + easiness + loading · z. The loading of a question is the sum of a
+        part that all questions share, a part that depends on the easiness, and a part of its own.
 
         `z` holds the latent vector of each student, shape (S, k). `student` holds the row in `z` of
         each pair's student, `question` the number of each pair's question.
@@ -117,6 +134,9 @@ class PartialVAE(nn.Module):
         The ELBO (evidence lower bound) is what a variational autoencoder maximises: the log
         likelihood of the answers, minus how far q(z), the encoder's Gaussian of each student's
         latent vector z, is from the prior N(0, I). `weight` scales the batch to all students.
+
+        `answer` and `count` are as in `encode`: one number for each answer, and the number of
+        answers of each student.
         """
         # For each answer, the position of its student in the batch.
         student = torch.repeat_interleave(count)

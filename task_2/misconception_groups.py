@@ -229,26 +229,28 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
     columns = is_wrong.tocsc()
     n_students, n_questions = is_wrong.shape
     # Element m is the number of pairs of which exactly m students got both questions wrong. Here
-    # (A, B) and (B, A) count as two pairs, because the loop below meets both. No pair has
-    # n_students + 1 students, so the last element stays 0, and some m always leaves few enough
-    # pairs.
+    # (A, B) and (B, A) count as two pairs, because the loop below meets both. The array has an
+    # element for m = n_students + 1, which stays 0: the search below always finds an m with few
+    # enough pairs.
     n_ordered_pairs = np.zeros(n_students + 2, np.int64)
-    # For each question, the largest number of students who got it and another question wrong.
+    # For each question, the largest number of students who got this question and the same other
+    # question wrong.
     most_common = np.zeros(n_questions, np.int64)
     for start in range(0, n_questions, BLOCK):
         # Entry (i, j) is the number of students who got both question `start` + i and question j
         # wrong.
-        product = (columns[:, start : start + BLOCK].T @ is_wrong).tocoo()
+        both_wrong = (columns[:, start : start + BLOCK].T @ is_wrong).tocoo()
         # Leave out the entries of a question with itself.
-        is_pair = product.row + start != product.col
-        n_common = product.data[is_pair].astype(np.int64)
+        is_pair = both_wrong.row + start != both_wrong.col
+        n_common = both_wrong.data[is_pair].astype(np.int64)
         n_ordered_pairs += np.bincount(n_common, minlength=n_students + 2)
-        np.maximum.at(most_common, product.col[is_pair], n_common)
+        np.maximum.at(most_common, both_wrong.col[is_pair], n_common)
     # Sum from the last element backwards: element m becomes the number of pairs of which at least m
     # students got both questions wrong. Here (A, B) and (B, A) are one pair, so divide by 2.
     n_pairs = np.cumsum(n_ordered_pairs[::-1])[::-1] // 2
     is_few_enough = n_pairs <= most_pairs
-    min_students = max(MIN_COMMON, int(np.flatnonzero(is_few_enough)[0]))
+    smallest = int(np.flatnonzero(is_few_enough)[0])
+    min_students = max(MIN_COMMON, smallest)
     return min_students, np.flatnonzero(most_common >= min_students).astype(np.int32)
 
 
@@ -259,8 +261,9 @@ def find_groups(pairs: Pairs, threshold: float) -> IntArray:
     """Group items (wrong options of questions) that the same students choose.
 
     At first each item is a group. Two groups are merged as long as the evidence that the same
-    students choose items of both exceeds `threshold`. The unit of this evidence is the standard
-    deviation that it has if students choose independently.
+    students choose items of both exceeds `threshold`. The evidence is the sum of the covariances in
+    `pairs`, over all pairs of an item of one group and an item of the other group, divided by the
+    square root of the sum of the variances.
 
     Returns the group of each item, -1 for none; int32 (n_items,). Groups are numbered from 0. A
     group has at least two items, all of different questions. Item n_options · question + option is
@@ -271,8 +274,8 @@ def find_groups(pairs: Pairs, threshold: float) -> IntArray:
     if len(items):
         covariance = pairs.covariance[items][:, items].toarray()
         variance = pairs.variance[items][:, items].toarray()
-        # In `pairs`, each pair has one entry. Make the matrices symmetric, so that each pair has
-        # two.
+        # In `pairs`, a pair of items has one entry, in the row of the item with the smaller number.
+        # Make the matrices symmetric, so that each pair has an entry in the rows of both items.
         covariance = covariance + covariance.T
         variance = variance + variance.T
         question = items // pairs.n_options
@@ -542,7 +545,7 @@ def choose_groups(
     best: IntArray = np.full(choosing.n_items, -1, np.int32)
     for threshold in thresholds:
         group = find_groups(pairs, threshold)
-        # Predict each answer from the student's other answers: all of these are in `choosing` too.
+        # Predict each answer in `choosing` from the student's other answers in `choosing`.
         gain_sum, n_answers = gain_by_student(known=choosing, asked=choosing, group=group)
         gain = ratio_by_student(gain_sum, n_answers)
         if gain.low > 0 and gain.value > best_gain:
@@ -568,17 +571,22 @@ class Choices:
 def pair_choices(known: WrongAnswers, asked: WrongAnswers, group: IntArray) -> Choices:
     """Count how often students who chose an option of a group chose further options of the group.
 
-    A pair consists of two choices of one student, and both are options of the same group. The first
-    choice is in the wrong answers `known`, the second in the wrong answers `asked`. The result
-    holds the number of pairs, and the number of pairs that the model of answers expects if the
-    first choices are given. If `known` and `asked` are the same object, a choice makes no pair with
-    itself. `group` is as in `find_groups`.
+    The counts are pairs of choices. A pair consists of two choices of one student, and both are
+    options of the same group. The first choice is in the wrong answers `known`, the second choice
+    in the wrong answers `asked`. If `known` and `asked` are the same object, a choice makes no pair
+    with itself. `group` is as in `find_groups`.
+
+    For each student and group, the result holds the number of pairs, and the number of pairs that
+    the model of answers expects if the first choices are given.
     """
+    # The chances to choose an option of a group: a chance is a wrong answer together with an option
+    # of its question that is in a group.
     chances = _list_chances(known, group)
     # All sums are sparse arrays of this shape, and products are element by element.
     shape = (known.n_students, count_groups(group))
     n_first = _sum_by_student(chances, chances.is_chosen, known, shape)
     if asked is not known:
+        # Each first choice makes a pair with each second choice of the same student and group.
         asked_chances = _list_chances(asked, group)
         n_second = _sum_by_student(asked_chances, asked_chances.is_chosen, asked, shape)
         expected_second = _sum_by_student(asked_chances, asked_chances.p, asked, shape)

@@ -170,6 +170,7 @@ def find_context(answers: pd.DataFrame, metadata_dir: Path, ending: str) -> IntA
     task_3_4.csv.
     """
     path = metadata.find(metadata_dir, f"answer_metadata_{ending}")
+    # The class and the quiz of each answer, if the metadata are there.
     circumstances = None
     if path is not None and "AnswerId" in answers:
         header = reading.read_header(reading.file_source(path))
@@ -209,11 +210,13 @@ def find(answers: pd.DataFrame, context: IntArray, seed: int) -> Found:
     wrong = WrongAnswers(
         student=student[rows],
         question=question[rows],
+        # The files number options from 1, and `WrongAnswers` from 0.
         option=option[rows] - np.int8(1),
         probability=groups.given_wrong(p_option, right[rows] - np.int8(1)),
         n_students=len(student_id),
         n_questions=len(question_id),
     )
+    # The part of each student: FINDING, CHOOSING or CHECKING.
     part = draw_parts(len(student_id), seed)
     pairs = groups.compare_pairs(wrong.of_students(part == FINDING))
     group = groups.choose_groups(pairs, wrong.of_students(part == CHOOSING))

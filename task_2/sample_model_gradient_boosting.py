@@ -197,7 +197,10 @@ def choose_weight(
     for i, weight in enumerate(WEIGHTS):
         p = mix(start, p_trees, weight)
         by_outcome[:, i] = np.log(np.where(outcome, p, 1 - p))
+    # How much larger the log-likelihood of each outcome is with the trees alone than with
+    # the simpler models alone.
     gain = by_outcome[:, -1] - by_outcome[:, 0]
+    # The standard error of the sum of all gains.
     standard_error = gain.std() * np.sqrt(len(gain))
     if gain.sum() > 2 * standard_error:
         return 1.0
@@ -247,8 +250,9 @@ class LoggedStage:
 def log_losses(log_event: run_log.LogEvent, stages: list[LoggedStage]) -> None:
     """Write to the log file the training loss and the loss for early stopping after each tree.
 
-    The losses of the stages are weighted by the share of answers that reach the stage, and summed.
-    After the last tree of a stage, its last loss is repeated.
+    Each stage has trees of its own, and so losses of its own. A loss of all stages is the sum of
+    their losses, weighted by the share of the answers that reach each stage. A stage with fewer
+    trees than another one keeps the loss after its last tree.
     """
     # Step 0 is the loss before the first tree.
     n_steps = 1 + max(N_TREES)
@@ -258,6 +262,7 @@ def log_losses(log_event: run_log.LogEvent, stages: list[LoggedStage]) -> None:
         # scikit-learn's scores are negative losses.
         stage_losses = -stage.model.train_score_
         stage_validation_losses = -stage.model.validation_score_
+        # Repeat the last loss, so that all stages have the same number of losses.
         n_repeats = n_steps - len(stage_losses)
         losses += stage.share * np.pad(stage_losses, (0, n_repeats), "edge")
         validation_losses += stage.share * np.pad(stage_validation_losses, (0, n_repeats), "edge")
@@ -270,10 +275,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser = sample_models.parser(__doc__, TASK)
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
+    # The features `options` are slow. By default, they are computed only if there are at most
+    # `MAX_ANSWERS_OF_OPTIONS` training answers (with contexts, `MAX_ANSWERS_WITH_CONTEXTS`).
     default_in_words = "all whose files are there; options only with few answers"
-    # "options only with few answers": the features named `options` are slow. They are left out by
-    # default if there are more training answers than `MAX_ANSWERS_OF_OPTIONS` (with contexts,
-    # `MAX_ANSWERS_WITH_CONTEXTS`).
     cli.add_optional_names(
         parser,
         "--features",

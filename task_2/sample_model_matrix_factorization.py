@@ -196,6 +196,9 @@ def decision_prior(
     of a yes for a student whose abilities are all 0, and the loadings, which multiply the
     abilities.
 
+    A penalty is the precision of the prior, 1 / variance: the larger the penalty, the closer the
+    element of the vector stays to its prior mean.
+
     `rank` is the rank of each training answer. `n_decisions_of_answer` is the number of decisions
     of each answer's question: one fewer than the question has options.
     """
@@ -238,7 +241,7 @@ def fit(
     decisions = rng.normal(prior.mean, 0.1, (n_decisions, 1 + k)).astype(np.float32)
     # A student's vector is a 1 followed by the abilities. The 1 multiplies the easiness, the first
     # element of the decision's vector. The large penalty 1e8 keeps the 1 from changing.
-    student_prior = Prior(np.array([1.0] + [0.0] * k), np.array([1e8] + [1.0] * k))
+    student_prior = Prior(mean=np.array([1.0] + [0.0] * k), penalty=np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
     # The covariances of the rows of `decisions`. They are 0 at first: the first step takes the
     # random rows above as exact.

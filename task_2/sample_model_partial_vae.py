@@ -52,8 +52,8 @@ class PartialVAE(nn.Module):
     An option has the category (option - correct option) modulo the number of options, so that
     category 0 is correct. In a batch, `answer` holds a number for each answer: K · question +
     category, where K is the largest number of options of a question, usually 4. The answers of the
-    first student come first, then those of the second, and so on. `count` is the number of answers
-    of each student.
+    first student come first, then the answers of the second student, and so on. `count` is the
+    number of answers of each student.
     """
 
     def __init__(self, counts: Tensor, n_options: Tensor, k: int) -> None:
@@ -125,7 +125,7 @@ class PartialVAE(nn.Module):
         ----------
         answer
             K · question + category of each answer, for K categories. The answers of the first
-            student come first, then those of the second, and so on.
+            student come first, then the answers of the second student, and so on.
         count
             The number of answers of each student, shape (S,).
         shown
@@ -149,6 +149,10 @@ class PartialVAE(nn.Module):
     def decode(self, z: Tensor, student: Tensor, question: Tensor) -> Tensor:
         """Return the logits of the categories for pairs of a student and a question.
 
+        The logit of a category is intercept + popularity + loading · z. The loading of a question
+        is the sum of a part that all questions share, a part that depends on the popularity, and a
+        part of its own.
+
         `z` holds the latent vector of each student, shape (S, k). `student` holds the row in `z` of
         each pair's student, `question` the number of each pair's question. The result has the shape
         (pairs, categories).
@@ -159,6 +163,7 @@ class PartialVAE(nn.Module):
         product = loading.index_select(0, question) * z.index_select(0, student)[:, None]
         logit = self.intercept + self.popularity.index_select(0, question) + product.sum(dim=2)
         if self.some_are_missing:
+            # The probability of a category that the question lacks becomes 0.
             logit = logit.masked_fill(self.is_missing.index_select(0, question), -torch.inf)
         return logit
 
