@@ -226,6 +226,7 @@ def make_cards(
     question_ids: IntArray, data: QuestionAnswers, metadata_dir: Path, images_dir: Path
 ) -> list[Card]:
     """Return the card of each question: its image or, if there is none, a chart of its answers."""
+    # The rows of these questions in `data.questions`, which is sorted by QuestionId.
     rows = np.searchsorted(data.questions.index, question_ids)
     subjects = metadata.name_subjects(metadata_dir, question_ids)
     rates = FEATURES["correct_rate"].values(data)[rows]
@@ -291,7 +292,7 @@ def merge(paths: Sequence[Path], output: Path) -> None:
     for path in paths:
         panel = read_judgements(path)
         for left, right in panel.index:
-            sides_by_pair.setdefault(_pair(left, right), (left, right))
+            sides_by_pair.setdefault(_pair_key(left, right), (left, right))
         for expert in panel:
             known = by_expert.setdefault(str(expert), {})
             add_judgements(known, panel[expert].dropna(), str(expert), path)
@@ -305,12 +306,16 @@ def merge(paths: Sequence[Path], output: Path) -> None:
 def add_judgements(known: JudgementsByPair, judged: pd.Series, expert: str, path: Path) -> None:
     """Add the judgements in a column of a file to the known judgements of the same expert.
 
+    `judged` is the column. For each pair (left, right) it holds the side of the better question: 1
+    for the left side, 2 for the right side.
+
     Raises `InputError` if the expert has judged a pair in two ways.
     """
     for (left, right), side in zip(judged.index.tolist(), judged.tolist(), strict=True):
-        pair = _pair(left, right)
         judgement = Judgement(left if side == 1 else right, path)
-        earlier = known.setdefault(pair, judgement)
+        # `setdefault` returns the known judgement of the pair. If there is none, it adds the new
+        # judgement and returns it.
+        earlier = known.setdefault(_pair_key(left, right), judgement)
         if earlier.better != judgement.better:
             raise InputError(
                 f"{path}: column '{expert}': of the questions {left} and {right}, "
@@ -323,20 +328,26 @@ def panel_table(
     sides_by_pair: Mapping[tuple[int, int], tuple[int, int]],
     by_expert: Mapping[str, JudgementsByPair],
 ) -> pd.DataFrame:
-    """Return a panel as the evaluation reads it: left, right, and a column for each expert."""
+    """Return a panel as the evaluation reads it: left, right, and a column for each expert.
+
+    `sides_by_pair` holds the left and the right question of each pair. A pair has the same key in
+    `sides_by_pair` and in the judgements of each expert.
+    """
     table = pd.DataFrame([*sides_by_pair.values()], columns=["left", "right"])
     for expert, judgements in by_expert.items():
         column: list[int | None] = []
         for pair, (left, _) in sides_by_pair.items():
             judgement = judgements.get(pair)
-            side = 1 if judgement and judgement.better == left else 2
-            column.append(side if judgement else None)
+            if judgement is None:
+                column.append(None)
+            else:
+                column.append(1 if judgement.better == left else 2)
         # Int8 has whole numbers and empty cells.
         table[expert] = pd.array(column, dtype="Int8")
     return table
 
 
-def _pair(left: int, right: int) -> tuple[int, int]:
+def _pair_key(left: int, right: int) -> tuple[int, int]:
     """Return a key that is the same if the sides of a pair are exchanged."""
     return min(left, right), max(left, right)
 

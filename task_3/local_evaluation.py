@@ -145,10 +145,11 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
 def read_rivals(
     paths: Sequence[Path], reference: Path, template: Path
 ) -> tuple[dict[str, pd.Series], list[str]]:
-    """Read the rankings that are compared with the scored one.
+    """Read the rankings that are compared with the scored ranking.
 
     `reference` is the file with the experts' judgements, `template` the file with the questions to
-    rank. The results are the rankings by name, and notes on rankings that one should not trust.
+    rank. The results are the rankings by name, and notes on doubts. A doubt is a reason not to
+    trust a ranking, such as a ranking made with the judgements.
     """
     rivals = {}
     notes = []

@@ -73,6 +73,7 @@ def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnsw
     `question_id`, even if nobody answered it.
     """
     ids, code = number_ids(np.concatenate([answers["QuestionId"].to_numpy(), question_id]))
+    # `code` has an element for each answer, then one for each of `question_id`.
     question_code = code[: len(answers)]
     _, student_code = number_ids(answers["UserId"])
     n_options = int(answers[["AnswerValue", "CorrectAnswer"]].to_numpy().max())
@@ -119,7 +120,7 @@ def read_for_features(
     if _QUESTION_METADATA in files:
         ids = data.questions.index.to_numpy()
         # Each line holds a question and one of its subjects; `row` is the question's position in
-        # `ids`.
+        # `ids`. The number of subjects is the number of lines, NaN for a question without lines.
         subject_lines = metadata.read_question_subjects(files[_QUESTION_METADATA], ids)
         n_subjects = subject_lines["row"].value_counts().reindex(range(len(ids)))
         data.questions["n_subjects"] = n_subjects.to_numpy(np.float64)
@@ -341,12 +342,15 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
         return value
 
     raw = value[known]
+    # Chance gives a value the variance noise / n. The precision is 1 divided by this variance.
     precision = data.n_answers[known] / noise
+    # The variance of the questions' true values.
     variance = _variance_of_true_values(raw, precision)
     # The variance of a value is the variance of the true values plus the variance due to chance.
     total_variance = variance + 1 / precision
     mean = np.average(raw, weights=1 / total_variance)
-    value[known] = mean + variance / total_variance * (raw - mean)
+    weight = variance / total_variance
+    value[known] = mean + weight * (raw - mean)
     return value
 
 
@@ -474,11 +478,12 @@ def _with_rest_score(data: QuestionAnswers) -> QuestionAnswers:
 
 
 def _correlation(data: QuestionAnswers, x: "pd.Series") -> FloatArray:
-    """Pearson's correlation of x and the rest score in each question; NaN where one is constant.
+    """Compute Pearson's correlation of `x` and the rest score in each question.
 
     `x` has a value for each answer. The rest score of an answer is the student's correct rate on
-    all other questions. `data.means` and `data.sums` compute a value for each question, from the
-    values of its answers.
+    all other questions. The correlation is NaN where `x` or the rest score is constant in the
+    question. `data.means` and `data.sums` compute a value for each question, from the values of its
+    answers.
     """
     question = data.answers["question_code"]
     y = data.answers["rest_score"].to_numpy()

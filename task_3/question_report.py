@@ -234,18 +234,15 @@ def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:
         the mean of all questions: values from few answers move most. ``better_than`` is the share
         of the other questions that are worse, 0 to 1. All three are NaN where the answers do not
         determine the feature.
-        the mean of all questions; values that rest on few answers are shrunk most. ``better_than``
-        is the share of the other questions that are worse, 0 to 1. All three are NaN where the
-        answers do not determine the feature.
     """
     value = feature.values(feature.relevant_answers(data))
     shrunk = features.shrink(feature, data)
     table = pd.DataFrame({"value": value, "shrunk": shrunk}, index=data.questions.index)
-    # `feature.better` is 1 if high values are better, -1 if low values are.
+    # `feature.better` is 1 if high values are better, -1 if low values are better.
+    quality = feature.better * table["shrunk"]
     # Without ties, rank − 1 questions are worse. `rank` gives questions with the same value the
     # mean of their ranks. If the ranks 5, 6 and 7 are tied, each becomes 6, so half of the other
     # tied questions count as worse.
-    quality = feature.better * table["shrunk"]
     n_worse = quality.rank() - 1
     n_others = quality.count() - 1
     return table.assign(better_than=n_worse / max(n_others, 1))

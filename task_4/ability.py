@@ -79,11 +79,12 @@ class Bank:
         in_bank = slice(self.n_questions)
         mean_logit = posterior.mean[:, in_bank].mean(axis=1, dtype=np.float64)
         # The variance of the mean of the logits is the mean of all entries of their covariance
-        # matrix.
+        # matrix. `posterior.covariance` is this matrix before any answer, equal for all students.
         prior_variance = posterior.covariance[in_bank, in_bank].mean(dtype=np.float64)
         # Each answer has a *factor*, a vector f over the questions, and subtracts f fᵀ from the
-        # covariance matrix. So it subtracts the mean of all entries of f fᵀ from the variance. This
-        # mean is the square of the mean of f.
+        # covariance matrix. So each answer subtracts the mean of all entries of f fᵀ from the
+        # variance. This mean is the square of the mean of f. `posterior.factors` has the shape
+        # (students, answers, columns).
         is_in_bank = (np.arange(posterior.factors.shape[2]) < self.n_questions).astype(np.float32)
         mean_factor = posterior.factors @ is_in_bank / np.float64(self.n_questions)
         variance = np.maximum(prior_variance - (mean_factor**2).sum(axis=1), 0)
@@ -248,10 +249,13 @@ def _describe_step(
     before: FloatArray,
     after: FloatArray,
 ) -> dict[str, FloatArray]:
-    """Return the values of all students for one row of `Session.steps`, shape (students,) each.
+    """Describe all students after the answers to their last questions.
 
-    `question` is the last question of each student, -1 for none, and `before` and `after` are
-    P(right) before and after the answers, shape (students, questions).
+    Returns the values of all students for one row of `Session.steps`: the keys are the columns, and
+    each value has the shape (students,).
+
+    `question` is the last question of each student, -1 for none. `before` and `after` are P(right)
+    of each question before and after the answer to the last question, shape (students, questions).
     """
     everybody = np.arange(len(question))
     is_asked = question >= 0
@@ -300,7 +304,7 @@ def _describe_session(
         Element n describes all students after n questions. It is a dict with the columns of
         `Session.steps` as keys. Each value is an array with an element for each student.
     row
-        The row of that student.
+        The row of the student in these arrays.
     """
     steps_of_student = []
     for step in steps:

@@ -256,11 +256,13 @@ def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
     if options.protocol:
         # A protocol splits all students, whichever file they are in.
         answers = read_students([*files.train, files.reference])
+        # Arrays have a column for each QuestionId, from 0 to the largest one.
         n_columns = int(answers["QuestionId"].max()) + 1
         protocol = PROTOCOLS[options.protocol]
         # Each split has one mask, so --masks says how many splits there are.
         n_splits = options.masks or N_SPLITS
         for learned, reference in splits(answers, protocol, n_splits, options.questions, n_columns):
+            # The only mask of a reference has the same name as the reference.
             yield Case(calibrate(learned, n_columns), reference, mask=reference.name)
         return
     answers = read_students(files.train)
@@ -271,6 +273,7 @@ def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
     hint = "were all files written by the same run of local_data_split.py?"
     reference.require_others(answers["UserId"].to_numpy(), f"{train}: holds", hint)
     bank = calibrate(answers, reference.is_correct.shape[1])
+    # `reference.targets` has the names of the masks as keys. Without --masks, take all masks.
     for mask in list(reference.targets)[: options.masks]:
         yield Case(bank, reference, mask)
 
@@ -332,19 +335,22 @@ def splits(
 
 
 def _divide_students(n_students: int, protocol: Protocol, split_number: int) -> IntArray:
-    """Return to which part of the students each student belongs in a split, shape (students,).
+    """Return the number of the part that each student belongs to in a split, shape (students,).
 
     Students in the parts 0 to ``n_test - 1`` are examined. The next ``n_unused`` parts are left
     out. The model learns from the students of all other parts.
     """
+    # Each split examines `n_test` parts that no earlier split of the same shuffle has examined. If
+    # too few such parts are left, the students are shuffled anew. `position` is the number of
+    # earlier splits of the same shuffle.
     splits_per_shuffle = protocol.n_parts // protocol.n_test
     shuffle_number, position = divmod(split_number, splits_per_shuffle)
     shuffled = np.random.default_rng([shuffle_number, 0]).permutation(n_students)
     # Cut the shuffled list of students into `n_parts` parts of about the same size.
     part = np.empty(n_students, np.int64)
     part[shuffled] = np.arange(n_students) * protocol.n_parts // n_students
-    # Earlier splits of the same shuffle have examined the first parts. Rotate the parts, so that
-    # the next parts become the first.
+    # Earlier splits of the same shuffle have examined the first `n_examined` parts. Renumber the
+    # parts: the next part becomes part 0, and the parts that were examined become the last parts.
     n_examined = position * protocol.n_test
     return (part - n_examined) % protocol.n_parts
 
@@ -421,6 +427,7 @@ def report(title: str, games: Games, options: argparse.Namespace) -> Result:
         tables[caption] = _comparison_table(games, others, numbers)
     notes = []
     for name, by_mask in games.items():
+        # How often a student was asked a question that had reached the limit of exposure.
         n_over_limit = sum(game.n_over_limit for game in by_mask.values())
         if n_over_limit:
             notes.append(
@@ -431,9 +438,9 @@ def report(title: str, games: Games, options: argparse.Namespace) -> Result:
 
 
 def _draw_accuracy(title: str, scores: pd.DataFrame) -> Html:
-    """Draw the accuracy of each strategy; the kit's own strategy `OWN` comes first.
+    """Draw a curve of the accuracy of each strategy.
 
-    The first curve has the first colour and lies on top.
+    The kit's own strategy `OWN` comes first, so its curve has the first colour and lies on top.
     """
     numbers = scores["n"].unique().tolist()
     accuracy = scores.groupby(["strategy", "n"])["accuracy"].mean()
@@ -493,6 +500,8 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
         score and n with a line break between them.
     """
     by_strategy_and_n = scores.drop(columns="mask").groupby(["strategy", "n"], sort=False)
+    # Means and standard deviations over the masks: a row for each strategy, a column for each score
+    # and each n.
     means: Any = by_strategy_and_n.mean().unstack("n", sort=False)
     deviations = by_strategy_and_n.std().unstack("n", sort=False)
     # The numbers n of questions, without 0: the scores before the first question are the same for
@@ -510,6 +519,7 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
         tables[f"{title} after n questions"] = table.map("{:.4f}".format)
     title = "Largest exposure, mean test overlap, share of the bank used"
     names = ["exposure", "overlap", "bank"]
+    # The numbers of questions after which these scores are shown.
     shown = [n_main] if n_main == last else [n_main, last]
     if stops:
         title += ", mean length"
@@ -530,9 +540,9 @@ def _format_scores(
     columns = {}
     for name in names:
         # The score `length` is a number of questions, such as 8.25. The other scores are shares.
-        n_decimals = 2 if name == "length" else 3
+        template = "{:.2f}" if name == "length" else "{:.3f}"
         for n in numbers:
-            columns[f"{name}\n{n}"] = means[name, n].map(f"{{:.{n_decimals}f}}".format)
+            columns[f"{name}\n{n}"] = means[name, n].map(template.format)
     return pd.DataFrame(columns)
 
 
