@@ -169,6 +169,7 @@ def weigh_trees(
     # A single fit (the argument 1) is enough to choose a weight. The final trees are the mean of
     # several fits.
     models = fit_trees(features[learned], outcome[learned], random_state, 1, **more_settings)
+    # The second column holds the probability that `outcome` is 1 (true).
     p_trees = models[0].predict_proba(features[held_out])[:, 1]
     return choose_weight(start[held_out], p_trees, outcome[held_out])
 

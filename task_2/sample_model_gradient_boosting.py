@@ -146,6 +146,7 @@ def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]
         # Sum the columns from the last one backwards: column r becomes the probability of rank r or
         # above.
         p_reached = np.cumsum(p_rank[:, ::-1], axis=1)[:, ::-1]
+        # Column r: the log odds of a higher rank than r against rank r.
         logits: npt.NDArray[np.float64] = np.log(p_reached[:, 1:] / p_rank[:, :-1])
         return logits
     # `model` and `distractor` are logits of stopping at ranks 0 and 1. The minus makes them logits
@@ -233,6 +234,7 @@ def weigh_trees(
     # A single fit (the argument 1) is enough to choose a weight. The final trees are the mean of
     # several fits.
     models = fit_trees(features[learned], outcome[learned], random_state, 1, **more_settings)
+    # The second column holds the probability that `outcome` is 1 (true).
     p_trees = models[0].predict_proba(features[held_out])[:, 1]
     return choose_weight(start[held_out], p_trees, outcome[held_out])
 

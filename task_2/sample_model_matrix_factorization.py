@@ -176,8 +176,10 @@ def list_decisions(
     most_decisions = int(n_decisions.max())
     # An answer of rank r takes the decisions 0 to r of its question: decision r is the first yes,
     # and no decision follows a yes. For the last rank, the question has no decision r.
-    is_taken = rank[:, None] >= np.arange(most_decisions)
-    is_taken &= n_decisions[question][:, None] > np.arange(most_decisions)
+    decisions = np.arange(most_decisions)
+    # Whether each answer (row) takes each decision of its question (column).
+    is_taken = rank[:, None] >= decisions
+    is_taken &= n_decisions[question][:, None] > decisions
     answer_row, decision = np.nonzero(is_taken)
     is_yes = (rank[answer_row] == decision).astype(np.float32)
     column = most_decisions * question[answer_row] + decision

@@ -117,7 +117,7 @@ def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> 
 
     The table has a row for each ranking. Its columns are the experts, "mean" for all of them and
     "best" for the expert with whom the ranking agrees most often. The last row says how often each
-    expert agrees with the others.
+    expert agrees with the other experts.
     """
     columns = [*judgements, "mean", "best"]
     print(f"| ranking, values ranked first | {' | '.join(columns)} |")
@@ -134,7 +134,8 @@ def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> 
         for share, low, high in figures[["share", "low", "high"]].to_numpy():
             cells.append("" if np.isnan(share) else f"{share:.2f} ({low:.2f}–{high:.2f})")
         print(f"| {name} | {' | '.join(cells)} |")
-    # How often each expert agrees with the others is the same for every ranking: take the first.
+    # How often each expert agrees with the other experts is the same for every ranking. Take it from
+    # the figures of the first ranking.
     first_figures = next(iter(figures_by_ranking.values()))
     # The column "best" belongs to no fixed expert and stays empty.
     shares = first_figures["others"].drop("best")

@@ -95,7 +95,7 @@ def write_page(options: argparse.Namespace) -> None:
     data = features.read_for_features([], train, question_ids, None)
     pairs = choose_pairs(options, template, question_ids, data)
     origin = provenance.origin_of(train)
-    # The browser keeps the judgements of different pairs apart by this key.
+    # The browser stores the judgements under this key. A page with other pairs has another key.
     key = sha256(f"{origin} {pairs.tolist()}".encode()).hexdigest()[:16]
     cards = make_cards(np.unique(pairs), data, options.metadata_dir, options.images_dir)
     page = pages.render(

@@ -309,8 +309,8 @@ def read_local_origin(submitted: Path) -> provenance.Provenance:
     if origin is None or "local" not in origin.options or "train_data" in origin.options:
         raise InputError(
             f"{submitted}: no record beside it says that a sample model made it with --local "
-            "(and without --train_data); run one in this way, to compare its ranking on the two "
-            "halves of the students"
+            "(and without --train_data); run a sample model in this way, to compare its ranking on "
+            "the two halves of the students"
         )
     return origin
 

@@ -308,7 +308,8 @@ def draw(options: pd.DataFrame, by_ability: IntArray, reaches: float = 0.0) -> H
     by_ability
         How many students of each quarter chose each option, shape (quarters, options).
     reaches
-        The vertical axis goes up to this share, or farther.
+        The vertical axis goes at least up to this share, so that several charts can have the same
+        axis.
     """
     n_in_quarter = by_ability.sum(axis=1)
     is_grey = (n_in_quarter < FEW_ANSWERS).tolist()

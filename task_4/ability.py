@@ -356,8 +356,8 @@ def _draw(posterior: Any, row: int, n_questions: int) -> FloatArray:
     # has a *factor*, a vector f over the questions, and subtracts f fᵀ from the covariance.
     factors = posterior.factors[row, :, :n_questions].astype(np.float64)
     covariance = posterior.covariance[:n_questions, :n_questions] - factors.T @ factors
-    # `root` is a matrix with root @ root.T = covariance. Rounding may make the smallest eigenvalues
-    # negative; they are replaced by 0.
+    # `root` is a matrix with root @ root.T = covariance, so the rows of `standard_normal @ root.T`
+    # have this covariance. Rounding may make the smallest eigenvalues negative; 0 replaces them.
     eigenvalues, eigenvectors = np.linalg.eigh(covariance)
     root = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0))
     standard_normal = np.random.default_rng(0).standard_normal((N_DRAWS, n_questions))

@@ -232,17 +232,18 @@ def find_files(options: argparse.Namespace) -> Files:
     provenance.require_current([reference])
     origins = []
     simulated = []
-    others = []
+    not_simulated = []
     for path in paths:
         origin = provenance.origin_of(path)
         origins.append(origin)
         if origin is Origin.SIMULATED:
             simulated.append(path)
         else:
-            others.append(path)
-    if simulated and others:
+            not_simulated.append(path)
+    if simulated and not_simulated:
         raise InputError(
-            f"{simulated[0]}: is simulated, and {others[0]} is not, expected answers of one kind"
+            f"{simulated[0]}: is simulated, and {not_simulated[0]} is not, expected answers of one "
+            "kind"
         )
     return Files(train, reference, origin=combine(origins))
 
@@ -550,7 +551,7 @@ def as_text(result: Result) -> str:
     """Return a result, the tables of all games by the same rules, as text of at most 80 columns."""
     parts = [result.title]
     for caption, table in result.tables.items():
-        # Where a column's name has line breaks, the header gets several levels, one for each line.
+        # If a column's name has line breaks, the header gets a level for each line of the name.
         header = pd.MultiIndex.from_tuples([tuple(str(name).split("\n")) for name in table])
         # pandas prints the name of the last header level above the row names, which are strategies.
         header = header.set_names("strategy", level=-1)
@@ -598,6 +599,7 @@ def render_page(
     file_facts = []
     for title, paths in paths_by_title.items():
         file_facts.append((title, ", ".join(map(cli.show, paths))))
+    # Each strategy with the first line of its docstring.
     descriptions = []
     for name, strategy in strategies.items():
         first_line = (strategy.__doc__ or "").strip().partition("\n")[0]

@@ -80,7 +80,7 @@ def pairs_of_clicks(phase: recommend.Phase) -> tuple[IntArray, IntArray, FloatAr
         Weight of each pair, larger for fewer positions and less time between the clicks.
     """
     # Clicks are sorted by user. So the clicks i and i + distance are a pair if they are of the same
-    # user.
+    # user. For each distance, collect the indices i of these pairs.
     earlier_by_distance = [
         np.flatnonzero(phase.user[:-distance] == phase.user[distance:])
         for distance in range(1, MAX_DISTANCE + 1)
