@@ -134,8 +134,8 @@ def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> 
         for share, low, high in figures[["share", "low", "high"]].to_numpy():
             cells.append("" if np.isnan(share) else f"{share:.2f} ({low:.2f}–{high:.2f})")
         print(f"| {name} | {' | '.join(cells)} |")
-    # How often each expert agrees with the other experts is the same for every ranking. Take it from
-    # the figures of the first ranking.
+    # How often each expert agrees with the other experts is the same for every ranking, so take it
+    # from the figures of the first ranking.
     first_figures = next(iter(figures_by_ranking.values()))
     # The column "best" belongs to no fixed expert and stays empty.
     shares = first_figures["others"].drop("best")
