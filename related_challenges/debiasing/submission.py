@@ -123,7 +123,7 @@ def _report_faults(source: reading.Source, faults: _Faults, report: Report) -> N
     """Report each kind of fault in one message, which shows the first fault of this kind.
 
     Only faulty cells are reported differently: each column with faulty cells has its own message,
-    which shows several cells.
+    which shows several cells. `faults` holds descriptions of the faults of each kind.
     """
     # If several rows have a fault, `_count` adds their number to the message.
     if faults.wrong_length:

@@ -125,6 +125,7 @@ def unpack(path: Path, shown_name: str, places: Places) -> None:
             origin = f"{shown_name}/{name}"
             target = places.partial / name
             if name.endswith(".zip"):
+                # Unpack the inner zip, unpack its files, and remove the inner zip.
                 write_member(archive, member, target, origin, places)
                 unpack(target, origin, places)
                 target.unlink()

@@ -193,6 +193,7 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
         if scenario in folder.parts[-2:]:
             own_scenario = scenario
             break
+    # The folders to search, each with its scenario.
     places = [(own_scenario, folder), (own_scenario, folder / CORE)]
     if not any(list_paths(folder, "*.xml")):
         for scenario in SCENARIOS:
@@ -479,9 +480,9 @@ def _refuse_questions(
 ) -> None:
     """Raise `InputError` about the question of the first wrong answer, if any answer is wrong.
 
-    `own_path` holds the file of each answer. `fault` says what is wrong with the question, such as
-    ``is in {training_file}``, where ``{training_file}`` is replaced by the question's training
-    file.
+    `own_path` holds the file that each answer was read from. `fault` says what is wrong with the
+    question, such as ``is in {training_file}``. There, ``{training_file}`` is replaced by the
+    `path` of the answer in `answers`, which is the training file of a known question.
     """
     if not is_wrong.any():
         return
@@ -678,6 +679,7 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
     for scenario, test_set in scored.groupby("scenario", sort=False):
         gold = test_set["label"].tolist()
         for ways in sizes:
+            # `confusion_matrix` merges the labels to this number of labels.
             counts = confusion_matrix(gold, test_set["predicted"].tolist(), ways)
             measures = evaluate(counts)
             f1 = _f1_of_scorer(counts, measures)
