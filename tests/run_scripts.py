@@ -64,8 +64,9 @@ def run_process(
 ) -> Done:
     """Run Python with these arguments in a process of its own.
 
-    A first argument that ends with .py is a script's path from the kit's folder. By default the
-    process runs in the folder around the kit, not in the kit.
+    If the first argument ends with .py, it is a script's path, absolute or from the kit's folder.
+    The process runs in the folder `cwd`, by default in the folder around the kit. After `timeout`
+    seconds, the process is killed and an error is raised. Returns the exit code and the output.
     """
     first, *rest = map(str, arguments)
     if first.endswith(".py"):
@@ -221,14 +222,19 @@ def _warnings_on_stderr() -> Iterator[None]:
 def _captured(descriptor: int, name: str, *, errors: str) -> Iterator[list[str]]:
     """Capture stdout or stderr of this process and of its child processes.
 
-    `descriptor` is the file descriptor of the stream: 1 for stdout, 2 for stderr. The list is empty
-    at first; at the end it holds the text that was written.
+    `name` is "stdout" or "stderr". `descriptor` is the file descriptor of this stream: 1 for
+    stdout, 2 for stderr. The list is empty at first; at the end it holds the text that was written.
     """
+    # Text that was written before must not get into the captured text.
     getattr(sys, name).flush()
     original = os.dup(descriptor)
     texts: list[str] = []
     with tempfile.TemporaryFile() as file:
+        # Let the descriptor lead to the file. Child processes inherit the descriptor, so their
+        # output gets into the file too.
         os.dup2(file.fileno(), descriptor)
+        # Python code writes to `sys.stdout` or `sys.stderr`, which pytest may have replaced. So a
+        # stream that writes to the descriptor takes the place of this object.
         stream = open(descriptor, "w", encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
         try:
             with mock.patch.object(sys, name, stream):
@@ -238,6 +244,7 @@ def _captured(descriptor: int, name: str, *, errors: str) -> Iterator[list[str]]
             written = file.read().decode("utf-8", "backslashreplace")
             texts.append(written.replace(os.linesep, "\n"))
         finally:
+            # Let the descriptor lead to its original place again.
             os.dup2(original, descriptor)
             os.close(original)
 
@@ -250,6 +257,7 @@ def _redirect_paths(kit: Path) -> Iterator[None]:
     """
 
     def redirect(old: Path, new: Path) -> None:
+        """Replace the folder `old` by `new` in all path constants that lie in `old`."""
         for name, module in list(sys.modules.items()):
             if not name.startswith(("common.", "tools.")):
                 continue
@@ -283,6 +291,7 @@ def without_modules_of(*folders: Path) -> Iterator[None]:
     Two scripts in different folders may have modules of the same name beside them. So all loaded
     modules beside scripts, in the kit or in `folders`, are removed from `sys.modules`. At the end,
     the modules that the script has imported are removed, and the earlier modules are put back.
+    Modules of `common`, `tools` and Python's libraries stay loaded.
 
     Modules of the tests are removed too: `cli.run` fingerprints all loaded modules of the kit, and
     two hundred modules of tests would make up a third of a script's time.
@@ -292,13 +301,15 @@ def without_modules_of(*folders: Path) -> Iterator[None]:
     def remove() -> dict[str, ModuleType]:
         """Remove the modules of the tests and the modules beside scripts from `sys.modules`.
 
-        Returns the removed modules by name.
+        `_STAYING_MODULES` holds the names of modules that are known to stay, so that their paths
+        are not looked at again. Returns the removed modules by name.
         """
         removed = {}
         for name in sys.modules.keys() - _STAYING_MODULES:
             module = sys.modules[name]
             path = f"{_path_of(module)}{os.sep}"
             if path.startswith(SHARED_FOLDERS) or "site-packages" in path:
+                # The module belongs to `common`, `tools` or a library.
                 _STAYING_MODULES.add(name)
             elif path.startswith(prefixes):
                 removed[name] = module

@@ -146,8 +146,8 @@ def find_inputs() -> list[InputFile]:
 
     A file is listed several times if scripts read it in different ways, such as other columns.
     """
-    # The script that reads these answers makes the templates of all tasks. So this file is not in
-    # the list of a single task.
+    # The script tools.templates reads these answers to make the templates of all tasks. So this
+    # file is in no list of a single task.
     private_answers = InputFile(
         "-m tools.templates",
         "data/test_data/test_private_answers_task_1.csv",
@@ -394,7 +394,8 @@ def files_of_science_exam() -> list[InputFile]:
 def files_of_student_response() -> list[InputFile]:
     """Return the files that scripts of student response analysis read.
 
-    Columns of `ids_or_labels` allow only certain texts.
+    In a column of `ids_or_labels`, only certain texts are valid. In a column of `any_text`, every
+    text is valid.
     """
     folder = "related_challenges/student_response"
     submission = f"{folder}/data/test_output/submission.csv"

@@ -74,9 +74,10 @@ def official_phase(time: int) -> int:
 
 
 def official_rows(content: bytes) -> dict[int, list[int]] | None:
-    """Return the items of each user, or None if the script finds a fault in a row.
+    """Return the items of each user, or None if the organisers' script finds a fault in a row.
 
-    Each line that is not blank is split at its commas, and each cell is read with `int`.
+    The script splits each line that is not blank at its commas, and reads each cell with `int`. A
+    valid row holds a user who is in no other row, and 50 different items.
     """
     rows: dict[int, list[int]] = {}
     try:
@@ -94,7 +95,7 @@ def official_rows(content: bytes) -> dict[int, list[int]] | None:
 
 
 def official_sums(content: bytes, answers: list[Answer], time: int) -> list[float] | None:
-    """Return the four sums of a submission, or None if the script refuses it.
+    """Return the four sums of a submission, or None if the organisers' script refuses it.
 
     Each sum is a metric added over phases, in single precision. Before phase 7, all phases that
     have begun count. From phase 7 on, in the final stage, only the phases from 7 on count, and the
@@ -241,8 +242,8 @@ def make_case(number: int) -> Case:
     """Return a valid submission to which one change has been made, and the time of submission.
 
     `number` decides the change and the time. A change replaces a cell (CELLS), changes the rows
-    (CHANGES_OF_ROWS) or the text (CHANGES_OF_TEXT). Some changes make the submission invalid,
-    others do not. The time is one of TIMES, and decides which phases of the challenge count.
+    (CHANGES_OF_ROWS) or the text (CHANGES_OF_TEXT). Some changes make the submission invalid. The
+    time is one of TIMES, and decides which phases of the challenge count.
     """
     changes_of_rows = [*map(change_cell, CELLS), *CHANGES_OF_ROWS]
     rng = random.Random(number)
@@ -256,6 +257,7 @@ def make_case(number: int) -> Case:
     text = "".join(",".join(row) + "\n" for row in rows)
     if change >= len(changes_of_rows):
         text = CHANGES_OF_TEXT[change - len(changes_of_rows)](text)
+    # The character \udcff in a change becomes the byte 0xff, which is not valid UTF-8.
     content = text.encode("utf-8", "surrogateescape")
     return Case(content, rng.choice(TIMES))
 
@@ -292,8 +294,12 @@ def test_the_kit_accepts_and_scores_as_the_official_script(start: int, folder: P
     """The check and the evaluation must agree with the organisers' script on twenty submissions.
 
     `expected_sums` repeats the script: it returns four sums, or None if the script refuses the
-    submission. The tolerance is for the script's single precision: an addition errs by at most
-    2.4e-7 if the sum is below 8, and at most seven phases are added.
+    submission.
+
+    The tolerance is for the script's single precision. In the final stage, the script adds three
+    phases to 7. All sums here stay below 8, so each addition errs by at most 2.4e-7, and all three
+    by 7e-7. Before the final stage, up to seven phases are added, but all sums stay below 2. So
+    each addition errs by at most 6e-8, and all seven by 4e-7.
     """
     for number in range(start, start + 20):
         case = make_case(number)

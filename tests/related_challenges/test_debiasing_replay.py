@@ -168,6 +168,7 @@ def test_a_team_has_some_submissions_a_day(season: Path, time: int, n_allowed: i
     submit(season, "red", last_second + 1, BOTH)
     submit(season, "green", last_second, BOTH)
     lines = run_replay(season)
+    # The allowed submissions of the first day, the one of the next day and the one of team green.
     assert lines[0] == f"{n_allowed + 2} of 6 submissions scored"
     assert [line for line in lines if line.startswith("refused")] == [
         f"refused: {path}: comes after {n_allowed} of the same day" for path in paths[n_allowed:]

@@ -71,8 +71,8 @@ def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
 
     chance = TEST[COLUMN[task]].value_counts(normalize=True).max()
     # Two models differ in at most a third of the 5,390 predictions. So the difference of their
-    # accuracies has a standard error of at most √(1 / 3 / 5,390) = 0.008. The measured gains are
-    # 2.5 to 20 standard errors above the limits in the assertions below.
+    # accuracies has a standard error of at most √(1 / 3 / 5,390) = 0.008. With these answers, the
+    # gains exceed the limits in the assertions below by 2.5 to 20 standard errors.
     assert scores["students"] > chance + 0.03
     if task == 1:
         assert scores["students"] > planted.majority_accuracy(task, TRAIN, TEST) + 0.02
@@ -138,8 +138,10 @@ def test_all_groups_of_features_are_used_if_all_metadata_are_there(
     p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
     assert 0 < p.min() <= p.max() < 1
     if task == 2:
-        # The two smallest probabilities are those of the options that nobody chose.
-        assert (np.sort(p, axis=1)[:, 1] < 0.01).all()
+        # Of the four options of a question, nobody chose two. So in each row, the two smallest
+        # probabilities are small.
+        second_smallest = np.sort(p, axis=1)[:, 1]
+        assert (second_smallest < 0.01).all()
 
 
 @TASKS
@@ -218,9 +220,10 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     recorded = Calls()
 
     class Recorded(HistGradientBoostingClassifier):
-        """Trees that record probabilities, and how these change if the first feature rises."""
+        """Trees that record the predicted probabilities, and their change if a feature rises."""
 
         def predict_proba(self, x: np.ndarray) -> np.ndarray:
+            """Predict as scikit-learn does, and add this call to `recorded`."""
             probability = super().predict_proba(x)[:, 1]
             is_first_feature = np.arange(x.shape[1]) == 0
             with_first_raised = super().predict_proba(x + is_first_feature)[:, 1]
@@ -287,6 +290,7 @@ def test_the_sample_of_task_1_is_not_worse_than_item_response_where_trees_can_ad
     student, question = np.divmod(np.arange(n_students * n_questions), n_questions)
     ability = rng.normal(0, 1.3, n_students)[student]
     easiness = rng.normal(0, 1, n_questions)[question]
+    # Students guess right with probability 0.2.
     p_right = 0.2 + 0.8 * planted.sigmoid(ability + easiness)
     is_correct = (rng.random(len(p_right)) < p_right).astype(int)
     columns = {"UserId": student, "QuestionId": question, "IsCorrect": is_correct}
@@ -341,7 +345,9 @@ def draw_outcomes(weight: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, fl
     start = rng.normal(0, 1, 20_000)
     difference = rng.normal(0, 1, 20_000)
     trees_logit = start + difference
-    p = planted.sigmoid(start + weight * difference)
+    # The weighted mean of the logits is (1 - weight) · start + weight · (start + difference).
+    true_logit = start + weight * difference
+    p = planted.sigmoid(true_logit)
     outcome = (rng.random(len(p)) < p).astype(np.int8)
     # The Fisher information about the weight is Σ p (1 − p) · difference². The standard error is 1
     # divided by the square root of the information.
@@ -393,6 +399,8 @@ def test_the_weight_is_chosen_by_rows_from_which_the_trees_have_not_learned(
     rng = np.random.default_rng(0)
     features = rng.random((4_000, 30), dtype=np.float32)
     outcome = rng.integers(0, 2, 4_000)
+    # The other model, which is weighed against the trees, predicts 1/2 for all rows: its logits
+    # are 0.
     start = np.zeros(4_000)
     more_settings: dict[str, object] = {}
     if "max_iter" not in sample.SETTINGS:

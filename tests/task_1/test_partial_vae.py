@@ -50,14 +50,16 @@ def test_the_optimiser_equals_pytorchs_but_does_not_import_its_compiler() -> Non
 @needs_blocks(SCRIPT.format(1))
 @on_unix("libuv in its PyTorch, which torchrun needs")
 def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) -> None:
-    """The two processes fit one model together, and only the first one writes a prediction."""
+    """Two processes fit one model together, and only the first process writes predictions."""
     script = SCRIPT.format(1)
     arguments = command(script, tmp_path, TRAIN)
     alone = predict(script, tmp_path, "--steps", 60)
 
     (tmp_path / "submission_task_1.csv").unlink()
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", 2, "--"]
-    done = run_process([*launcher, ROOT / script, *arguments[1:], "--steps", 60])
+    # torchrun needs the absolute path of the script. The remaining arguments are its flags.
+    _, *flags = arguments
+    done = run_process([*launcher, ROOT / script, *flags, "--steps", 60])
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("written: ") == 1

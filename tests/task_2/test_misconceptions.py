@@ -41,15 +41,18 @@ def draw(share: float, seed: int = 0) -> WrongAnswers:
     group, a student with the misconception follows it with probability 0.85 and then chooses
     option 1. Every other choice is random, with probability 1/3 for each wrong option.
 
-    `WrongAnswers.probability` holds how popular each option is among all students.
+    `WrongAnswers.probability` holds, for each answer, the probability of each option if it is
+    unknown whether the student has a misconception.
     """
     rng = np.random.default_rng(seed)
     # Each student gets each question wrong with probability 0.8.
     student, question = np.nonzero(rng.random((N_STUDENTS, N_QUESTIONS)) < 0.8)
+    # The planted group of option 1 of the answered question, -1 for none.
     group = PLANTED[question * N_OPTIONS + 1]
     is_in_group = group >= 0
     has_misconception = rng.random((N_STUDENTS, N_GROUPS)) < share
     p_follow = 0.85
+    # The index -1 takes the last column of `has_misconception`; `is_in_group` excludes it again.
     follows = is_in_group & has_misconception[student, group]
     follows &= rng.random(len(student)) < p_follow
     option = np.where(follows, 1, rng.integers(1, N_OPTIONS, len(student)))
@@ -138,17 +141,20 @@ def test_permuted_options_have_no_group_that_other_students_confirm(seed: int) -
     permuted = permute_within_questions(draw(share=0.25, seed=seed), seed)
     group = find(permuted)
     checking = permuted.of_students(~first_students(2400))
-    gain = groups.ratio_by_student(*groups.gain_by_student(checking, checking, group))
+    gains, n_answers = groups.gain_by_student(checking, checking, group)
+    gain = groups.ratio_by_student(gains, n_answers)
     # The limit is four standard errors: by chance, a gain exceeds it at most once in 30,000 tests.
     error = (gain.high - gain.low) / (2 * groups.Z_95)
     assert gain.value <= 4 * error
+    # By chance, two pairs of options may still look like groups: four of the 120 wrong options.
     assert (group >= 0).sum() <= 4
 
 
 def test_groups_predict_the_choices_of_students_who_took_no_part_in_the_search() -> None:
     wrong = draw(share=0.25)
     checking = wrong.of_students(~first_students(2400))
-    gain = groups.ratio_by_student(*groups.gain_by_student(checking, checking, find(wrong)))
+    gains, n_answers = groups.gain_by_student(checking, checking, find(wrong))
+    gain = groups.ratio_by_student(gains, n_answers)
     assert gain.low > 0.005
 
 
@@ -223,21 +229,21 @@ def test_only_the_pairs_that_most_students_got_wrong_are_compared() -> None:
     """With `most_pairs` = 400, a pair needs at least `least` students who got both wrong.
 
     There are 40 · 39 / 2 = 780 pairs of questions. `least` is the smallest number that leaves at
-    most 400 of them.
+    most 400 of them. `questions` are the questions of these pairs.
     """
     wrong = draw(share=0.25)
     is_wrong = groups._wrong_matrix(wrong)
     least, questions = groups._frequent_questions(is_wrong, most_pairs=400)
     # Count, for each pair of questions, the students who got both wrong.
     first, second = np.triu_indices(N_QUESTIONS, 1)
-    n_students = (is_wrong.T @ is_wrong).toarray()[first, second]
-    is_compared = n_students >= least
+    n_students_by_pair = (is_wrong.T @ is_wrong).toarray()[first, second]
+    is_compared = n_students_by_pair >= least
     assert is_compared.sum() <= 400
-    assert (n_students >= least - 1).sum() > 400
+    assert (n_students_by_pair >= least - 1).sum() > 400
     assert questions.tolist() == np.union1d(first[is_compared], second[is_compared]).tolist()
     pairs = groups.compare_pairs(wrong, most_pairs=400)
-    # Each pair of questions has 3 · 3 pairs of wrong options.
-    assert pairs.covariance.nnz == 9 * is_compared.sum()
+    # Each pair of questions has 3 · 3 pairs of wrong options, and each of these has an entry.
+    assert pairs.covariance.nnz == 3 * 3 * is_compared.sum()
 
 
 # ---- How sure groups are -------------------------------------------------------------------------
@@ -420,6 +426,7 @@ def test_planting_changes_only_answers_of_students_with_the_misconception() -> N
     # For each answer, the number of the misconception of its question; -1 if the question has none.
     misconception = question_id.map(misconception_of_question).fillna(-1).astype(int)
     student = number_students(planted, planted.answers["UserId"])
+    # The index -1 takes the last column of `has`; the second condition excludes it again.
     has_misconception = planted.misconceptions.has[student, misconception] & (misconception >= 0)
     is_changed = plain.answers["AnswerValue"] != planted.answers["AnswerValue"]
     assert is_changed.any() and has_misconception[is_changed].all()
@@ -530,14 +537,17 @@ def test_the_page_and_the_table_show_the_planted_misconceptions(
     assert not table.duplicated(["Group", "QuestionId"]).any()
     assert table["Students"].is_monotonic_decreasing
 
-    # The page links to the image of each question, and to the report of question 5, the only one
-    # that exists.
+    # The page links to the image of each question, and to the report of question 5. There is no
+    # report of another question.
     report = planted_map / "question_report" / "question_5.html"
     html = (planted_map / misconceptions.PAGE).read_text(encoding="utf-8")
     links = re.findall(r'href="(file:[^"]*)"', html)
     images = [(planted_data / "images" / f"{q}.jpg").as_uri() for q in table["QuestionId"]]
-    page = read_page(re.sub(r"<script>.*</script>", "", html, flags=re.DOTALL), links)
     assert {*links} == {*images, report.resolve().as_uri()}
+
+    # `read_page` parses the page as XML, in which the page's script is not valid.
+    without_scripts = re.sub(r"<script>.*</script>", "", html, flags=re.DOTALL)
+    page = read_page(without_scripts, links)
     assert "From simulated answers" in page.text
     assert f"{table['Group'].max()} groups" in page.text
     first = table[table["Group"] == 1]
@@ -557,19 +567,21 @@ def test_the_search_shows_the_groups_with_all_words(planted_map: Path, tmp_path:
     n_groups = table["Group"].max()
     # Other QuestionIds contain the digits of the smallest one. The search must not find them.
     number = table["QuestionId"].min()
-    by_question = table["Group"][table["QuestionId"] == number].unique().tolist()
+    groups_with_question = table["Group"][table["QuestionId"] == number].unique().tolist()
     subject = table["Subjects"].iloc[0]
     has_subject = table["Subjects"].str.contains(subject, regex=False)
-    by_subject = table["Group"][has_subject].unique().tolist()
+    groups_with_subject = table["Group"][has_subject].unique().tolist()
+    # The groups that each search must show.
     searches = {
-        str(number): by_question,
-        f"Question {number}": by_question,
+        str(number): groups_with_question,
+        f"Question {number}": groups_with_question,
         # The subject in capitals, without its last letter.
-        subject.upper()[:-1]: by_subject,
+        subject.upper()[:-1]: groups_with_subject,
         f"{subject} no-such-word": [],
         "": list(range(1, n_groups + 1)),
     }
-    assert 0 < len(by_question) < n_groups and 0 < len(by_subject) < n_groups
+    assert 0 < len(groups_with_question) < n_groups
+    assert 0 < len(groups_with_subject) < n_groups
     with open_browser(tmp_path / "profile", tmp_path) as tab:
         tab.open(planted_map / misconceptions.PAGE)
         assert f"{n_groups} groups" in tab.text()

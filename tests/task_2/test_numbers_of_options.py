@@ -62,7 +62,8 @@ def test_probabilities_and_predictions_respect_each_questions_number_of_options(
 ) -> None:
     """Each sample model gives a probability to the options that a question has, and to no others.
 
-    The local evaluation then scores the model's answers and probabilities.
+    Then the local evaluation scores the model's predictions and probabilities. A question has two
+    to eight options. The file of probabilities has a column for each of the options 1 to 8.
     """
     output = split / f"{model}.csv"
     probabilities_path = split / f"{model}.parquet"
@@ -73,25 +74,30 @@ def test_probabilities_and_predictions_respect_each_questions_number_of_options(
 
     valid = pd.read_csv(split / SPLIT_FILES["valid"])
     p = read_probabilities(probabilities_path, 2).at(valid, output)
-    number = valid["NumberOfOptions"].to_numpy()
+    n_options = valid["NumberOfOptions"].to_numpy()
     assert p.shape == (len(valid), 8)
-    exists = np.arange(8) < number[:, None]
+    # Whether the question of an answer (row) has an option (column).
+    exists = np.arange(8) < n_options[:, None]
     assert (p[~exists] == 0).all()
     assert (p[exists] > 0).all()
     predicted = pd.read_csv(output)["AnswerValue"].to_numpy()
-    assert (predicted <= number).all()
+    assert (predicted <= n_options).all()
     # About half of the answers are right, so a model that always predicts the right option scores
     # about 0.5. Random predictions score 1 / m for questions with m options; the mean over m = 2 to
     # 8 is 0.25. With 672 answers, a score has a standard error of 0.02.
-    assert (predicted == valid["AnswerValue"]).mean() > 0.4
+    expected_score = (predicted == valid["AnswerValue"]).mean()
+    assert expected_score > 0.4
 
     flags = ["--input_dir", split, "--submission_dir", split, "--output_dir", split]
     flags += ["--submit_data", output.name, "--probabilities", probabilities_path]
     printed = succeeds(["task_2/local_evaluation.py", *flags])
     score = float(re.search(r"score (0\.\d+)", printed)[1])
-    assert score == pytest.approx((predicted == valid["AnswerValue"]).mean(), abs=5e-5)
-    log_loss = -np.log(p[np.arange(len(p)), valid["AnswerValue"] - 1]).mean()
+    assert score == pytest.approx(expected_score, abs=5e-5)
+    # Column 0 is option 1, so the chosen option minus 1 is its column.
+    p_of_chosen_option = p[np.arange(len(p)), valid["AnswerValue"] - 1]
+    log_loss = -np.log(p_of_chosen_option).mean()
     assert f"log loss {log_loss:.4f}" in printed
+    # The evaluation also records a score for the answers with each of the eight options.
     recorded = json.loads((split / "results.jsonl").read_text(encoding="utf-8").splitlines()[-1])
     assert list(recorded["parts"]) == [f"option {option}" for option in range(1, 9)]
 
@@ -121,8 +127,8 @@ def test_training_answers_and_template_may_differ_in_their_largest_number_of_opt
     """Sample models run if only one of their two files has questions with eight options.
 
     `question_in_one_part` is that file: the training answers or the template. All other files have
-    questions with at most seven options. The file of probabilities has as many columns as the
-    questions of the template have options at most.
+    questions with at most seven options. The file of probabilities has a column for each option up
+    to the largest number of options in the template.
     """
     for part, name in SPLIT_FILES.items():
         table = pd.read_csv(split / name)
@@ -140,8 +146,9 @@ def test_training_answers_and_template_may_differ_in_their_largest_number_of_opt
         path = tmp_path / f"{model}.parquet"
         output = ["--output_file", f"{model}.csv", "--probabilities", path]
         succeeds([f"task_2/sample_model_{model}.py", *files, *output, *flags])
-        number = pd.read_csv(tmp_path / SPLIT_FILES["template"])["NumberOfOptions"].to_numpy()
+        template = pd.read_csv(tmp_path / SPLIT_FILES["template"])
+        n_options = template["NumberOfOptions"].to_numpy()
         predicted = pd.read_csv(tmp_path / f"{model}.csv")["AnswerValue"].to_numpy()
-        assert (predicted <= number).all()
+        assert (predicted <= n_options).all()
         n_columns = read_probabilities(path, 2).value.shape[1]
-        assert n_columns == number.max()
+        assert n_columns == n_options.max()
