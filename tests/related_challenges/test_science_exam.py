@@ -68,7 +68,11 @@ def write_exam(write: Write) -> Path:
 
 
 def test_predictions_with_too_many_labels_or_none_are_reported(write: Write) -> None:
-    """The evaluation warns of such predictions, and the check names them."""
+    """The evaluation warns of such predictions, and the check prints how many there are.
+
+    In EXAM, two predictions hold more than three labels ("A C D B" and "C A B D E"), and one
+    prediction is empty.
+    """
     folder = write_exam(write)
     done = run(evaluation("science_exam", folder))
     assert done.stderr.splitlines() == [
@@ -154,7 +158,7 @@ def test_models_do_not_see_the_answers_they_predict(
         the right answer of all other questions.
         """
         # A line holds the id, the texts and the right answer. The right answer is the last letter.
-        _, _, texts_and_answer = lines[0].partition(",")
+        _id, _comma, texts_and_answer = lines[0].partition(",")
         texts = texts_and_answer[:-1]
         copies = [f"x{number},{texts}{answer}" for number in range(50)]
         others = [f"{line[:-1]}{other_answer}" for line in lines[1:21]]

@@ -482,8 +482,8 @@ def test_every_feature_is_worked_by_hand(matches: Any) -> None:
 def test_features_depend_neither_on_labels_nor_on_other_answers_to_predict(write: Write) -> None:
     """The features of a training answer do not depend on the text of an answer to predict.
 
-    There are two answers without labels: a training answer and an answer to predict. The test
-    changes the text of the answer to predict.
+    There are two answers: a training answer and an answer to predict. They have no labels, so the
+    features cannot depend on labels. The test changes the text of the answer to predict.
     """
 
     def describe(second_text: str, training_answer: int = 0) -> Any:
@@ -545,9 +545,15 @@ def evaluate_three_labels(write: Write, tmp_path: Path) -> list[object]:
 
 
 def test_an_evaluation_by_hand(evaluate_three_labels: list[object], tmp_path: Path) -> None:
+    """Output and page show the measures of each label, their averages and a confusion matrix.
+
+    The four answers have the labels correct, contradictory, correct, incorrect. The predictions
+    are correct, correct, contradictory, contradictory. So one of four predictions is right.
+    """
     printed = succeeds(evaluate_three_labels)
     assert "score 0.1667 (macro F1 of 4 answers)\naccuracy 0.2500\n" in printed
-    # In each row of this example, precision, recall and F1 are equal.
+    # In each row of this example, precision, recall and F1 are equal. The label `correct` is true
+    # twice, predicted twice, and once both, so its F1 is 1/2. No other prediction is right.
     f1_by_row = {
         "correct": 0.5, "contradictory": 0, "incorrect": 0,
         "macro average": 1 / 6, "micro average": 0.25, "corrective feedback": 0.5,
@@ -601,7 +607,7 @@ def test_folds_by_module(write: Write, tmp_path: Path) -> None:
     fold = pd.read_csv(tmp_path / "out/folds.csv", index_col="id")["fold"]
     assert fold["a.1"] == fold["c.1"]
     assert fold.nunique() == 3
-    # The default number of folds is too large for three modules.
+    # The default number of folds, 10, is too large for three modules.
     assert "--folds is 10, expected a whole number from 2 to the number of ex" in fails(split)
     # A question without a module cannot be split by module.
     write("test-unseen-domains/d.xml", question_file("d", {"d.1": "correct"}, module=""))
@@ -610,7 +616,7 @@ def test_folds_by_module(write: Write, tmp_path: Path) -> None:
 
 
 def test_label_distribution(write: Write, tmp_path: Path) -> None:
-    """The script prints a column for each folder, and a row for each label that is valid there.
+    """The printed table has a column for each folder, and a row for each label of a set that fits.
 
     There are three sets of labels, with 5, 3 and 2 labels. A set fits a folder if it has all labels
     of the answers in the folder. Folder x has 2 answers, and only the set of 5 labels fits. Folder

@@ -252,8 +252,9 @@ def small_corpus(write: Write) -> list[object]:
     # A row of annotations: the answer, the annotator, the facet (here none) and the label.
     rows = ""
     for question, labels in SIX_LABELS.items():
-        ids = {f"{question}.{number}": "" for number in range(6)}
-        write(f"in/{question}.xml", question_file(question, ids, SIX_TEXTS))
+        # The XML files have no labels: the label of each answer is the empty text.
+        no_labels = {f"{question}.{number}": "" for number in range(6)}
+        write(f"in/{question}.xml", question_file(question, no_labels, SIX_TEXTS))
         for number, label in enumerate(labels):
             rows += f"{question}.{number},x,,{label}\n"
     folder = write("in/annotations.csv", HEADER + rows).parent
@@ -279,6 +280,7 @@ def test_a_small_corpus_by_hand(small_corpus: list[object], tmp_path: Path) -> N
         "a.3": "irrelevant",
         "a.5": "contradictory",
     }
+    # No answers are held out, so there are no folders of test sets.
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["train"]
 
 

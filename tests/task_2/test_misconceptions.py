@@ -545,7 +545,7 @@ def test_the_page_and_the_table_show_the_planted_misconceptions(
     images = [(planted_data / "images" / f"{q}.jpg").as_uri() for q in table["QuestionId"]]
     assert {*links} == {*images, report.resolve().as_uri()}
 
-    # `read_page` parses the page as XML, in which the page's script is not valid.
+    # `read_page` refuses scripts, so the page's script is removed.
     without_scripts = re.sub(r"<script>.*</script>", "", html, flags=re.DOTALL)
     page = read_page(without_scripts, links)
     assert "From simulated answers" in page.text

@@ -97,7 +97,8 @@ def test_probabilities_and_predictions_respect_each_questions_number_of_options(
     p_of_chosen_option = p[np.arange(len(p)), valid["AnswerValue"] - 1]
     log_loss = -np.log(p_of_chosen_option).mean()
     assert f"log loss {log_loss:.4f}" in printed
-    # The evaluation also records a score for the answers with each of the eight options.
+    # The evaluation also records, for each of the eight options, the share of right predictions
+    # among the answers that chose this option.
     recorded = json.loads((split / "results.jsonl").read_text(encoding="utf-8").splitlines()[-1])
     assert list(recorded["parts"]) == [f"option {option}" for option in range(1, 9)]
 

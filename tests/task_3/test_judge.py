@@ -292,6 +292,7 @@ def session(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Se
     with open_browser(profile, folder) as tab:
         tab.open(page)
         texts = judge_before_break(tab, better_sides)
+        # Wait until the browser has read the first image of the page, then ask for its width.
         image = "document.querySelector('.card img')"
         image_width = tab.run(f"{image}.decode().then(() => {image}.naturalWidth)")
         complaints = [*tab.complaints]
@@ -417,10 +418,12 @@ def test_a_key_not_meant_for_the_page_judges_no_pair(simulated_kit: Path, tmp_pa
         tab.press("ArrowLeft", repeated=True)
         # Alt with an arrow key moves through the browser's history.
         tab.press("ArrowRight", ALT)
+        # In the field for the name, an arrow key moves the cursor.
         tab.click("name")
         tab.type("Ann")
         tab.press("ArrowLeft")
         assert "0 of 25 pairs judged" in tab.text()
+        # The cursor is now between the two letters n, so Backspace deletes the first of these.
         tab.press("Backspace")
         assert tab.run("document.getElementById('name').value") == "An"
 
@@ -452,6 +455,10 @@ def test_pages_with_other_pairs_keep_their_judgements_apart(
 def test_another_expert_can_judge_the_same_pairs_in_the_same_browser(
     simulated_kit: Path, tmp_path: Path
 ) -> None:
+    """A button forgets the name and the judgements of the expert, after the expert confirms.
+
+    If the expert cancels, both stay. The page is opened again after each press of the button.
+    """
     succeeds([JUDGE, "--n_pairs", "2", "--output_dir", tmp_path], kit=simulated_kit)
     with open_browser(tmp_path / "profile", tmp_path) as tab:
         tab.open(tmp_path / "judge.html")
@@ -461,7 +468,7 @@ def test_another_expert_can_judge_the_same_pairs_in_the_same_browser(
         tab.click("choose-2")
 
         def restart(*, confirm: bool) -> str:
-            """Press "start anew", confirm or cancel, and return the name that the page keeps."""
+            """Press the button, confirm or cancel, and return the name that the page keeps."""
             tab.run(f"window.confirm = () => {str(confirm).lower()}")
             tab.click("restart")
             tab.open(tmp_path / "judge.html")

@@ -55,8 +55,8 @@ def example() -> Example:
     """Return answers of 120 students to 12 questions, and the same answers as a plain table.
 
     A student answers each question with probability 1/2. The table has three further columns:
-    `rate` is the student's rate of right answers, `rest` is the student's rate of right answers to
-    other questions than that of the row, and `quiz` is the number of a quiz.
+    `rate` is the student's rate of right answers. `rest` is the same rate without the answer of the
+    row. `quiz` is the number of a quiz.
     """
     answers = simulate(120, np.linspace(0.2, 2, 12), share=0.5)
     new_names = {
@@ -115,7 +115,7 @@ def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Exa
     quiz[:40] = -1
     with_quiz = table.iloc[40:]
 
-    value, n = compute("entropy_within_quiz", with_columns(data, QuizId=quiz))
+    value, n_answers = compute("entropy_within_quiz", with_columns(data, QuizId=quiz))
 
     expected = []
     for number in range(12):
@@ -124,10 +124,9 @@ def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Exa
         entropy_of_quiz = scipy.stats.entropy(counts, base=2, axis=1)
         expected.append(np.average(entropy_of_quiz, weights=counts.sum(axis=1)))
     assert value == pytest.approx(expected)
-    assert n.tolist() == with_quiz.question.value_counts().sort_index().tolist()
-    assert np.array_equal(
-        compute("entropy_within_group", with_columns(data, GroupId=quiz))[0], value
-    )
+    assert n_answers.tolist() == with_quiz.question.value_counts().sort_index().tolist()
+    within_class, _ = compute("entropy_within_group", with_columns(data, GroupId=quiz))
+    assert np.array_equal(within_class, value)
 
 
 def test_the_mean_absolute_residual_agrees_with_pandas(example: Example) -> None:
@@ -138,10 +137,10 @@ def test_the_mean_absolute_residual_agrees_with_pandas(example: Example) -> None
 
 
 def test_point_biserial_correlations_agree_with_pandas(example: Example) -> None:
-    """The correlation of an option is that between choosing it and the student's ability.
+    """The correlation of an option is the correlation of choosing it with the student's ability.
 
-    The student's rate of right answers to other questions stands for the ability. Option 1 is
-    right, so its correlation is also the correlation of the question.
+    The student's rate of right answers to other questions (`rest`) stands for the ability. Option 1
+    is right, so its correlation is also the correlation of the question.
     """
     data, table = example
 

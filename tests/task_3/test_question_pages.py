@@ -265,16 +265,18 @@ def test_features_are_compared_with_all_questions(
         if np.isnan(shrunk[row]):
             assert cells == ["unknown", "", ""]
             continue
+        n_others = len(known) - 1
         n_below = (known < shrunk[row]).sum()
         n_above = (known > shrunk[row]).sum()
-        n_ties = len(known) - n_below - n_above - 1
+        # The other questions with the same shrunk value.
+        n_ties = n_others - n_below - n_above
         if name in LOW_IS_BETTER:
             n_worse = n_above
             assert why.startswith("low values: ")
         else:
             n_worse = n_below
             assert why.startswith("high values: ")
-        share = (n_worse + n_ties / 2) / (len(known) - 1)
+        share = (n_worse + n_ties / 2) / n_others
         assert cells == [as_text(raw[row]), as_text(shrunk[row]), f"{share:.0%}"]
 
 

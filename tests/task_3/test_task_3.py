@@ -96,8 +96,9 @@ def test_rank_average_puts_questions_with_few_subjects_first(
 ) -> None:
     """The fewer subjects a question has, the better it is; ties are broken by QuestionId."""
     questions = pd.read_csv(simulated_kit / "data/metadata/question_metadata_task_3_4.csv")
-    questions["n_subjects"] = questions.SubjectId.str.count(",")
-    expected = questions.sort_values(["n_subjects", "QuestionId"]).QuestionId
+    # SubjectId is a list of subjects, separated by commas. Sorting needs only the number of commas.
+    questions["n_commas"] = questions.SubjectId.str.count(",")
+    expected = questions.sort_values(["n_commas", "QuestionId"]).QuestionId
     ranked = rank("rank_average", "--features", "number_of_subjects").sort_values().index
     # Questions without answers rank after all others, so they are left out here.
     answered = {*answers.QuestionId}
@@ -315,7 +316,10 @@ def test_the_score_is_the_agreement_with_the_best_expert(
 def test_the_page_shows_disputed_pairs_and_the_most_contested_first(
     judged: list[object], tmp_path: Path
 ) -> None:
-    """The more experts contradict the ranking on a pair (✗), the more contested it is."""
+    """The more experts contradict the ranking on a pair (✗), the more contested the pair is.
+
+    `judged` is the command that scores RANKING by the judgements of three experts on five pairs.
+    """
     succeeds(judged)
     page = read_page((tmp_path / "out/scores_task_3_own.html").read_text())
     disputed = page.table("Pairs on which ranking and experts disagree")
@@ -477,9 +481,10 @@ def evaluated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     ranking = pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId").ranking
     pairs = pd.read_csv(simulated_kit / "data/test_data/quality_response_remapped_public.csv")
     votes = pairs[EXPERTS]
+    # The ranking votes like an expert: 1 if the left question has the better rank, else 2.
     is_left_better = ranking[pairs.left].to_numpy() < ranking[pairs.right].to_numpy()
-    ranking_votes = np.where(is_left_better, 1, 2)
-    agrees = votes.eq(ranking_votes, axis=0)
+    votes_of_ranking = np.where(is_left_better, 1, 2)
+    agrees = votes.eq(votes_of_ranking, axis=0)
     return Evaluated(
         folder=folder,
         output=output,
@@ -658,6 +663,7 @@ def halves_compared(
         succeeds([*model, *flags, "--output_dir", folder], kit=kit)
         return pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId").ranking
 
+    # The expected ranks of the questions, by the first half of the students and by the second.
     rank_by_first = rank_by("train_task_3.csv")
     rank_by_second = rank_by("valid_task_3.csv")
     # Only questions that both halves have answered are compared.
@@ -665,6 +671,7 @@ def halves_compared(
     in_both = [*set(first.QuestionId) & set(second.QuestionId)]
     ranks = (rank_by_first[in_both], rank_by_second[in_both])
 
+    # Run the model and the evaluation as a user does.
     succeeds([*model, "--local"], kit=kit)
     output = kit / "data/test_output"
     submission = pd.read_csv(output / "test_submission_task_3.csv", index_col="QuestionId")

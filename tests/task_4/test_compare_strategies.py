@@ -217,7 +217,8 @@ def test_functions_added_to_strategies_py_are_compared(
 
     accuracy = figures(page, "Accuracy")
     assert set(accuracy.index) == set(played)
-    # For three strategies, the accuracy is shown after 1 and after 3 questions.
+    # The table has a row for each of the three strategies. Its two columns are the accuracy after 1
+    # question and after 3 questions.
     assert accuracy.shape == (3, 2)
     # The table before the last one describes the strategies. `first_column` has this docstring.
     descriptions = page.tables[-2]
@@ -316,6 +317,11 @@ def test_published_scores_are_not_shown_beside_simulated_answers(
 def test_published_scores_are_shown_beside_official_answers_alone(
     unknown_data: UnknownData, compare: Compare, protocol: str, authors: str, n_methods: int
 ) -> None:
+    """The page shows the scores that a paper has published only if it compares official answers.
+
+    `unknown_data` holds answers of unknown origin. The test makes them official by adding them to
+    the record of official files.
+    """
     folders = ["--input_dir", unknown_data.train_data, "--ref_dir", unknown_data.test_data]
     command = [*SHORT, *folders, "--masks", 1, "--protocol", protocol]
 
@@ -323,7 +329,7 @@ def test_published_scores_are_shown_beside_official_answers_alone(
     assert "From answers of unknown origin" in page.text
     assert "Published" not in page.text
 
-    # The files become official by a record that lists them.
+    # A record of official files that lists the two files makes them official.
     unknown_data.record.write_text(unknown_data.record_text)
     _, page = compare(*command)
     assert "simulated" not in page.text

@@ -111,6 +111,7 @@ def test_a_model_of_20_questions_can_be_used_for_fewer_or_more(n_questions: int)
     expected, _ = condition(model, is_revealed, np.ones(N_QUESTIONS, int))
     remaining = np.flatnonzero(~is_revealed[: min(n_questions, N_QUESTIONS)])
     assert prediction[remaining] == pytest.approx(expected[remaining], abs=1e-5)
+    # Questions 21 to 24. With 15 questions, there is none.
     unknown = prediction[N_QUESTIONS + 1 :]
     assert unknown == pytest.approx(float(model.intercept.mean()), abs=1e-5)
 
@@ -119,7 +120,8 @@ def test_a_model_of_20_questions_can_be_used_for_fewer_or_more(n_questions: int)
 def test_training_recovers_the_parameters_of_the_questions() -> None:
     """Answers are drawn from a known model, and training must find its parameters again.
 
-    The probability of a right answer is intercept + loading · ability.
+    The probability of a right answer is intercept + loading · ability. The third parameter of the
+    model is the noise, the variance of an answer around this probability.
     """
     n_students = 2000
     rng = np.random.default_rng(8)

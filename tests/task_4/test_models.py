@@ -24,6 +24,7 @@ def simulate(n_students: int, seed: int, shift: float = 0) -> tuple[Any, Any]:
     added to the logits from which the outcomes are drawn, but the model has no shift.
     """
     rng = np.random.default_rng(seed)
+    # The two slopes of a question are similar. Some questions have larger slopes than others.
     slopes = rng.exponential(0.9, (60, 1)) * rng.normal(1, 0.5, (60, 2))
     intercept = rng.normal(0.3, 0.8, 60)
     model = plain_model(PACKAGE, slopes.clip(-2.5, 2.5), intercept=intercept, guessing=0.2)
@@ -50,10 +51,11 @@ def test_training_recovers_the_parameters_of_the_questions() -> None:
     fitted_covariance = fitted.slopes @ fitted.slopes.T
     true_covariance = true_model.slopes @ true_model.slopes.T
     correlation = np.corrcoef(fitted_covariance.ravel(), true_covariance.ravel())[0, 1]
-    # An answer has a Fisher information of about 0.15 on its logit. Without guessing, it would be
-    # p (1 - p), which is at most 0.25; guessing lowers it. So a slope has a standard error of
-    # 1 / √(1,000 · 0.15) = 0.08. The slopes have a standard deviation of 0.6. For products of two
-    # slopes, the expected correlation is about 1 - (0.08 / 0.6)² = 0.98.
+    # An answer has a Fisher information of about 0.15 on its logit. Without guessing, the
+    # information would be p (1 - p), which is at most 0.25; guessing lowers it. So a slope that is
+    # estimated from 1,000 answers has a standard error of 1 / √(1,000 · 0.15) = 0.08. The slopes
+    # have a standard deviation of 0.6. The expected correlation of the fitted covariances with the
+    # true ones, which are sums of products of two slopes, is about 1 - (0.08 / 0.6)² = 0.98.
     assert correlation > 0.95
 
 
@@ -198,6 +200,7 @@ def test_fewer_or_more_questions_do_not_change_predictions_of_the_others(name: s
         posterior = package.module.StudentPosterior(changed_model, nothing_known)
 
         def observe(student: int, question: int, is_right: int) -> None:
+            """Let the model observe one answer."""
             arrays = [np.array([value]) for value in (student, question, is_right)]
             posterior.observe(*map(package.convert, arrays))
 
@@ -239,13 +242,13 @@ class Beginning(NamedTuple):
 def begin(name: str, targets_may_be_asked: bool) -> Beginning:
     """Return six students before any answer, with their posterior by the model of a package.
 
-    The model is not told whether the targets, the answers to be predicted, may be asked. It
+    The model is not told whether the targets, the answers to be predicted, may be asked. The model
     concludes this from which questions may be asked. For these six students, the conclusion must be
     `targets_may_be_asked`.
 
-    The function checks three results of the model: this conclusion, how likely each answer is a
-    target, and the mean logits. The expected values come from `infer_from_mask`. It returns mean
-    abilities, from which the mean logits follow.
+    The function also checks how likely each answer is a target and the mean logits of the model,
+    against expected values from `infer_from_mask`. The mean logits follow from the mean abilities
+    that `infer_from_mask` returns.
     """
     package = PACKAGES[name]
     # With completion 1.4, the model expects many hidden answers outside the askable questions.
@@ -260,8 +263,9 @@ def begin(name: str, targets_may_be_asked: bool) -> Beginning:
 
     posterior = package.module.StudentPosterior(model, package.convert(askable.copy()))
 
-    weight, prior_mean, inferred = infer_from_mask(askable, model)
-    assert inferred == targets_may_be_asked
+    weight, prior_mean, conclusion = infer_from_mask(askable, model)
+    assert conclusion == targets_may_be_asked
+    # The two packages have different names for the three values.
     if name == "item_response":
         target_weight = posterior.target_weight
         mean_logits = posterior.mean
@@ -369,7 +373,8 @@ def test_the_partial_vae_selects_the_question_with_the_largest_reward(
 
         # Reveal random answers to the chosen questions.
         seen |= set(selected)
-        posterior.observe(*map(torch.tensor, (rows, selected, rng.integers(2, size=6))))
+        outcomes = rng.integers(2, size=6)
+        posterior.observe(torch.tensor(rows), torch.tensor(selected), torch.tensor(outcomes))
         askable[rows, selected] = False
         weight[rows, selected] = 0
 

@@ -184,10 +184,10 @@ def test_a_zip_by_hand_of_all_students_is_scored_by_a_phase(kit: Path, evaluate:
 def test_weights_of_two_packages_have_learned_from_the_students_of_both(
     kit: Path, tmp_path: Path
 ) -> None:
-    """A zip holds weights of two packages; one of them was trained on all students.
+    """A zip holds weights of two packages; one package was trained on all students.
 
-    The evaluation on the local split is refused, because these weights have learned from its
-    students.
+    The kit refuses to score the zip on the local split, because the weights of this package have
+    learned from the students of the local split.
     """
     package = Path(shutil.copytree(kit / "task_4/numpy", kit / "task_4/mine"))
     succeeds([package / "train_model.py"], kit=kit)
@@ -218,9 +218,9 @@ def test_weights_that_no_package_has_written_may_have_seen_the_answers(
 def test_a_large_file_of_weights_is_traced(kit: Path, evaluate: Evaluate) -> None:
     """The score of large weights has no doubt: the kit finds the run that trained them.
 
-    The record of a run of training holds fingerprints of the weights that it wrote. By these, an
-    evaluation recognises the weights in a zip. The fingerprint of a file over 4 MB is made from
-    samples of its bytes.
+    The record of a run of training holds fingerprints of the weights that the run wrote. An
+    evaluation compares these fingerprints with those of the weights in a zip. The fingerprint of a
+    file over 4 MB is made from samples of its bytes.
     """
     package = kit / "task_4/numpy"
     # One of the two files of weights holds the number of answers to each question, as int64. Change
@@ -518,7 +518,8 @@ def test_a_copied_package_of_other_data_names_its_own_script(kit: Path, tmp_path
 def student_zip(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a packed baseline, whose weights were trained in another kit on another local split.
 
-    Tests share the zip and only read it.
+    A user, for example a student of a course, would send such a zip to be scored in this kit. The
+    tests share the zip and only read it.
     """
     folder = tmp_path_factory.mktemp("student")
     student_kit = copy_needed(scored_kit, folder / "kit")

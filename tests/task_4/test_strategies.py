@@ -135,20 +135,21 @@ def gain_in_determinant(posterior: Any, row: int, question: int, hidden: Any) ->
 
 
 def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    """Return how much the answer would differ at other abilities than the estimated ones.
+    """Return how much the answer would differ at other abilities than the estimated abilities.
 
     The difference is the Kullback-Leibler divergence between the distributions of the answer at the
-    estimated abilities and at other abilities. The result is its mean over the posterior of the
-    abilities (Chang and Ying 1996).
+    estimated abilities and at other abilities. The result is the mean divergence over the posterior
+    of the abilities (Chang and Ying 1996). STEPS are the nodes of Gaussian quadrature.
     """
     slopes = posterior.slopes[question]
     # The abilities are normally distributed, and the logit is linear in them. So the mean is over a
     # normally distributed logit, by Gaussian quadrature.
     deviation = np.sqrt(slopes @ posterior.ability_covariance[row] @ slopes)
     logit = posterior.mean[row, question]
-    drawn = logit + deviation * STEPS
-    part_of_right = right(logit) * np.log(right(logit) / right(drawn))
-    part_of_wrong = wrong(logit) * np.log(wrong(logit) / wrong(drawn))
+    other_logits = logit + deviation * STEPS
+    # The functions `right` and `wrong` give P(right) and P(wrong) at a logit.
+    part_of_right = right(logit) * np.log(right(logit) / right(other_logits))
+    part_of_wrong = wrong(logit) * np.log(wrong(logit) / wrong(other_logits))
     return float(WEIGHTS @ (part_of_right + part_of_wrong))
 
 
@@ -157,19 +158,19 @@ def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
 
     An answer first moves the mean of the question's logit, by a distance that follows from Bayes'
     rule. The abilities and the logit are jointly normal. So if the mean of the logit moves by d,
-    the mean of the abilities moves by d · covariance / variance. Here `covariance` is that of the
-    abilities with the logit, and `variance` is that of the logit.
+    the mean of the abilities moves by d · covariance / variance. Here the covariance is between the
+    abilities and the logit, and the variance is of the logit.
     (`hidden` is not used: all formulas take the same arguments.)
     """
     # Integrate over the logit, by Gaussian quadrature. A step is the distance of the logit from its
     # mean, in standard deviations.
     deviation = posterior.variance[row, question] ** 0.5
     p = right(posterior.mean[row, question] + deviation * STEPS)
-    # P(right) times the mean step if the answer is right.
-    moved_by_right = float((WEIGHTS * p) @ STEPS)
-    # Before the answer is known, the mean step is 0. So P(wrong) times the mean step if the answer
-    # is wrong has the same size with the opposite sign. Both answers contribute the same distance.
-    expected_steps = 2 * moved_by_right
+    # The contribution of a right answer: P(right) times the mean step if the answer is right.
+    steps_by_right = float((WEIGHTS * p) @ STEPS)
+    # Before the answer is known, the mean step is 0. So the contribution of a wrong answer has the
+    # same size with the opposite sign. Both contribute the same distance.
+    expected_steps = 2 * steps_by_right
     # A step moves the mean of the logit by `deviation`. So it moves the mean of the abilities by
     # deviation · covariance / deviation² = covariance / deviation.
     distance_of_step = float(np.linalg.norm(posterior.cross_covariance[row, question])) / deviation
@@ -198,7 +199,8 @@ def mutual_information(posterior: Any, row: int, question: int, hidden: Any) -> 
     # The noise is 1 / Fisher information. As in strategies.py, the information is at least 0.005,
     # so that the noise stays finite for an answer that is nearly certain.
     noise = np.array([1 / max(fisher_information(logit), 0.005) for logit in logits])
-    # The smaller the probability that an answer is hidden, the less it counts: it gets more noise.
+    # The smaller the probability that an answer is hidden, the less the answer counts: it gets more
+    # noise. Element 0 belongs to the question that is asked, and the others to hidden answers.
     noise[1:] /= hidden[row, target]
     covariance = posterior.covariance(row, columns, columns) + np.diag(noise)
     _, log_of_answer = np.linalg.slogdet(covariance[:1, :1])
@@ -224,8 +226,8 @@ WITH_FORMULA = sorted(ALL.keys() - {"random", strategy_games.OWN})
 def test_the_question_chosen_has_the_largest_value(name: str) -> None:
     """A strategy asks each student the askable question that has the largest value.
 
-    FORMULAS holds the formula of the value for each strategy. The students are taken from each of
-    the four rounds of a game.
+    FORMULAS holds the formula of the value for each strategy. `recorded_arguments` returns what a
+    strategy gets in each of the four rounds of a game, for ten students.
     """
     for posterior, askable, hidden in recorded_arguments():
         chosen = ALL[name](posterior, askable, hidden)
@@ -286,8 +288,9 @@ class AfterFourAnswers:
 def after_four_answers() -> AfterFourAnswers:
     """Return forty students, and a model that has observed four answers of each student.
 
-    These are the answers to the first four questions that the student has answered. The model is
-    that of BANK, but without quiz effects, and it expects no hidden answers (`completion` is 0).
+    The model observes the answers to the first four questions that the student has answered. It is
+    a copy of the model of BANK, but it has no quiz effects and expects no hidden answers
+    (`completion` is 0).
     """
     without_quizzes = replace(
         BANK.model,
@@ -297,7 +300,8 @@ def after_four_answers() -> AfterFourAnswers:
     bank = Bank(PACKAGE, without_quizzes)
     reference = some_students(4)
     rows = np.arange(len(reference.student))
-    # The posterior before any answer, given only which questions each student has answered.
+    # `known` is the posterior that the model updates by each answer. It starts with only the
+    # knowledge which questions each student has answered. `Posterior` shows it to strategies.
     is_answered = reference.is_correct >= 0
     known = start_posterior(bank, is_answered)
     prior_variance = Posterior(known, POPULARITY, seed=rows).prior_covariance.mean()
@@ -357,8 +361,9 @@ def test_the_diagonal_of_the_covariance_holds_the_variances(
 def test_the_standard_error_of_the_ability_is_that_of_the_mean_logit(
     after_four_answers: AfterFourAnswers,
 ) -> None:
-    """The overall ability is a student's mean logit in units of its prior standard deviation.
+    """The unit of the overall ability is the standard deviation of the mean logit before answers.
 
+    The overall ability of a student is the student's mean logit over all questions, in this unit.
     So the standard error of the ability is the standard deviation of the mean logit after the
     answers, divided by the standard deviation of the mean logit before any answer. The variance of
     the mean logit is the mean of all entries of the covariance matrix of the logits.
@@ -421,7 +426,7 @@ def test_a_test_ends_at_its_standard_error() -> None:
     assert (lengths[0.0] == 12).all()
     mean_lengths = [length.mean() for length in lengths.values()]
     assert (np.diff(mean_lengths) > 0).all()
-    # Students' tests that end at the same error differ in length. If they did not, the two errors
+    # Tests that end at the same error differ in length. If all had the same length, the two errors
     # 0.8 and 0.6 would give at most two lengths.
     different_lengths = set(lengths[0.8]) | set(lengths[0.6])
     assert len(different_lengths) > 2
@@ -447,7 +452,8 @@ def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, messa
     """A strategy that asks a forbidden question, or fails, is refused with its name and the reason.
 
     Forty students have answered all questions; the answer to question 3 is hidden, so question 3
-    may not be asked.
+    may not be asked. `choice` is the fault of the strategy: a function that returns the questions
+    it asks. Its third argument says which answers are hidden.
     """
     targets = np.tile(np.arange(N_QUESTIONS) == 3, (40, 1))
 
@@ -455,7 +461,8 @@ def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, messa
         """Cheat: mark all questions as permitted, then choose.
 
         `askable` says which questions the strategy may ask. The game must judge the choice by a
-        copy that the strategy cannot change.
+        copy that the strategy cannot change. `choice` gets the true hidden answers, which the game
+        does not show to a strategy.
         """
         askable[:] = True
         return choice(posterior, askable, targets)

@@ -257,11 +257,11 @@ def test_the_report_predicts_what_the_evaluation_scores(kit: Path, played: Playe
     The fixture `kit` has run the evaluation, which has written the score to scores_task_4.txt.
     """
     sessions = played.session_by_student.values()
-    is_predicted_right = [
+    is_prediction_right = [
         (session.hidden_probability > 0.5) == session.hidden_truth for session in sessions
     ]
     score = (kit / "data/test_output/scores_task_4.txt").read_text().removeprefix("score:")
-    assert np.concatenate(is_predicted_right).mean() == pytest.approx(float(score))
+    assert np.concatenate(is_prediction_right).mean() == pytest.approx(float(score))
 
 
 def with_minus_signs(text: str) -> str:
@@ -294,8 +294,8 @@ class Report:
         return self.session.steps[1:]
 
     @property
-    def is_predicted_right(self) -> Any:
-        """For each hidden answer, whether its outcome is the one that was more probable."""
+    def is_prediction_right(self) -> Any:
+        """For each hidden answer, whether it came out as predicted: the more probable outcome."""
         return (self.session.hidden_probability > 0.5) == self.session.hidden_truth
 
 
@@ -372,18 +372,22 @@ def test_the_page_compares_the_ability_with_the_training_students(report: Report
 
 
 def test_the_page_tells_how_the_hidden_answers_came_out(report: Report) -> None:
+    """The page compares the hidden answers of the student with their predictions.
+
+    It counts the right predictions, and separately the right predictions among unsure ones.
+    """
     p = report.session.hidden_probability
     is_right = report.session.hidden_truth == 1
-    is_predicted_right = report.is_predicted_right
-    n_predicted_right = is_predicted_right.sum()
+    is_prediction_right = report.is_prediction_right
+    n_right = is_prediction_right.sum()
+    share_right = is_prediction_right.mean()
     is_unsure = np.abs(p - 0.5) < 0.1
     for sentence in (
         f"{len(p)} further answers of this student were kept back",
-        f"{n_predicted_right} of them ({is_predicted_right.mean():.0%}) came out as expected. "
-        f"{is_right.sum()} are",
+        f"{n_right} of them ({share_right:.0%}) came out as expected. {is_right.sum()} are",
         f"{p.sum():.1f} were expected to be",
         f"For {is_unsure.sum()} the probability was between 40% and 60%",
-        f"{(is_predicted_right & is_unsure).sum()} of these came out as expected",
+        f"{(is_prediction_right & is_unsure).sum()} of these came out as expected",
     ):
         assert sentence in report.page.text, sentence
 
@@ -448,12 +452,14 @@ def expected_subjects(kit: Path, report: Report, level: int, fewest: int) -> lis
     answer the smallest share of the questions correctly.
     """
     questions = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv")
+    # The SubjectId of a question is a list of subjects. Make a row for each question and subject.
     questions["SubjectId"] = questions.SubjectId.str.findall(r"\d+")
-    questions = questions.explode("SubjectId").astype(int)
+    question_subjects = questions.explode("SubjectId").astype(int)
     subjects = pd.read_csv(kit / "data/metadata/subject_metadata.csv")
-    questions = questions.merge(subjects, on="SubjectId")
+    question_subjects = question_subjects.merge(subjects, on="SubjectId")
+    of_level = question_subjects[question_subjects.Level == level]
     found = []
-    for name, question_ids in questions[questions.Level == level].groupby("Name").QuestionId:
+    for name, question_ids in of_level.groupby("Name").QuestionId:
         members = question_ids.unique()
         if len(members) < fewest:
             continue
@@ -574,9 +580,10 @@ def private_student(kit: Path, tmp_path: Path) -> PrivateStudent:
 def test_flags_set_the_phase_the_mask_and_the_number_of_questions(
     kit: Path, private_student: PrivateStudent
 ) -> None:
-    """The command of `private_student` has the flags --phase private and --mask IsTarget_4.
+    """The page follows the flags --phase private, --mask IsTarget_4 and --questions 6.
 
-    A mask is a column of the file of answers. It says which answers are hidden from the model.
+    The command of `private_student` has the first two flags. A mask is a column of the file of
+    answers. It says which answers are hidden from the model.
 
     The file of answers lies in a folder without metadata, so the script does not know the subjects
     of the questions. It cannot write the table of subjects, mastery.csv, and therefore removes the

@@ -217,11 +217,11 @@ def test_the_confusion_matrix_holds_all_targets(evaluated: Evaluated) -> None:
     which `most_popular_score` computes in another way.
     """
     valid = evaluated.valid
-    rows = evaluated.page.table("Confusion matrix").rows[1:]
+    # The first row is a part of the heading.
+    _, *rows = evaluated.page.table("Confusion matrix").rows
     assert [row[0] for row in rows] == ["wrong", "right"]
-    # A cell is a share and a count, such as "25% 30".
-    cells = pd.DataFrame([row[1:] for row in rows])
-    counts = cells.apply(lambda column: column.str.partition("%")[2].astype(int)).to_numpy()
+    # A cell holds a share and a count, such as "25% 30". The first cell of a row is its name.
+    counts = np.array([[int(cell.split("%")[1]) for cell in row[1:]] for row in rows])
     n_targets = valid.IsTarget.sum()
     n_right = valid[valid.IsTarget == 1].IsCorrect.sum()
     assert counts.sum(axis=1).tolist() == [n_targets - n_right, n_right]
@@ -240,6 +240,10 @@ def test_the_baseline_asks_the_most_answered_questions(evaluated: Evaluated) -> 
 def test_the_page_shows_the_questions_asked_of_three_students(
     kit: Path, evaluated: Evaluated
 ) -> None:
+    """For each student, the page has a table with a row for each question that was asked.
+
+    A row holds the round, the question, its subject, and whether the answer was right.
+    """
     asked = evaluated.expected_sequences()
     subject_by_question = np.array(
         metadata.name_subjects(kit / "data/metadata", np.arange(N_QUESTIONS))
@@ -290,6 +294,10 @@ PREDICT_PROBABILITIES = """
 def test_probabilities_of_an_entry_are_written_and_scored(
     kit: Path, evaluate: Evaluate, package: Path, tmp_path: Path
 ) -> None:
+    """The flag --probabilities writes the entry's P(right) of each target, and scores them.
+
+    The entry gets the additional method of PREDICT_PROBABILITIES.
+    """
     path = tmp_path / "p.parquet"
     flags = ["--submission", package, "--skip_curve", "--probabilities", path]
     entry = package / "submission_model_task_4.py"
@@ -815,8 +823,8 @@ def scores(kit: Path) -> dict[str, float]:
 def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Let a package's entry play with the first five masks of each of the two phases.
 
-    Return two arrays with an element for each target: whether the entry predicts it right, and the
-    UserId of its student.
+    A mask says which answers are targets. Returns two arrays with an element for each target of
+    each game: whether the entry predicts the target right, and the UserId of its student.
     """
     _, submission = load_package(name, "submission_model_task_4", kit=kit)
     hits, students = [], []
@@ -825,6 +833,7 @@ def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
         reference = read_reference(path, N_QUESTIONS)
         for mask in sorted(reference.targets)[:5]:
             game = play(LocalEntry(submission.Submission()), reference, mask)
+            # The row of the student of each target. A game's predictions are in the same order.
             row, _ = np.nonzero(reference.targets[mask])
             hits.append(game.prediction == game.truth)
             students.append(reference.student[row])
@@ -1003,7 +1012,7 @@ def test_both_values_of_unobserved_answers_lead_to_the_same_games(
     The entry gets an array of answers, in which 1 is right and 0 is wrong. If the file has options,
     the entry also gets an array of the options that the students chose. If there are no options and
     0 also marks unrevealed answers, an unrevealed answer looks like a wrong answer. The entry can
-    still distinguish them by `can_query`, the questions that may still be asked.
+    still distinguish the two by `can_query`, the questions that may still be asked.
     """
     model, submission = load_package(name, "submission_model_task_4")
     weights = model.Model.load(kit / "task_4" / name)
@@ -1021,7 +1030,8 @@ def test_both_values_of_unobserved_answers_lead_to_the_same_games(
         assert np.array_equal(game.prediction, games[0].prediction)
 
     # If a target was asked, its prediction must be the revealed answer. A row of `chosen` holds the
-    # questions that one student was asked.
+    # questions that one student was asked. `prediction` and `truth` have an element for each
+    # target, in the order of `np.nonzero`.
     game = games[0]
     student_row, target = np.nonzero(reference.targets["IsTarget"])
     questions_asked = game.chosen[student_row]
