@@ -178,8 +178,8 @@ def test_a_seed_of_folds_and_each_member_have_an_effect(lines: list[str], tmp_pa
     """
     first = lines[:24]
     others = lines[24:48]
-    # If a model learns from the same questions that it predicts, it predicts them in folds. The
-    # seed decides the folds.
+    # The ranker learns from the same questions that it predicts. In this case it predicts the
+    # questions in folds, and the seed decides the folds.
     with_seed_0 = predict(tmp_path, "ranker", first, first, "--seed", 0)
     with_seed_1 = predict(tmp_path, "ranker", first, first, "--seed", 1)
     assert with_seed_0 != with_seed_1

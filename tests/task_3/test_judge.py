@@ -423,7 +423,7 @@ def test_a_key_not_meant_for_the_page_judges_no_pair(simulated_kit: Path, tmp_pa
         tab.type("Ann")
         tab.press("ArrowLeft")
         assert "0 of 25 pairs judged" in tab.text()
-        # The cursor is now between the two letters n, so Backspace deletes the first of these.
+        # The cursor is now between the two letters n, so Backspace deletes the first n.
         tab.press("Backspace")
         assert tab.run("document.getElementById('name').value") == "An"
 

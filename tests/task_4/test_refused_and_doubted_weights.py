@@ -518,7 +518,7 @@ def test_a_copied_package_of_other_data_names_its_own_script(kit: Path, tmp_path
 def student_zip(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a packed baseline, whose weights were trained in another kit on another local split.
 
-    A user, for example a student of a course, would send such a zip to be scored in this kit. The
+    In a course, a student would send such a zip to the teacher, who scores it in this kit. The
     tests share the zip and only read it.
     """
     folder = tmp_path_factory.mktemp("student")
