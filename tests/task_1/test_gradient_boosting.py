@@ -305,8 +305,8 @@ def test_the_sample_of_task_1_is_not_worse_than_item_response_where_trees_can_ad
         planted.predict(script, tmp_path, *flags, train=train, pairs=test)
         p = read_probabilities(tmp_path)[:, 0]
         log_loss[name] = -np.log(np.where(truth, p, 1 - p))
-    # `calls` has recorded all predictions of trees. The first two predictions come from the two fits
-    # that predict `test`. The prediction of the trees is the mean of these two predictions.
+    # `calls` has recorded all predictions of trees. The first two predictions come from the two
+    # fits that predict `test`. The prediction of the trees is the mean of these two predictions.
     p_trees = (calls.probabilities[0] + calls.probabilities[1]) / 2
     log_loss["trees"] = -np.log(np.where(truth, p_trees, 1 - p_trees))
 
