@@ -102,9 +102,9 @@ def main() -> None:
     blended = np.exp(log_blend(logs, weights))
     if TASKS[task].needs_options:
         blended = answer_options.for_template(blended, template)
-    # The columns of `blended` are categories: wrong and right (task 1), or the options (task 2).
-    # The columns count from 0. The values in the submission count from `low`, which is 0 in task 1
-    # and 1 in task 2.
+    # The columns of `blended` are categories, counted from 0: wrong and right (task 1), or the
+    # options (task 2). In the submission, the values of the categories begin with `low`, which is 0
+    # in task 1 and 1 in task 2.
     most_probable = blended.argmax(axis=1)
     value = most_probable + TASKS[task].column.low
     submission.write_predictions(template, task, value, paths.output)
@@ -281,7 +281,8 @@ def predict_template(
     """Let every command learn from all training answers and predict the template.
 
     A command is a script with its flags. The files that this process writes afterwards get a record
-    of how they were made. This record names the sources and the code of the commands.
+    of how they were made. For this record, `note_part` notes the sources and the code of each
+    command.
 
     Returns
     -------
@@ -299,8 +300,6 @@ def predict_template(
             script_runs.run_script([script, *path_flags, *flags], "all training answers")
             # The file has the rows of the template, in the same order.
             predicted = read_probabilities(path, task)
-            # Note how the predictions were made, for the record of the files that this process
-            # writes.
             provenance.note_part(predicted.record, path.parent)
         logs.append(logarithms(predicted.value))
     return np.stack(logs)
@@ -370,8 +369,8 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
             Σ w[f] · logs[f, c] - log Σ exp(Σ w[f] · logs[f, c']),
 
         where f are the files, w their weights, and the second term makes the probabilities p[c] sum
-        to 1. The loss is minus this for the right category. Its derivative by w[f] is therefore
-        Σ p[c] · logs[f, c] - logs[f, right category].
+        to 1. The loss of the answer is minus the log-probability of the right category. The
+        derivative of this loss by w[f] is Σ p[c] · logs[f, c] - logs[f, right category].
         """
         log_blended = log_blend(logs, weights)
         p = np.exp(log_blended)
@@ -379,8 +378,8 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
         for file_logs, file_logs_of_truth in zip(logs, logs_of_truth, strict=True):
             sum_over_answers = float((p * file_logs).sum() - file_logs_of_truth.sum())
             derivatives.append(sum_over_answers)
-        loss = -log_blended[rows, truth].mean()
-        return float(loss), np.array(derivatives) / len(truth)
+        mean_loss = -log_blended[rows, truth].mean()
+        return float(mean_loss), np.array(derivatives) / len(truth)
 
     n_files = len(logs)
     equal_weights = np.full(n_files, 1 / n_files)

@@ -111,10 +111,10 @@ def check_table(options: argparse.Namespace, task: Task, faults: list[str]) -> l
     """
     check_rows = check_ranking if task.form is Form.RANKING else check_pairs
     summary = check_rows(options, task, faults)
-    # `report_other_zip` may add a fault, so the next `if` looks at `faults` again. If the CSV has
-    # faults, the zip is not compared with it: both have to be written again anyway.
+    # Compare the CSV with the zip beside it only if the CSV has no faults. A user who mends the CSV
+    # must make the zip again anyway.
     if not faults:
-        report_other_zip(options.file, task, faults)
+        report_differing_zip(options.file, task, faults)
     if faults:
         return []
     return [
@@ -166,10 +166,11 @@ def describe_shares(task: Task, predicted: Array, train: Path) -> list[str]:
         answers = reading.read_table(source, [column])
         values_by_title[cli.show(train)] = answers[column.name].to_numpy()
     # Show every option up to the highest predicted one, even if the training answers lack it.
-    column = replace(column, high=max(column.high, int(predicted.max())))
-    lines = [as_line(column.name, list(values_by_title))]
-    for value, name in zip(column.values, task.name_values(column), strict=True):
-        label = f"{value} {name}" if column.is_boolean else f"{value}"
+    highest_value = max(column.high, int(predicted.max()))
+    shown = replace(column, high=highest_value)
+    lines = [as_line(shown.name, list(values_by_title))]
+    for value, name in zip(shown.values, task.name_values(shown), strict=True):
+        label = f"{value} {name}" if shown.is_boolean else f"{value}"
         shares = [f"{np.mean(values == value):.1%}" for values in values_by_title.values()]
         lines.append(as_line(label, shares))
     return lines
@@ -203,8 +204,8 @@ def check_ranking(options: argparse.Namespace, task: Task, faults: list[str]) ->
     ]
 
 
-def report_other_zip(path: Path, task: Task, faults: list[str]) -> None:
-    """Add a fault if the zip beside a CSV holds another CSV: participants upload the zip."""
+def report_differing_zip(path: Path, task: Task, faults: list[str]) -> None:
+    """Add a fault if the CSV in the zip beside a CSV differs: participants upload the zip."""
     zipped = path.with_suffix(".zip")
     if path == zipped or not zipped.is_file():
         return

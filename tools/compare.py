@@ -107,8 +107,8 @@ def main() -> None:
         raise InputError(f"{len(words)} scores to compare, expected two, A and B")
     results = read_results(path) if path.is_file() else []
     if words:
-        scores = [find(word, results, path, options.phase) for word in words]
-        print(compare(words, scores))
+        candidates = [find_candidates(word, results, path, options.phase) for word in words]
+        print(compare(words, candidates))
     else:
         list_scores(results, path, options.phase)
 
@@ -117,7 +117,9 @@ def list_scores(results: Sequence[Result], path: Path, phase: str | None) -> Non
     """Print every score that can be compared, with its number; `path` is the record of scores."""
     n_listed = 0
     for number, result in enumerate(results, 1):
-        if not result.outcomes or not is_of_phase(result, phase):
+        # A comparison needs the outcomes: which answers were predicted right.
+        has_outcomes = result.outcomes != ""
+        if not has_outcomes or not is_of_phase(result, phase):
             continue
         n_listed += 1
         seed = "" if result.seed is None else f", seed {result.seed}"
@@ -140,7 +142,9 @@ def describe_test(phase: str, rules: str, origin: Origin) -> str:
 # ---- Finding the scores of A and B ---------------------------------------------------------------
 
 
-def find(word: str, results: list[Result], path: Path, phase: str | None) -> list[Candidate]:
+def find_candidates(
+    word: str, results: list[Result], path: Path, phase: str | None
+) -> list[Candidate]:
     """Return all scores of the model or file that a word on the command line names.
 
     The scores are in the order of the record, so the last one is the latest. The record is the file
@@ -220,7 +224,7 @@ def find_by_file(
 def find_by_number(
     word: str, results: Sequence[Result], path: Path, phase: str | None
 ) -> list[Result]:
-    """Return a list with one result: the one with the number `word` in the record of scores.
+    """Return the result whose number in the record of scores is `word`, as a list of one result.
 
     Results are counted from 1. `results` are all results in the record, whose path is `path`.
     """
@@ -281,7 +285,7 @@ def require_one_model(word: str, matches: Sequence[Result], results: Sequence[Re
 
 
 def as_candidate(word: str, result: Result, number: int, path: Path) -> Candidate:
-    """Return a score in the record as a `Candidate`: one that the user may want to compare.
+    """Return the `Candidate` for a score in the record, which the user may want to compare.
 
     `path` is the record, `number` is the number of the score in the record, and `word` is what the
     user wrote on the command line. A file beside the record holds the outcomes: which answers were
@@ -340,17 +344,17 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
         phase = layout.PHASES[0]
     reference = task.answers_path(phase)
     provenance.require_current([reference])
-    # Doubts are reasons not to trust the score, such as a model that has seen these answers. In
-    # tasks 1 and 2, the search for doubts also needs the training answers. `which_right` says which
+    # `doubts` are reasons not to trust the score, such as a model that has seen these answers. In
+    # tasks 1 and 2, the search for doubts also needs the training answers. `kept` says which
     # answers (in task 3, which judgements) the submission predicts right.
     if task is TASK_3:
         doubts = entry_origin.judge_submission(path, [reference])
         template = layout.TEMPLATE_DIR / str(task.template)
-        which_right = ranking.match(path, reference, template, phase).outcomes
+        kept = ranking.match(path, reference, template, phase).outcomes
     else:
         train = task.train_path(phase)
         doubts = entry_origin.judge_submission(path, [reference], task.template_names, train)
-        which_right = outcomes.of_predictions(pairs.match(task, path, reference, phase).pairs)
+        kept = outcomes.of_predictions(pairs.match(task, path, reference, phase).pairs)
     marks = [doubt.mark for doubt in doubts]
     return Candidate(
         name=", ".join([score_files.describe_entry(path), *marks]),
@@ -358,7 +362,8 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
         number=0,
         task=task,
         where=describe_test(phase, "", provenance.origin_of(reference)),
-        read=lambda: which_right,
+        # The outcomes are known already, so `read` need not read a file.
+        read=lambda: kept,
         test=AnswerSet(phase, rules="", data=record.fingerprint_of(reference)),
     )
 
@@ -391,20 +396,20 @@ def has_script_changed(result: Result) -> bool:
 # ---- The difference of A and B -----------------------------------------------------------------
 
 
-def compare(words: Sequence[str], scores: Sequence[list[Candidate]]) -> str:
+def compare(words: Sequence[str], candidates: Sequence[list[Candidate]]) -> str:
     """Compare two scores, A and B; return lines of text that say which one is better.
 
     Parameters
     ----------
     words
         The two words on the command line: names of models, numbers of scores, or files.
-    scores
-        For each word, the scores that the word may mean. The latest score is the last one.
+    candidates
+        For each word, the scores that the word may mean, with the latest score at the end.
         `choose_pair` chooses one score of A and one of B.
     """
     word_a, word_b = words
-    scores_a, scores_b = scores
-    a, b = choose_pair(scores_a, scores_b)
+    candidates_a, candidates_b = candidates
+    a, b = choose_pair(candidates_a, candidates_b)
     if a.task is not b.task:
         raise InputError(
             f"{word_a} is of task {a.task.number} and {word_b} of task {b.task.number}, expected "
@@ -420,9 +425,9 @@ def compare(words: Sequence[str], scores: Sequence[list[Candidate]]) -> str:
         )
     lines = [
         f"A  {score_of(a.task, outcomes_a):.4f}  {a.name}",
-        *describe_others("A", a, scores_a),
+        *describe_others("A", a, candidates_a),
         f"B  {score_of(a.task, outcomes_b):.4f}  {b.name}",
-        *describe_others("B", b, scores_b),
+        *describe_others("B", b, candidates_b),
         f"task {a.task.number}, {a.where}: {size_of(a.task, outcomes_a)}",
         *describe(a.task, outcomes_a, outcomes_b),
     ]
@@ -439,6 +444,7 @@ def describe_others(letter: str, chosen: Candidate, candidates: Sequence[Candida
     n_others = len(candidates) - 1
     if n_others == 0:
         return []
+    # The candidates are in the order of the record.
     latest = candidates[-1]
     others = "1 more score" if n_others == 1 else f"{n_others} more scores"
     line = f"   {letter} has {others} in the record; this is number {chosen.number}"
@@ -448,18 +454,18 @@ def describe_others(letter: str, chosen: Candidate, candidates: Sequence[Candida
 
 
 def choose_pair(
-    scores_a: list[Candidate], scores_b: list[Candidate]
+    candidates_a: list[Candidate], candidates_b: list[Candidate]
 ) -> tuple[Candidate, Candidate]:
     """Return the latest scores of A and B on the same test set.
 
     If no score of A and no score of B share a test set, return the latest score of each.
     """
     # The latest score of A on each test set: in the dict, it replaces earlier scores.
-    latest_a = {(scored.task, scored.test): scored for scored in scores_a}
-    for b in reversed(scores_b):
+    latest_a = {(a.task, a.test): a for a in candidates_a}
+    for b in reversed(candidates_b):
         if (b.task, b.test) in latest_a:
             return latest_a[b.task, b.test], b
-    return scores_a[-1], scores_b[-1]
+    return candidates_a[-1], candidates_b[-1]
 
 
 def size_of(task: Task, kept: Outcomes) -> str:
@@ -557,6 +563,8 @@ def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
         times_drawn = np.bincount(drawn, minlength=n_units)
         # Sum over the units of this resample; a unit that is drawn twice counts twice.
         sums.append(times_drawn @ counts_by_unit)
+    # The rows of `sums` are the resamples. Split the columns into three arrays, each of the shape
+    # (N_DRAWS, parts).
     right_a, right_b, n = np.split(np.array(sums), 3, axis=1)
     # In task 3, the score is the share of the best expert. In other tasks, it is the mean of the
     # shares of all parts.

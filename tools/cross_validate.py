@@ -170,7 +170,7 @@ def frozen_copy(script: Path) -> Iterator[EntryCode]:
         # The script may also need other files in its folder, of any kind. A blend runs scripts in
         # its folder and programs in tools/.
         for folder in (script.parent, layout.ROOT / "common", layout.ROOT / "tools"):
-            files |= {path for path in folder.rglob("*") if is_copied(path, folder)}
+            files |= {path for path in folder.rglob("*") if belongs_in_copy(path, folder)}
         for file in files:
             target = copy / file.relative_to(layout.ROOT)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -192,11 +192,11 @@ def link_folder(link: Path, folder: Path) -> None:
         shutil.copytree(folder, link)
 
 
-def is_copied(path: Path, folder: Path) -> bool:
-    """Return whether a file in a folder is part of the copy of the code that cross-validation runs.
+def belongs_in_copy(path: Path, folder: Path) -> bool:
+    """Return whether a file in a folder belongs in the copy of the code that the folds run.
 
-    Stray files, such as those of an editor, are left out. So are trained weights: for each fold,
-    the model is trained anew.
+    Stray files, such as an editor's temporary files, are left out. Trained weights are left out
+    too, because the model is trained anew for each fold.
     """
     parts = path.relative_to(folder).parts
     is_left_out = any(part.startswith(WEIGHTS) or is_stray(part) for part in parts)
@@ -264,9 +264,10 @@ def doubt_changes(code: EntryCode, fingerprint_before: str, runs: Sequence[FoldR
     if code.kit_copy is not None:
         return []
     has_script_changed = source_code.fingerprint(code.script) != fingerprint_before
-    # A package of task 4 has other files besides its script, which may have changed between folds.
-    codes = {run.training.code for run in runs}
-    if has_script_changed or len(codes) > 1:
+    # A package of task 4 has other files besides its script. If one of these files was changed
+    # between two folds, the folds ran different code.
+    codes_of_folds = {run.training.code for run in runs}
+    if has_script_changed or len(codes_of_folds) > 1:
         return [entry_origin.code_changed_doubt(provenance.show_path(code.script))]
     return []
 
@@ -351,11 +352,11 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     flags = list(words[position + 1 :])
     for word in flags:
         name = word.partition("=")[0]
-        # argparse also accepts the beginning of a flag: "--input" for "--input_dir". So a word is
-        # forbidden if a forbidden flag begins with it. This does not apply to "-" and "--", which
-        # are no flags.
-        is_forbidden = any(flag.startswith(name) for flag in _FORBIDDEN_FLAGS)
-        if is_forbidden and len(name) > 2:
+        # argparse also accepts the beginning of a flag: "--input" for "--input_dir". So the
+        # beginning of a forbidden flag is forbidden too. But "-" and "--" are no flags.
+        is_flag = name not in ("", "-", "--")
+        begins_forbidden_flag = any(flag.startswith(name) for flag in _FORBIDDEN_FLAGS)
+        if is_flag and begins_forbidden_flag:
             raise InputError(
                 f"{quote(word)} after --: says where the entry reads or writes, which this script "
                 "chooses for each fold; expected other flags of the entry"
@@ -378,25 +379,27 @@ class Split:
 def make_splits(answers: pd.DataFrame, task: Task, options: argparse.Namespace) -> Iterator[Split]:
     """Assign the answers to folds at random; yield each fold.
 
-    In task 4, all answers of a student are in the same fold.
+    In task 4, all answers of a student are in the same fold. A random share of the answers are
+    targets, which the entry predicts when it examines the student.
     """
     is_entry = task.form is Form.ENTRY
-    # All answers of a group are in the same fold. A group is one answer or, in task 4, one student.
+    # The number of each answer's group. All answers of a group get into the same fold. Each answer
+    # is a group of its own or, in task 4, all answers of a student are one group.
     group = np.arange(len(answers))
     if is_entry:
         group = pd.factorize(answers["UserId"], sort=True)[0]
     for repeat in range(options.repeats):
         seeds = [options.seed, repeat]
-        fold_number = assign_folds(group, options.folds, seeds)
+        fold_of_answer = assign_folds(group, options.folds, seeds)
         if is_entry:
-            # The third seed, 1, makes the targets independent of the random numbers of the folds.
-            targets = hold_out_answers(len(answers), _TARGET_SHARE, [*seeds, 1])
-            answers = answers.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
+            # With the third seed, 1, the choice of targets does not depend on the choice of folds.
+            is_target = hold_out_answers(len(answers), _TARGET_SHARE, [*seeds, 1])
+            answers = answers.assign(**{schema.IS_TARGET: is_target.astype(np.int8)})
         for k in range(options.folds):
             title = f"fold {k + 1}"
             if options.repeats > 1:
                 title = f"repeat {repeat + 1}, {title}"
-            yield Split(title, answers, fold_number == k)
+            yield Split(title, answers, is_held_out=fold_of_answer == k)
 
 
 def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) -> FoldRun:
@@ -411,19 +414,21 @@ def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) 
     reference = fold.folder / "held_out.csv"
     writing.write_files({reference: fold.answers[fold.is_held_out]})
     predicted = pairs.match(task, submission, reference).pairs
-    # The record says how the submission was made. It is None if the user's script writes no record.
-    known = provenance.read(submission)
-    doubts = doubt_record(known, code.script, template)
-    if known is not None:
+    # The record of how the submission was made; None if the user's script has written no record.
+    written_record = provenance.read(submission)
+    doubts = doubt_record(written_record, code.script, template)
+    if written_record is None:
+        training = Provenance(script=str(script), options={}, seconds=float("nan"))
+    else:
+        training = written_record
         train = fold.folder / script_runs.TRAIN
-        entry_origin.require_no_shared_rows(code.script, known, fold.folder, reference, train)
-    training = known or Provenance(script=str(script), options={}, seconds=float("nan"))
+        entry_origin.require_no_shared_rows(code.script, training, fold.folder, reference, train)
     training = replace(training, code=source_code.fingerprint(script))
     return FoldRun(fold.title, predicted, training, doubts)
 
 
 def doubt_record(record: Provenance | None, script: Path, template: Path) -> list[Doubt]:
-    """Return the reasons to doubt a fold's score that the record of its submission gives.
+    """Return reasons to doubt the score of a fold, from the record of the fold's submission.
 
     A reason concerns the files that the submission was made from, or the run that made it.
 

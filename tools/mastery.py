@@ -145,21 +145,23 @@ def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
     deepest = listed.sort_values("level", ascending=False, kind="stable").drop_duplicates("row")
 
     n_subjects = len(tree)
-    level = tree["Level"].to_numpy()
-    parent = tree["parent"].to_numpy()
+    level_of_subject = tree["Level"].to_numpy()
+    parent_of_subject = tree["parent"].to_numpy()
     # At levels below its deepest subject s, a question has no subject. There it gets the number
     # n_subjects + s, so that questions with different deepest subjects do not share a number. All
     # questions without any subject share the number 2 * n_subjects.
     no_subject_at_all = 2 * n_subjects
     path = np.full((len(question_ids), len(_TREE_LEVELS)), no_subject_at_all, np.int32)
+    # `subject` has an element for each question with a subject, in the row `rows` of `path`.
     subject = deepest["subject"].to_numpy()
     rows = deepest["row"].to_numpy()
-    # Go from the lowest level up. `subject` is the deepest subject of each question until its level
-    # is reached, and then its parent at the next level, and so on.
+    # Go through the levels from the lowest one up. `subject` stays the deepest subject of a
+    # question until the loop reaches the level of this subject. From there on, `subject` rises with
+    # the loop: to the parent of the subject, to the parent of the parent, and so on.
     for column in reversed(range(len(_TREE_LEVELS))):
-        is_here = level[subject] == _TREE_LEVELS[column]
-        path[rows, column] = np.where(is_here, subject, n_subjects + subject)
-        subject = np.where(is_here, parent[subject], subject)
+        is_at_level = level_of_subject[subject] == _TREE_LEVELS[column]
+        path[rows, column] = np.where(is_at_level, subject, n_subjects + subject)
+        subject = np.where(is_at_level, parent_of_subject[subject], subject)
     table = tree[["SubjectId", "Name", "Level"]]
     return Subjects(path, table)
 
@@ -202,13 +204,16 @@ def name_subjects(mastery: pd.DataFrame, subjects: Subjects) -> pd.DataFrame:
 
 def find_class(answers: pd.DataFrame, wanted: list[int] | None, path: Path) -> IntArray:
     """Return the students to show: those that --students names, or those with the most answers."""
-    counts = answers["UserId"].value_counts()
+    # The number of answers of each student. The index holds the UserIds.
+    n_answers = answers["UserId"].value_counts()
     if wanted is None:
-        most = counts.sort_index().sort_values(ascending=False, kind="stable")
-        return np.sort(most.index[:_N_SHOWN].to_numpy())
-    unknown = [student for student in wanted if student not in counts.index]
+        # The students with the most answers come first. Among students with equally many answers,
+        # the smallest UserId comes first, because the second sort is stable.
+        most_first = n_answers.sort_index().sort_values(ascending=False, kind="stable")
+        return np.sort(most_first.index[:_N_SHOWN].to_numpy())
+    unknown = [student for student in wanted if student not in n_answers.index]
     if unknown:
-        examples = ", ".join(map(str, counts.index.sort_values()[:3]))
+        examples = ", ".join(map(str, n_answers.index.sort_values()[:3]))
         raise InputError(
             f"--students {unknown[0]}: has no answers in {path}, "
             f"expected UserIds such as {examples}"
@@ -240,12 +245,6 @@ def class_page(
     rows = []
     for student in students.tolist():
         rows.append((student, [cell_of.get((student, area)) for area in areas.index]))
-    # A student needs help with a topic if even the upper end of the share's interval is below the
-    # limit.
-    is_low = narrowest["High"] < _HELP_BELOW
-    by_topic = narrowest.assign(is_low=is_low).groupby(["SubjectId", "Name"])
-    topics = by_topic.agg(n=("Share", "size"), mean=("Share", "mean"), n_low=("is_low", "sum"))
-    topics = topics[topics["n"] >= _MIN_STUDENTS].sort_values("mean", kind="stable").reset_index()
     return pages.render(
         "mastery.html",
         title="What the class is expected to know",
@@ -254,9 +253,24 @@ def class_page(
         by_abilities=by_abilities,
         areas=[name for _, name in areas.index],
         rows=rows,
-        topics=list(topics.head(_N_TOPICS).itertuples(index=False)),
+        topics=list(_topics_to_help_with(narrowest).itertuples(index=False)),
         min_students=_MIN_STUDENTS,
     )
+
+
+def _topics_to_help_with(topic_mastery: pd.DataFrame) -> pd.DataFrame:
+    """Return the topics with the lowest mean mastery, the lowest one first.
+
+    A row of `topic_mastery` is a student's expected share in a topic. In the result, `n` is the
+    number of students with answers in a topic, and `n_low` the number of students who need help.
+    """
+    # A student needs help with a topic if even the upper end of the share's interval is below the
+    # limit.
+    is_low = topic_mastery["High"] < _HELP_BELOW
+    by_topic = topic_mastery.assign(is_low=is_low).groupby(["SubjectId", "Name"])
+    topics = by_topic.agg(n=("Share", "size"), mean=("Share", "mean"), n_low=("is_low", "sum"))
+    topics = topics[topics["n"] >= _MIN_STUDENTS].sort_values("mean", kind="stable").reset_index()
+    return topics.head(_N_TOPICS)
 
 
 if __name__ == "__main__":

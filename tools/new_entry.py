@@ -40,6 +40,7 @@ PACKAGE_TASK = TASK_4.folder.name
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
+    # A shell that completes the name of a folder may add a slash: remove it.
     parser.add_argument(
         "task",
         type=lambda text: text.rstrip("/\\"),
@@ -153,9 +154,9 @@ def _require_new_name(folder: Path, name: str, model_names: Sequence[str]) -> No
             f"{name}: is the name of a sample model, under which its scores are shown; expected "
             "another NAME"
         )
-    # If a module and a package have the same name, Python imports only the package: a script beside
-    # a package of its name could not be imported, and a package would hide a module of its name.
-    # `is_there` also finds a broken symlink.
+    # If a folder holds a module and a package of the same name, Python imports only the package. So
+    # an entry needs a name that neither a module nor a package has. `is_there` also finds a broken
+    # symlink.
     for path in (folder / name, folder / f"{name}.py"):
         if is_there(path):
             raise InputError(f"{cli.show(path)}: exists already, expected another NAME")
@@ -186,12 +187,12 @@ def rename(text: str, old: str, new: str) -> str:
     If the new name is longer than the old one, the gap before such a comment shrinks, and if it is
     shorter, the gap grows. At least two spaces remain.
     """
-    # A match is the name, the rest of its command, and the gap before a comment if there is one. In
-    # `majority.py --local    predict`, the rest is ".py --local", and the gap is four spaces. A
-    # single space does not end the command.
-    command_after_name = r"(?P<rest>\S*(?: \S+)*)"
-    two_or_more_spaces = r"(?P<gap> {2,})"
-    pattern = f"{re.escape(old)}{command_after_name}{two_or_more_spaces}?"
+    # The pattern matches the old name, the rest of its command, and the gap before a comment, if
+    # there is a comment. In `majority.py --local    predict`, the rest is ".py --local", and the
+    # gap is four spaces. A single space does not end the command.
+    rest_of_command = r"(?P<rest>\S*(?: \S+)*)"
+    gap_before_comment = r"(?P<gap> {2,})"
+    pattern = f"{re.escape(old)}{rest_of_command}{gap_before_comment}?"
 
     def with_new_name(match: re.Match[str]) -> str:
         # The rest of the command may hold the name again.

@@ -144,21 +144,24 @@ def describe(run: Run) -> str:
 def draw(runs: list[Run]) -> list[tuple[str, pages.Html]]:
     """Return the title and the chart of each logged quantity, with a curve for each run.
 
-    Quantities in `_DRAWN_WITH` share the chart of another quantity.
+    Quantities in `_DRAWN_WITH` share the chart of another quantity, in which they are dashed.
     """
-    # The charts that have a title in `_TITLES` come first: a dict keeps its order.
-    curves_of_chart: dict[str, list[charts.Curve]] = {key: [] for key in _TITLES}
+    # Each chart has the name of a quantity as its key. The charts that have a title in `_TITLES`
+    # come first: a dict keeps its order.
+    curves_of_chart: dict[str, list[charts.Curve]] = {quantity: [] for quantity in _TITLES}
+    # In all charts, the number of a run determines the colour of its curves.
     for number, (run, name) in enumerate(zip(runs, _distinct_names(runs), strict=True)):
-        for key, points in run.series.items():
-            label = f"{name}, {_CURVE_NAMES[key]}" if key in _CURVE_NAMES else name
+        for quantity, points in run.series.items():
+            label = f"{name}, {_CURVE_NAMES[quantity]}" if quantity in _CURVE_NAMES else name
             steps, values = zip(*points, strict=True)
-            curve = charts.Curve(label, steps, values, number=number, is_dashed=key in _DRAWN_WITH)
-            chart = _DRAWN_WITH.get(key, key)
-            curves_of_chart.setdefault(chart, []).append(curve)
+            is_dashed = quantity in _DRAWN_WITH
+            curve = charts.Curve(label, steps, values, number=number, is_dashed=is_dashed)
+            quantity_of_chart = _DRAWN_WITH.get(quantity, quantity)
+            curves_of_chart.setdefault(quantity_of_chart, []).append(curve)
     drawn = []
-    for key, curves in curves_of_chart.items():
+    for quantity, curves in curves_of_chart.items():
         if curves:
-            title = _TITLES.get(key, key)
+            title = _TITLES.get(quantity, quantity)
             drawn.append((title, charts.curve_chart(curves, label=title, axis="step")))
     return drawn
 

@@ -115,6 +115,7 @@ def main() -> None:
     page = make_page(tables, found.origin, found.source)
 
     table_of_groups = options.output_dir / "question_groups.csv"
+    # Without groups, no table of groups is written.
     if tables.groups is None:
         outputs.remove(table_of_groups)
     with writing.atomic_write(*outputs) as files:
@@ -122,7 +123,7 @@ def main() -> None:
             if path.suffix == ".html":
                 file.write(page.encode())
             else:
-                _write(_table_of_file(tables, path.name), file)
+                _write_csv(_table_of_file(tables, path.name), file)
     # A table of groups that is left from an earlier run must not be taken for a table of this run.
     if tables.groups is None and table_of_groups.is_file():
         table_of_groups.unlink()
@@ -179,6 +180,7 @@ def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series
         students = answers["UserId"].unique()
         students_table = metadata.read_student_metadata(where, students)
         names = _NAMES_OF_GROUPS[options.group]
+        # The rows of `students_table` are in the order of `students`.
         group = students_table[options.group].map(names).set_axis(students)
     has_answers = group.index.isin(answers["UserId"])
     if group[has_answers].nunique() < 2:
@@ -204,6 +206,7 @@ def make_tables(statistics: QuestionStatistics, group: pd.Series | None) -> Tabl
 
 
 def _table_of_file(tables: Tables, name: str) -> pd.DataFrame:
+    """Return the table for the CSV file with this name."""
     if name == "questions.csv":
         return tables.questions
     if name == "question_pairs.csv":
@@ -212,7 +215,8 @@ def _table_of_file(tables: Tables, name: str) -> pd.DataFrame:
     return tables.groups
 
 
-def _write(table: pd.DataFrame, file: Any) -> None:
+def _write_csv(table: pd.DataFrame, file: Any) -> None:
+    """Write a table as CSV; floats get four significant digits."""
     table.to_csv(file, index=False, float_format="%.4g", lineterminator="\n")
 
 

@@ -28,7 +28,7 @@ def read_results(path: Path) -> list[Result]:
         try:
             fields_of_line = json.loads(line)
             if "options" not in fields_of_line:
-                fields_of_line = _of_former_version(fields_of_line)
+                fields_of_line = _convert_former_line(fields_of_line)
             result = Result(**provenance.with_origin(fields_of_line))
             is_valid = _is_valid(result)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -43,13 +43,14 @@ def read_results(path: Path) -> list[Result]:
     return results
 
 
-def _of_former_version(line: dict[str, Any]) -> dict[str, Any]:
-    """Convert a line that an earlier version of the kit wrote.
+def _convert_former_line(line: dict[str, Any]) -> dict[str, Any]:
+    """Return a line that an earlier version of the kit wrote, with the fields of this version.
 
-    Instead of the fields `script` and `options`, such a line has the field `made_by`. It holds the
-    whole command that made the submission, such as "python task_1/my_idea.py --local", or an empty
-    text if the command is unknown.
+    Instead of the fields `script` and `options`, the earlier line has the field `made_by`. This
+    field holds the whole command that made the submission, such as "python task_1/my_idea.py
+    --local", or an empty text if the command is unknown.
     """
+    # Leave out the first word of the command, "python".
     words = shlex.split(line["made_by"])[1:]
     if not words:
         script = ""
@@ -103,10 +104,13 @@ def _has_types(result: Result) -> bool:
     for name, value in vars(result).items():
         if type(value) not in types[name]:
             return False
+    # The score of a part, such as a fold, may be None.
     part_types = (float, int, type(None))
     if not all(type(value) in part_types for value in result.parts.values()):
         return False
-    texts = [*result.doubts, *(result.learned_from or {}).values()]
+    # `learned_from` holds the fingerprint of each source file, or is None if the files are unknown.
+    source_fingerprints = (result.learned_from or {}).values()
+    texts = [*result.doubts, *source_fingerprints]
     return all(isinstance(text, str) for text in texts)
 
 

@@ -220,7 +220,8 @@ def with_best_known_origin(results: Sequence[Result]) -> list[Result]:
     changed = []
     for result in results:
         origins = origins_by_answers.get(result.data, {result.origin})
-        changed.append(replace(result, origin=min(origins, key=_BEST_KNOWN.index)))
+        best_known = min(origins, key=_BEST_KNOWN.index)
+        changed.append(replace(result, origin=best_known))
     return changed
 
 
@@ -408,10 +409,11 @@ def describe_sources(
     Returns
     -------
     list of str
-        "from FILE" for each source file of this model that another model lacks. If another model
-        has another version of the file, the beginning of the fingerprint follows. If this model
-        only lacks files that another model has, "from fewer files". If the files of this model are
-        not recorded, but the files of another model are, "sources not recorded".
+        A phrase for each source file of this model in which the models differ: "from FILE" if
+        another model lacks the file, and "from FILE" with the beginning of the fingerprint if
+        another model has another version of the file. If there is no such file, but another model
+        has more files, the only phrase is "from fewer files". If the files of this model are not
+        recorded, but the files of another model are, the only phrase is "sources not recorded".
     """
     all_sources = [dict(other) for other in all_learned_from if other is not None]
     if learned_from is None:
@@ -419,13 +421,13 @@ def describe_sources(
     sources = dict(learned_from)
     described = []
     for name, digest in sources.items():
-        # The fingerprint of the file in each model's sources; None if the file is not among them.
+        # The fingerprints of the file among the sources of all models. None stands for a model
+        # whose sources lack the file.
         digests = {other.get(name) for other in all_sources}
-        is_shared_by_all = len(digests) == 1
-        has_versions = len(digests - {None}) > 1
-        if has_versions:
+        has_several_versions = len(digests - {None}) > 1
+        if has_several_versions:
             described.append(f"from {name} {digest[:6]}")
-        elif not is_shared_by_all:
+        elif None in digests:
             described.append(f"from {name}")
     if not described and any(other != sources for other in all_sources):
         described.append("from fewer files")
@@ -510,20 +512,22 @@ def column_widths(tables: Sequence[Table]) -> list[int]:
 def align(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
     """Return the lines of a row; a name that is too long continues below the first line."""
     name, score, seeds, seconds, day = cells
-    first, *more = textwrap.wrap(name, widths[0]) or [""]
+    # For an empty name, `wrap` returns an empty list.
+    first_line_of_name, *more_lines = textwrap.wrap(name, widths[0]) or [""]
     columns = (
-        first.ljust(widths[0]),
+        first_line_of_name.ljust(widths[0]),
         score.ljust(widths[1]),
         seeds.rjust(widths[2]),
         seconds.rjust(widths[3]),
         day,
     )
     line = f"  {'  '.join(columns)}".rstrip()
-    return [line, *(f"    {text}" for text in more)]
+    return [line, *(f"    {text}" for text in more_lines)]
 
 
 def as_page(tables: Sequence[Table]) -> str:
     """Return a page with the chart and the rows of every table, and the published scores."""
+    # The rows of the page's table of published scores.
     published = []
     for score in PUBLISHED:
         test = ", ".join(filter(None, (f"{score.phase} test", score.rules)))
@@ -546,6 +550,7 @@ def draw(table: Table) -> pages.Html:
     dots = []
     for row in table.rows:
         if row.is_published:
+            # Because of the value nan, the chart has a mark for this row, but no dot.
             dot = charts.Dot(row.name, nan, mark=row.score, band=table.random_range)
         else:
             deviation = row.deviation or 0.0

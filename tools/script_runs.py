@@ -123,11 +123,13 @@ def run_script(
     command
         The script and its flags.
     purpose
-        What the script is run on or for, such as "fold 1". The error message then says "on fold 1".
+        What the script is run on or for, such as "fold 1" or "asking for its flags". The error
+        message then says "ended with exit code 1 on fold 1".
     named_script
         The script that the error message names. By default, the script in `command`.
     kit_copy
-        The temporary copy of the kit in which the script lies, or None. See `name_in_kit`.
+        The temporary copy of the kit in which the script lies, or None if it was not copied. The
+        error message then shows paths in the kit in place of paths in the copy.
 
     Returns
     -------
@@ -146,11 +148,12 @@ def run_script(
     code, lines = run_to_end([sys.executable, *words], env=environment)
     if code == 0:
         return lines
-    last_line = name_in_kit(lines[-1] if lines else "it printed nothing", kit_copy)
-    name = name_in_kit(cli.show((named_script or Path(words[0])).resolve()), kit_copy)
+    last_line = lines[-1] if lines else "it printed nothing"
+    reason = name_in_kit(last_line, kit_copy).removeprefix("error: ")
+    script = named_script or Path(words[0])
+    script_name = name_in_kit(cli.show(script.resolve()), kit_copy)
     raise InputError(
-        f"{name}: ended with exit code {code} on {purpose}: "
-        f"{printable(last_line.removeprefix('error: '), _MAX_SHOWN)}"
+        f"{script_name}: ended with exit code {code} on {purpose}: {printable(reason, _MAX_SHOWN)}"
     )
 
 
@@ -235,13 +238,12 @@ def _is_entry(script: Path) -> bool:
 
 
 def _find_forged_flag(script: Path, options: Mapping[str, Any], flags: Sequence[str]) -> str | None:
-    """Return the first word of a recorded command line that may not be passed to its script.
+    """Return the first recorded word that may not be passed to a script; None if all words may.
 
     `options` are the options in the record, by name. `flags` are the same options as words of a
     command line, such as "--seed" and "3". In a forged record, the value of an option may itself be
     a flag, such as --output_dir. So a word that begins with -- may be passed only if it names one
-    of the options, the script declares it, and it appears once. Returns None if every word may be
-    passed.
+    of the options, the script declares it, and it appears once.
     """
     if not flags:
         return None

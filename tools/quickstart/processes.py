@@ -43,14 +43,15 @@ class Children:
     def run(self, command: Sequence[str], *, shown: bool = False) -> EndedProcess:
         """Run a command to its end; return its exit code and what it printed.
 
-        With `shown`, the user sees what the command prints, and nothing of it is returned.
-        Raises `StoppedError` if `stop` was called before or meanwhile.
+        With `shown`, the user sees what the command prints, and the returned text is empty. Raises
+        `StoppedError` if `stop` was called before or meanwhile.
         """
         with tempfile.TemporaryFile() as output:
             process = self._start(command, None if shown else output)
             try:
                 process.wait()
             except KeyboardInterrupt:
+                # Control-C must not leave the command running.
                 process.terminate()
                 process.wait()
                 raise
@@ -64,6 +65,7 @@ class Children:
         return EndedProcess(process.returncode, printed)
 
     def _start(self, command: Sequence[str], output: IO[bytes] | None) -> subprocess.Popen[bytes]:
+        """Start a command, which writes what it prints into `output`; None for the terminal."""
         # With the lock, no process starts after `stop` has ended the running ones.
         with self._lock:
             if self._is_stopped:

@@ -43,6 +43,7 @@ def run_step(python: str, step: Step, children: Children) -> str:
         printed = run_in_one_process(python, step, children)
     mark.write_bytes(fingerprint.encode())
     seconds = time.perf_counter() - started
+    # A sample model has a score, such as "score 0.6123". A local split has none.
     score = SCORE.search(printed)
     return f"{score[0]}, {seconds:.1f} s" if score else f"{seconds:.1f} s"
 
