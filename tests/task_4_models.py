@@ -73,8 +73,9 @@ def full_model(package: ModuleType, n_questions: int, seed: int, completion: flo
         mask_mean=rng.random(n) / n**0.5,
         mask_weights=rng.normal(0, 0.4, (n, 2)),
         # mask @ completion[:, j] is the probability that a student has a hidden answer to question
-        # j. The elements of the matrix have the mean completion / (2 n). So with nearly n ones in
-        # the mask, the probability is about half of the argument `completion`.
+        # j: the sum of one element of column j for each question in the mask. An element is random
+        # between 0 and `completion` / n. So if the mask holds nearly all n questions, the
+        # probability is about `completion` / 2.
         completion=rng.uniform(0, completion / n, (n, n)),
     )
 

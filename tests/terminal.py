@@ -59,6 +59,7 @@ def _show(written: str) -> tuple[list[str], list[str]]:
     A program may move the cursor to overwrite lines, such as the lines of a progress bar.
     """
     up = "\x1b[A"
+    # The number of rows by which the cursor moves down. Any other move stays in the row.
     rows_by_move = {"\n": 1, "\r\n": 1, up: -1}
     lines = [""]
     row = 0

@@ -49,6 +49,7 @@ def run_cells(kit: Path, *cells: str) -> list[str]:
     client.execute()
     printed = []
     for cell in notebook.cells:
+        # An output is a printed text, or an error with the message in the field `evalue`.
         texts = [output.get("text", output.get("evalue", "")) for output in cell.outputs]
         printed.append("".join(texts))
     return printed
@@ -93,15 +94,15 @@ def test_a_module_of_another_folder_is_refused(kit: Path) -> None:
     """
     refusal = f"would use {kit}/task_4/numpy/model.py as its module model, expected "
     imports = "import sys; sys.path.insert(0, 'task_4/numpy'); import model, train_model"
-    run_script = TRAIN.format("copy")
-    run_module = (
+    train_as_script = TRAIN.format("copy")
+    train_as_module = (
         "import importlib.util as util\n"
         "spec = util.spec_from_file_location('train_copy', 'task_4/copy/train_model.py')\n"
         "train_copy = util.module_from_spec(spec)\n"
         "spec.loader.exec_module(train_copy)\n"
         "train_copy.main()"
     )
-    _, script_output, module_output = run_cells(kit, imports, run_script, run_module)
+    _, script_output, module_output = run_cells(kit, imports, train_as_script, train_as_module)
     assert refusal in script_output
     assert refusal in module_output
     # Neither start of the trainer has written weights.

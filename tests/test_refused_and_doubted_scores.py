@@ -305,6 +305,11 @@ def test_guesses_of_a_related_challenge_are_not_scored_on_other_queries(kit: Pat
 
 
 def test_a_score_of_edited_code_is_marked_until_the_entry_runs_again(kit: Path) -> None:
+    """A user makes a submission, edits the code, and scores the submission once more.
+
+    The evaluation then prints a note, and the record of scores gets a doubt. A new submission by
+    the edited code has no note.
+    """
     script = add_to_model(kit, "idea", "")
     succeeds([script, "--local"], kit=kit)
     assert "note: " not in succeeds(SCORE, kit=kit)

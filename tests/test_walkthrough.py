@@ -25,9 +25,14 @@ def texts(notebook: nbformat.NotebookNode) -> list[str]:
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     shown: list[str] = []
     for output in outputs:
-        text_by_format = output.get("data", {"text/plain": output.get("text", "")})
-        is_picture = "image/svg+xml" in text_by_format
-        text = "(picture)" if is_picture else text_by_format["text/plain"]
+        # A printed text is the field `text`. Other outputs, such as pictures, are in the field
+        # `data`, by format.
+        if "data" not in output:
+            text = output.get("text", "")
+        elif "image/svg+xml" in output["data"]:
+            text = "(picture)"
+        else:
+            text = output["data"]["text/plain"]
         # On a slow machine, the line end of a printed text comes as a separate output.
         if text == "\n" and shown:
             shown[-1] += text
@@ -79,8 +84,7 @@ class NewRun:
     """A run of the notebook in a copy of the kit."""
 
     kit: Path
-    # The outputs of all cells, without the messages about simulating data. The stored notebook has
-    # no such messages, because its kit already had data.
+    # The outputs of all cells, without the messages about simulating data.
     texts: list[str]
 
 
@@ -100,6 +104,7 @@ def new_run(tmp_path_factory: pytest.TempPathFactory) -> NewRun:
         # nbclient has imported ipykernel. Later tests run scripts in this process. Such a script
         # would find ipykernel loaded and behave as in a notebook.
         sys.modules.pop("ipykernel", None)
+    # The stored notebook has no messages about simulating data, because its kit already had data.
     shown = [text for text in shown if not text.startswith("simulated data")]
     return NewRun(kit, shown)
 

@@ -46,19 +46,20 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         flags = ["--local", "--probabilities", prefix + factorization]
         flags += ["--log", f"fit_{task}.jsonl", "--seed=4", "--dimensions", "2"]
         succeeds([script, *flags], kit=kit, cwd=kit)
-    # A file whose script fails if a blend runs it again.
+    # If a blend runs the script of this file again, the script fails.
     forge(kit, kit / "failing.parquet", script="task_1/failing.py")
     (kit / "task_1/failing.py").write_text("raise ValueError('changed')\n")
-    # A file whose script does not end. The test that uses this file writes the script.
+    # The script of this file does not end. The test that uses the file writes the script.
     forge(kit, kit / "slow.parquet", script="task_1/slow.py")
-    # A file whose model has learned from all answers, not from the local split.
+    # The model of this file has learned from all answers, not from the local split.
     train = "data/train_data/train_task_1_2.csv"
     forge(kit, kit / "all.parquet", made_from={train: fingerprint(kit / train)})
+    # This file has no record of its origin. Other files hold the record among the attributes of the
+    # table.
     table = pd.read_parquet(kit / majority)
     table.attrs.clear()
-    # A file without a record of its origin.
     table.to_parquet(kit / "other.parquet")
-    # A file without probabilities.
+    # This file has no probabilities.
     table[["UserId"]].to_parquet(kit / "answers.parquet")
     return kit
 
@@ -102,8 +103,9 @@ def blended(request: pytest.FixtureRequest, kit: Path) -> Blended:
     log = kit / f"fit_{task}.jsonl"
     log_before = log.read_text()
     printed = succeeds([*BLEND, *files, "--local"], kit=kit, cwd=kit)
-    # Two lines of headings, then a line for each file and one for the blend. The columns are name,
-    # weight (empty for the blend), log loss and accuracy.
+    # After two lines of headings, a line for each file and a line for the blend follow. The columns
+    # are name, weight, log loss and accuracy. The blend has no weight, so its row has one element
+    # less than the other rows.
     rows = [re.split(r"\s{2,}", line) for line in printed.splitlines()[2:5]]
     assert [row[0] for row in rows] == [*files, "the blend"]
     evaluation = succeeds([f"task_{task}/local_evaluation.py"], kit=kit)
@@ -111,6 +113,7 @@ def blended(request: pytest.FixtureRequest, kit: Path) -> Blended:
         task=task,
         files=files,
         weights=[float(row[1]) for row in rows[:2]],
+        # The loss is the last but one element of every row.
         losses=[float(row[-2]) for row in rows],
         submission=kit / f"data/test_output/test_submission_task_{task}",
         is_log_unchanged=log.read_text() == log_before,

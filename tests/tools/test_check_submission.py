@@ -155,7 +155,7 @@ def submit(tmp_path: Path, write: Write) -> Submit:
     write("given/judgements.csv", JUDGEMENTS)
     submission_dir.mkdir()
 
-    def evaluation(task: int, name: str) -> list[object]:
+    def evaluation_command(task: int, name: str) -> list[object]:
         """Return the command that scores a submission."""
         answers = "judgements.csv" if task == 3 else "answers.csv"
         command: list[object] = [f"task_{task}/local_evaluation.py", "--ref_data", answers]
@@ -166,7 +166,7 @@ def submit(tmp_path: Path, write: Write) -> Submit:
             command += ["--submission_template_file", "template.csv"]
         return command
 
-    def checker(task: int, name: str) -> list[object]:
+    def checker_command(task: int, name: str) -> list[object]:
         """Return the command that checks a submission."""
         # In tasks 1 and 2, the file of answers is also used as the template, because it holds the
         # same pairs of student and question.
@@ -182,8 +182,8 @@ def submit(tmp_path: Path, write: Write) -> Submit:
     def run_on(program: str, task: int, name: str, content: Content) -> Ended:
         """Write a submission, run the program on it, and remove the submission."""
         path = put(submission_dir / name, content)
-        command = evaluation(task, name) if program == "evaluation" else checker(task, name)
-        done = run(command)
+        make_command = evaluation_command if program == "evaluation" else checker_command
+        done = run(make_command(task, name))
         assert [file.name for file in submission_dir.iterdir()] == [name], "left a file behind"
         path.unlink()
         return Ended(done.returncode, done.stdout, done.stderr.splitlines())
@@ -287,6 +287,8 @@ def test_a_csv_that_differs_from_the_zip_beside_it_is_not_valid(
     tmp_path: Path, write: Write, task: int, before: str, after: str
 ) -> None:
     """Users upload the zip, so the CSV beside it must be the same."""
+    # In tasks 1 and 2, the file of answers is also used as the template, because it holds the same
+    # pairs of student and question.
     write("template.csv", RANKING_TEMPLATE if task == 3 else ANSWERS)
     write_zip(tmp_path / "mine.zip", {f"submission_task_{task}.csv": GOOD[task]})
     path = write("mine.csv", GOOD[task])
@@ -382,8 +384,9 @@ def test_an_entry_of_task_4_is_checked_by_its_code_and_a_game(
     """
     path = write_zip(tmp_path / "submission_task_4.zip", files)
     done = run(["-m", "tools.check_submission", path, *flags.split()], kit=simulated_kit)
-    weights = [name for name in files if "model_task_4" in name and name != ENTRY_FILE]
-    its_files = f"its files: {', '.join([ENTRY_FILE, *sorted(weights)])}\n"
+    # The checker lists the file with the class first, and then the files of weights.
+    weights = sorted(name for name in files if "model_task_4" in name and name != ENTRY_FILE)
+    its_files = f"its files: {', '.join([ENTRY_FILE, *weights])}\n"
     is_valid = not expected
     assert done.returncode == (0 if is_valid else 2)
     assert ("valid for task 4" in done.stdout) == is_valid

@@ -195,6 +195,7 @@ def test_scores_without_outcomes_or_with_other_ones_are_refused(
     two_parts = make_outcomes([1, 1, 1, 0, 0, 0], student=[1] * 6, part=[0, 0, 1, 1, 1, 1])
     digest = outcomes.write(tmp_path / "outcomes", two_parts)
     other = replace(RESULT, model="other", outcomes=digest)
+    # No file of outcomes has this fingerprint.
     gone = replace(RESULT, model="gone", outcomes="0" * 16)
     path = write_record(tmp_path / "results.jsonl", RESULT, related, gone, other)
     assert re.search(expected, fails([*COMPARE, word, word, "--results", path]))

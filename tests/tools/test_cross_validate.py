@@ -66,14 +66,15 @@ def constant_entry(
     """Return the code of an entry that always predicts `value`, from the template `ENTRY`.
 
     The entry checks its flags. If the kit has metadata, the entry must get the folder of metadata.
-    If `dimensions` is given, it must get the flag --dimensions with this value; if not, it must not
-    get this flag.
+    If `dimensions` is given, the entry must get the flag --dimensions with this value. Otherwise it
+    must not get this flag.
     """
     metadata = kit / "data/metadata"
     return ENTRY.format(
         task=task,
         value=value,
-        # The value of --dimensions that the entry expects.
+        # The values of --dimensions and --metadata_dir that the entry expects. None if it expects
+        # not to get the flag.
         flag=dimensions,
         metadata=str(metadata) if metadata.exists() else None,
         column={1: "IsCorrect", 2: "AnswerValue"}[task],
@@ -164,6 +165,7 @@ def validated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     second_option = constant_entry(kit, task=2, value=2, dimensions="2")
     (kit / SECOND_OPTION).write_text(second_option)
     files_before = files_of(kit)
+    # The tool makes its temporary files in this folder, so that tests can see what it leaves there.
     temporary = tmp_path_factory.mktemp("temporary")
     outputs = []
     with pytest.MonkeyPatch.context() as patch:
@@ -255,15 +257,15 @@ def test_two_entries_that_had_the_same_folds_can_be_compared(validated: Validate
 
 @pytest.fixture(scope="module")
 def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit with entries that each fail in another way; tests do not change the kit."""
+    """Return a kit with entries that each fail in a different way; tests do not change the kit."""
     kit = tmp_path_factory.mktemp("faulty") / "kit"
     shutil.copytree(simulated_kit, kit, ignore=shutil.ignore_patterns("metadata"))
     # This entry writes no submission.
     (kit / "task_1/my_silence.py").touch()
-    # This entry predicts only the first pair that it is asked for. The edited code is the end of
-    # the list of predicted lines, "… for pair in asked)]".
-    complete = constant_entry(kit)
-    (kit / "task_1/my_gap.py").write_text(complete.replace("in asked)]", "in asked[:1])]"))
+    # This entry predicts only the first of the pairs that it is asked for. The code of a complete
+    # entry has the loop "for pair in asked".
+    all_pairs, first_pair = "for pair in asked)", "for pair in asked[:1])"
+    (kit / "task_1/my_gap.py").write_text(constant_entry(kit).replace(all_pairs, first_pair))
     # This entry fails without a message.
     (kit / "task_1/my_fault.py").write_text("raise SystemExit(7)\n")
     # This entry prints much text, and then fails with a message.
@@ -393,6 +395,11 @@ def test_an_entry_that_writes_no_record_may_have_seen_the_answers(doubtful_kit: 
 def test_an_entry_outside_the_kit_whose_code_changes_meanwhile_is_doubted(
     doubtful_kit: Path, tmp_path: Path, is_edited: bool
 ) -> None:
+    """Cross-validation copies only entries in the kit. So an edit of this entry changes the folds.
+
+    The submission of the entry has a record of its sources (`LEARNED`). So the edit is the only
+    reason to doubt the score.
+    """
     kit = doubtful_kit
     # If `is_edited`, the entry adds a comment to its own code when it runs.
     change = "    Path(__file__).open('a').write('# An edit.\\n')\n" if is_edited else ""
@@ -428,7 +435,7 @@ def test_a_score_is_doubted_if_the_code_of_a_package_differs_between_folds(
     # no copy: every fold runs the trainer itself.
     code = EntryCode(trainer, frozen_script=trainer, kit_copy=None)
     doubts = cross_validate.doubt_changes(code, before, runs)
-    assert [doubt.mark for doubt in doubts] == [CHANGED] * is_doubted
+    assert [doubt.mark for doubt in doubts] == ([CHANGED] if is_doubted else [])
 
 
 # ---- The frozen copy -----------------------------------------------------------------------------
@@ -444,7 +451,7 @@ def test_the_frozen_copy_has_the_metadata_but_no_answers(doubtful_kit: Path) -> 
     failed, the cross-validation would fail too.
     """
     kit = doubtful_kit
-    look = (
+    checks_and_main = (
         "from common import layout\n\n"
         "assert layout.ROOT == Path(__file__).parents[1] and 'frozen_' in str(layout.ROOT)\n"
         "assert (layout.METADATA_DIR / layout.QUESTION_METADATA_TASK_1_2).is_file()\n"
@@ -452,7 +459,7 @@ def test_the_frozen_copy_has_the_metadata_but_no_answers(doubtful_kit: Path) -> 
         "assert not [*layout.ROOT.rglob('__pycache__')]\n\n"
         "def main():\n"
     )
-    entry = write_entry(kit, kit / "task_1", "looks.py", ("def main():\n", look))
+    entry = write_entry(kit, kit / "task_1", "looks.py", ("def main():\n", checks_and_main))
     assert "fold 2: " in succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
     # Removing the copy must not remove the folder to which the copy links.
     assert (kit / "data/metadata" / layout.QUESTION_METADATA_TASK_1_2).is_file()

@@ -38,6 +38,7 @@ def test_each_student_has_a_share_of_each_subject_with_answers(tiny_kit: Path) -
     ]
     answers = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")
     tree = pd.read_csv(tiny_kit / "data/metadata/subject_metadata.csv", encoding="utf-8-sig")
+    # Every SubjectId in the table has its name from the metadata.
     names = tree.set_index("SubjectId")["Name"]
     assert (table["Name"] == names.loc[table["SubjectId"]].to_numpy()).all()
     # A subject of level 1 is an area. An answer belongs to at most one area, and nearly all answers
@@ -70,12 +71,13 @@ def test_the_page_shows_the_class_that_the_flag_names(tiny_kit: Path) -> None:
     pattern = r'title="([^:"]+): (\d+) answers">(\d+)<small>(\d+) to (\d+)</small>'
     cells = re.findall(pattern, page)
     assert len(cells) == len(areas)
-    # The first row of the table must be on the page: one of the cells of its area must hold the
-    # numbers of the row.
-    first = areas.iloc[0]
-    percents = (100 * first[["Share", "Low", "High"]]).round()
-    expected = np.array([first["Answers"], *percents], float)
-    cells_of_area = [cell for cell in cells if cell[0] == first["Name"]]
+    # The first row of the table must be on the page. So among the cells of the row's area, one cell
+    # must hold the numbers of the row.
+    first_row = areas.iloc[0]
+    percents = (100 * first_row[["Share", "Low", "High"]]).round()
+    expected = np.array([first_row["Answers"], *percents], float)
+    # A row of `numbers` holds the numbers of a cell: the number of answers and three percents.
+    cells_of_area = [cell for cell in cells if cell[0] == first_row["Name"]]
     numbers = np.array([cell[1:] for cell in cells_of_area], float)
     # The page shows whole percents, rounded from exact shares. `expected` is rounded from the four
     # decimals of the table, so it may differ by 1 percent.

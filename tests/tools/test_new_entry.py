@@ -141,9 +141,9 @@ def test_a_marked_block_lists_the_names_that_later_code_needs(script: Path) -> N
         assert isinstance(last_statement, ast.Return)
         assert block.holds_line(last_statement.lineno)
     else:
-        needed = block.names_that_later_code_needs()
-        assert needed
-        assert needed <= block.listed_names
+        needed_names = block.names_that_later_code_needs()
+        assert needed_names
+        assert needed_names.issubset(block.listed_names)
 
 
 @dataclass(frozen=True)

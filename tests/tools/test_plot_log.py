@@ -75,14 +75,16 @@ def test_every_run_of_the_logs_is_printed(logs: list[Path]) -> None:
 
 
 def test_every_run_of_the_logs_is_drawn(logs: list[Path]) -> None:
-    """The page lies beside the first log, and has a chart for each kind of quantity.
+    """The page beside the first log has a chart for each kind of quantity, with a curve for a run.
 
-    The first run is the same in both logs, and holds losses and an accuracy. The second run of the
-    first log (with 3 dimensions) holds a loss and an accuracy. The second run of the other log
-    holds only a quantity that the user has named "own".
+    Both logs begin with `SAME_RUN`, which has two losses and an accuracy. The page numbers these
+    two runs, because they have the same name. The second run of the first log, `STOPPED_RUN`, has 3
+    dimensions, a loss and an accuracy. The second run of the other log, `OWN_RUN`, has only a
+    quantity that the user has named "own".
     """
     succeeds([*PLOT, *logs])
     page = read_page(logs[0].with_suffix(".html").read_text(encoding="utf-8"))
+    # Above the charts, the page shows the lines that the tool prints.
     assert " ".join(LINES) in page.text
     assert page.headings == ["Fits", "Loss", "Accuracy on held-out answers", "own"]
     loss, accuracy, own = page.charts

@@ -48,14 +48,15 @@ def test_groups_are_those_of_the_metadata(tiny_kit: Path) -> None:
     answers = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")
     students = pd.read_csv(tiny_kit / "data/metadata/student_metadata_task_3_4.csv")
     gender = students.set_index("UserId")["Gender"]
-    counts = pd.crosstab(answers["QuestionId"], answers["UserId"].map(gender))
+    # The number of answers to each question (row) by students of each gender (column).
+    n_answers = pd.crosstab(answers["QuestionId"], answers["UserId"].map(gender))
     run_statistics(tiny_kit)
     table = read(tiny_kit, "question_groups.csv")
-    codes = {"female": 1, "male": 2}
-    assert set(table["group"]) | set(table["reference"]) == set(codes)
+    gender_of_group = {"female": 1, "male": 2}
+    assert set(table["group"]) | set(table["reference"]) == set(gender_of_group)
     for row in table.itertuples():
-        assert row.n_group == counts.loc[row.question, codes[row.group]]
-        assert row.n_reference == counts.loc[row.question, codes[row.reference]]
+        assert row.n_group == n_answers.loc[row.question, gender_of_group[row.group]]
+        assert row.n_reference == n_answers.loc[row.question, gender_of_group[row.reference]]
 
 
 def test_a_table_of_groups_takes_the_place_of_the_metadata(tiny_kit: Path) -> None:
