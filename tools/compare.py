@@ -249,13 +249,14 @@ def find_by_name(
     this name, `word` is compared with the names without options (`Result.model`). `path` is the
     record.
     """
-    candidates = of_phase(results, phase)
-    matches = [result for result in candidates if result.name == word]
+    results_of_phase = of_phase(results, phase)
+    matches = [result for result in results_of_phase if result.name == word]
     if not matches:
-        matches = [result for result in candidates if result.model == word]
+        matches = [result for result in results_of_phase if result.model == word]
     # If a task and a related challenge have a model of this name, the user means the task's model.
-    of_tasks = [result for result in matches if isinstance(result.task, int)]
-    matches = of_tasks or matches
+    matches_in_tasks = [result for result in matches if isinstance(result.task, int)]
+    if matches_in_tasks:
+        matches = matches_in_tasks
     if not matches:
         raise InputError(
             f"{quote(word)}: is no file and no model in {cli.show(path)}, expected a "

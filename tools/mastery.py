@@ -98,6 +98,7 @@ def main() -> None:
         subjects = read_concepts(options.concepts, question_ids)
     students = find_class(answers, options.students, train)
 
+    # The subjects of the question of each answer, shape (n_answers, n_levels).
     context = subjects.path[find_ids(question_ids, answers["QuestionId"])]
     if options.model is None:
         source = cli.show(train)
@@ -105,10 +106,10 @@ def main() -> None:
         model = model_files.new_model(options)
         model.fit(answers["UserId"], answers["QuestionId"], answers["IsCorrect"], context=context)
     else:
-        read = model_files.read_model(options.model, train)
-        model = read.model.with_subjects(answers["UserId"], context)
-        source = read.source
-        origin = read.origin
+        found = model_files.read_model(options.model, train)
+        model = found.model.with_subjects(answers["UserId"], context)
+        source = found.source
+        origin = found.origin
     mastery = name_subjects(model.mastery(subjects.path), subjects)
     # A model from a file has no effects of subjects. So each share follows from the student's
     # abilities and the subject's questions alone.
