@@ -95,13 +95,14 @@ def take_quizzes(
     questions 0 to 9 in quiz 0, 10 to 19 in quiz 1, and so on. If `is_shuffled`, the questions are
     dealt at random to the quizzes instead, anew for each student.
     """
-    # Every student with every question: (0, 0), (0, 1), …, (1, 0), …
+    # Pair every student with every question: (0, 0), (0, 1), …, (1, 0), …
     n_questions = n_quizzes * 10
     student = np.repeat(np.arange(n_students), n_questions)
     questions_by_student = np.tile(np.arange(n_questions), (n_students, 1))
     if is_shuffled:
         questions_by_student = rng.permuted(questions_by_student, axis=1)
     question = questions_by_student.ravel()
+    # The ten pairs of a student in a quiz lie side by side.
     quiz = np.tile(np.repeat(np.arange(n_quizzes), 10), n_students)
     is_taken = np.repeat(rng.random(n_students * n_quizzes) < share, 10)
     return Places(student[is_taken], question[is_taken], quiz[is_taken])
@@ -115,8 +116,9 @@ def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -
     the favourite among the wrong ones.
 
     With `by_class`, the students form six classes, and all students of a class have the same effect
-    in a quiz. The questions of a quiz then differ from student to student. So a model can find out
-    which answers share an effect only by the ids of quiz and class, and not by the questions.
+    in a quiz. The questions of a quiz then differ from student to student. So only the ids of quiz
+    and class tell a model which answers share an effect; the questions do not tell it. Favourite
+    options still differ from student to student.
     """
     n_students = 300
     n_classes = 6

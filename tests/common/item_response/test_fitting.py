@@ -36,7 +36,11 @@ def test_the_fit_ends_when_the_held_out_loss_hardly_falls_in_two_steps() -> None
 
 def test_each_step_is_logged_with_its_score() -> None:
     events: list[dict[str, Any]] = []
-    model = fit(TRAIN, log_event=lambda name, **values: events.append({"name": name, **values}))
+
+    def log_event(name: str, **values: Any) -> None:
+        events.append({"name": name, **values})
+
+    model = fit(TRAIN, log_event=log_event)
     assert events == [
         {
             "name": "step",
@@ -96,8 +100,10 @@ def test_a_warm_start_spares_steps(has_contexts: bool) -> None:
     """
 
     def context(rows: pd.DataFrame) -> np.ndarray | None:
+        """Return the quizzes of the answers and the groups of these quizzes, or None."""
         return groups(rows) if has_contexts else None
 
+    # Leave out some students, some questions, and the quizzes 0 and 1.
     known = TRAIN[(TRAIN.student % 7 > 0) & (TRAIN.question % 10 > 0) & (TRAIN.quiz > 1)]
     start = fit(known, context(known))
     models = {
@@ -124,14 +130,16 @@ def test_control_c_in_a_later_step_leaves_the_last_complete_step(
 ) -> None:
     """With many answers, a step begins by extrapolating the items (momentum).
 
-    An interrupted step must not leave the extrapolated items.
+    An interrupted step must not leave the extrapolated items. Here the fourth step is interrupted,
+    so the fit must end with the items of the third step.
     """
+    # With the limit 0, the answers of every fit count as many.
     monkeypatch.setattr(fitting, "_MANY_ANSWERS", 0)
     run_step = fitting.run_step
-    steps_begun = itertools.count(1)
+    step_numbers = itertools.count(1)
 
     def interrupt_the_fourth_step(*arguments: Any) -> Any:
-        if next(steps_begun) == 4:
+        if next(step_numbers) == 4:
             raise KeyboardInterrupt
         return run_step(*arguments)
 
@@ -203,8 +211,10 @@ def test_predictions_of_degenerate_answers_are_right_on_average(
     else:
         _, right_option = options(rows)
         p_right = p[np.arange(n), right_option - 1]
-    # The standard error of a share is at most 0.5 / √n. Predictions may also be shrunk a little.
-    assert p_right.mean() == pytest.approx(rows.is_right.mean(), abs=0.5 / np.sqrt(n) + 0.05)
+    # The standard error of a share among n answers is at most 0.5 / √n. The prior may draw the
+    # predictions away from the share by another 0.05.
+    tolerance = 0.5 / np.sqrt(n) + 0.05
+    assert p_right.mean() == pytest.approx(rows.is_right.mean(), abs=tolerance)
 
 
 @PREDICTED

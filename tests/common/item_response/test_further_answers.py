@@ -30,7 +30,7 @@ def expected_loss(model: ItemResponse, rows: pd.DataFrame, context: Any = None) 
     return loss(predict(model, rows, context), rows.p_right.to_numpy())
 
 
-def draw_of_each_student(rows: pd.DataFrame, n: int) -> pd.DataFrame:
+def draw_answers_of_each_student(rows: pd.DataFrame, n: int) -> pd.DataFrame:
     """Return n answers of each student, chosen at random."""
     return rows.sample(frac=1, random_state=1).groupby("student").head(n)
 
@@ -43,16 +43,17 @@ def draw_of_each_student(rows: pd.DataFrame, n: int) -> pd.DataFrame:
 def test_new_students_are_predicted_as_well_as_after_a_new_fit(
     n_known: int, has_contexts: bool
 ) -> None:
-    """`for_students` adds students who come after the fit, from `n_known` answers of each.
+    """`for_students` adds students to a fit, and learns from `n_known` answers of each student.
 
-    It fits nothing but the new students. Yet their held-out answers are predicted almost as well as
-    by a new fit to all answers.
+    `for_students` fits nothing but the new students. Yet it predicts their held-out answers almost
+    as well as a new fit to all answers.
     """
 
     def context(rows: pd.DataFrame) -> Any:
+        """Return the quizzes of the answers and the groups of these quizzes, or None."""
         return groups(rows) if has_contexts else None
 
-    known = draw_of_each_student(LATER_ANSWERS, n_known)
+    known = draw_answers_of_each_student(LATER_ANSWERS, n_known)
     model = fit(FIRST_ANSWERS, context(FIRST_ANSWERS))
     extended = model.for_students(*columns(known), context=context(known))
     everything = pd.concat([FIRST_ANSWERS, known])
@@ -74,7 +75,7 @@ def test_an_estimator_for_new_students_knows_the_contexts_of_the_fit() -> None:
     """
     context = FIRST_ANSWERS.class_quiz.to_numpy()
     model = fit(FIRST_ANSWERS, context)
-    known = draw_of_each_student(LATER_ANSWERS, 3)
+    known = draw_answers_of_each_student(LATER_ANSWERS, 3)
     unknown_quiz = np.full(len(known), int(context.max()) + 7)
     extended = model.for_students(*columns(known), context=unknown_quiz)
     pairs = LATER_TEST.student, LATER_TEST.question
@@ -93,21 +94,26 @@ def test_the_students_of_the_fit_get_the_abilities_of_the_fit() -> None:
 
 
 def test_a_students_ability_depends_on_nothing_but_the_students_answers() -> None:
+    """A student has the same ability among all later students and alone.
+
+    `transform` takes the answers of all later students. `ability_of` takes the answers of a single
+    student, who gets the id 0. Neither method changes the students of the fit.
+    """
     model = fit(FIRST_ANSWERS)
-    before = model.ability_.copy()
+    abilities_of_fit = model.ability_.copy()
     abilities = model.transform(*columns(LATER_ANSWERS))
     # Choose any later student.
     student = LATER_STUDENTS[4]
     # The answers of this student alone, in reversed order.
     own = LATER_ANSWERS[LATER_ANSWERS.student == student].iloc[::-1]
-    # `ability_of` takes the answers of a single student, who gets the id 0.
     ability = model.ability_of(own.question, own.is_right)
 
     row = np.searchsorted(abilities.student_ids, student)
-    # Passes end when no ability changes by more than 0.001.
+    # Both methods repeat passes over the answers until no ability changes by more than 0.001. They
+    # may end after different numbers of passes, so the abilities differ a little.
     assert_allclose(ability.mean[0], abilities.mean[row], atol=0.005)
     assert_allclose(ability.standard_deviation[0], abilities.standard_deviation[row], atol=0.005)
-    assert_array_equal(model.ability_, before)
+    assert_array_equal(model.ability_, abilities_of_fit)
     assert_array_equal(ability.student_ids, [0])
 
 
@@ -167,9 +173,10 @@ def test_answers_that_come_in_parts_teach_as_much_as_all_at_once() -> None:
     for part in parts:
         model.partial_fit(*columns(part))
         losses.append(expected_loss(model, LATER_TEST))
-    refitted = expected_loss(fit(TRAIN), LATER_TEST)
+    loss_of_new_fit = expected_loss(fit(TRAIN), LATER_TEST)
+    # Each part makes the predictions better.
     assert losses[0] > losses[1] > losses[2] > losses[3]
-    assert losses[3] < refitted + 0.002
+    assert losses[3] < loss_of_new_fit + 0.002
     assert_array_equal(model.student_ids_, np.unique(TRAIN.student))
 
 

@@ -104,14 +104,15 @@ def test_habits_make_probabilities_better_and_calibrated(
     def expected_loss(p: np.ndarray) -> float:
         return float(-(test.p_with_habits * np.log(p)).sum(axis=1).mean())
 
-    # The true probabilities have the least loss. Habits remove at least 40 % of the difference
-    # between this loss and the loss without habits. If there are no habits, this difference is 0,
-    # and small estimation errors may add 0.001.
+    # The true probabilities have the least loss. The loss without habits exceeds the least loss by
+    # the avoidable loss, of which at most 60 % may remain. If there are no habits, the avoidable
+    # loss is 0, and small estimation errors may add 0.001.
     least_loss = expected_loss(test.p_with_habits)
     avoidable_loss = expected_loss(test.p_without_habits) - least_loss
     assert expected_loss(p) - least_loss < 0.6 * avoidable_loss + 1e-3
-    # In each bin, the mean true probability is about the mean predicted probability: 4 standard
-    # errors are allowed. The tenth bin is left out, because it holds too few probabilities.
+    # In each bin, the mean true probability is about the mean predicted probability. Four standard
+    # errors of this mean, `ERROR_OF_BIN`, are allowed. The tenth bin is left out, because it holds
+    # too few probabilities.
     bins = np.minimum((p * 10).astype(int), 9)
     for number in range(9):
         is_in_bin = bins == number

@@ -53,10 +53,11 @@ def plant(effect_variance: float) -> Planted:
     """
     rng = np.random.default_rng(0)
     topic = rng.integers(0, _N_TOPICS, _N_QUESTIONS)
+    # The topics 0, 4, 8, … belong to area 0, the topics 1, 5, 9, … to area 1, and so on.
     area = topic % _N_AREAS
-    deviation = np.sqrt(effect_variance)
-    area_effect = rng.normal(0, deviation, (_N_STUDENTS, _N_AREAS))
-    topic_effect = rng.normal(0, deviation, (_N_STUDENTS, _N_TOPICS))
+    effect_deviation = np.sqrt(effect_variance)
+    area_effect = rng.normal(0, effect_deviation, (_N_STUDENTS, _N_AREAS))
+    topic_effect = rng.normal(0, effect_deviation, (_N_STUDENTS, _N_TOPICS))
     ability = rng.standard_normal(_N_STUDENTS)
     easiness = rng.normal(0.3, 1, _N_QUESTIONS)
     logit = ability[:, None] + easiness + area_effect[:, area] + topic_effect[:, topic]

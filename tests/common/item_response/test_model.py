@@ -76,7 +76,7 @@ def test_the_expected_curvature_is_the_mean_information_over_the_logit(
 
     Fisher's information of an answer at a given logit is Σ P(outcome) (d log P(outcome) / d logit)²
     over both outcomes, right and wrong. With p = P(right) and its derivative p' by the logit, this
-    sum is p'² / (p (1 − p)). So it does not depend on which outcome was observed.
+    sum is p'² / (p (1 − p)). So the curvature is the same for a right and for a wrong answer.
     """
 
     def information_at(x: np.ndarray) -> np.ndarray:
@@ -86,7 +86,8 @@ def test_the_expected_curvature_is_the_mean_information_over_the_logit(
         return information
 
     _, curvature = expected_slope_and_curvature(MEAN, VARIANCE, guessing, right)
-    # The fit uses a curvature of at least 0.01.
+    # `average` integrates over the same normal distributions of the logit. The fit uses a curvature
+    # of at least 0.01.
     expected = np.maximum(average(information_at), 0.01)
     assert (np.abs(curvature - expected) < TOLERANCE).all()
 

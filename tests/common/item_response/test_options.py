@@ -160,8 +160,8 @@ def test_questions_may_have_different_numbers_of_options(tmp_path: Path) -> None
     expected_shares = np.array([81, 27, 9, 3, 1]) / 121
     assert_allclose(p_wrong / p_wrong.sum(), expected_shares, atol=0.11)
     # The model decides on an option in stages: first whether it is the right one, then whether it
-    # is the most popular wrong one, and so on. A question of two options is decided at stage 0. It
-    # has no answers at stage 1, where its slope stays at the mean slope of all questions.
+    # is the most popular wrong one, and so on. Questions of two options are decided at stage 0 and
+    # have no answers at stage 1. So their slopes at stage 1 all stay at the mean of the prior.
     two_options = np.flatnonzero(model.n_options_ == 2)
     slopes_at_stage_1 = model.discrimination_[1, two_options]
     first_slope = np.broadcast_to(slopes_at_stage_1[0], slopes_at_stage_1.shape)

@@ -61,7 +61,8 @@ def plant(
         ability=ability,
         discrimination=np.maximum(rng.normal(1.2, 0.3, _N_QUESTIONS), 0.2),
         difficulty=rng.normal(0, 1, _N_QUESTIONS),
-        # P(group 1) = sigmoid(-0.5 - ability).
+        # A logistic number exceeds x with the probability sigmoid(-x). So P(group 1) is
+        # sigmoid(-0.5 - ability): able students are seldom in group 1.
         group=(rng.logistic(size=_N_STUDENTS) > 0.5 + ability).astype(int),
     )
     logit = ability[:, None] * planted.discrimination - planted.difficulty
@@ -113,6 +114,7 @@ def test_intervals_hold_with_several_abilities() -> None:
     of the mean slopes of all questions. A question's discrimination is its slope in this direction.
     """
     n_students, n_questions = 2_000, 120
+    # For each seed and parameter, an array: does the interval of a question hold the planted value?
     is_inside = []
     for seed in range(2):
         rng = np.random.default_rng(seed)
@@ -219,8 +221,10 @@ def test_reliability_is_the_squared_correlation_with_the_true_ability(
 ) -> None:
     for planted, statistics in simulations:
         everybody = statistics.reliability().iloc[0]
-        students = statistics._answers.students.mean @ statistics._answers.direction
-        squared = np.corrcoef(students, planted.ability)[0, 1] ** 2
+        # An ability of the model is a vector. The statistics use its component in one direction.
+        answers = statistics._answers
+        estimated_ability = answers.students.mean @ answers.direction
+        squared = np.corrcoef(estimated_ability, planted.ability)[0, 1] ** 2
         # With 1,000 students, a correlation of about 0.9 has a standard error of 0.006, and its
         # square has 0.011. The posteriors of abilities are a little too narrow, so the reliability
         # may be too high by up to 0.025.
@@ -237,12 +241,14 @@ def test_observed_shares_are_those_of_the_answers(simulations: Simulations) -> N
     planted, statistics = simulations[0]
     groups = statistics.fit_groups()
     table = statistics.parameters()
-    sums = (groups["n"] * groups["observed"]).groupby(groups["question"]).sum()
-    n = groups.groupby("question")["n"].sum()
-    assert_allclose(n, np.bincount(planted.question))
-    assert_allclose(sums / n, table["share_right"], atol=1e-5)
-    expected_right = np.bincount(planted.question, planted.is_correct)
-    assert_allclose(table["share_right"] * table["n_answers"], expected_right)
+    # The groups of a question together have all answers to the question.
+    n_right_in_group = groups["n"] * groups["observed"]
+    n_right = n_right_in_group.groupby(groups["question"]).sum()
+    n_answers = groups.groupby("question")["n"].sum()
+    assert_allclose(n_answers, np.bincount(planted.question))
+    assert_allclose(n_right / n_answers, table["share_right"], atol=1e-5)
+    planted_n_right = np.bincount(planted.question, planted.is_correct)
+    assert_allclose(table["share_right"] * table["n_answers"], planted_n_right)
     # The expected share rises from group to group.
     rises = groups["expected"].diff()[groups["group"] > 0]
     assert (rises > 0).all()
@@ -282,6 +288,7 @@ def test_a_question_that_is_easier_for_a_group_is_found() -> None:
     """Question 3 is easier for the students of group 1 ("few"): their logits are larger by 1."""
 
     def ease(planted: Planted, logit: np.ndarray) -> None:
+        # `group` is 1 for the students of group 1, and 0 for all others.
         logit[:, 3] += planted.group
 
     planted = plant(12, change=ease)
@@ -379,14 +386,19 @@ def test_an_answer_is_predicted_from_the_other_answers_alone(guessing: float) ->
     )
     predictions = predict_left_out(find_abilities(model.posterior_, answers))
     # The expected prediction is the mean of P(right) over the posterior of the ability, given the
-    # other three answers. It is computed by sums over a fine grid of abilities.
+    # other three answers. It is computed by sums over a fine grid of abilities. The arrays have the
+    # shape (abilities in the grid, questions).
     grid = np.linspace(-6, 6, 2_001)
-    p_right = guessing + (1 - guessing) / (1 + np.exp(-(grid[:, None] * items[:, 0] + items[:, 1])))
+    slope, intercept = items.T
+    logit = grid[:, None] * slope + intercept
+    p_right = guessing + (1 - guessing) / (1 + np.exp(-logit))
     likelihood = np.where(is_right, p_right, 1 - p_right)
+    prior = np.exp(-(grid**2) / 2)
     expected = []
     for left_out in range(4):
-        density = np.exp(-(grid**2) / 2) * np.delete(likelihood, left_out, axis=1).prod(axis=1)
-        expected.append((density * p_right[:, left_out]).sum() / density.sum())
+        likelihood_of_others = np.delete(likelihood, left_out, axis=1).prod(axis=1)
+        posterior = prior * likelihood_of_others
+        expected.append((posterior * p_right[:, left_out]).sum() / posterior.sum())
     # The posterior is not quite Gaussian with so few answers.
     assert_allclose(predictions.p_right, expected, atol=0.02)
     assert_allclose(predictions.residual, is_right - predictions.p_right, atol=1e-6)
@@ -407,22 +419,23 @@ def test_p_values_are_adjusted_for_many_tests() -> None:
 def test_the_order_of_answers_does_not_matter(simulations: Simulations) -> None:
     """Answers in a random order have the same statistics, apart from rounding.
 
-    The columns of the tests of fit are not compared. Rounding may move a student to the next group
-    of abilities, and then these columns change by more than rounding.
+    The results of the tests of fit ("p", "misfit" and so on) are not compared. Rounding may move a
+    student to the next group of abilities, which changes these results by more than rounding.
     """
     planted, statistics = simulations[0]
     columns = planted.student, planted.question, planted.is_correct
     model = ItemResponse(1, guessing=0.0).fit(*columns)
     order = np.random.default_rng(1).permutation(len(planted.student))
     shuffled = QuestionStatistics(model, *(column[order] for column in columns))
-    for name in ("parameters", "item_fit"):
-        before = getattr(statistics, name)()
-        after = getattr(shuffled, name)()
-        names = before.columns.difference(["p", "p_adjusted", "chi_square", "misfit"])
-        assert_allclose(before[names], after[names], rtol=2e-3, atol=2e-3)
+    for method in ("parameters", "item_fit"):
+        before = getattr(statistics, method)()
+        after = getattr(shuffled, method)()
+        compared = before.columns.difference(["p", "p_adjusted", "chi_square", "misfit"])
+        assert_allclose(before[compared], after[compared], rtol=2e-3, atol=2e-3)
 
 
 def test_questions_with_few_answers_have_no_estimates() -> None:
+    """Question 5 has few answers. Its estimates are NaN, and other tables leave it out."""
     planted = plant(14)
     # Half of the students have answered question 5. Keep only the answers of the first 50 students,
     # about 25 answers.

@@ -32,17 +32,22 @@ def simulate_blocks(
         The block of each question.
     """
     rng = RNG(0)
-    student, block = np.nonzero(rng.random((n_students, n_blocks)) < share_of_blocks)
-    # Number the questions in order at first: block b holds the questions 5 b to 5 b + 4.
-    ordered = block[:, None] * BLOCK_SIZE + np.arange(BLOCK_SIZE)
+    # The pairs of a student and a block that the student answers.
+    student_of_pair, block_of_pair = np.nonzero(
+        rng.random((n_students, n_blocks)) < share_of_blocks
+    )
+    # Number the questions in order at first: block b holds the questions 5 b to 5 b + 4. `ordered`
+    # has a row for each pair, with the questions of the block.
+    ordered = block_of_pair[:, None] * BLOCK_SIZE + np.arange(BLOCK_SIZE)
     is_answered = rng.random(ordered.shape) < share_in_block
     # Then give them shuffled ids, so that the id of a question does not reveal its block.
     id_of_ordered = rng.permutation(n_blocks * BLOCK_SIZE)
     block_of_question = np.empty_like(id_of_ordered)
     block_of_question[id_of_ordered] = np.arange(len(id_of_ordered)) // BLOCK_SIZE
     question = id_of_ordered[ordered[is_answered]]
-    student = np.broadcast_to(student[:, None], ordered.shape)[is_answered]
-    return student, question, block_of_question
+    # Repeat the student of a pair for each question of the block.
+    students = np.broadcast_to(student_of_pair[:, None], ordered.shape)
+    return students[is_answered], question, block_of_question
 
 
 def test_blocks_of_many_questions_are_found_among_many_students() -> None:
@@ -73,6 +78,7 @@ def test_groups_of_blocks_make_a_level_of_their_own() -> None:
     student, question, block = simulate_blocks(n_students=400, n_blocks=4 * n_groups)
     group_of_question = block // 4
     other_student, group = np.nonzero(RNG(1).random((300, n_groups)) < 0.3)
+    # A row for each group of blocks, with the questions of the group.
     questions_of_groups = np.stack(
         [np.flatnonzero(group_of_question == number) for number in range(n_groups)]
     )
@@ -92,6 +98,7 @@ def test_groups_of_blocks_make_a_level_of_their_own() -> None:
     for cluster_of_question in cluster.T:
         contexts = np.unique(np.stack([student, cluster_of_question[question]]), axis=1)
         mean_sizes.append(len(question) / contexts.shape[1])
+    # From level to level, contexts have fewer answers.
     assert mean_sizes == sorted({*mean_sizes}, reverse=True)
     assert mean_sizes[0] > 10
     assert 2 < mean_sizes[-1] < 6

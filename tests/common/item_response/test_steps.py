@@ -27,6 +27,10 @@ RNG = np.random.default_rng
 def test_the_number_of_threads_changes_no_result(
     monkeypatch: pytest.MonkeyPatch, predicts: str
 ) -> None:
+    """An estimator predicts the same with one thread and with three threads.
+
+    `predicts` is the column that the estimator predicts: whether answers are right, or options.
+    """
     # 48,000 answers are enough for the students to be updated in several chunks, and so in several
     # threads.
     student, question = np.indices((800, 60)).reshape(2, -1)
@@ -119,9 +123,9 @@ def draw_state(
     item_mean = rng.normal(0.3, 0.7, (n_items, k + 1)).astype("f")
     # Prior variances of the effects of nodes.
     effect_variance = np.exp(rng.uniform(-4, 1, (len(levels), n_stages)))
-    # For each level, an array with a row for each node. A row holds the mean and the variance of
-    # the total effect at the node, and its covariance with each of the k abilities. All are 0,
-    # except for the variances at the leaves.
+    # For each level, an array with a row for each node. A row has 2 + k numbers: the mean and the
+    # variance of the total effect at the node, and its covariance with each of the k abilities. All
+    # numbers are 0, except for the variances at the leaves.
     effects = tuple(np.zeros((len(level.label), 2 + k)) for level in levels)
     if levels:
         # The total effect at a leaf is the sum of the effects of the leaf and of the nodes above.
@@ -136,8 +140,10 @@ def draw_state(
         variance=rng.uniform(0.1, 1, n_labels),
         prior=np.ones(n_stages),
     )
+    n_students = len(observations.start) - 1
+    # Students and items have standard normal priors. The students are at their prior.
     return State(
-        students=model.standard_normal(len(observations.start) - 1, k),
+        students=model.standard_normal(n_students, k),
         items=Gaussians(item_mean, factor @ factor.mT),
         prior=Gaussians(np.zeros((1, k + 1)), np.eye(k + 1)[None]),
         guessing=np.full(n_items, 0.2, np.float32),
@@ -172,8 +178,10 @@ def expand(observations: Observations, state: State) -> Gaussians:
         stage = context.stage_of_label(level.label, n_stages=len(variance))
         deviation = np.sqrt(variance[stage])
         node_of_answer = number_rows(level.start)
-        # Row i of the diagonal matrix has a slope on the effect of node i alone.
-        slopes_on_effects.append(np.diag(deviation)[node_of_answer])
+        # A row for each node: the slopes of its answers. Row i is 0 except for the slope on the
+        # effect of node i.
+        slopes_by_node = np.diag(deviation)
+        slopes_on_effects.append(slopes_by_node[node_of_answer])
 
     # Beside the effects that each student has, a context of the last level has the shared effect,
     # which is the same for all students. It is added to the intercept of each answer in the
@@ -188,11 +196,12 @@ def expand(observations: Observations, state: State) -> Gaussians:
 
     intercept = items.mean[:, k] + shared_mean
     mean = np.column_stack([items.mean[:, :k], *slopes_on_effects, intercept])
-    # The slopes on effects are known exactly, so their covariances are 0. The rows and columns of
-    # the item's own parameters get the covariance of the item.
-    covariance = np.zeros((*mean.shape, mean.shape[1]))
+    # The slopes on effects are known exactly, so their covariances are 0. For each answer, `np.ix_`
+    # selects the rows and columns of the item's own parameters: they get the item's covariance.
+    n_answers, n_parameters = mean.shape
+    covariance = np.zeros((n_answers, n_parameters, n_parameters))
     own_positions = positions_of_item_parameters(k)
-    covariance[np.ix_(range(len(mean)), own_positions, own_positions)] = items.covariance
+    covariance[np.ix_(range(n_answers), own_positions, own_positions)] = items.covariance
     covariance[:, -1, -1] += shared_variance
     return Gaussians(mean.astype("f"), covariance.astype("f"))
 
@@ -321,11 +330,12 @@ def sums_of_answers(two_fits: TwoFits) -> tuple[np.ndarray, np.ndarray]:
 def test_sums_of_an_item_are_those_of_its_answers_without_what_effects_add(
     two_fits: TwoFits,
 ) -> None:
-    """The two fits agree on the sums (gradient and curvature) of each item.
+    """Two fits of the same answers agree on the sums (gradient and curvature) of each item.
 
-    The fit under test returns sums over all answers to an item. The expanded fit returns sums for
-    each answer, because each answer has an expanded item of its own. `sums_of_answers` removes what
-    effects add to the sums of an answer. The test then adds up the sums of all answers to an item.
+    The fit under test knows contexts and their effects. It returns sums over all answers to an
+    item. The expanded fit has each effect as a further ability, and an expanded item for each
+    answer. So it returns sums for each answer. `sums_of_answers` removes what effects add to the
+    sums of an answer. The test then adds up the sums of all answers to an item.
     """
     n_items = two_fits.observations.n_items
     item = two_fits.observations.item
@@ -342,16 +352,19 @@ def test_sums_of_an_item_are_those_of_its_answers_without_what_effects_add(
 
 
 def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits) -> None:
-    """Logits agree whether effects belong to contexts or are further abilities.
+    """Two fits of the same answers agree on the mean and the variance of each answer's logit.
 
-    The logits are compared with the effects of the first level alone, then with the effects of the
-    first two levels, and so on. The shared effects are 0 here.
+    In the fit under test, effects belong to contexts. In the expanded fit, each effect is a further
+    ability, on which the expanded item of an answer has a slope. The logits are compared with the
+    effects of the first level alone, then with the effects of the first two levels, and so on. The
+    shared effects are 0 here.
     """
     observations = two_fits.observations
     levels = observations.levels
     state = two_fits.state
     student = number_rows(observations.start)
-    rows = np.arange(len(observations.item), dtype=np.int32)
+    # Each answer has its own expanded item.
+    expanded_item = np.arange(len(observations.item), dtype=np.int32)
     zeros = np.zeros_like(state.shared.mean)
     no_shared_effects = SharedEffects(mean=zeros, variance=zeros, prior=zeros)
     expanded_items = expand(observations, replace(state, shared=no_shared_effects))
@@ -360,6 +373,7 @@ def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits)
     # position after the level's last slope.
     ends = two_fits.k + np.cumsum([len(level.label) for level in levels])
 
+    # `effects` holds the sum of the effects of a level and of the levels above it.
     for level, effects, end in zip(levels, state.effects, ends, strict=True):
         moments = steps.logit_moments(
             state.students,
@@ -372,7 +386,7 @@ def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits)
         # Remove the slopes on effects of deeper levels.
         without_deeper_levels.mean[:, end:-1] = 0
         expanded_moments = steps.logit_moments(
-            two_fits.expanded.students, without_deeper_levels, student, rows
+            two_fits.expanded.students, without_deeper_levels, student, expanded_item
         )
         assert_allclose(moments, expanded_moments, atol=1e-3)
 
@@ -384,14 +398,15 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
     the same.
     """
     observations, state = make_case(seed=7, n_levels=1)
-    # `standardise` must scale the prior of the items in the same way as the items. To test this,
-    # use the items as their own prior: both must then stay equal.
+    # `standardise` must scale the prior of the items in the same way as the items. The last line of
+    # the test checks this: here the items become their own prior, and both must stay equal.
     state, _ = steps.pass_over_answers(observations, replace(state, prior=state.items))
+    # For each answer, the number of its student and the number of its node (a student's context).
     student = number_rows(observations.start)
-    context_of_answer = number_rows(observations.levels[0].start)
+    node_of_answer = number_rows(observations.levels[0].start)
 
     def logit_moments(state: State) -> tuple[np.ndarray, np.ndarray]:
-        effects = state.effects[0][context_of_answer]
+        effects = state.effects[0][node_of_answer]
         return steps.logit_moments(state.students, state.items, student, observations.item, effects)
 
     # Find the moments first, because `standardise` changes the effects of `state` in place.
