@@ -69,14 +69,14 @@ def write_metadata(
 ) -> None:
     """Write answer metadata in which the quizzes and groups of some pairs are unknown.
 
-    If the quiz of a pair is unknown, a pair with an even number has an empty cell, and a pair with
-    an odd number has no row at all.
+    A pair whose group is unknown has an empty cell. Of the pairs whose quiz is unknown, some have
+    an empty cell and some have no row: only the pairs at even positions keep their row.
     """
     metadata = PAIRS[["AnswerId", "GroupId", "QuizId"]].assign(
         GroupId=PAIRS.GroupId.where(knows_group), QuizId=PAIRS.QuizId.where(knows_quiz)
     )
-    has_even_number = np.arange(N_PAIRS) % 2 == 0
-    is_listed = knows_quiz | has_even_number
+    is_at_even_position = np.arange(N_PAIRS) % 2 == 0
+    is_listed = knows_quiz | is_at_even_position
     metadata = metadata[is_listed].sample(frac=1, random_state=0)
     metadata.to_csv(folder / layout.ANSWER_METADATA_TASK_1_2, index=False)
 
@@ -128,7 +128,9 @@ def test_quizzes_are_used_if_they_are_known_for_most_pairs_to_predict(
     training answers have known quizzes. If most pairs to predict have known quizzes, no training
     answer has one.
     """
-    knows_quiz = np.full(N_PAIRS, not uses_quizzes)
+    # For each pair, whether its quiz is known. The training answers come first.
+    knows_quiz = np.empty(N_PAIRS, bool)
+    knows_quiz[:N_TRAIN] = not uses_quizzes
     knows_quiz[N_TRAIN:] = np.arange(N_TO_PREDICT) < share_known * N_TO_PREDICT
     write_metadata(tmp_path, knows_quiz)
     # Clusters of questions, which are the blocks, are used instead of quizzes.
@@ -138,10 +140,11 @@ def test_quizzes_are_used_if_they_are_known_for_most_pairs_to_predict(
 
 @pytest.mark.parametrize("lacking", ["answers", "template", "metadata"])
 def test_clusters_are_used_if_quizzes_cannot_be_looked_up(tmp_path: Path, lacking: str) -> None:
-    """The column AnswerId of answers and template and the column QuizId of metadata may be missing.
+    """Quizzes cannot be looked up without the column AnswerId of the answers or of the template.
 
-    Then quizzes cannot be looked up, and the contexts are clusters of questions that the same
-    students answer. Here these clusters are the blocks.
+    They cannot be looked up without the column QuizId of the metadata, either. `lacking` names the
+    file that lacks its column. Then the contexts are clusters of questions that the same students
+    answer. Here these clusters are the blocks.
     """
     write_metadata(tmp_path)
     answers = PAIRS[:N_TRAIN].assign(IsCorrect=1)

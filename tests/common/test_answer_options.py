@@ -47,6 +47,7 @@ def test_answers_to_questions_with_four_options_get_no_column(write: Write) -> N
 def test_a_file_with_answer_ids_has_four_options(write: Write) -> None:
     path = write("challenge.csv", with_column("AnswerId", range(4)))
     assert answer_options.count_options(read_answers(path)) == 4
+    # In the second of these rows, the student chooses option 5.
     rows = ["7,0,1,2,2,0", "9,1,0,1,5,1"]
     path = write("above.csv", to_csv(f"{OWN_HEADER},AnswerId", rows))
     # In a user's own file, task 1 (`read_right_or_wrong`) ignores options that cannot be used. But
@@ -110,8 +111,8 @@ def test_task_1_goes_on_without_options_that_cannot_be_used(
 ) -> None:
     """Task 1 needs no options, and ignores a column of options if one of them is invalid.
 
-    The last answer chose `answer_value`. "E", an empty cell and 0 are no valid options. Option 2 is
-    valid, but it is the right option of question 7, and the answer is marked as wrong.
+    The last answer, to question 7, has the option `answer_value`. "E", an empty cell and 0 are no
+    options. Option 2 is the right option of the question, but the answer is marked as wrong.
     """
     rows = [*OWN_ROWS[:3], f"7,5,0,2,{answer_value}"]
     path = write("own.csv", to_csv(OWN_HEADER, rows))

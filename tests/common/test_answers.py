@@ -11,7 +11,8 @@ HEADER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
 
 
 def test_answers_stay_in_the_order_of_the_file(write: Write) -> None:
-    # A file with this many rows is longer than two blocks of 4 MiB, and is read in several blocks.
+    # A file is read in blocks of 4 MiB. A file with 400,000 rows is longer than two blocks.
+    block_size = 4 << 20
     rng = np.random.default_rng(0)
     pairs = rng.permutation(400_000)
     student = pairs // 500 + 100_000
@@ -20,7 +21,7 @@ def test_answers_stay_in_the_order_of_the_file(write: Write) -> None:
     columns = [question, student, pairs, option == correct, correct, option]
     rows = np.column_stack(columns).tolist()
     path = write("a.csv", HEADER + "".join(",".join(map(str, row)) + "\n" for row in rows))
-    assert path.stat().st_size > 2 * (4 << 20)
+    assert path.stat().st_size > 2 * block_size
     answers = read_answers(path, ids=True)
     assert [*answers] == HEADER.strip().split(",")
     assert [str(dtype) for dtype in answers.dtypes] == 3 * ["int32"] + 3 * ["int8"]

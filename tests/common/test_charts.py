@@ -63,16 +63,16 @@ def dots(request: pytest.FixtureRequest) -> DotChart:
         DOTS, label='"dots"', limits=request.param, digits=3, axis="share right", chance=0.5
     )
     chart = draw(svg)
-    # Find out how the axis turns a value into a position, from shapes whose value is known: the dot
-    # of each row, and the mark of the first row. The last row has no dot, because its value is NaN,
-    # so its mark is used. The tooltip of a shape shows its label and value, and `places` finds the
-    # shape by this tooltip.
+    # Find out how the axis turns a value into a position, from one shape of each row: its dot. The
+    # last row has no dot, because its value is NaN, so its mark is used.
     labels = [row.label for row in DOTS]
     values = [row.mark if isnan(row.value) else row.value for row in DOTS]
+    # The mark of the first row must lie on the scale, too.
     labels.append(DOTS[0].label)
     values.append(DOTS[0].mark)
-    titles = [f"{label}: {value:.3f}" for label, value in zip(labels, values, strict=True)]
-    places, heights = chart.places(titles)
+    # The tooltip of a shape shows its label and value, and `places` finds the shape by the tooltip.
+    tooltips = [f"{label}: {value:.3f}" for label, value in zip(labels, values, strict=True)]
+    places, heights = chart.places(tooltips)
     return DotChart(chart, on_scale(values, places), heights)
 
 
@@ -187,14 +187,17 @@ class BarChart:
 
 @pytest.fixture(scope="module", params=[0.0, 0.2, 1.0])
 def bars(request: pytest.FixtureRequest) -> BarChart:
-    """Draw panels of bars whose highest bar shows 0, 20 or 100 %."""
+    """Draw panels of two bars each; the highest bar of all panels shows 0, 20 or 100 %.
+
+    The panel of the right option has the accent colour. A bar that rests on too few answers is
+    faint.
+    """
     highest = request.param
     long = "the other option, which is right: 'Antidisestablishmentarianism'"
     panels = [
-        Panel("<one>", [0.0, highest / 2], False),
-        Panel(long, [highest, highest / 4], True),
-        # The second bar rests on too few answers.
-        Panel("option 3", [0.1 * highest] * 2, False, [False, True]),
+        Panel("<one>", shares=[0.0, highest / 2], accent=False),
+        Panel(long, shares=[highest, highest / 4], accent=True),
+        Panel("option 3", shares=[0.1 * highest] * 2, accent=False, faint=[False, True]),
     ]
     svg = charts.bar_panels(panels, ["x", "y"], label="bars", axis="which bar")
     return BarChart(highest, panels, draw(svg))
@@ -244,8 +247,8 @@ NAMES = [*(f"strategy {n}" for n in range(9)), "held out"]
 def curves() -> tuple[str, Drawing]:
     """Return a chart of ten curves: its SVG, and the shapes and texts that a browser would draw.
 
-    The tenth curve is dashed, and has the colour and the marker of the first. Later curves end
-    higher.
+    Each curve ends a little higher than the curve before. The tenth curve has the number of the
+    first curve, 0, and so the same colour and marker. The tenth curve is dashed.
     """
     lines = [
         Curve(

@@ -30,8 +30,8 @@ def kit(tmp_path: Path) -> Path:
     """Make a kit of empty data files and the script `model.py`.
 
     From its flags, the script finds the paths of the metadata and of its output, and prints them.
-    The kit also holds three links: a symlink to the folder of training data, a symlink to itself,
-    and a hard link to a training file.
+    The kit also holds three links: a symlink to the folder of training data, a symlink that leads
+    to itself, and a hard link to a training file.
     """
     kit = tmp_path / "kit"
     for file in (

@@ -59,7 +59,8 @@ def test_a_file_is_simulated_if_its_fingerprint_is_that_in_the_marker(
     """A file whose fingerprint differs from the marker's does not count as simulated.
 
     Markers of former versions of the kit hold the SHA-256 of the whole file instead of a
-    fingerprint, and are accepted too.
+    fingerprint, and are accepted too. `version` tells which of the two this marker holds. `change`
+    tells how the file is changed afterwards.
     """
     path = tmp_path / "train_data/a.csv"
     path.parent.mkdir()

@@ -108,6 +108,7 @@ def test_a_split_of_official_answers_is_official(
     The split's record may say "unknown": an earlier version of the kit could not recognise official
     files. Once the source has changed, the origin in the record counts.
     """
+    # The source, and a file of the split, whose record names the source.
     train = write("data/train_data/train.csv", OWN)
     make_official(tmp_path / "data", train)
     valid = write("data/test_input/valid.csv", OWN.replace("0", "1"))

@@ -36,7 +36,8 @@ def test_a_table_can_be_read_on_a_phone(stacks: bool) -> None:
     assert '<div class="wide"><table' in html
     # The only rule that shows labels is among the rules of narrow screens, which come last.
     shows_labels = "content: attr(data-label)"
-    rules_of_narrow_screens = html[html.index("@media (max-width: 34rem)") : html.index("</style>")]
+    start_of_narrow_screens = html.index("@media (max-width: 34rem)")
+    rules_of_narrow_screens = html[start_of_narrow_screens : html.index("</style>")]
     assert html.count(shows_labels) == 1
     assert rules_of_narrow_screens.count(shows_labels) == 1
 

@@ -53,8 +53,10 @@ def edit(answers: pd.DataFrame, share: float) -> pd.DataFrame:
 def sketches(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, dict[str, str]]]:
     """Return the sketches of the files of one simulation, by which `is_known` recognises rows.
 
-    The files are training answers and two files of test answers. The sketch of a file holds hashes
-    of its rows, as one text for each column of outcomes; the key is the name of the column.
+    The list has an element for each simulation, here one. The element is a dict of sketches, by the
+    name of the file. The sketch of a file is a dict of texts, by the name of a column of outcomes.
+    Each text holds hashes of the file's rows. The files are training answers and two files of test
+    answers.
     """
     folder = tmp_path_factory.mktemp("simulated")
     answers_by_file = {

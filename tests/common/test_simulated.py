@@ -31,8 +31,8 @@ def place(folder: Path, text: str) -> None:
 def place_and_interrupt(folder: Path, text: str, n_renames: int) -> None:
     """Place files as `place` does, and press Control-C after a number of renames.
 
-    `place_simulated` writes new files beside the old ones. Then it replaces the old files by four
-    renames, in this order:
+    `place` calls `place_simulated`, which writes new files beside the old ones. Then it replaces
+    the old files by four renames, in this order:
 
     1. a marker that lists old and new simulated files
     2. the file a

@@ -37,16 +37,17 @@ def train(write: Write) -> Path:
 def test_a_fifth_of_the_answers_is_held_out_in_the_order_of_the_file(
     train: Path, tmp_path: Path
 ) -> None:
-    paths = split(1, train, tmp_path / "out")
+    train_path, valid_path, _template = split(1, train, tmp_path / "out")
     header, *rows = train.read_text().splitlines()
-    train_rows = paths[0].read_text().splitlines()
-    valid_rows = paths[1].read_text().splitlines()
-    assert train_rows[0] == header
-    assert valid_rows[0] == header
-    held_out = set(valid_rows[1:])
+    train_header, *train_rows = train_path.read_text().splitlines()
+    valid_header, *valid_rows = valid_path.read_text().splitlines()
+    assert train_header == header
+    assert valid_header == header
+    held_out = set(valid_rows)
+    # A fifth of 250 answers.
     assert len(held_out) == 50
-    assert train_rows[1:] == [row for row in rows if row not in held_out]
-    assert valid_rows[1:] == [row for row in rows if row in held_out]
+    assert train_rows == [row for row in rows if row not in held_out]
+    assert valid_rows == [row for row in rows if row in held_out]
 
 
 def test_the_template_reveals_only_ids(train: Path, tmp_path: Path) -> None:
@@ -71,14 +72,17 @@ def test_a_fifth_of_the_students_is_held_out_in_the_order_of_the_file(
     train_path, valid_path = split(4, train, tmp_path / "out")
     assert not {*pd.read_csv(train_path).UserId} & {*pd.read_csv(valid_path).UserId}
     header, *rows = train.read_text().splitlines()
-    # Remove the last column, which marks targets, before comparing rows with the source.
-    valid_rows = [row.rpartition(",")[0] for row in valid_path.read_text().splitlines()]
-    assert valid_rows[0] == header
-    held_out = set(valid_rows[1:])
+    _, *train_rows = train_path.read_text().splitlines()
+    # The lines without their last column, which marks targets and is not in the source.
+    valid_header, *valid_rows = [
+        line.rpartition(",")[0] for line in valid_path.read_text().splitlines()
+    ]
+    assert valid_header == header
+    held_out = set(valid_rows)
     # A fifth of 50 students, with five answers each.
     assert len(held_out) == 50
-    assert valid_rows[1:] == [row for row in rows if row in held_out]
-    assert train_path.read_text().splitlines()[1:] == [row for row in rows if row not in held_out]
+    assert valid_rows == [row for row in rows if row in held_out]
+    assert train_rows == [row for row in rows if row not in held_out]
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -173,7 +173,7 @@ def describe(submission: Path, tmp_path: Path) -> list[object]:
         entry_files.list_weights(submission),
         entry_files.list_misnamed(submission),
         entry_files.fingerprint_code(submission),
-        # 7 is the size in bytes of the files whose content is read: the two files of weights.
+        # The function reads only files of these sizes. The two files of weights have 7 bytes each.
         entry_files.fingerprint_data(submission, [7]),
         entry_files.read_entry_file(submission, "inside/helper.py"),
     ]

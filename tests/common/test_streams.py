@@ -140,7 +140,10 @@ def test_a_full_disk_under_stderr_loses_no_result(script: Path) -> None:
 @on_unix("error of its own for a pipe that is closed")
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
 def test_a_reader_that_has_ended_loses_no_result(script: Path, name: str) -> None:
-    """For instance, `head -1` in `python script.py | head -1` ends before the script."""
+    """A script writes its files and ends with code 0 even if nobody reads its stdout or stderr.
+
+    For instance, `head -1` in `python script.py | head -1` ends before the script.
+    """
     reading, writing = os.pipe()
     os.close(reading)
     # The stream `name` of the script is a pipe whose reading end is closed.

@@ -109,6 +109,7 @@ def test_a_zip_with_a_changed_byte_is_refused_or_holds_the_original_contents(
 
     A change is noticed and refused, or it does not matter, as in the date of the file.
     """
+    # The table is short, to save time: each byte of the zip is changed.
     table = ROWS[:121]
     faults = []
     for method in METHODS:

@@ -39,7 +39,8 @@ def is_dates(values: pd.Series, expected: list[str]) -> bool:
 def test_circumstances_of_answers_are_joined_by_id(write: Write) -> None:
     """Circumstances are metadata of an answer, such as its date, quiz and class.
 
-    Missing values of numbers of groups, quizzes and schemes of work are read as -1.
+    The result has a row for each AnswerId in `wanted`. A missing group, quiz or scheme of work is
+    read as -1.
     """
     # The file holds ids that float32 cannot represent, rows without an id, and missing values.
     path = write(

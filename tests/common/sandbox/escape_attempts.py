@@ -445,7 +445,11 @@ DAMAGE = [
 
 
 def named_queue(is_new):
-    """Make a message queue with a name if `is_new`; otherwise find the queue and remove it."""
+    """Make a message queue with a name if `is_new`; otherwise find the queue and remove it.
+
+    The queue is the message to the next game. The function returns `SECRET`, which means that the
+    attempt has succeeded, or raises an error.
+    """
     library = ctypes.CDLL("librt.so.1", use_errno=True)
     name = f"/{OUTSIDE['note']}".encode()
     c_call(library.mq_open(name, os.O_RDWR | (os.O_CREAT if is_new else 0), 0o600, None))
@@ -461,7 +465,11 @@ KEYCTL_SEARCH = 10
 
 
 def kept_key(is_new):
-    """Add a key to the user's keyring in the kernel if `is_new`; otherwise find and remove it."""
+    """Add a key to the user's keyring in the kernel if `is_new`; otherwise find and remove it.
+
+    The key is the message to the next game. If the key is found, the function returns `SECRET`,
+    which means that the attempt has succeeded. The function raises an error if a system call fails.
+    """
     # libc has no functions for the system calls add_key and keyctl, so they are called by number.
     # The numbers of x86_64 are 248 and 250; the numbers of aarch64 and riscv64 are 217 and 219.
     add_key, keyctl = {"x86_64": (248, 250)}.get(platform.machine(), (217, 219))
@@ -557,9 +565,9 @@ def show(value):
 def try_all(tables, folder, targets, outside):
     """Evaluate the expressions of some tables; print their outcomes on one line, after `MARK`.
 
-    The line is a JSON object with the outcome of each expression: "succeeded", or "blocked" with
-    the error or with the value. An attempt to read the answers or to find a message has succeeded
-    only if the value of its expression contains `SECRET`.
+    The line is a JSON object with the outcome of each expression: "succeeded", or "blocked: " and
+    the reason. An expression is blocked if it raises an error. An attempt to read the answers or to
+    find a message is also blocked if the value of its expression lacks `SECRET`.
 
     Parameters
     ----------
@@ -575,12 +583,14 @@ def try_all(tables, folder, targets, outside):
     """
     OUTSIDE.update(outside)
     modules = MODULES + LIBRARIES if "READ_BY_PYTHON" in tables else MODULES
+    # The expressions use these modules as global variables.
     globals().update({name: __import__(name) for name in modules})
     outcomes = {}
     for table in tables:
         reads_answers = table in ("READ_BY_PYTHON", "READ_BY_SYSTEM")
         must_yield_secret = reads_answers or table == "FIND_MESSAGE"
         for number, attempt in enumerate(TABLES[table]):
+            # The variables that the expression may use.
             if reads_answers:
                 names = names_to_read_answers(folder)
             else:

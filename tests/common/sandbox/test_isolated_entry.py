@@ -224,9 +224,9 @@ def test_closing_does_not_wait_for_another_process_that_holds_a_pipe(setting: Se
     """
     entry = with_entry(setting, __init__="import os\nprint(os.getcwd())")
     with isolate(entry) as process:
-        # The entry prints its working folder. The command lines of the entry's processes contain
-        # the parent of this folder. File descriptor 2 of a process is its stderr. Only one of the
-        # processes has a pipe as its stderr.
+        # Find the pipe. The entry prints its working folder, and the command lines of the entry's
+        # processes contain the parent of this folder. File descriptor 2 of a process is its stderr.
+        # Only one of the processes has a pipe as its stderr.
         folder = Path(wait_for(lambda: process.output).strip()).parent
         all_stderr = [Path(f"/proc/{pid}/fd/2") for pid in find_processes(str(folder))]
         (pipe,) = [stderr for stderr in all_stderr if str(stderr.readlink()).startswith("pipe:")]

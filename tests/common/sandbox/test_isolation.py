@@ -120,9 +120,10 @@ def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ..
         target = targets / str(number)
         (target / "folder").mkdir(parents=True, exist_ok=True)
         (target / "file").write_text("whole")
+        # Set the time of change to a known value, so that an attempt to change it is noticed.
         os.utime(target / "file", (1, 1))
     # The comment on OUTSIDE in escape_attempts.py explains these facts about the system outside.
-    names = {
+    facts = {
         "process": outside.process.pid,
         "environment": find_environment(outside.process.pid),
         "port": outside.port,
@@ -131,7 +132,7 @@ def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ..
         "note": f"note-{os.getpid()}",
         "number": os.getpid(),
     }
-    return tables, str(outside.answers.parent), str(targets), names
+    return tables, str(outside.answers.parent), str(targets), facts
 
 
 def read_outcomes(output: str) -> Outcomes:
@@ -157,7 +158,7 @@ def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Ou
     outcomes = Outcomes()
     # A dishonest entry could leave a message for the entry of the next game. "LEAVE_MESSAGE" holds
     # attempts to do this, for instance in a file, and "FIND_MESSAGE" attempts of a later process to
-    # read the message. Hence two runs.
+    # read the message. So the second run, "next", looks for the messages of the first run.
     tables_by_run = {
         "unisolated": (*READ_ANSWERS, "DAMAGE", "LEAVE_MESSAGE"),
         "next": ("FIND_MESSAGE",),
@@ -310,8 +311,9 @@ def assert_no_damage_by_refused(outcomes: Outcomes, targets: Path, *, has_own_ro
     folder to damage for each attempt, named by the number of the attempt.
     """
     for number, attempt in enumerate(ATTEMPTS.DAMAGE):
-        outcome = outcomes.get(attempt.expression, "succeeded")
-        if outcome == "succeeded":
+        outcome = outcomes.get(attempt.expression)
+        # The outcome is None if the attempt was not made.
+        if outcome is None or outcome == "succeeded":
             continue
         # An entry with a file system root of its own does not see the target. In the system's root,
         # "No such file" would mean that the test has not made the target.

@@ -86,9 +86,12 @@ def test_an_entry_may_lie_in_shared_memory(
     """
     limit_protections(monkeypatch, names, landlock_version)
     output = run_in(monkeypatch, tmp_path / "package", str(shared_memory))
-    # In the new root, /dev/shm is a new folder, into which the entry may write.
-    may_write = f"can write {shared_memory}/new\n" if "root" in names else ""
-    assert output == f"{may_write}has run\n"
+    # The entry prints "can write" for each path outside its own folders that it can write. With a
+    # root of its own, it has a new /dev/shm, into which it may write.
+    if "root" in names:
+        assert output == f"can write {shared_memory}/new\nhas run\n"
+    else:
+        assert output == "has run\n"
     assert not [*shared_memory.iterdir()]
 
 
@@ -96,9 +99,10 @@ def test_an_entry_may_lie_in_shared_memory(
 def test_an_entry_runs_in_folders_of_odd_names_and_in_hidden_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """The folder for temporary files may have an odd name, or be hidden from the entry.
+    """The folder for temporary files, `name`, may have an odd name, or be hidden from the entry.
 
-    An entry cannot see the working folder (".") or the folder "answers", which holds the answers.
+    An odd name holds, for example, a line end. The hidden folders are the working folder (".") and
+    the folder "answers": an entry cannot see them.
     """
     if os.name == "nt" and not name.isalpha():
         pytest.skip("Windows allows no such names")
