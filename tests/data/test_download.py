@@ -112,9 +112,10 @@ class Case:
         (self.folder / "data.zip.partial").write_bytes(content)
 
     def check(self, *parts: str) -> None:
-        """Check that the folder holds exactly the files of these parts, and their record.
+        """Check that the folder holds exactly the files of these parts, and the record of them.
 
-        A part is what the flag --parts names, such as "answers" or "images".
+        A part is what the flag --parts names, such as "answers" or "images". The record lists the
+        .csv files.
         """
         folders = {download.PARTS[part] for part in parts}
         expected = {
@@ -171,7 +172,9 @@ def case(
             stated_range = f"{stated_start}-{len(content) - 1}/{len(content)}"
             self.send_header("Content-Range", f"bytes {stated_range}")
             if case.states_length:
-                self.send_header("Content-Length", str(max(len(content) - start, 0)))
+                # The script may ask for bytes beyond the end of the file, and gets none.
+                n_bytes = max(len(content) - start, 0)
+                self.send_header("Content-Length", str(n_bytes))
             self.end_headers()
 
             end = len(content)
@@ -314,7 +317,13 @@ REFUSED |= {
 def test_other_bytes_than_the_archives_are_refused_and_bytes_that_came_are_kept(
     refusal: Refusal, case: Case
 ) -> None:
+    """A download fails with the message in `refusal`.
+
+    The partial file stays, so that a later run can continue, unless its bytes are wrong.
+    """
+    # Set the fields of `case` that make the download fail.
     vars(case).update(refusal.behaviour)
+    # The bytes that an earlier run has fetched.
     partial = case.content[: refusal.n_left]
     case.leave(partial)
 
@@ -392,6 +401,10 @@ def test_a_second_run_neither_fetches_nor_writes_anything_again(case: Case) -> N
 def test_an_archive_that_is_there_is_unpacked_in_parts_without_a_request(
     case: Case, write: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """With --archive, the script unpacks the user's copy of the archive, and fetches nothing.
+
+    The first run unpacks two parts. The second run adds a part, and keeps the others.
+    """
     archive = write("mine.zip", case.content)
     case.run("--parts", "metadata", "images", "--archive", archive)
     case.check("metadata", "images")
@@ -515,8 +528,9 @@ def run_and_kill(case: Case, number: int) -> bool:
         path = case.folder / name
         if path.exists():
             assert path.read_bytes() == content, name
-    assert code in (0, -signal.SIGKILL)
-    return code != 0
+    was_killed = code == -signal.SIGKILL
+    assert was_killed or code == 0
+    return was_killed
 
 
 def kill_at_disk_access(folder: Path, number: int) -> None:
@@ -526,6 +540,7 @@ def kill_at_disk_access(folder: Path, number: int) -> None:
     def kill_in_time(event: str, details: Any) -> None:
         nonlocal n_accesses
         is_access = event in ("open", "os.rename", "os.remove", "os.mkdir", "os.truncate")
+        # For these events, the first detail is the path of the file or folder.
         if is_access and str(details[0]).startswith(str(folder)):
             n_accesses += 1
             if n_accesses == number:

@@ -235,7 +235,8 @@ def planted_answer_metadata(answers: pd.DataFrame) -> pd.DataFrame:
             "AnswerId": answers["AnswerId"],
             "GroupId": np.where(student == 0, 7, 8),
             "DateAnswered": np.where(is_weak, "2020-03-03 09:59", "2019-12-02 10:00"),
-            # Questions 28 and 29 belong to no quiz.
+            # Questions 0 to 9 belong to quiz 1, and questions 10 to 27 to quiz 2. Questions 28 and
+            # 29 belong to no quiz.
             "QuizId": np.select([question < 10, question < 28], ["1", "2"], ""),
             "Confidence": confidence,
         }
@@ -247,7 +248,8 @@ def planted_student_metadata() -> pd.DataFrame:
     """Return the metadata of students 0 to 38; student 39 has no row.
 
     Only the first ten students have a DateOfBirth, and two of these dates are nonsense. Only the
-    first twenty students have a value of PremiumPupil. The other values of these columns are NaN.
+    first twenty students have a value of PremiumPupil. pandas fills these two shorter columns with
+    NaN.
     """
     births = ["2008-09-01"] * 5 + ["2010-05-01"] * 3 + ["1900-01-01"] * 2
     return pd.DataFrame(
@@ -348,6 +350,7 @@ def mixed_pages(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -
     data = Path(shutil.copytree(simulated_kit / "data", folder / "data"))
     train = data / "train_data/train_task_1_2.csv"
     answers = pd.read_csv(train)
+    # The kit does not recognise the simulated answers if they have other UserIds.
     answers.assign(UserId=answers["UserId"] + 1_000_000).to_csv(train, index=False)
     # The kit recognises simulated metadata by their bytes. With other line ends, the origin of the
     # file is unknown.

@@ -292,8 +292,8 @@ def test_judgements_look_like_the_official_ones(tree: Path) -> None:
     assert len(public) == len(private) == 25
     assert sorted(judgements["Unnamed: 0"].astype(int)) == list(range(50))
     assert set(judgements.T1_ALR) == set(judgements.T5_NS) == {"1", "2"}
-    # Judgements are missing in column T4_MQ of the private file. As in the official files, pandas
-    # has therefore written this column with decimals.
+    # Judgements are missing in column T4_MQ of the private file. Therefore pandas has written this
+    # column with decimals in both files, as in the official files.
     assert set(judgements.T4_MQ.dropna()) == {"1.0", "2.0"}
     assert public.notna().all(axis=None)
     assert private.T4_MQ.isna().any()
@@ -497,7 +497,10 @@ def test_options_of_tasks_3_and_4_are_chosen_as_often_as_in_real_answers() -> No
 
 
 def test_tasks_3_and_4_are_as_hard_to_predict_as_the_real_answers() -> None:
-    """The expected accuracies come from 1,785 real students, with a fifth of answers held out."""
+    """A majority model and a Rasch model are as accurate on simulated as on real answers.
+
+    The expected accuracies come from 1,785 real students, with a fifth of answers held out.
+    """
     answers = simulate("full", "tasks_3_4").answers
     # Pick about 1,800 of the 6,148 simulated students, whose UserIds are 0 to 6147.
     is_picked = np.random.default_rng(0).random(6148) < 0.3
@@ -520,8 +523,8 @@ def test_the_limits_of_accuracy_in_tasks_3_and_4() -> None:
 def test_experts_agree_with_each_other_and_with_the_answers() -> None:
     """Simulated experts judge the quality of questions with errors; answers show it, too."""
     school = simulate("full", "tasks_3_4")
-    # Each seed makes a public and a private file, each with 25 pairs of questions. So 40 seeds make
-    # 2,000 pairs.
+    # With each seed, `judge` makes a public and a private file. A file holds a table of 25 pairs of
+    # questions. So 40 seeds make 2,000 pairs.
     tables = []
     for seed in range(40):
         for file in generate_sample.judge(np.random.default_rng(seed), school):
@@ -531,7 +534,8 @@ def test_experts_agree_with_each_other_and_with_the_answers() -> None:
     share = school.answers.groupby("QuestionId").AnswerValue.value_counts(normalize=True)
     entropy = -(share * np.log(share)).groupby("QuestionId").sum().to_numpy()
     # A pair is a question on the left and a question on the right. A judgement of 2 prefers the
-    # question on the right. The table has a row for each pair and a column for each expert.
+    # question on the right. `judged` has a row for each pair and a column for each expert. Its
+    # columns `left` and `right` hold the QuestionIds, which are the positions in `entropy`.
     prefers_right_side = judged[list(generate_sample.EXPERTS)] == 2
     right_side_has_more_entropy = entropy[judged.right] > entropy[judged.left]
     agrees_with_entropy = prefers_right_side.eq(right_side_has_more_entropy, axis=0)
@@ -542,11 +546,12 @@ def test_experts_agree_with_each_other_and_with_the_answers() -> None:
         assert 0.6 < (prefers_right_side[one] == prefers_right_side[other]).mean() < 0.82
 
 
-def quiz_correlation(answers: Any, *by: str, max_size: int = 12) -> Any:
+def correlation_in_groups(answers: Any, *by: str, max_size: int = 12) -> Any:
     """Return the correlation between the residuals of two answers in the same group.
 
-    The answers of a group have equal values in the columns `by`. A residual is IsCorrect minus the
-    student's share of right answers. Groups of more than `max_size` answers are left out.
+    The answers of a group have equal values in the columns `by`, for instance the same student and
+    the same quiz. A residual is IsCorrect minus the student's share of right answers. Groups of
+    more than `max_size` answers are left out.
     """
     residual = answers.IsCorrect - answers.groupby("UserId").IsCorrect.transform("mean")
     table = answers.assign(residual=residual, square=residual**2)
@@ -554,7 +559,7 @@ def quiz_correlation(answers: Any, *by: str, max_size: int = 12) -> Any:
         size=("residual", "size"), total=("residual", "sum"), squares=("square", "sum")
     )
     groups = groups[groups["size"] <= max_size]
-    # The products of the residuals r of all pairs i ≠ j in a group sum to (Σ r)² - Σ r².
+    # In a group, the products r_i r_j of the residuals of all pairs i ≠ j sum to (Σ r)² − Σ r².
     sum_of_products = (groups["total"] ** 2 - groups["squares"]).sum()
     n_pairs = (groups["size"] * (groups["size"] - 1)).sum()
     # Residuals have the mean 0, so the mean product is their covariance and the mean square is
@@ -579,9 +584,9 @@ def test_answers_in_a_quiz_are_correlated_as_in_a_real_sample() -> None:
     """
     answers = simulate("small", "tasks_1_2").answers
     assert answers.IsCorrect.mean() == pytest.approx(0.64, abs=0.03)
-    within_student = quiz_correlation(answers, "quiz", "UserId")
+    within_student = correlation_in_groups(answers, "quiz", "UserId")
     assert within_student == pytest.approx(0.103, abs=0.03)
-    within_class = quiz_correlation(answers, "quiz", "cohort", max_size=10_000)
+    within_class = correlation_in_groups(answers, "quiz", "cohort", max_size=10_000)
     assert 0.55 < within_class / within_student < 0.8
 
 

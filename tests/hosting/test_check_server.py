@@ -110,7 +110,10 @@ def serving(replies: dict[str, Reply]) -> Iterator[str]:
 
 
 def test_an_open_server_is_reported_line_by_line() -> None:
-    """The server `OPEN` sends everything that the script requests."""
+    """The script reports what the server `OPEN` sends without a login: everything.
+
+    Two items should be secret: the answers, and what was submitted.
+    """
     with serving(OPEN) as url:
         done = run([SCRIPT, url])
     assert (done.returncode, done.stderr) == (1, "")

@@ -154,7 +154,7 @@ def test_a_bundle_is_for_trying_only_unless_its_files_are_the_official_ones(
 
     The bundle of the fixture `official` was made of simulated answers, so make_bundle.py has
     printed the note. Then the same answers get the record that marks official files: a list of
-    files with their fingerprints. For a bundle of these answers, there is no note.
+    files with their fingerprints. A second bundle is made of these answers, without the note.
     """
     note = "not the official ones that the pages describe: this bundle is for trying only"
     assert f"holds simulated answers, {note}" in (official.base / "said.txt").read_text()
@@ -288,13 +288,16 @@ def played(secret: Path, tmp_path_factory: pytest.TempPathFactory) -> PlayedEntr
     base = tmp_path_factory.mktemp("played")
     # The runner unpacks the bundle, with the keys, somewhere in the folder of temporary files.
     keys = f"{tempfile.gettempdir()}/**/key.txt"
-    # `select` and `update` are lines of code in the methods of the toy entry.
+    # `entry` returns the files of the toy entry. Its method `select_questions` begins with the code
+    # in `select`, and its method `update_model` with the code in `update`. `in_method` indents the
+    # lines of code.
     entries = {
         # Raises an error in the first round.
         "fails": entry(select="raise ValueError('x' * 9)"),
-        # Raises an error that tells answers, but only when the games are replayed after scoring.
+        # Raises an error that tells answers, but only when the games are replayed after scoring:
+        # TELLING raises the error if `self.asked` is missing.
         "tells": entry(select="self.asked = True", update=in_method(TELLING)),
-        # Tries to read the signing key, which must fail.
+        # Tries to read the signing key, which must fail. OPENING opens a file that matches KEYS.
         "opens": entry(select=in_method(OPENING.replace("KEYS", repr(keys)))),
     }
     for team, members in entries.items():
@@ -446,6 +449,10 @@ def test_the_marker_of_public_data_recognises_the_training_files(
 def test_a_participant_s_split_of_public_data_is_simulated(
     given: dict[str, bytes], tmp_path: Path
 ) -> None:
+    """A participant unpacks the public data of a competition with simulated answers, and splits it.
+
+    `given` holds all files that participants get. PUBLIC is the name of the zip of public data.
+    """
     for name, content in given.items():
         if name.startswith(f"{PUBLIC}/"):
             path = tmp_path / name.removeprefix(f"{PUBLIC}/")

@@ -44,9 +44,10 @@ WITH_TASK_4 = [(4,), (2, 4), (1, 2, 4)]
 
 
 def draw_rows(seed: int = 0, n_students: int = 30, n_questions: int = 25) -> list[Row]:
-    """Draw answers of a school class. Most students answer many questions, the last fifth only six.
+    """Draw answers of a school class to questions with four options.
 
-    Students choose the correct option in 60 % of cases, otherwise a random one.
+    Of the students, the last fifth answers only six questions, and all others answer 14 or more. A
+    student chooses the correct option in 60 % of cases, and otherwise any option at random.
     """
     rng = np.random.default_rng(seed)
     correct_option = rng.integers(1, 5, n_questions)
@@ -282,6 +283,7 @@ def test_at_most_a_quarter_of_the_able_students_is_examined_in_a_phase(tmp_path:
     n_able = 13
     n_answers_needed = 12
     able = answer_all(n_students=n_able, n_questions=n_answers_needed, prefix="able ")
+    # All other students have one answer too few.
     others = answer_all(n_students=87, n_questions=n_answers_needed - 1)
     data = make(tmp_path, to_csv(able + others), [4]).data
     student_ids = read_own_ids(data, "students.csv")
@@ -353,11 +355,12 @@ def test_no_number_tells_the_outcome_of_an_answer(
     answers, and the answers of the students whom task 4 examines.
     """
     parts = read_parts(sorted_class)
-    answers = {
+    answers_by_part = {
         "template": hidden_in_template,
         "training": parts[layout.TRAIN_TASK_1_2],
         "examined": parts[TASKS[4].answers_name("public")],
-    }[part]
+    }
+    answers = answers_by_part[part]
     number = np.arange(len(answers)) if hint == "position" else answers["AnswerId"]
     # If half of n answers are right and the numbers are random, the AUC has the mean 0.5 and a
     # standard error of 1 / √(3 n), which is 0.016 for the 1,300 hidden answers. The order depends
@@ -395,10 +398,10 @@ def test_the_number_of_a_student_does_not_follow_the_file(
 def test_the_seed_alone_decides_what_is_drawn(
     sorted_class: Path, sorted_rows: list[Row], seed: int, n_changed: int, tmp_path: Path
 ) -> None:
-    """The folder of the sorted answers was made with seed 0.
+    """The folder of the sorted answers was made with seed 0, and seed 0 makes the same files again.
 
-    Another seed changes all files but questions.csv: the numbers of questions are not random, but
-    follow the organiser's ids of the questions.
+    Another seed changes `n_changed` files: all files but questions.csv. The numbers of questions
+    are not random, but follow the organiser's ids of the questions.
     """
     again = make(tmp_path, to_csv(sorted_rows), tasks=[1, 2, 4], seed=seed).data
     changed = []
@@ -444,6 +447,7 @@ def write_spreadsheet() -> str:
         # Option 3 is right, but in the answer of student 7 to question 7 the file says option 4.
         correct_option = 4 if student == question == 7 else 3
         # The option that the student chooses on each day of January, in the order of the rows.
+        # Students with odd numbers choose option 2 on the days 3 and 5.
         is_odd = student % 2
         option_by_day = {3: 1 + is_odd, 5: 3 - is_odd, 4: 4}
         for day, option in option_by_day.items():

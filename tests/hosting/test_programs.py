@@ -204,10 +204,10 @@ def test_below_ten_students_a_score_of_task_4_has_no_standard_error(
     A valid entry of task 4 is scored in the public phase on nine students, and on ten students.
     """
     bundle = Path(shutil.copytree(bundles / "bundle_task_4", tmp_path / "bundle"))
-    (answers,) = (bundle / "ingestion_program/public/test_data").glob("*.csv")
-    table = pd.read_csv(answers)
-    examined = table["UserId"].unique()[:n_students]
-    table[table["UserId"].isin(examined)].to_csv(answers, index=False)
+    (answers_path,) = (bundle / "ingestion_program/public/test_data").glob("*.csv")
+    answers = pd.read_csv(answers_path)
+    examined = answers["UserId"].unique()[:n_students]
+    answers[answers["UserId"].isin(examined)].to_csv(answers_path, index=False)
 
     scored = PlatformRun(bundle, 4, "public", valid_files(bundle, 4)).score()
 
@@ -258,6 +258,7 @@ def test_a_submission_that_cannot_be_scored_later_is_refused_at_once(
         invalid = text.replace("return right", "return 1 / 0, right")
         expected = "ZeroDivisionError"
     else:
+        # Leave out the last two rows.
         invalid = "\n".join(text.splitlines()[:-2])
         expected = "are missing"
     run = PlatformRun(bundle, task, "private", {name: invalid})
@@ -299,7 +300,7 @@ def test_with_private_answers_only_the_stored_scores_tell_the_private_score(
 
     whole = read_bundle(served, tmp_path / "read", served.with_name("bundle_private.zip"))
     name = f"Task {task}, private"
-    (private_task,) = [each for each in whole.tasks.values() if each.name == name]
+    (private_task,) = [candidate for candidate in whole.tasks.values() if candidate.name == name]
     submission = write_zip(tmp_path / "a.zip", files)
     expected = score(submission, private_task, whole, time_limit=600).scores
     assert expected["score"] > 0

@@ -364,6 +364,7 @@ def scored(zipped_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Sco
     as Python code, which calls a function `score`.
     """
     school = SchoolClass(tmp_path_factory.mktemp("class"), zipped_bundle)
+    # The last argument is the time of the submission, in seconds: one minute after START.
     toy_bundle.write_zip(school.handed_in / "bob/first.zip", {FIRST: FAILING}, START + 60)
     # Task 1: the best scores of all teams are 0.7. The score of ann is larger by 1e-12, which must
     # not count: the platform rounds scores to ten decimal places.
@@ -647,10 +648,10 @@ class EventDays:
         self._real_sleep = time.sleep
 
     def end_day(self, seconds: float) -> None:
-        """Count the teams, and hand in the submissions for the next day, instead of sleeping.
+        """End a day of the competition without sleeping; the runner calls this as `time.sleep`.
 
-        The runner calls this function in place of `time.sleep`. On the last day it raises
-        KeyboardInterrupt, as Control-C does.
+        At the end of a day, count the teams on the leaderboard, and hand in the submissions for the
+        next day. At the end of the last day, raise KeyboardInterrupt, as Control-C does.
         """
         if seconds < 60:
             # A short sleep waits for a program. Only the long sleep of --watch ends a day.
