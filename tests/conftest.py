@@ -122,7 +122,8 @@ def copy_kit(destination: Path) -> Path:
         if path.is_relative_to(ROOT / "tests"):
             continue
         sources = [path]
-        # Folders of scripts stay without compiled code, as in a clone where no script has run.
+        # Scripts start faster if `common` and `tools` are compiled. Folders of scripts stay without
+        # compiled code, as in a clone where no script has run.
         if path.is_relative_to(ROOT / "common") or path.is_relative_to(ROOT / "tools"):
             sources.append(Path(cache_from_source(str(path))))
         for source in sources:

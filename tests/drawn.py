@@ -89,8 +89,8 @@ def draw(svg: str) -> Drawing:
     for group in root.iter("g"):
         title = group.findtext("title")
         if title is not None:
-            # The first child is the title, which a browser shows as a tooltip; the second child is
-            # the path.
+            # The first child is the title, which a browser shows as a tooltip. The second child is
+            # the path, whose attribute `d` holds the coordinates x, y, x, y, …
             path = group[1]
             shapes[title] = np.reshape(numbers(path.attrib["d"]), (-1, 2))
             styles[title] = path.attrib["style"]
@@ -102,7 +102,7 @@ def draw(svg: str) -> Drawing:
         paths.append(coordinates)
         if "dasharray" in path.get("style", ""):
             dashed.append(coordinates)
-    width, height = numbers(root.attrib["viewBox"])[2:]
+    _left, _top, width, height = numbers(root.attrib["viewBox"])
     return Drawing((width, height), texts, shapes, styles, paths, dashed)
 
 

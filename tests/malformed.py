@@ -72,7 +72,7 @@ def damage_bytes(kind: str, content: bytes) -> Cases:
     yield "a picture", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
     yield "a page", b"<html><body>404</body></html>"
     if kind in ("csv", "txt"):
-        # Scripts read text in UTF-8, UTF-16 and gzip, so these are no damage.
+        # Scripts read text files in UTF-8, in UTF-16 and packed by gzip, but not in UTF-32.
         yield "UTF-32", content.decode().encode("UTF-32")
     else:
         yield "packed by gzip", gzip.compress(content)
@@ -193,7 +193,7 @@ def cut_csv(input_file: InputFile, content: bytes) -> CsvLines:
         names = rows.pop(0)
         header = write_row(names)
     else:
-        names = [column.column.name for column in input_file.columns]
+        names = [input_column.column.name for input_column in input_file.columns]
         header = b""
     lines = [write_row(row) for row in rows]
     # Damage a row late in the file: a reader has accepted many rows before it.
@@ -221,10 +221,10 @@ def damage_csv(input_file: InputFile, content: bytes) -> Cases:
     lines = cut_csv(input_file, content)
     # A submission of the debiasing challenge has 50 alike columns of items. To save time, only the
     # first columns are damaged.
-    for column in input_file.columns[:9]:
-        yield from damage_cells(column, lines)
+    for input_column in input_file.columns[:9]:
+        yield from damage_cells(input_column, lines)
         if input_file.has_header:
-            yield from damage_column_names(column, lines)
+            yield from damage_column_names(input_column, lines)
     yield from damage_rows(input_file, lines)
     if input_file.has_header:
         yield from damage_header(lines)
@@ -277,7 +277,7 @@ def damage_rows(input_file: InputFile, lines: CsvLines) -> Cases:
     # The metadata of questions end in a text, and the metadata of answers end in a cell that may be
     # empty. Such a cell looks valid even if its end is missing, so scripts require a line end at
     # the end of these files. `[:-2]` removes the line end and the last character of the last cell.
-    columns = {column.column for column in input_file.columns}
+    columns = {input_column.column for input_column in input_file.columns}
     if "metadata" in input_file.path and columns & {schema.SUBJECT_LIST, schema.CONFIDENCE}:
         yield "cut off in the last cell", whole[:-2]
 
@@ -321,8 +321,9 @@ def damage_json_lines(content: bytes) -> Cases:
     lines = content.splitlines()
     position = len(lines) // 2
     query = json.loads(lines[position])
-    # The keys `domain` and `NeedReasoning` only classify the query. Their values may be text, a
-    # whole number, a boolean or nothing.
+    # For some keys of the query, the names of the changes that leave the query valid. `TEXTS` names
+    # the changes to a text. The keys `domain` and `NeedReasoning` only classify the query. Their
+    # values may be text, a whole number, a boolean or nothing.
     classes = {"missing", "null", "a number", "negative", "a huge number", "true", *TEXTS}
     allowed = {"qid": TEXTS, "domain": classes, "NeedReasoning": classes}
     for name, line in damage_object(query, allowed):
@@ -338,9 +339,11 @@ def damage_record(content: bytes) -> Cases:
     that is not valid in this field.
     """
     result = json.loads(content)
+    # Two sets of keys of OTHER_VALUES: the keys of texts, and the keys of numbers and null.
     texts = {*TEXTS, "half a character"}
     numbers = {"null", "a number", "a fraction", "negative"}
-    # For each field, the keys of those OTHER_VALUES that are valid in the field.
+    # For each field, the keys of those OTHER_VALUES that are valid in the field. "missing" means
+    # that the field may be missing.
     allowed = {
         "rules": texts,
         "model": texts,
@@ -385,21 +388,22 @@ def change_values(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Change one value of an object in many ways; yield the name and the result of each change.
 
-    A change removes a key, or gives the key one of OTHER_VALUES. `allowed` lists, for some keys,
-    the names of changes that leave the object valid; these changes are left out. A value that is an
-    object itself is also changed within.
+    A change removes a key, or gives the key one of OTHER_VALUES. If the value of the key is itself
+    an object, a change may also change one value of this inner object. `allowed` lists, for some
+    keys, the names of changes that leave the object valid; these changes are left out.
     """
     for key, value in record.items():
-        changes = {name: {**record, key: other} for name, other in OTHER_VALUES.items()}
+        # The changed objects, by the name of the change.
+        changed = {name: {**record, key: other} for name, other in OTHER_VALUES.items()}
         without_key = dict(record)
         del without_key[key]
-        changes["missing"] = without_key
+        changed["missing"] = without_key
         if isinstance(value, dict):
             for inner_change, changed_value in change_values(value, allowed):
-                changes[inner_change] = {**record, key: changed_value}
-        for change, changed in changes.items():
+                changed[inner_change] = {**record, key: changed_value}
+        for change, changed_record in changed.items():
             if change not in allowed.get(key, ()):
-                yield f"{key}: {change}", changed
+                yield f"{key}: {change}", changed_record
 
 
 # ---- XML and arrays ----------------------------------------------------------------------------
@@ -416,7 +420,7 @@ def damage_xml(content: bytes) -> Cases:
     for encoding in ("nothing", "shift_jis", "utf-7", "rot13", "utf-32", "\x00"):
         declaration = f'<?xml version="1.0" encoding="{encoding}"?>'
         yield f"encoding {encoding!r}", (declaration + body).encode()
-    # The old id becomes the value of another attribute, `name`.
+    # The first id becomes empty: its old value moves to a new attribute, `name`.
     yield "empty id", body.replace(" id=", ' id="" name=', 1).encode()
     # The entity e0 stands for "ha", e1 for ten times e0, e2 for ten times e1, and so on. So e11
     # stands for 10¹¹ times "ha".
@@ -451,8 +455,9 @@ def damage_array(content: bytes) -> Cases:
     # The length of the header follows in 2 bytes, and then the header. Blanks and a line end fill
     # the header so that all this has 64 bytes. This header calls a function if it is evaluated.
     start = b"\x93NUMPY\x01\x00"
-    header = b"{'descr': __import__('os'),".ljust(64 - len(start) - 2 - 1) + b"\n"
-    yield "a header that calls", start + struct.pack("<H", len(header)) + header
+    header_length = 64 - len(start) - 2
+    header = b"{'descr': __import__('os'),".ljust(header_length - 1) + b"\n"
+    yield "a header that calls", start + struct.pack("<H", header_length) + header
     yield "unknown version", b"\x93NUMPY\x09\x09" + content[8:]
 
 
@@ -503,8 +508,9 @@ def is_refused(input_file: InputFile, done: Done) -> bool:
         line.startswith("error: ") and line.isprintable() and len(line) < 1000 for line in lines
     )
     names_the_file = Path(input_file.path).name in "".join(lines[:1])
-    # Paths such as out/scores_task_1.txt hold the word "score" but show no score: leave them out.
-    prints_a_score = "score" in re.sub(r"\S*score\S*/\S*", "", done.stdout)
+    # A path such as out/scores_task_1.txt holds the word "score", but shows no score.
+    output_without_paths = re.sub(r"\S*score\S*/\S*", "", done.stdout)
+    prints_a_score = "score" in output_without_paths
     return (
         done.returncode == 2
         and is_one_line

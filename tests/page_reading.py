@@ -67,6 +67,7 @@ class Page:
         self.text = _line(root)
         # A browser shows the text inside <details> only if the reader unfolds it.
         self.folded = " ".join(map(_line, root.iter("details")))
+        # The ids of all elements, and the targets of all links and of other references.
         self.ids: list[str] = []
         self.references: list[str] = []
         for element in root.iter():

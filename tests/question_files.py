@@ -30,6 +30,7 @@ def question_file(
     are left out.
     """
     answers = []
+    # `strict=False`, because there may be fewer texts than labels, or more.
     for (answer_id, label), text in zip(labels.items(), texts, strict=False):
         accuracy = f' accuracy="{label}"' if label else ""
         answers.append(f'<studentAnswer id="{answer_id}"{accuracy}>{text}</studentAnswer>\n')

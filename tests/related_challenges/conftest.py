@@ -17,15 +17,17 @@ sys.path += [str(path) for path in sorted((ROOT / "related_challenges").iterdir(
 def challenge_kit(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Return a function that simulates and splits a challenge's files in a copy of the kit.
 
-    The function returns the folder of the copy. Tests share the copy and only read it.
+    The argument of the function is the challenge, such as "cloze". The function returns the folder
+    of the copy. Tests share the copy and only read it.
     """
     kit = copy_kit(tmp_path_factory.mktemp("related") / "kit")
 
-    def prepare(name: str) -> Path:
-        folder = f"related_challenges/{name}"
+    def prepare(challenge: str) -> Path:
+        folder = f"related_challenges/{challenge}"
+        # Another test may have prepared the challenge before.
         if not (kit / folder / "data/train_data").exists():
             succeeds([f"{folder}/generate_sample.py"], kit=kit)
-            succeeds([f"{folder}/local_data_split.py", *SPLITS[name]], kit=kit)
+            succeeds([f"{folder}/local_data_split.py", *SPLITS[challenge]], kit=kit)
         return kit
 
     return prepare

@@ -189,7 +189,9 @@ def test_the_evaluation_also_has_the_challenges_name_and_may_normalise(
 ) -> None:
     """The evaluation can also be run as evaluate.py, the name of the challenge's own script.
 
-    With the flag --normalise, punctuation is ignored, so that the guess "X." is the right answer.
+    There are four queries. The right answer to query 0 is "x", and the only guess is "X.", at query
+    0. Upper case is ignored. With the flag --normalise, punctuation is ignored, too, so that the
+    guess is right.
     """
     folder = write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
     write("submission.csv", 'id,ret\n0,"[""X.""]"\n1,[]\n2,[]\n3,[]\n')

@@ -231,9 +231,13 @@ def test_a_seed_sets_the_folds(
 
 @pytest.mark.parametrize("challenge", CHALLENGES)
 def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
-    """Each script names the missing file, and other files of the same type in the folder."""
-    # The challenge cloze has .txt files. Debiasing and the science exam have .csv files.
+    """Each script names the missing file, and other files of the same type in the folder.
+
+    The folder holds mine.txt and mine.csv. The challenge cloze looks for .txt files. The challenges
+    debiasing and science_exam look for .csv files, and student_response looks for .xml files.
+    """
     write("in/mine.txt", "")
+    # mine.csv is also the submission that is checked.
     submission = write("in/mine.csv", "id,label\n1,x\n")
     folder = submission.parent
     scripts = f"related_challenges/{challenge}"
@@ -251,11 +255,12 @@ def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
         assert separator
         missing = Path(path)
         if challenge == "student_response":
-            # Files of questions may have any name: the path is the folder, or FOLDER/*.xml.
+            # Files of questions may have any name: the path is the folder, or FOLDER/*.xml. The
+            # folder holds no .xml file that a hint could name.
             assert missing == folder or missing.parent == folder
         else:
             assert missing.parent == folder
-            # The other file in the folder is mine.csv or mine.txt.
+            # The hint names mine.csv or mine.txt.
             assert hint.startswith("; the folder holds mine.")
 
 
@@ -428,7 +433,10 @@ def test_the_evaluation_names_the_first_fault_of_a_submission_and_removes_older_
 
 
 def test_a_faulty_cell_and_a_missing_id_have_no_prediction(write: Write) -> None:
-    """A missing id must not get the prediction of another row."""
+    """The cell of b is no number, and c has no row: both get "" instead of a prediction.
+
+    In particular, c must not get the prediction of another row. Both faults are reported.
+    """
     path = write("submission.csv", "id,points\nb,x\na,1\n")
     faults: list[str] = []
     predictions = read_predictions(

@@ -45,11 +45,12 @@ TEST_USER_IDS = [3, 5, 77]
 def make_phase(seed: int, n_clicks: int) -> Any:
     """Return a phase of random clicks, in which no user clicks the same item twice."""
     rng = np.random.default_rng(seed)
-    # A pair of user and item is coded as one number.
+    # Each pair of user and item is coded as one number. Draw different pairs.
     pairs = np.sort(rng.permutation(N_ACTIVE_USERS * N_ITEMS)[:n_clicks])
     user = pairs // N_ITEMS
     item = pairs % N_ITEMS
     time = rng.random(n_clicks)
+    # In a phase, clicks are sorted by user, and the clicks of a user by time.
     order = np.lexsort((time, user))
     return recommend.Phase(
         user=user[order],
@@ -409,7 +410,8 @@ def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int
     """Changing the item of a masked user's latest click must change no feature.
 
     The model divides the training users into N_PARTS parts. To learn, it masks the latest click of
-    each user of one part, and predicts these clicks from all other clicks.
+    each user of one part, and predicts these clicks from all other clicks. The features describe
+    the items that may be predicted (the candidates) by these other clicks.
     """
     phase = make_phase(3, n_clicks=200)
     training_users = np.setdiff1d(np.arange(N_ACTIVE_USERS), TEST_USERS)
@@ -422,21 +424,22 @@ def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int
     phase.time[phase.user == 3] -= 1
     users_to_mask = np.append(users_of_part, [3, USER_WITHOUT_CLICK])
 
-    def describe(shift: int) -> Any:
+    def features_after(shift: int) -> Any:
         """Change each latest click's item by `shift`, mask these clicks, return the features."""
         item = phase.item.copy()
         item[latest] = (item[latest] + shift) % N_ITEMS
         shifted_phase = dataclasses.replace(phase, item=item)
         masked, answer = candidates.mask_latest(shifted_phase, users_to_mask)
+        # The masked clicks are the answers, and only the other clicks remain.
         np.testing.assert_array_equal(answer, item[latest])
         np.testing.assert_array_equal(masked.item, np.delete(item, latest))
         np.testing.assert_array_equal(masked.query_time, phase.time[latest])
         pairs, neighbours, vectors = candidates.find_candidates(masked)
         return boosting.describe(masked, neighbours, vectors, pairs)
 
-    features = describe(shift=0)
+    features = features_after(shift=0)
     assert len(features)
-    np.testing.assert_array_equal(features, describe(shift=17))
+    np.testing.assert_array_equal(features, features_after(shift=17))
 
 
 def test_an_item_counts_as_having_at_least_four_clicks_in_the_phase() -> None:
@@ -461,9 +464,9 @@ def test_an_item_counts_as_having_at_least_four_clicks_in_the_phase() -> None:
 def test_models_need_items_and_clicks(model: str, n_users: int, message: str, write: Write) -> None:
     """A model with too few items or clicks ends with a message that says so.
 
-    The model "popularity" must recommend 50 items to a user, and one training user has clicked only
-    two. The model "gradient_boosting" learns from items that users with common items have clicked;
-    of 40 training users, no two have an item in common.
+    The model "popularity" must recommend 50 items to a user. Here the only training user has
+    clicked only two items. The model "gradient_boosting" learns from items that users with common
+    items have clicked. Of the 40 training users here, no two have an item in common.
     """
     # Each user has clicked two items that no other user has clicked.
     lines = []
@@ -583,10 +586,10 @@ def test_a_model_that_reads_the_answers_gets_no_score(
 ) -> None:
     """A model that has read the clicks to predict gets no score.
 
-    The kit takes the clicks to predict from the original clicks. With --local, a model reads what
-    is left; without it, as here, it reads all original clicks. The evaluation notices this both
-    with one file of all answers, debias_track_answer.csv (`is_one_file`), and with one file of
-    answers for each of the challenge's phases.
+    The kit takes the clicks to predict (the answers) from the original clicks. With --local, a
+    model reads only the remaining clicks. Without this flag, as here, the model reads all original
+    clicks. The evaluation must notice this if one file holds all answers, debias_track_answer.csv
+    (`is_one_file`), and also if each phase of the challenge has a file of answers.
     """
     kit = challenge_kit("debiasing")
     model = [f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"]
@@ -602,7 +605,7 @@ def test_a_model_that_reads_the_answers_gets_no_score(
 
     assert "sample_model_popularity.py --output_file test.csv" in line
     assert "test.csv: was made from underexpose_test_click-0.csv, which holds the answers" in line
-    # At its end, the message tells which submission is expected instead.
+    # The end of the message asks for a submission that was made with --local.
     assert line.endswith("for the local split one made with --local")
     assert not (tmp_path / "scores_debiasing.txt").exists()
 
@@ -649,6 +652,7 @@ def test_equal_and_nearly_equal_values_come_in_the_order_of_their_columns() -> N
             [-np.inf, 0.2, 0.3, 0.0, 0.0],
         ]
     )
+    # For each row, the columns of the three largest values, the largest first.
     assert recommend.largest_columns(values, 3).tolist() == [[4, 1, 3], [0, 1, 2], [2, 1, 3]]
     all_columns = recommend.largest_columns(values, 5)
     assert all_columns[0].tolist() == [4, 1, 3, 0, 2]
