@@ -62,8 +62,10 @@ class BaseItemResponse:
     ) -> Self:
         """Fit the posterior, and set the attributes that users read.
 
-        If `start` is given, the fit continues from this posterior. `choice` has settings that are
-        chosen already. Without `choice`, settings that are None are chosen from the answers.
+        If `start` is given, the fit continues from this posterior. `choice` holds the number of
+        abilities, the guessing probability and the number of levels of contexts, if the caller has
+        chosen them. Without `choice`, the settings that the user gave as None are chosen here, by
+        how well they predict some of the answers.
         """
         if choice is None:
             choice = choose_settings(answers, self.n_dimensions, self.guessing)
@@ -123,8 +125,8 @@ class BaseItemResponse:
         # Leave out the last student, who stands for unknown students.
         self.ability_ = posterior.students.mean[:-1]
         self.ability_covariance_ = posterior.students.covariance[:-1]
-        # In each stage, leave out the last question, which stands for unknown questions. A question
-        # has k slopes, then an intercept.
+        # A question has k slopes, then an intercept, in each stage. Leave out the last question of
+        # each stage, which stands for unknown questions.
         n_questions = len(posterior.question_ids)
         n_parameters = posterior.items.mean.shape[1]
         items = posterior.items.mean.reshape(posterior.n_stages, n_questions + 1, n_parameters)

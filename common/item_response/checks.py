@@ -72,7 +72,7 @@ def as_context(
     n_expected
         The number of rows that the ids must have.
     n_levels
-        The number of levels that the ids must have; with None, any number.
+        The number of levels that the ids must have. With None, any number of levels is valid.
     name
         The name of the argument in errors.
     """
@@ -135,7 +135,7 @@ def _check_range(name: str, array: IntArray, low: int, high: int | None = None) 
     if high is not None:
         is_wrong |= array > high
         expected = f"{low} to {high}"
-    # The index of the first wrong number: its row, and its column if there are two dimensions.
+    # The index of the first wrong number: (row,) or, if there are two dimensions, (row, column).
     first = tuple(np.argwhere(is_wrong)[0])
     row = int(first[0])
     value = array[first]

@@ -47,9 +47,9 @@ def choose_settings(answers: Answers, n_dimensions: int | None, guessing: float 
     The settings are chosen one after the other:
 
     1. Contexts are used or left out.
-    2. The guessing probability is chosen. If contexts are used, it is the default unless another
-       value is clearly better, since the defaults were chosen on answers with contexts.
-    3. The number of abilities is chosen. If contexts are used, it is the default.
+    2. The guessing probability is chosen. If contexts are used, the default is kept unless another
+       value is clearly better, since the default was chosen on answers with contexts.
+    3. The number of abilities is chosen. If contexts are used, the default is kept.
 
     The first two steps compare fits with one ability, because these fits are the fastest.
 
@@ -63,24 +63,29 @@ def choose_settings(answers: Answers, n_dimensions: int | None, guessing: float 
         given, contexts are used, and the first step is skipped.
     """
     n_levels = answers.context.shape[1]
-    default_dimensions = DEFAULT_DIMENSIONS if n_dimensions is None else n_dimensions
-    default_guessing = DEFAULT_GUESSING if guessing is None else guessing
-    default = Choice(default_dimensions, default_guessing, n_levels)
+    given_or_default = Choice(
+        n_dimensions=DEFAULT_DIMENSIONS if n_dimensions is None else n_dimensions,
+        guessing=DEFAULT_GUESSING if guessing is None else guessing,
+        n_levels=n_levels,
+    )
     if not _MIN_ANSWERS <= len(answers.student) <= _MAX_ANSWERS:
-        return default
+        return given_or_default
 
     comparison = _Comparison(answers)
-    choice = replace(default, n_dimensions=1)
+    # Step 1: the contexts.
+    choice = replace(given_or_default, n_dimensions=1)
     if n_dimensions is None and n_levels > 0:
         without_contexts = replace(choice, n_levels=0)
         choice = comparison.find_best([choice, without_contexts])
     uses_contexts = choice.n_levels > 0
+    # Step 2: the guessing probability.
     if guessing is None:
         best = comparison.find_best([replace(choice, guessing=value) for value in _GUESSING])
         if not uses_contexts or comparison.gain(choice, best) > _MIN_GAIN_WITH_CONTEXTS:
             choice = best
+    # Step 3: the number of abilities.
     if n_dimensions is not None or uses_contexts:
-        return replace(choice, n_dimensions=default_dimensions)
+        return replace(choice, n_dimensions=given_or_default.n_dimensions)
     return comparison.find_best([replace(choice, n_dimensions=k) for k in _DIMENSIONS])
 
 

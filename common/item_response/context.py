@@ -247,12 +247,12 @@ def _totals_given_above(node_sums: FloatArray, precision: FloatArray) -> Conditi
     item_sum = node_sums[:, 2:]
     # The precisions of the prior and of the likelihood add up.
     noise = 1 / (precision + weight_sum)
-    # The prior's share of the precision. The prior pulls the total at the node to the total above.
+    # The share of the prior in this precision. The prior pulls the node's total to the total above.
     gain = precision * noise
     return ConditionalTotals(
         gain=gain,
-        # With the node's effect integrated out, the log likelihood is a quadratic function of the
-        # total above, with this curvature.
+        # If the node's effect is integrated out, the log likelihood of the answers is a parabola in
+        # the total above. The curvature of this parabola is `weight_above`.
         weight_above=gain * weight_sum,
         noise=noise,
         offset=noise * linear_sum,
@@ -363,16 +363,18 @@ def _add_effects_of_nodes(
 ) -> _Totals:
     """Return the total effects at nodes: the totals above them plus the effects of the nodes.
 
-    `conditional` says how the total at a node depends on the total above.
-    `student_vector` is E[(ability, 1)] of each node's student.
+    `above` are the totals at the parents of the nodes. `conditional` says how the total at a node
+    depends on the total above. `student_vector` is E[(ability, 1)] of each node's student.
     """
-    # If the ability is known, the total is gain · (total above) + e. Here e is an independent
-    # Gaussian with the mean conditional.offset − conditional.pull · (ability, 1) and the variance
-    # conditional.noise. Insert the mean and the variance of the total above.
+    # Given the ability, the total at a node is gain · (total above) + e. These two terms are
+    # independent Gaussians. The total above has the variance above.noise and the mean
+    # above.offset − above.pull · (ability, 1). The term e has the variance conditional.noise and
+    # the mean conditional.offset − conditional.pull · (ability, 1).
     gain = conditional.gain
-    pull = gain[:, None] * above.pull + conditional.pull
     offset = gain * above.offset + conditional.offset
+    pull = gain[:, None] * above.pull + conditional.pull
     noise = gain * gain * above.noise + conditional.noise
+    # For an unknown ability, the mean is offset − pull · E[(ability, 1)].
     mean = offset - np.einsum("ni,ni->n", pull, student_vector)
     return _Totals(student=above.student, offset=offset, pull=pull, noise=noise, mean=mean)
 
@@ -388,8 +390,9 @@ def _moments_of_totals(totals: _Totals, ability_covariance: FloatArray) -> Float
     # For a known ability, the mean of the total effect is offset − pull · (ability, 1). The last
     # element of `pull` is multiplied by the constant 1. It adds nothing to variances: leave it out.
     pull = totals.pull[:, :k]
-    # With the covariance matrix V of the abilities, the covariance of the total effect with the
-    # abilities is −V pull, and the variance of the total effect is noise + pullᵀ V pull.
+    # V is the covariance matrix of the abilities. At each node, the covariance of the total effect
+    # with the abilities is −V pull, and the variance of the total effect is noise + pullᵀ V pull,
+    # which equals noise − covariance · pull.
     covariance = -np.einsum("nij,nj->ni", ability_covariance, pull)
     variance = totals.noise - np.einsum("ni,ni->n", covariance, pull)
     return np.column_stack([totals.mean, variance, covariance])
@@ -405,13 +408,19 @@ def _variance_of_node_effects(
     covariances of the k abilities of each node's student, shape (nodes, k, k).
     """
     k = ability_covariance.shape[1]
-    # The node's effect is its total minus the total above. For a known ability, the mean of each
-    # total is offset − pull · (ability, 1). So the mean of the effect depends on the ability by
-    # −(totals.pull − above.pull) · (ability, 1), whose variance is pullᵀ V pull.
-    pull = (totals.pull - above.pull)[:, :k]
-    variance: FloatArray = np.einsum("ni,nij,nj->n", pull, ability_covariance, pull, optimize=True)
-    # For a known ability, the node's effect is (gain − 1) · (total above) plus a term that is
-    # independent of the total above and has the variance conditional.noise.
+    # The node's effect is its total minus the total above. Its variance is a sum of two parts.
+    #
+    # The first part is there because the ability is unknown. Given the ability, the mean of a total
+    # is offset − pull · (ability, 1). So the mean of the effect depends on the ability by the term
+    # −d · ability, where d is the difference of the two pulls. The variance of this term is dᵀ V d,
+    # where V is the covariance of the abilities.
+    pull_difference = (totals.pull - above.pull)[:, :k]
+    variance: FloatArray = np.einsum(
+        "ni,nij,nj->n", pull_difference, ability_covariance, pull_difference, optimize=True
+    )
+    # The second part is the variance given the ability. The node's effect is then
+    # (gain − 1) · (total above) plus a term that is independent of the total above and has the
+    # variance conditional.noise.
     variance += (1 - conditional.gain) ** 2 * above.noise + conditional.noise
     return variance
 
@@ -524,21 +533,22 @@ def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     Parameters
     ----------
     sums
-        Shape (effects, 2). The first column is the number that the answers add to the precision of
-        an effect, which is 1 / variance. The second column is the number that they add to
-        precision · mean.
+        Shape (effects, 2). The answers add the first column to the precision of each effect, which
+        is 1 / variance, and the second column to precision · mean.
     old
         The effects before the step.
     """
     added_precision = sums[:, 0]
     added_precision_times_mean = sums[:, 1]
+    # Row i of `sums` belongs to the effect with the label i, from which its stage follows.
     stage = stage_of_label(np.arange(len(sums)), n_stages=len(old.prior))
     # The prior adds 1 / (prior variance) to the precision, and nothing to precision · mean.
     precision = 1 / old.prior[stage] + added_precision
     variance = 1 / precision
     mean = variance * added_precision_times_mean
 
-    # Estimate the prior variances only from effects with answers. All others equal their prior.
+    # Estimate the prior variances only from effects with answers: the posterior of any other effect
+    # equals its prior.
     has_answers = added_precision > 0
     sums_by_stage = _sum_effects(
         stage[has_answers], mean[has_answers], variance[has_answers], old.prior

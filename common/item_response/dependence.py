@@ -46,6 +46,8 @@ def find_pairs(
         lambda questions: _correlate(questions, matrices, slopes, min_students), blocks
     )
     pairs = pd.concat(tables, ignore_index=True)
+    # If the questions of a pair are independent given the abilities, their correlation has the
+    # standard error 1 / √(number of students), and z is standard normal. `p` is two-sided.
     z = pairs["correlation"] * np.sqrt(pairs["n_students"])
     p = 2 * ndtr(-z.abs().astype(np.float64))
     table = pd.DataFrame(
@@ -59,8 +61,8 @@ def find_pairs(
             "p_adjusted": adjust_for_many(p.to_numpy()),
         }
     )
-    order = np.argsort(-z.abs().to_numpy(), kind="stable")
-    return table.iloc[order].reset_index(drop=True)
+    most_significant_first = np.argsort(-z.abs().to_numpy(), kind="stable")
+    return table.iloc[most_significant_first].reset_index(drop=True)
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,12 @@ class _Matrices:
 
 
 def _make_matrices(answers: AnswersOfStudents, predictions: Predictions) -> _Matrices:
-    """Return the three matrices, for all students or for a sample if there are too many."""
+    """Return the residuals and loadings of all answers as sparse matrices.
+
+    If there are too many answers, the matrices hold the answers of a sample of the students.
+    """
     is_chosen = _choose_students(answers)[answers.student]
+    # The row and the column of each chosen answer.
     cells = answers.question[is_chosen], answers.student[is_chosen]
     shape = len(answers.question_ids), len(answers.student_ids)
 
@@ -89,10 +95,11 @@ def _make_matrices(answers: AnswersOfStudents, predictions: Predictions) -> _Mat
         return scipy.sparse.csr_matrix((values[is_chosen], cells), shape)
 
     curvature = predictions.curvature
-    # The square of c = √(w (1 + w u₋)), see the module's docstring: w is the curvature of an
-    # answer, and u₋ the variance of its logit without this answer.
+    # The loading of an answer is c √v with c = √(w (1 + w u₋)), see the module's docstring. Here w
+    # is the curvature of the answer, and u₋ the variance of its logit without this answer.
     squared_c = curvature * (1 + curvature * predictions.logit_variance)
-    loading = np.sqrt(squared_c * _variances(answers)[answers.student])
+    v = _relative_variances(answers)[answers.student]
+    loading = np.sqrt(squared_c * v)
     return _Matrices(
         is_answered=as_matrix(np.ones(len(answers.student), np.float32)),
         residual=as_matrix(predictions.residual / np.sqrt(predictions.residual_variance)),
@@ -166,23 +173,23 @@ def _choose_students(answers: AnswersOfStudents) -> BoolArray:
     order = np.random.default_rng(0).permutation(len(n_pairs))
     is_chosen = np.zeros(len(n_pairs), bool)
     # Go through the students in random order, and stop once the chosen students have more pairs
-    # than allowed. For each student in this order, `n_before` is the number of pairs of all
-    # students before. It is 0 for the first student, who is chosen in any case.
+    # than allowed. `n_before` is the number of pairs of all students who come before a student in
+    # this order. The first student is chosen in any case, since `n_before` is 0.
     n_before = np.cumsum(n_pairs[order]) - n_pairs[order]
     is_chosen[order] = n_before <= _MAX_PAIRS
     return is_chosen
 
 
-def _variances(answers: AnswersOfStudents) -> FloatArray:
+def _relative_variances(answers: AnswersOfStudents) -> FloatArray:
     """Return for each student the variance of the logits, as a share of the prior variance.
 
-    A question with the slopes a has the logit variance aᵀ V a, where V is the covariance of the
-    student's abilities. Before any answer, V is the identity. The result is the sum of aᵀ V a over
-    all questions, divided by the sum of aᵀ a.
+    The logit of a question with the slopes a has the variance aᵀ V a, where V is the covariance of
+    the student's abilities. Before any answer, V is the identity, so the variance is aᵀ a. The
+    result is the sum of aᵀ V a over all questions, divided by the sum of aᵀ a.
     """
     slopes = answers.items.mean[:, :-1]
-    # With S = Σ a aᵀ, the sum of aᵀ V a over the questions is the sum of V[i, j] · S[i, j] over all
-    # i and j, and the sum of aᵀ a is the trace of S.
+    # S = Σ a aᵀ. The sum of aᵀ V a over the questions is the sum of V[i, j] · S[i, j] over all i
+    # and j. The sum of aᵀ a is the trace of S.
     s = slopes.T @ slopes
     k = len(s)
     covariance = answers.students.covariance.reshape(-1, k * k)

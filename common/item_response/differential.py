@@ -36,27 +36,29 @@ _SIGNIFICANT = 0.05
 
 def find_effects(answers: AnswersOfStudents, group: pd.Series, min_answers: int) -> pd.DataFrame:
     """Return the effects of groups; `QuestionStatistics.differential_functioning` explains them."""
-    number, names = _number_groups(answers, group)
-    answers = replace(answers, students=_give_groups_means(answers.students, number))
+    group_of_student, names = _number_groups(answers, group)
+    answers = replace(answers, students=_give_groups_means(answers.students, group_of_student))
     predictions = predict_left_out(answers)
     # Group 0 is the largest group. Each other group is compared with it.
-    group_of_answer = number[answers.student]
+    group_of_answer = group_of_student[answers.student]
     reference = _sum_by_question(answers, predictions, group_of_answer == 0)
     tables = []
-    for position in range(1, len(names)):
-        focal = _sum_by_question(answers, predictions, group_of_answer == position)
+    for number in range(1, len(names)):
+        focal = _sum_by_question(answers, predictions, group_of_answer == number)
         table = _effects(reference, focal, min_answers)
         table.insert(0, "question", answers.question_ids)
-        table.insert(1, "group", names[position])
+        table.insert(1, "group", names[number])
         table.insert(2, "reference", names[0])
         is_tested = (table["n_group"] >= min_answers) & (table["n_reference"] >= min_answers)
-        tables.append(table[is_tested].assign(position=position))
-    table = pd.concat(tables).sort_values(["question", "position"], ignore_index=True)
-    table = table.drop(columns="position")
-    z = table["effect"] / table["error"]
+        tables.append(table[is_tested].assign(group_number=number))
+    # Sort the rows of a question by the number of the group, so the larger groups come first.
+    table = pd.concat(tables).sort_values(["question", "group_number"], ignore_index=True)
+    table = table.drop(columns="group_number")
     # The ends of the 90 % interval.
     table["low"] = table["effect"] - QUANTILE_90 * table["error"]
     table["high"] = table["effect"] + QUANTILE_90 * table["error"]
+    # The two-sided p-value: without a difference between the groups, z is standard normal.
+    z = table["effect"] / table["error"]
     table["p"] = 2 * ndtr(-z.abs())
     table["p_adjusted"] = adjust_for_many(table["p"].to_numpy())
     table["size"] = _sizes(table)
@@ -64,7 +66,11 @@ def find_effects(answers: AnswersOfStudents, group: pd.Series, min_answers: int)
 
 
 def _number_groups(answers: AnswersOfStudents, group: pd.Series) -> tuple[IntArray, pd.Index]:
-    """Return the number of each student's group, -1 for none, and the groups, the largest first."""
+    """Number the groups from 0, the largest first.
+
+    Returns the number of each student's group, -1 for a student without a group, and the names of
+    the groups. `group` holds the name of each student's group, by the id of the student.
+    """
     if not group.index.is_unique:
         twice = group.index[group.index.duplicated()][0]
         raise InputError(f"group names student {twice} twice, expected each student once")
@@ -80,28 +86,30 @@ def _number_groups(answers: AnswersOfStudents, group: pd.Series) -> tuple[IntArr
             f"group has {len(counts)} groups among the students with answers, expected at least 2"
         )
     number = np.full(len(answers.student_ids), -1)
-    # A student with NaN in place of a group gets −1 here.
+    # `get_indexer` returns the position of each name in `counts`, and −1 for NaN.
     number[is_named] = counts.index.get_indexer(pd.Index(group_of_named))
     return number, counts.index
 
 
-def _give_groups_means(students: Gaussians, number: IntArray) -> Gaussians:
-    """Return the abilities with a prior mean for each group, estimated from the group's students.
+def _give_groups_means(students: Gaussians, group_of_student: IntArray) -> Gaussians:
+    """Return the posteriors of the abilities if each group has a prior mean of its own.
 
-    `number` holds the number of each student's group, from 0; -1 stands for no group.
+    In `students`, the prior mean of all students is 0. The prior mean of a group is estimated from
+    the students of the group. A student without a group keeps the prior mean 0.
+
+    `group_of_student` holds the number of each student's group, from 0; -1 stands for no group.
     """
     mean = students.mean.copy()
     identity = np.eye(mean.shape[1])
-    for position in range(number.max() + 1):
-        rows = np.flatnonzero(number == position)
+    for number in range(group_of_student.max() + 1):
+        rows = np.flatnonzero(group_of_student == number)
         covariance = students.covariance[rows]
-        mean_covariance = covariance.mean(axis=0, dtype=np.float64)
-        # The module's docstring derives the formula (I − mean V)⁻¹ mean m for the prior mean μ of
-        # the group, and the new posterior mean m + V μ of each student.
-        group_mean = np.linalg.solve(
-            identity - mean_covariance, students.mean[rows].mean(axis=0, dtype=np.float64)
-        )
-        mean[rows] += covariance @ group_mean.astype(np.float32)
+        # The module's docstring derives two formulas. The prior mean of the group is
+        # μ = (I − mean V)⁻¹ mean m, and the posterior mean m of a student becomes m + V μ.
+        mean_v = covariance.mean(axis=0, dtype=np.float64)
+        mean_m = students.mean[rows].mean(axis=0, dtype=np.float64)
+        prior_mean = np.linalg.solve(identity - mean_v, mean_m)
+        mean[rows] += covariance @ prior_mean.astype(np.float32)
     return Gaussians(mean, students.covariance)
 
 
@@ -122,6 +130,7 @@ def _sum_by_question(
     residual = predictions.residual[rows]
     by_intercept = predictions.by_intercept[rows]
     by_slope = predictions.by_slope[rows]
+    # `bincount` adds these values up for each question. If they are None, it counts the answers.
     columns = {
         "n": None,
         "ir": by_intercept * residual / residual_variance,
@@ -149,17 +158,19 @@ def _effects(reference: pd.DataFrame, focal: pd.DataFrame, min_answers: int) -> 
     # the derivative by the effect are the focal group's "ii", "is" and "ir".
     #
     # The normal equations of intercept and slope have the 2 × 2 matrix `nuisance`. The products of
-    # the effect with these two unknowns are `shared`. Eliminating the two unknowns leaves one
-    # equation, information · effect = score.
+    # the effect with these two unknowns are `shared`. The last equation, of the effect, has these
+    # products too. Subtract from it shared · nuisance⁻¹ times the two equations: this leaves one
+    # equation without the two unknowns, information · effect = score.
     nuisance = np.stack([total[["ii", "is"]].to_numpy(), total[["is", "ss"]].to_numpy()], axis=1)
     shared = focal[["ii", "is"]].to_numpy()
     is_enough = (focal["n"] >= min_answers) & (reference["n"] >= min_answers)
-    # The matrix of a question with few answers may be singular. Its result becomes NaN below, so
-    # any matrix that `solve` accepts will do.
+    # The matrix of a question with few answers may be singular, which `solve` does not accept.
+    # Replace it by the identity: the result of the question becomes NaN below anyway.
     nuisance[~is_enough] = np.eye(2)
-    solved = np.linalg.solve(nuisance, shared[:, :, None])[:, :, 0]
-    information = focal["ii"] - (solved * shared).sum(axis=1)
-    score = focal["ir"] - (solved * total[["ir", "sr"]].to_numpy()).sum(axis=1)
+    # The vector shared · nuisance⁻¹ of each question, shape (questions, 2).
+    multiplier = np.linalg.solve(nuisance, shared[:, :, None])[:, :, 0]
+    information = focal["ii"] - (multiplier * shared).sum(axis=1)
+    score = focal["ir"] - (multiplier * total[["ir", "sr"]].to_numpy()).sum(axis=1)
     information = information.where(is_enough)
     return pd.DataFrame(
         {

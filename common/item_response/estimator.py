@@ -317,12 +317,11 @@ class ItemResponse(BaseItemResponse):
         return self._with_posterior(without_contexts(self._check_fitted()), n_levels=0)
 
     def with_subjects(self, student: npt.ArrayLike, subject: npt.ArrayLike) -> "ItemResponse":
-        """Return an estimator whose `mastery` follows from the abilities of the students alone.
+        """Return an estimator with the given subjects as contexts, as the method `mastery` needs.
 
-        `mastery` needs an estimator whose contexts are subjects. This estimator may have been
-        fitted without contexts, or with contexts of another kind, such as quizzes. In the result,
-        the contexts are the subjects, and their effects are 0. So the student's abilities and the
-        parameters of the subject's questions determine how well a student knows a subject.
+        Use it if this estimator was fitted without contexts, or with contexts of another kind, such
+        as quizzes. In the result, the effects of the subjects are 0: students differ from one
+        another in a subject only by their abilities.
 
         Parameters
         ----------
@@ -387,15 +386,17 @@ class ItemResponse(BaseItemResponse):
         *,
         context: npt.ArrayLike | None = None,
     ) -> Abilities:
-        """Return the ability of one student from the student's answers, as `transform` does.
+        """Return the ability of one student from the student's answers.
 
-        The result has one student, with the id 0. A student without answers has the average
-        ability; its uncertainty is the variance of the abilities of all students.
+        The result equals the result of `transform`, with one student, whose id is 0. A student
+        without answers has the average ability; its uncertainty is the variance of the abilities of
+        all students.
         """
         posterior = self._check_fitted()
         n_answers = len(np.atleast_1d(question))
+        n_outcomes = len(np.atleast_1d(is_correct))
         student_ids = np.zeros(1, np.int32)
-        if n_answers == 0 and len(np.atleast_1d(is_correct)) == 0:
+        if n_answers == 0 and n_outcomes == 0:
             average = model.standard_normal(1, self.n_dimensions_)
             return Abilities(student_ids, average.mean, average.covariance)
         student_of_answer = np.zeros(n_answers, np.int32)
@@ -422,11 +423,11 @@ class ItemResponse(BaseItemResponse):
         *,
         context: npt.ArrayLike | None = None,
     ) -> "ItemResponse":
-        """Return an estimator that knows other students, and the questions of this one.
+        """Return an estimator for other students, with the question parameters of this estimator.
 
-        The abilities of the students and their effects in contexts are those that fit the answers
-        best, given the questions of this fit. That takes milliseconds. `predict_proba` of the
-        result predicts further answers of these students.
+        The abilities of the students, and their effects in contexts, are estimated from the given
+        answers. The question parameters stay as they are, so this takes milliseconds.
+        `predict_proba` of the result predicts further answers of these students.
 
         Parameters
         ----------
@@ -451,11 +452,11 @@ class ItemResponse(BaseItemResponse):
         *,
         learn: Literal["both", "students", "questions"] = "both",
     ) -> Self:
-        """Learn from further answers, as they come in; the answers of the fit are not needed.
+        """Learn from further answers; the answers of the fit are not needed.
 
-        What is known about students and questions before the answers is their prior. New students
-        and new questions begin as average ones. Answers that were learned before must not come
-        again, since they would count twice.
+        The posteriors of students and questions before the further answers are the priors. New
+        students and new questions begin as average ones. Give only answers that were not learned
+        before: an answer that is given again counts twice.
 
         Parameters
         ----------
@@ -504,9 +505,11 @@ class ItemResponse(BaseItemResponse):
         student, question = as_answers(student, question)
         is_right = checks.as_category("is_correct", is_correct, len(student), 0, 1)
         is_left_out = not self.uses_context
-        n_levels = 0 if is_left_out and context is None else self.n_levels_
-        context_ids = checks.as_context(context, len(student), n_levels)
+        may_be_missing = is_left_out and context is None
+        n_expected_levels = 0 if may_be_missing else self.n_levels_
+        context_ids = checks.as_context(context, len(student), n_expected_levels)
         if is_left_out:
+            # Keep the rows, but no level of contexts.
             context_ids = context_ids[:, :0]
         return Answers.of_right_or_wrong(student, question, is_right, context_ids)
 

@@ -239,13 +239,16 @@ def _sort(
 def _reached_stages(
     outcome: IntArray, n_stages: int, n_outcomes: IntArray | None
 ) -> tuple[IntArray, IntArray]:
-    """Return each pair of an answer and a stage that it reaches: row of the answer, and stage.
+    """Return all pairs of an answer and a stage that the answer reaches.
 
-    An answer goes through the stages 0, 1, 2 and so on until it passes one, and its outcome is the
-    number of stages that it does not pass. So it reaches the stages 0 to `outcome`, or all stages
-    of its question if it passes none. A question with n outcomes has n − 1 stages. Both results are
-    int32.
+    The result has two arrays of int32 with an element for each pair: the row of the answer, and the
+    stage.
+
+    An answer goes through the stages 0, 1, 2 and so on until it passes a stage, and its outcome is
+    the number of stages that it does not pass. So it reaches the stages 0 to `outcome`, or all
+    stages of its question if it passes none. A question with n outcomes has n − 1 stages.
     """
+    # Every answer reaches stage 0.
     answer_row = np.arange(len(outcome), dtype=np.int32)
     stage = np.zeros(len(outcome), np.int32)
     for later_stage in range(1, n_stages):
@@ -263,7 +266,7 @@ def _reached_stages(
 
 
 def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) -> Posterior:
-    """Return the state before the first step of a fit that does not continue from another.
+    """Return the state before the first step of a fit that does not continue from another fit.
 
     The start of abilities and questions is found from the answers. The effects of contexts, such as
     quizzes, begin with the mean 0 and the variance `START_VARIANCE`.
@@ -410,6 +413,7 @@ def _make_plan(
     """Choose the settings of the steps, depending on the number of answers and on contexts."""
     n_answers = len(answers.student)
     share = min(_HELD_OUT_SHARE, _MAX_HELD_OUT / n_answers)
+    # A fit stops early if the user sets no number of steps, and enough answers can be held out.
     stops_early = settings.n_steps is None and share * n_answers >= _MIN_HELD_OUT
     default_steps = _MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT
     has_contexts = answers.context.shape[1] > 0

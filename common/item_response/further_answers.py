@@ -130,6 +130,7 @@ def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) 
     item_second_moment = item_moments[:, d:]
     student = model.standard_normal(1, d - 1)
     for _ in range(_MAX_PASSES):
+        # `model` computes arrays with a row for each student. Here the only student has row 0.
         student_moments = model.student_vector_moments(student)[0]
         logit_mean = item_mean @ student_moments[:d]
         # Var[logit] = E[logit²] − E[logit]².
@@ -139,8 +140,9 @@ def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) 
         )
         # The slope of the parabola, linear − weight · logit, must equal `slope` at the mean logit.
         linear = slope + weight * logit_mean
+        # Σ linear · E[v] and Σ weight · E[v vᵀ] over the answers, where v is (slopes, intercept).
         sums = np.concatenate([linear @ item_mean, weight @ item_second_moment])
-        updated = model.update_students(sums[None])
+        updated = model.update_students(sums[None, :])
         change = np.abs(updated.mean - student.mean).max()
         student = updated
         if change <= _MAX_CHANGE:
@@ -193,7 +195,8 @@ def learn_answers(
     answers
         The further answers.
     learns_students, learns_questions
-        Whether the posteriors of the students, and those of the questions, change.
+        Whether the posteriors of the students change, and whether the posteriors of the questions
+        change.
     """
     posterior = _add_students(posterior, np.unique(answers.student))
     posterior = _add_questions(posterior, np.unique(answers.question))
@@ -298,8 +301,8 @@ def _put(vectors: Gaussians, position: IntArray, values: Gaussians) -> Gaussians
 def _add_students(posterior: Posterior, student_ids: IntArray) -> Posterior:
     """Return a posterior that also knows these students, as average ones."""
     ids = np.union1d(posterior.student_ids, student_ids)
-    # `find_ids` gives an unknown id the position of the average student. The unknown id −1 at the
-    # end keeps the average student in the last position.
+    # `find_ids` gives every unknown id the position of the average student, so new students begin
+    # as average ones. The unknown id −1 is added so that the average student stays the last one.
     position = find_ids(posterior.student_ids, np.append(ids, -1))
     return replace(posterior, student_ids=ids, students=posterior.students.take(position))
 
@@ -307,8 +310,8 @@ def _add_students(posterior: Posterior, student_ids: IntArray) -> Posterior:
 def _add_questions(posterior: Posterior, question_ids: IntArray) -> Posterior:
     """Return a posterior that also knows these questions, as average ones."""
     ids = np.union1d(posterior.question_ids, question_ids)
-    # `find_ids` gives an unknown id the position of the average question. The unknown id −1 at the
-    # end keeps the average question in the last position.
+    # `find_ids` gives every unknown id the position of the average question, so new questions begin
+    # as average ones. The unknown id −1 is added so that the average question stays the last one.
     position = find_ids(posterior.question_ids, np.append(ids, -1))
     return replace(
         posterior,

@@ -120,7 +120,7 @@ def fit_habits(
 def _sort_choices(
     student: IntArray, context: IntArray, n_students: int
 ) -> tuple[IntArray, Observations]:
-    """Return the order of choices by student and context, and the choices in this order.
+    """Sort choices by student and context; return their order, and the sorted choices.
 
     Students and contexts are numbered from 0. A habit is a term that the student has everywhere,
     plus a term that the student has in one context. So the choices have two levels (see `Level`): a
@@ -128,11 +128,13 @@ def _sort_choices(
     student's choices in one context.
     """
     n_choices = len(student)
-    # In the first level, all choices of a student have the same label.
-    same_label = np.zeros(n_choices, np.int32)
-    order, start, levels = sort_answers(student, [same_label, context], n_students)
-    # Habits use only `start` and `levels` of `Observations`. The other arrays must have the right
-    # length, but their values mean nothing.
+    # On each level, `sort_answers` makes a node for each student and label. On the first level, all
+    # choices have the label 0, so a student has one node. On the second level, the labels are the
+    # contexts.
+    label_of_all = np.zeros(n_choices, np.int32)
+    order, start, levels = sort_answers(student, [label_of_all, context], n_students)
+    # Habits use only `start` and `levels` of `Observations`. The other arrays must have an element
+    # for each choice, but their values mean nothing.
     unused = np.zeros(n_choices, bool)
     observations = Observations(
         start=start,
@@ -169,10 +171,11 @@ def _update_habits(
     Returns
     -------
     array of float64, shape (2, 1, 4)
-        Four numbers about the terms that students have everywhere, then four numbers about the
-        terms for contexts: the number of terms, and the sums over the terms of (posterior mean)²,
-        of the posterior variance and of (1 − posterior variance / prior variance)². From these
-        numbers, `_estimate_variance` computes the prior variances of the next step.
+        The sums from which `_estimate_variance` computes the prior variances of the next step. Row
+        0 is about the terms that students have everywhere, row 1 about the terms for contexts. A
+        row has four numbers: the number of terms, and the sums over the terms of
+        (posterior mean)², of the posterior variance, and of
+        (1 − posterior variance / prior variance)².
     """
     sums: FloatArray = np.zeros((2, 1, 4))
     # Different chunks of students write into different rows of `habits`.
@@ -196,11 +199,14 @@ def _update_habits_of_students(
     nested effects serve here too. `eliminate` goes from the contexts up to the student, and
     `restore` goes back down to the contexts.
     """
-    # `part.levels` has two levels: the students as a whole, then their contexts. For each level,
-    # `rows` has the range of the rows in `habits` that belong to these students.
+    # `part` holds the choices of these students. It has two levels: the students as a whole, then
+    # their contexts. For each level, `rows` has the range of the rows in `habits` that belong to
+    # these students.
     part, rows = choices.observations.of_students(students)
     n_students = len(part.start) - 1
-    habit_in_context = habits[1][rows[1]]
+    habits_in_contexts = habits[1]
+    rows_of_contexts = rows[1]
+    habit_in_context = habits_in_contexts[rows_of_contexts]
     # `sums_by_option` has the coefficients of the parabolas for each option, summed over the
     # choices of each student in each context.
     sums_by_option = _sum_by_leaf(choices, part, students, habit_in_context)
@@ -247,8 +253,11 @@ def _sum_by_leaf(
         The sums of weight and of linear. The third column is for abilities, which habits do not
         have; it is 0.
     """
+    # The choices of these students, which are sorted by student.
     start = choices.observations.start
     rows = slice(start[students.start], start[students.stop])
+    # The choices of leaf i are leaf_start[i] to leaf_start[i + 1]. `number_rows` returns the leaf
+    # of each choice.
     leaf_start = part.levels[-1].start
     habit = leaf_habit[number_rows(leaf_start)]
     p = np.exp(choices.log_probability[rows] + habit)
@@ -263,9 +272,11 @@ def _sum_by_leaf(
     linear[np.arange(len(p)), choices.choice[rows]] += 1
     first_choice_of_leaf = leaf_start[:-1]
     sums = np.zeros((n_options, len(first_choice_of_leaf), 3), np.float32)
-    # `reduceat` sums over the choices of each leaf. Its result has the shape (2, leaves, options),
-    # and `T` reverses the order of the axes.
-    sums[:, :, :2] = np.add.reduceat([weight, linear], first_choice_of_leaf, axis=1).T
+    # `reduceat` sums over the choices of each leaf: from its first choice to the first choice of
+    # the next leaf. The sums have the shape (2, leaves, options), and their transpose the shape
+    # (options, leaves, 2).
+    sums_by_leaf = np.add.reduceat([weight, linear], first_choice_of_leaf, axis=1)
+    sums[:, :, :2] = sums_by_leaf.T
     return sums
 
 
@@ -309,14 +320,14 @@ def add_habits(
     # `habits.levels` has two levels: the students as a whole, then their contexts. At the first
     # level, a student has only one node, whose label is 0.
     labels = [np.zeros_like(context_position), context_position]
-    rows_by_level = find_nodes(habits.levels, student_position, labels)
+    nodes_by_level = find_nodes(habits.levels, student_position, labels)
     habit = np.zeros_like(probability)
     # Where the student has answers in the context, the habit at the second level replaces the habit
     # at the first level.
-    for row, habit_of_row in zip(rows_by_level, habits.total, strict=True):
-        # The row of a pair whose habit is not known is −1.
-        is_known = row >= 0
-        habit[is_known] = habit_of_row[row[is_known]]
+    for node, habit_of_node in zip(nodes_by_level, habits.total, strict=True):
+        # A pair without a node on this level has the node −1.
+        is_known = node >= 0
+        habit[is_known] = habit_of_node[node[is_known]]
     result: FloatArray = probability * np.exp(habit)
     result /= result.sum(axis=1, keepdims=True)
     return result
