@@ -96,12 +96,14 @@ def number_contexts(
     if circumstances is not None:
         quiz = circumstances["QuizId"].to_numpy()
         group = circumstances["GroupId"].to_numpy()
-        share_known = (quiz[n_answers:] >= 0).mean()
+        quiz_to_predict = quiz[n_answers:]
+        share_known = (quiz_to_predict >= 0).mean()
         if share_known >= _MIN_SHARE_KNOWN:
             return _number_quizzes_of_classes(quiz, group)[:, None]
     # `clusters` has a row for each of the sorted `question_ids`, and a column for each level.
     question_ids, clusters = cluster_questions(student, question)
-    return clusters[np.searchsorted(question_ids, question)]
+    row_of_question = np.searchsorted(question_ids, question)
+    return clusters[row_of_question]
 
 
 def _number_quizzes_of_classes(quiz: IntArray, group: IntArray) -> IntArray:

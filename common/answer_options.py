@@ -43,14 +43,14 @@ def columns_of_answers(header: Sequence[str]) -> list[Column]:
 
 
 def column_in(source: reading.Source, column: Column) -> Column:
-    """Return a copy of a column whose bound `high` fits the options in a file of answers.
+    """Return a copy of a column whose highest valid value, `high`, fits a file of answers.
 
-    The same bound fits predictions of these answers. A column that holds no options is returned
-    unchanged. In a column of options, the highest valid option, `high`, becomes the largest number
-    of options of the file's questions:
+    The copy serves to read the file, and predictions of its answers. A column that holds no options
+    is returned unchanged. In a column of options, `high` becomes the largest number of options of
+    the file's questions:
 
     - If the file has the column NumberOfOptions, the maximum of this column.
-    - In a file like those of the challenge (`is_of_challenge`), four.
+    - In a file like the files of the challenge (`is_of_challenge`), four.
     - In any other file, the highest option in the file, but at least four.
 
     Raises `InputError` if the options or their numbers are not valid.
@@ -61,8 +61,8 @@ def column_in(source: reading.Source, column: Column) -> Column:
     if is_of_challenge(header):
         # `high` is four already: `schema` describes the files of the challenge.
         return column
-    # Options in the file may be above `column.high`. To read them, allow the highest option that
-    # any file may name.
+    # Options in the file may be above `column.high`, which is four. To read them, allow the highest
+    # option that any file may name.
     column_to_read = replace(column, high=_highest(header))
     if _NAME not in header:
         options = reading.read_table(source, [column_to_read])[column.name]

@@ -86,17 +86,18 @@ def read_answers(
 def read_right_or_wrong(path: Path) -> pd.DataFrame:
     """Read answers for task 1, which can do without options.
 
-    Returns the table of `read_answers`, with AnswerId and options if the file has them. The options
-    may be faulty: they cannot be read, or IsCorrect contradicts them. In a file of the challenge's
+    Returns the table of `read_answers`, with AnswerId and options if the file has them. Options are
+    faulty if they cannot be read, or if IsCorrect contradicts them. In a file of the challenge's
     form (`answer_options.is_of_challenge`), faulty options raise `InputError`. In any other file,
-    they are left out, and a note is printed.
+    faulty options are left out, and a note is printed.
     """
     try:
         return read_answers(path, ids=True)
     except InputError as fault:
         if answer_options.is_of_challenge(reading.read_header(reading.file_source(path))):
             raise
-        # If the fault is not in the options, this call raises the same error again.
+        # Read the file again, without the options. If the fault was not in the options, this call
+        # raises the same error.
         answers = read_answers(path, options=False, ids=True)
         print(f"note: {fault}; task 1 goes on without the options")
         return answers
@@ -131,15 +132,15 @@ def read_students(files: list[Path]) -> pd.DataFrame:
 
     Raises `InputError` if a student is in two of the files.
     """
-    parts = [read_answers(file, options=False) for file in files]
-    for (part, _), (other_part, other_file) in combinations(zip(parts, files, strict=True), 2):
-        shared = np.intersect1d(part["UserId"], other_part["UserId"])
+    tables = [read_answers(file, options=False) for file in files]
+    for first, second in combinations(range(len(files)), 2):
+        shared = np.intersect1d(tables[first]["UserId"], tables[second]["UserId"])
         if len(shared):
             raise InputError(
-                f"{other_file}: UserId {shared[0]} appears in another training file as well, "
+                f"{files[second]}: UserId {shared[0]} appears in another training file as well, "
                 "expected different students"
             )
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
 # ---- Look up ids -------------------------------------------------------------------------------
@@ -193,22 +194,25 @@ def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.ND
     wanted = np.asarray(wanted)
     highest = int(ids.max(initial=-1))
     if _fits_lookup_table(highest, len(ids)):
-        # Element i + 1 of the table holds the row of id i. The first element stands for the unknown
-        # id -1, the last element for all ids above the highest. Both hold -1: no row.
-        row_of_id = np.full(highest + 3, -1, np.int32)
-        row_of_id[1:][ids] = np.arange(len(ids), dtype=np.int32)
-        # An id -1 in `ids` is the index of the last element for NumPy, which has written a row
-        # there. Set the last element to -1 again.
-        row_of_id[-1] = -1
+        # Element i + 1 of the table holds the row of id i. Element 0 stands for the unknown id -1,
+        # and the last element for all ids above the highest. Both hold -1: no row.
+        table = np.full(highest + 3, -1, np.int32)
+        row_of_id = table[1:]
+        row_of_id[ids] = np.arange(len(ids), dtype=np.int32)
+        # If `ids` holds -1, NumPy has taken it as the index of the last element, and has written a
+        # row there. Set the last element to -1 again.
+        table[-1] = -1
         # With "clip", the index of an id above the highest becomes the index of the last element.
-        return row_of_id.take(wanted + 1, mode="clip")
+        return table.take(wanted + 1, mode="clip")
     # Sort the wanted ids too: a search for millions of ids in random order takes ten times as long.
     order = np.argsort(ids)
     wanted_order = np.argsort(wanted)
+    # The positions in the sorted ids, which are `len(ids)` for wanted ids above the highest.
     position = np.searchsorted(ids[order], wanted[wanted_order])
     row = np.empty(len(wanted), np.int32)
     row[wanted_order] = order[np.minimum(position, len(ids) - 1)]
-    row[(ids[row] != wanted) | (wanted < 0)] = -1
+    is_missing = (ids[row] != wanted) | (wanted < 0)
+    row[is_missing] = -1
     return row
 
 
@@ -261,7 +265,8 @@ def require_distinct_pairs(
 ) -> npt.NDArray[np.int64]:
     """Report the pairs of UserId and QuestionId that appear more than once in a file.
 
-    Returns the rows whose pair appears in an earlier row.
+    `report` is called with the message; by default, it raises `InputError`. Returns the rows whose
+    pair appears in an earlier row.
     """
     student = pairs["UserId"].to_numpy()
     question = pairs["QuestionId"].to_numpy()
@@ -290,8 +295,8 @@ def _hint_at_rounding(student: IntArray, question: IntArray) -> str:
     `student` and `question` are the ids of the repeated pairs.
     """
     for name, ids in (("UserIds", student), ("QuestionIds", question)):
-        # One long id in a hundred ends in two zeros by chance, but three different ids all do so
-        # only once in a million times: then the ids are probably rounded.
+        # By chance, one long id in a hundred ends in two zeros, but three different ids all end in
+        # two zeros only once in a million times. So such ids are probably rounded.
         is_rounded = (ids >= 1_000_000) & (ids % 100 == 0)
         if len(np.unique(ids)) >= 3 and is_rounded.all():
             return (
@@ -304,14 +309,15 @@ def _hint_at_rounding(student: IntArray, question: IntArray) -> str:
 def require_distinct(
     source: reading.Source, column: str, ids: Array, report: Report = stop
 ) -> None:
-    """Report if an id appears twice in a column of a file.
+    """Call `report` with a message if an id appears twice in a column of a file.
 
     Ids are texts or numbers. "" and negative numbers stand for ids that could not be read, and may
     appear more than once.
     """
     keys = ids
     if ids.dtype == object:
-        # Number the texts, with -1 for "": `find_repeats` ignores negative keys.
+        # `find_repeats` needs numbers, and ignores negative numbers. So number the texts, and give
+        # "" the number -1.
         keys = np.where(ids == "", -1, pd.factorize(ids)[0])
     repeats = find_repeats(keys)
     if len(repeats):

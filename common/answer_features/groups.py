@@ -219,8 +219,8 @@ def distractors(asked: Asked) -> Columns:
     columns["distractor"] = np.zeros(len(asked))
     if len(wrong):
         chose_most_popular = rank[wrong] == 1
-        # The model predicts `chose_most_popular` in the same way as it usually predicts whether an
-        # answer is right.
+        # `ItemResponse` usually predicts whether an answer is right. Here it predicts whether a
+        # wrong answer chose the most popular wrong option.
         fitted = ItemResponse(n_dimensions=1, guessing=0.0, n_steps=_STEPS_OF_DISTRACTORS)
         fitted.fit(known.student[wrong], known.question[wrong], chose_most_popular)
         probability = fitted.predict_proba(asked.student, asked.question)[:, 1]
@@ -365,17 +365,19 @@ def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray
         The position in `asked.known` of the neighbour, for each row that has it.
     """
     asked_moment, known_moment, by_time = _sort_known_by_moment(asked)
+    # For each row asked, the number of known answers with an earlier moment. In the sorted order,
+    # it is the position of the first known answer that is not earlier.
     n_earlier = _count_less(known_moment, asked_moment)
-    # Pad both ends with the moment -1, which belongs to no quiz. Then there are two elements before
-    # and after every row, and neighbours of another quiz are left out below.
+    # Pad both ends with the moment -1, which belongs to no quiz. So every row has two elements
+    # before it and two after it. Elements of another student or quiz are left out below.
     known_moment = np.pad(known_moment, _N_BEFORE_AND_AFTER, constant_values=-1)
     by_time = np.pad(by_time, _N_BEFORE_AND_AFTER)
-    # For each row, the position in the padded arrays of the first known answer at or after it.
+    # The position of the same known answer in the padded arrays.
     first_later = n_earlier + _N_BEFORE_AND_AFTER
 
     student_and_quiz = _combined_number_of(asked_moment)
-    # Counted from that position, steps -2 and -1 are the two answers before the row, steps 0 and 1
-    # the two answers after it.
+    # The positions first_later - 2 and first_later - 1 hold the two answers before the row, the
+    # positions first_later and first_later + 1 the two answers after it.
     for step in range(-_N_BEFORE_AND_AFTER, _N_BEFORE_AND_AFTER):
         name = f"before_{-step}" if step < 0 else f"after_{step + 1}"
         position = first_later + step
@@ -385,14 +387,16 @@ def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray
 
 
 def _sort_known_by_moment(asked: Asked) -> tuple[IntArray, IntArray, IntArray]:
-    """Sort the known answers by student and quiz, then by minute; drop answers of unknown time.
+    """Sort the known answers by student and quiz, then by minute.
+
+    Known answers whose quiz or time is unknown are left out.
 
     Returns
     -------
     asked_moment : array of int64, shape (rows,)
         The moment of each row asked: an integer that sorts by student and quiz, then by minute (see
         `Pairs.moments`). -1 where the quiz or the time is unknown.
-    known_moment : array of int64, shape (known answers of known time,)
+    known_moment : array of int64, shape (known answers with a moment,)
         The moments of the known answers, in increasing order.
     by_time : array of int32, the same shape
         Where each element of `known_moment` comes from: the index of the answer in `asked.known`.
@@ -403,7 +407,7 @@ def _sort_known_by_moment(asked: Asked) -> tuple[IntArray, IntArray, IntArray]:
     known_moment = moment[asked.known.rows]
     # Free this large array.
     del moment
-    # Answers with the unknown moment -1 come first in the sorted order: drop them.
+    # Answers whose moment is -1, unknown, come first in the sorted order: leave them out.
     n_unknown = np.sum(known_moment < 0)
     by_time = np.argsort(known_moment, kind="stable").astype(np.int32)[n_unknown:]
     return asked_moment, known_moment[by_time], by_time
@@ -418,7 +422,7 @@ def _nan_elsewhere(is_given: BoolArray, values: Array) -> FloatArray:
 
 @group(need=ANSWER_METADATA)
 def classes(asked: Asked) -> Columns:
-    """Mean residuals of the class (`group`) and of the scheme of work.
+    """Mean residuals of the class (`group`) and of the scheme of work, which is a plan of lessons.
 
     A residual is right (1) or wrong (0) minus the expected rate. The residuals of a class are
     averaged over all its answers, its answers to the question, and its answers in the quiz. The
@@ -505,10 +509,12 @@ def confidence(asked: Asked) -> Columns:
     student = asked.pairs.numbers["student"]
     is_stated = ~np.isnan(stated)
     overall = float(stated[is_stated].mean()) if is_stated.any() else 0.0
+    # The mean and the number of the confidences of each student, shape (students,).
     mean, count = shrunk_mean(
         student[is_stated], stated[is_stated], asked.pairs.n_students, overall
     )
-    usual = np.where(count > 0, mean, np.nan)[asked.student]
+    usual_of_student = np.where(count > 0, mean, np.nan)
+    usual = usual_of_student[asked.student]
     return {
         "confidence": stated[asked.rows],
         "usual_confidence": usual,
@@ -535,35 +541,35 @@ def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
     columns: Columns = {}
     for key in keys:
         name = "_".join(key)
-        mean, count = _mean_in(key, asked, asked.known.residual)
+        mean, count = _mean_by_key(key, asked, asked.known.residual)
         columns[f"{name}_rate"] = mean
         columns[f"{name}_count"] = count
     return columns
 
 
 def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
-    """Return for each row how much more often than usual students chose each position.
+    """Return for each row asked how much more often than usual students chose each position.
 
-    The known answers that agree with the row in the key are considered. For the key
-    ("student", "quiz"), they are the answers of the row's student in the row's quiz. Each answer is
-    compared with the usual share of the position: its share among all known answers to the same
-    question. Returns shape (rows, positions).
+    Only the known answers that agree with the row in the key count. For the key
+    ("student", "quiz"), these are the answers of the row's student in the row's quiz. Usual is the
+    share of the position among all known answers to the same question. Returns an array of shape
+    (rows, positions).
     """
     known = asked.known
     habit_by_position = []
     for position in range(known.n_options):
         is_chosen = known.option == position + 1
+        # For each known answer: 1 if it chose the position, else 0, minus the usual share.
         excess = is_chosen - known.option_share[known.question, position]
-        # The number of answers in each mean, which is also returned, is not used.
-        habit, _ = _mean_in(key, asked, excess)
+        habit, _ = _mean_by_key(key, asked, excess)
         habit_by_position.append(habit)
     return np.column_stack(habit_by_position)
 
 
-def _mean_in(
+def _mean_by_key(
     key: tuple[str, ...], asked: Asked, value: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Average a value, for each row asked, over the known answers that agree with it in a key.
+    """Return for each row asked the mean of `value` over the known answers with the row's key.
 
     For the key ("student", "quiz"), a row gets the mean over the known answers of the row's student
     in the row's quiz.

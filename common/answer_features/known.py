@@ -99,7 +99,7 @@ class Known:
         self.outcome_of_option: IntArray = np.empty(0, np.int8)
         self.option_share: FloatArray = np.empty((pairs.n_questions, 0), np.float32)
         self.n_options = answer_options.count_options(answers)
-        # The first rows of `pairs` are the training answers. Rows to be predicted follow.
+        # The first rows of `pairs` are the training answers. The pairs to be predicted follow.
         question_of_answer = pairs.numbers["question"][: len(answers)]
         self.n_options_of_question = answer_options.number_by_question(
             answers, question_of_answer, pairs.n_questions
@@ -131,6 +131,7 @@ class Known:
         overall_share = count.sum(axis=0) / len(self.rows)
         # Shrink the shares in each question towards the shares among all known answers.
         share = (count + _PRIOR_COUNT * overall_share) / (n_answers + _PRIOR_COUNT)
+        # Whether a question lacks an option, shape (questions, options).
         is_absent = np.arange(self.n_options) >= self.n_options_of_question[:, None]
         if is_absent.any():
             # The shrinking has also given a share to options that the question does not have.
@@ -141,14 +142,9 @@ class Known:
             self.question, self.option, self.correct_option, n_questions, self.n_options
         )
         # The right option of a question without known answers is unknown. Rank the options of such
-        # a question by their shares among all known answers, the most frequent option first.
-        # Options that the question does not have come last.
+        # a question by their shares among all known answers.
         is_unanswered = n_answers[:, 0] == 0
-        sort_key = np.where(is_absent[is_unanswered], np.inf, -overall_share)
-        # Column r of `option_of_rank` holds the option of rank r. Each row is a permutation, and
-        # the argsort of a permutation is its inverse: the rank of each option.
-        option_of_rank = np.argsort(sort_key, axis=1, kind="stable")
-        rank[is_unanswered] = np.argsort(option_of_rank, axis=1)
+        rank[is_unanswered] = _rank_by_share(overall_share, is_absent[is_unanswered])
         self.outcome_of_option = rank
 
     @property
@@ -186,6 +182,8 @@ class Known:
         the number of dimensions. But the fit does not start from the parameters of that model.
         """
         if self.options_model is None:
+            # The settings that are None are taken from `like`. Without `like`, they are chosen by
+            # how well they predict some of the known answers.
             like = None if self._first is None else self._first.options_model
             self.options_model = ItemResponseOptions(n_dimensions=None, guessing=None).fit(
                 self.student,
@@ -197,6 +195,25 @@ class Known:
                 like=like,
             )
         return self.options_model
+
+
+def _rank_by_share(share: FloatArray, is_absent: BoolArray) -> IntArray:
+    """Return the rank of each option in each question, shape (questions, options).
+
+    The option with the largest share has rank 0. Options that a question does not have come last.
+
+    Parameters
+    ----------
+    share
+        The share of each option, the same for all questions, shape (options,).
+    is_absent
+        Whether a question lacks an option, shape (questions, options).
+    """
+    sort_key = np.where(is_absent, np.inf, -share)
+    # Column r of `option_of_rank` holds the option of rank r. Each row is a permutation, and the
+    # argsort of a permutation is its inverse: the rank of each option.
+    option_of_rank = np.argsort(sort_key, axis=1, kind="stable")
+    return np.argsort(option_of_rank, axis=1)
 
 
 def shrunk_mean(

@@ -146,14 +146,14 @@ def _habits(
     # the share of the position among all known answers to the same question. Shape (rows, nearest,
     # options).
     excess = _excess_over_share(known, nearest)
-    # A row of `rank_of_position` is a permutation. Its argsort is the inverse permutation: the
-    # position of the right option, of the most popular wrong one, and so on.
+    # A row of `rank_of_position` is a permutation. The argsort of a permutation is its inverse: the
+    # position of the right option, of the most popular wrong option, and so on.
     position_of_rank = np.argsort(rank_of_position, axis=1)
     habit_by_power: dict[int, FloatArray] = {}
     for power, weight in weight_by_power.items():
-        # For each row and position, the sum of weight · excess over the nearest answers: a matrix
-        # product of shapes (1, nearest) and (nearest, options) for each row.
-        weighted_excess = (weight[:, None] @ excess)[:, 0]
+        # For each row and position, the sum of weight · excess over the nearest answers. It is a
+        # product of two matrices for each row: (1, nearest) times (nearest, options).
+        weighted_excess = (weight[:, None, :] @ excess)[:, 0, :]
         habit = weighted_excess / _shrunk_total(weight, power)[:, None]
         # Change the order of the columns from positions to ranks.
         habit_by_power[power] = np.take_along_axis(habit, position_of_rank, axis=1)
@@ -266,9 +266,9 @@ def visit_nearest(
     def visit_students(first_students: IntArray) -> None:
         """Call `visit` for the asked pairs of some students.
 
-        The students are taken in groups of `n_table_students`; `first_students` holds the first
+        The students are taken in groups of `n_table_students`, and `first_students` holds the first
         student of each group. A table of the group's known answers shows which neighbours of an
-        asked question the student has answered.
+        asked question a student has answered.
         """
         # A row for each student of the group, a column for each question: the position in
         # `known_pairs` of the student's answer, or -1 without an answer.
@@ -276,20 +276,24 @@ def visit_nearest(
         for first in first_students.tolist():
             # The group consists of the students `first` to `end` - 1.
             end = min(first + n_table_students, n_students)
-            answers = known_by_student[start_of_student[first] : start_of_student[end]]
             # Enter the group's known answers into the table.
-            cells = known_student[answers] - first, known_question[answers]
+            answers = known_by_student[start_of_student[first] : start_of_student[end]]
+            table_row_of_answer = known_student[answers] - first
+            cells = table_row_of_answer, known_question[answers]
             answer_table[cells] = answers
-            # Find the asked pairs of the group, and visit them in blocks.
+            # Find the asked pairs of the group, which follow each other if pairs are sorted by
+            # student. Visit them in blocks.
             first_asked, end_asked = np.searchsorted(sorted_asked_student, [first, end])
             asked_of_group = asked_by_student[first_asked:end_asked]
             for begin in range(0, len(asked_of_group), n_block_rows):
                 block = asked_of_group[begin : begin + n_block_rows]
                 question = asked_question[block]
                 table_row = asked_student[block] - first
-                # The student's answers to the neighbours of the question, the most similar first.
+                # The student's answers to the neighbours of the question, the most similar first,
+                # or -1 without an answer: shape (pairs of the block, neighbours).
                 candidates = answer_table[table_row[:, None], neighbours[question]]
-                visit(block, *_take_nearest(candidates, similarity[question], n_nearest))
+                nearest, nearness = _take_nearest(candidates, similarity[question], n_nearest)
+                visit(block, nearest, nearness)
             # Clear the table for the next group.
             answer_table[cells] = -1
 

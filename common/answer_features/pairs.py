@@ -63,8 +63,10 @@ class Pairs:
         Pairs have the same number if and only if they agree in all named values. The numbers of
         ``combined_number("student", "quiz")``, for instance, are equal for all pairs of one student
         in one quiz. Returns int32, shape (pairs,), with numbers from 0, some of which may be
-        unused. The number is -1 if a value is unknown. To save memory, not every result is cached
-        if there are many pairs.
+        unused. The number is -1 if a value is unknown.
+
+        The result is cached. If there are many pairs, only the result for `_ALWAYS_CACHED` is, to
+        save memory.
         """
         if len(names) == 1:
             return self.numbers[names[0]]
@@ -89,8 +91,8 @@ class Pairs:
         # Keys below the number of pairs fit into int32 already.
         if highest < len(self):
             return key
-        # `number_ids` makes a lookup table with `highest` elements. While the table is small, it is
-        # faster than the hash table of `factorize`.
+        # `number_ids` makes a lookup table with an element for each number up to `highest`. If this
+        # table is small, it is faster than the hash table of `factorize`.
         if highest < 4 * len(key):
             return number_ids(key)[1]
         return pd.factorize(key)[0]
@@ -109,9 +111,10 @@ class Pairs:
         number = self.combined_number(*names)
         is_known = ~np.isnat(date) & (number >= 0)
         minute = date.astype(np.int64)
-        # Let the first known date be minute 0. `initial` is needed only if no date is known; all
-        # moments then become -1 below.
-        minute -= minute.min(where=is_known, initial=np.iinfo(np.int64).max)
+        # Count the minutes from the first known date. If no date is known, `min` returns `initial`,
+        # and all moments become -1 below.
+        first_minute = minute.min(where=is_known, initial=np.iinfo(np.int64).max)
+        minute -= first_minute
         # The minutes of the official dates are below `MINUTES_PER_NUMBER`. Later dates count as the
         # last minute below it.
         np.clip(minute, 0, MINUTES_PER_NUMBER - 1, out=minute)
@@ -192,6 +195,7 @@ def _read_subjects(folder: Path | None, question_ids: IntArray) -> dict[str, Int
     subjects = metadata.read_question_subjects(path, question_ids, tree)
     subject_by_level = {}
     for level, name in enumerate(SUBJECT_LEVELS, start=1):
+        # The index of `chosen` holds numbers of questions, which are positions in `question_ids`.
         chosen = _choose_subject(subjects, tree, level)
         # Questions without a subject of this level get -1.
         subject_of_question = chosen.reindex(range(len(question_ids)), fill_value=-1)
@@ -212,7 +216,8 @@ def _choose_subject(subjects: pd.DataFrame, tree: pd.DataFrame | None, level: in
     else:
         # Without the tree, the level of a subject is unknown. Assume that the subjects of a
         # question are a path down the tree. The root is the first subject, level 1 is the second,
-        # level 2 the last but one, and level 3 the last. The root is never chosen.
+        # level 2 the last but one, and level 3 the last. The root is never chosen. `position` and
+        # `position_from_end` are the places of a subject among the subjects of its question.
         position = subjects.groupby("row").cumcount()
         position_from_end = subjects.groupby("row").cumcount(ascending=False)
         if level == 1:

@@ -139,11 +139,12 @@ def _make_first_known(
     For each held-out part, a model is fitted to all other answers. This takes fewer steps if the
     fit continues from a first model. The first model must not have seen any outcome of the part.
 
-    Usually one first model serves all parts. It is fitted to the answers that are not held out. If
-    more than half of the parts are held out, too few answers are left for such a model. Then there
-    are two first models. Model 0 serves the held-out parts with even numbers, and is fitted to all
-    answers outside these parts. Model 1 serves the held-out parts with odd numbers, and is fitted
-    to all answers outside those parts.
+    Usually there is one first model, from which the fits for all held-out parts continue. It is
+    fitted to the answers that are in no held-out part. If more than half of the parts are held out,
+    too few answers are left for such a model. Then there are two first models. The fits for
+    held-out parts with even numbers continue from model 0, which is fitted to all answers outside
+    these parts. The fits for held-out parts with odd numbers continue from model 1, which is fitted
+    to all answers outside the parts with odd numbers.
 
     Returns a `Known` for each first model, with the answers that the model was fitted to. If the
     group `model` is in `groups`, the `Known` holds the fitted model of this group, and likewise for
@@ -154,9 +155,9 @@ def _make_first_known(
     n_models = 2 if split.n_held_out > split.n_parts / 2 else 1
 
     def fit_first_model(number: int) -> Known:
-        is_held_out = split.part < split.n_held_out
-        is_served = split.part % n_models == number
-        known = Known(pairs, answers, is_held_out & is_served)
+        is_in_held_out_part = split.part < split.n_held_out
+        continues_from_this = split.part % n_models == number
+        known = Known(pairs, answers, held_out=is_in_held_out_part & continues_from_this)
         if "model" in groups:
             known.fit_model(pairs)
         if "options" in groups:
@@ -189,21 +190,24 @@ def table(pairs: Pairs, known: Known, rows: IntArray, groups: Sequence[str]) -> 
     asked = Asked(pairs, known, rows)
 
     def compute(name: str) -> Columns:
+        """Return the columns of a group as float32."""
         columns = GROUPS[name].compute(asked)
         return {key: np.asarray(column, np.float32) for key, column in columns.items()}
 
+    # Computing `asked.nearest` uses all threads by itself. So compute the groups that need it one
+    # after the other, when all other groups are done.
     one_by_one = [name for name in groups if GROUPS[name].uses_nearest]
     in_parallel = [name for name in groups if not GROUPS[name].uses_nearest]
     # The computed columns are kept, so memory fills up over time. Therefore start with the groups
     # whose computation takes most memory: with the first group (`model`), then from the last group
     # backwards.
     in_parallel = [*in_parallel[:1], *reversed(in_parallel[1:])]
-    by_group = dict(zip(in_parallel, in_threads(compute, in_parallel), strict=True))
-    # `asked.nearest` uses all threads by itself.
+    columns_of_group = dict(zip(in_parallel, in_threads(compute, in_parallel), strict=True))
     for name in one_by_one:
-        by_group[name] = compute(name)
-    # The columns of the result are in the order of `groups`.
-    columns = {key: column for name in groups for key, column in by_group[name].items()}
+        columns_of_group[name] = compute(name)
+    columns: Columns = {}
+    for name in groups:
+        columns |= columns_of_group[name]
     # Without copy=False, pandas would copy all columns to one more array, perhaps the largest array
     # in memory.
     return pd.DataFrame(columns, copy=False)

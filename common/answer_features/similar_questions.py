@@ -99,10 +99,10 @@ def _largest_columns(values: FloatArray, k: int) -> IntArray:
     row, column = np.nonzero(values >= kth_largest)
     # Sort the values by row, then from the largest to the smallest.
     order = np.lexsort((-values[row, column], row))
-    # `nonzero` returns the rows in increasing order, so a search finds where each row begins in
-    # `order`.
+    # `nonzero` returns the rows in increasing order, and sorting by row keeps that order. So a
+    # search finds the position in `order` at which each row begins.
     first_of_row = np.searchsorted(row, np.arange(len(values)))
-    # The positions in `order` of the first k values of each row, shape (rows, k).
+    # The positions in `order` of the k largest values of each row, shape (rows, k).
     first_k_of_row = first_of_row[:, None] + np.arange(k)
     largest: IntArray = column[order[first_k_of_row]]
     return largest
