@@ -63,7 +63,7 @@ def digest(path: Path) -> str:
     """Return the SHA-256 of a file, or of the names and contents of the files in a folder."""
     if not path.is_dir():
         with open_unnoticed(path) as file:
-            # `file_digest` reads in parts. Reading a small file in one go is faster.
+            # Read a small file in one go, which is faster. `file_digest` reads the file in parts.
             if os.fstat(file.fileno()).st_size <= _SMALL_FILE:
                 return sha256(file.read()).hexdigest()
             return file_digest(file, "sha256").hexdigest()
@@ -85,7 +85,8 @@ def matches(path: Path, known: object) -> bool:
         return False
     if known == fingerprint(path):
         return True
-    # Earlier versions of the kit fingerprinted large files by their whole content.
+    # For a large file, `fingerprint` takes the digest of samples. Earlier versions of the kit took
+    # the digest of the whole content, which `known` may hold.
     return "sha256" in known and known["sha256"] == digest(path)
 
 
@@ -165,15 +166,14 @@ def is_simulated_copy(path: Path) -> bool:
 
 
 def simulated_files(data_dir: Path) -> list[Path]:
-    """Return the unchanged simulated files in a folder that is laid out like `data/`."""
-    # The marker is the content of the file SIMULATED.json, in which a simulation lists its files
-    # with their fingerprints.
+    """Return the simulated files in a data folder that have not changed since the simulation."""
+    # A simulation lists its files with their fingerprints in the file SIMULATED.json, the marker.
     marker = read_marker(data_dir)
     if marker is None:
         return []
     simulated: set[Path] = set()
-    # The entry "replaced" lists older files that the latest simulation had to replace. If it was
-    # killed, some of these older files are still there.
+    # The entry "replaced" lists files of an earlier simulation that the latest simulation had to
+    # replace. If the latest simulation was killed, some of these earlier files are still there.
     for part in ("files", "replaced"):
         for name, recorded_fingerprint in marker.get(part, {}).items():
             path = data_dir / name

@@ -70,11 +70,12 @@ def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.Data
     subjects", holds the answers to questions that have none of the subjects shown. `subjects` has a
     row for each question and subject of the level.
     """
-    # The number of answers to the question in each row of `subjects`.
+    # For each row of `subjects`, the number of answers to the question of the row.
     n_answers = subjects["QuestionId"].map(pairs["QuestionId"].value_counts())
     n_by_subject = n_answers.groupby(subjects["SubjectId"]).sum()
     largest = n_by_subject.sort_values(ascending=False, kind="stable").index[:_N_SUBJECTS]
     with_large_subject = subjects[subjects["SubjectId"].isin(largest)]
+    # Put the questions that have none of the largest subjects into a group of their own.
     has_only_others = ~subjects["QuestionId"].isin(with_large_subject["QuestionId"])
     with_others = subjects[has_only_others].drop_duplicates("QuestionId")
     with_others = with_others.assign(SubjectId=_OTHERS, Name="other subjects")
@@ -85,8 +86,8 @@ def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.Data
     # `answers` has a row for each pair of an answer and a group that its question belongs to.
     columns = pairs.columns.intersection(["QuestionId", "student_code", "right", "majority_right"])
     answers = pairs[columns].merge(question_groups, on="QuestionId")
-    # So an answer in several groups has several rows. `n_all` makes the share of a group a share of
-    # the answers in `pairs`, which has one row for each answer.
+    # An answer in several groups has several rows there. `pairs` has one row for each answer, so
+    # its number of rows is the number of all answers. The shares of the groups are shares of it.
     table = accuracy_by(answers, "subject", n_all=len(pairs))
     names = grouped.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
     return table.set_axis(names[table.index])
@@ -122,7 +123,8 @@ def accuracy_by(
     is_right = pairs["right"].to_numpy()
     n_groups = len(groups.categories)
     n_students = int(student.max()) + 1
-    # Count the answers, and the right answers, of each combination (cell) of group and student.
+    # Count the answers `n` and the right answers `n_right` of each student in each group, shape
+    # (groups, students). `cell` is the index of an answer's group and student in the flat counts.
     cell = group * n_students + student
     n = np.bincount(cell, minlength=n_groups * n_students).reshape(n_groups, n_students)
     n_right = np.bincount(cell[is_right], minlength=n.size).reshape(n.shape)
@@ -163,10 +165,13 @@ def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, F
     n_students = (n_answers > 0).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = n_right.sum(axis=1) / n
+        # The variance of the share, estimated from how far each student's number of right answers
+        # is from the number that the share would give.
         deviation = n_right - share[:, None] * n_answers
         variance = (deviation**2).sum(axis=1) * n_students / (n_students - 1) / n**2
-        # The share of `n_effective` independent answers would have the same variance. This number
-        # is usually smaller than n, since the answers of a student are alike.
+        # The share of m independent answers has the variance share (1 − share) / m. `n_effective`
+        # is the m that gives the estimated variance. It is usually smaller than n, since the
+        # answers of a student are alike.
         n_effective = np.minimum(share * (1 - share) / variance, n)
         # If all answers are right, or all are wrong, the variance is 0 and says nothing. Then use
         # the number of students in place of `n_effective`.
@@ -209,10 +214,11 @@ class Losses:
 def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
     """Return the questions and the subjects with more wrong predictions than expected.
 
-    The share of wrong predictions among all answers gives the expected number. In the table of
-    questions, the column `about` names the most specific subjects of each question. In the table of
-    subjects, it names the parent of each subject. `subjects` has a row for each question and
-    subject; None if the subjects are not known.
+    The expected number of wrong predictions is the number of answers times the share of wrong
+    predictions among all answers. In the table of questions, the column `about` names the most
+    specific subjects of each question. In the table of subjects, the column `about` names the
+    parent of each subject. The argument `subjects` has a row for each question and subject. It is
+    None if the subjects are not known.
     """
     is_wrong = ~pairs["right"]
     share_wrong = float(is_wrong.mean())
@@ -225,8 +231,8 @@ def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
     # tree.
     deepest_level = subjects.groupby("QuestionId")["Level"].transform("max")
     deepest = subjects[subjects["Level"] == deepest_level]
-    of_questions = deepest[deepest["QuestionId"].isin(questions.index)]
-    about = of_questions.groupby("QuestionId")["Name"].agg(", ".join)
+    deepest_of_listed = deepest[deepest["QuestionId"].isin(questions.index)]
+    about = deepest_of_listed.groupby("QuestionId")["Name"].agg(", ".join)
     questions = questions.assign(about=about.reindex(questions.index, fill_value=""))
 
     by_subject = (

@@ -43,27 +43,28 @@ def judge_submission(
     submission
         The file, beside which its record lies if there is one.
     references
-        The files of true answers that it is scored on.
+        The files of true answers that the submission is scored on.
     template_names
         Names of files that hold no answers. There is a doubt if the record names only such files:
         if an entry has read only such files through the kit, nobody knows which answers it has
         learned from.
     train
-        The training answers that belong to the references, and hold none of the true answers. If an
-        entry has learned from other files, their rows are compared with those of the references.
+        The training answers that belong to the references, and hold none of the true answers. If
+        the entry was made from other files, the rows of these files are compared with the rows of
+        the references.
 
     Raises
     ------
     InputError
-        If the entry has learned from the answers that it is scored on, or one of the files that it
+        If the entry has learned from the answers that it is scored on, or if a file that the entry
         was made from has changed since.
     """
     record = provenance.read(submission)
     if record is None:
         return [UNKNOWN_SOURCES]
     folder = submission.parent
-    # In a cross-validation, each prediction comes from a model that has not learned from the
-    # prediction's fold.
+    # In a cross-validation, the entry was made from the files of the true answers. But each
+    # prediction comes from a model that has not learned from the prediction's fold.
     if not record.split:
         require_unseen(submission, record, references)
     require_same_sources(submission, record, folder)
@@ -109,7 +110,7 @@ def require_no_shared_rows(
         The file that the entry is scored on.
     train
         Training answers that are known to hold no row of the reference. Neither this file nor a
-        file that was split from it is compared with the reference.
+        file that was split from it is compared with the reference. None if no such file is known.
     """
     train_fingerprint = fingerprint(train) if train is not None and train.is_file() else None
     scored_rows: Rows | None = None
@@ -135,7 +136,9 @@ def require_no_shared_rows(
 def key_columns(path: Path) -> tuple[Column, Column] | None:
     """Return the two columns that identify a row of answers or of judgements.
 
-    None for a file that holds neither, such as a template or metadata, and for a missing file.
+    Returns None for a file that holds neither, such as a template or metadata, and for a missing
+    file. The file is not noted as one that this process has learned from
+    (`reading.unnoticed_source`).
     """
     if path.suffix.lower() != ".csv" or not path.is_file():
         return None
@@ -259,10 +262,10 @@ def code_changed_doubt(script: str) -> Doubt:
 
 
 def earlier_code_doubts(record: Provenance) -> list[Doubt]:
-    """Return a doubt, in a list, if the code of an entry has changed since the entry was made.
+    """Return a list with one doubt if the code of an entry has changed since the entry was made.
 
-    Without such a change, the list is empty. If the entry is a blend of several submissions, a
-    change of the code of any of these submissions counts too.
+    Without such a change, the list is empty. An entry may be a blend of several submissions. Then a
+    change of the code that made one of these submissions counts too.
     """
     if record.code and has_code_changed(record.script, record.code):
         return [
@@ -272,8 +275,9 @@ def earlier_code_doubts(record: Provenance) -> list[Doubt]:
                 "the score of the earlier code, run it again to score the code as it is",
             )
         ]
-    # A script may have made several parts of a blend, each with its own version of the code.
-    # `codes` holds the fingerprint of the script's code for each of these parts.
+    # A part of a blend is one of its submissions. A script may have made several parts, each with
+    # another version of its code. `codes` holds the fingerprint of the code for each of these
+    # parts.
     for script, codes in record.code_of_parts.items():
         if any(has_code_changed(script, code) for code in codes):
             return [

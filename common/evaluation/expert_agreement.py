@@ -59,7 +59,10 @@ def compare_experts(judgements: pd.DataFrame) -> list[ExpertPair]:
 
 
 def compare_two(first: str, second: str, by_first: pd.Series, by_second: pd.Series) -> ExpertPair:
-    """Compare two experts; the rows of `by_first` and `by_second` are the same pairs.
+    """Compare the judgements of two experts.
+
+    `first` and `second` are the names of the experts. `by_first` and `by_second` are their
+    judgements of the same pairs of questions, in the same order.
 
     Notes
     -----
@@ -74,10 +77,11 @@ def compare_two(first: str, second: str, by_first: pd.Series, by_second: pd.Seri
     second_prefers_left = by_second[both].to_numpy() == 1
     n_pairs = len(first_prefers_left)
     if n_pairs == 0:
-        # Six numbers are not defined: agreement and kappa, each with the two ends of its interval.
+        # Agreement, kappa and the ends of the interval of each are not defined: six numbers.
         return ExpertPair(first, second, 0, *[np.nan] * 6)
     n_agree = int((first_prefers_left == second_prefers_left).sum())
     low, high = metrics.binomial_interval(np.array(n_agree), np.array(n_pairs))
+    # The agreement, then the two ends of its interval; `kappa` below is in the same order.
     agreement = np.array([n_agree / n_pairs, float(low), float(high)])
     first_share = first_prefers_left.mean()
     second_share = second_prefers_left.mean()
@@ -128,26 +132,28 @@ class Contest:
 def contest(agrees_first: pd.DataFrame, agrees_second: pd.DataFrame) -> Contest:
     """Compare two rankings by the judgements of the pairs on which they disagree.
 
-    Each pair of questions counts once, by the majority of its experts: the judgements that several
-    experts make of the same pair are not independent.
+    The judgements that several experts make of the same pair of questions are not independent. So
+    each pair counts once: for the ranking with which more experts agree on the pair.
 
     Parameters
     ----------
     agrees_first, agrees_second
-        Whether each ranking agrees with each judgement, from `ranking.agreement`: 1, 0, or NaN
-        where it does not count.
+        Whether each ranking agrees with each judgement, from `ranking.agreement`: 1, 0, or NaN if
+        the judgement does not count. A row is a pair of questions, a column an expert.
     """
     # For each judgement: 1 if only the first ranking agrees with it, -1 if only the second does,
     # and 0 if the rankings do not differ or the judgement does not count.
     difference = (agrees_first - agrees_second).fillna(0).to_numpy()
     # The rankings disagree on a pair if they differ in any of its judgements.
     is_contested = (difference != 0).any(axis=1)
+    # For each pair, the number of experts who agree only with the first ranking, minus the number
+    # of experts who agree only with the second.
     balance = difference.sum(axis=1)
     n_first = int((balance > 0).sum())
     n_second = int((balance < 0).sum())
     n = n_first + n_second
     low, high = metrics.binomial_interval(np.array(n_first), np.array(n))
-    n_further = count_further(n_first, n)
+    n_further_pairs_needed = count_further(n_first, n)
     return Contest(
         n_pairs=int(is_contested.sum()),
         n_first=n_first,
@@ -155,7 +161,7 @@ def contest(agrees_first: pd.DataFrame, agrees_second: pd.DataFrame) -> Contest:
         share=n_first / n if n else np.nan,
         low=float(low),
         high=float(high),
-        n_further=n_further,
+        n_further=n_further_pairs_needed,
     )
 
 

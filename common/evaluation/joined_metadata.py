@@ -88,29 +88,30 @@ def _is_foreign(
 ) -> bool:
     """Return whether a metadata file does not belong to the answers that are evaluated.
 
-    Real metadata belong to real answers, simulated metadata to answers of the same simulation.
+    Real metadata belong to real answers. Simulated metadata belong to answers of the same
+    simulation.
 
-    A simulation leaves a marker, a file that lists the files it wrote. `simulations` are the
-    simulations whose markers lie in the folders of the answers and of the metadata (see
-    `_find_simulations`).
+    A simulation leaves a marker, a file that lists the files that the simulation wrote.
+    `simulations` are the simulations whose markers `_find_simulations` has found in the folders of
+    the answers and of the metadata.
     """
     fingerprint = provenance.fingerprint_of_source(path)
     writers = [simulation for simulation in simulations if simulation.wrote(path, fingerprint)]
     if any(simulation.wrote_answers for simulation in writers):
-        # One simulation wrote both the metadata and the answers.
+        # The same simulation wrote the metadata and the answers.
         return False
     if not writers:
-        # No marker lists the metadata file. Either it is real, or it comes from a simulation whose
-        # marker was not found. So it does not belong to simulated answers. It belongs to real
-        # answers only if it is real.
+        # No marker lists the metadata file. The file is real, or its simulation has left no marker
+        # here. So the file does not belong to simulated answers. It belongs to real answers if it
+        # is real.
         return answers_are_simulated or provenance.origin_of(path) is Origin.SIMULATED
     # From here on, it is certain that the metadata are simulated.
     if any(simulation.wrote_answers for simulation in simulations):
-        # Two different simulations wrote the metadata and the answers.
+        # One simulation wrote the metadata, and another simulation wrote the answers.
         return True
-    # No marker tells where the answers come from. Simulated answers may come from the simulation
-    # that wrote the metadata, so they get the benefit of the doubt. Real answers do not belong to
-    # simulated metadata.
+    # No marker lists the answers. If they are simulated, they may come from the simulation that
+    # wrote the metadata: give them the benefit of the doubt. If they are real, they do not belong
+    # to simulated metadata.
     return not answers_are_simulated
 
 

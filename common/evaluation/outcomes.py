@@ -65,10 +65,11 @@ def of_predictions(answers: pd.DataFrame) -> Outcomes:
     truth = answers["truth"].to_numpy()
     predicted = answers["predicted"].to_numpy()
     part = answers["part"].to_numpy() if "part" in answers else np.zeros(len(keys), np.int8)
-    # Order the answers by part, and within a part by student and question: the second sort is
-    # stable, so it keeps the order that the first one made.
+    # Sort the answers by student and question, then by part. The second sort is stable: it keeps
+    # the order by student and question within each part.
     by_pair = np.argsort(keys)
-    order = by_pair[np.argsort(part[by_pair], kind="stable")]
+    by_part = np.argsort(part[by_pair], kind="stable")
+    order = by_pair[by_part]
 
     # `student` numbers the students from 0, by increasing UserId.
     student_ids, student = number_ids(answers["UserId"])
@@ -92,6 +93,7 @@ def of_judgements(judgements: pd.DataFrame, agrees: pd.DataFrame) -> Outcomes:
     Both tables have a row for each pair and a column for each expert. `agrees` is 1 if the ranking
     agrees with the judgement, 0 if not, and NaN if there is no judgement.
     """
+    # The index holds a tuple for each pair: the left and the right QuestionId.
     left, right = np.array([*judgements.index], np.int64).T
     # In `Outcomes`, arrays have a row for each part and a column for each unit. Here a part is an
     # expert and a unit is a pair. The tables have a row for each pair, so transpose them.

@@ -98,7 +98,7 @@ def read_facts(
         n_by_student = np.bincount(student_row[is_scored], minlength=len(student_ids))
         facts[groupings.ANSWERS_OF_STUDENT.key] = _group_counts(n_by_student)[student_code]
     with _skip_if_missing(left_out, "Accuracy by quiz"):
-        path = _require(folder / task.data.answer_metadata)
+        path = _require_file(folder / task.data.answer_metadata)
         if answers is None:
             raise _NotKnownError("the training answers are not known")
         facts[groupings.QUIZ.key] = _group_by_quiz(student, answers, reference, path)
@@ -107,7 +107,7 @@ def read_facts(
     with _skip_if_missing(left_out, "Accuracy by subject"):
         subjects = _read_subjects(question_ids, task, folder)
     with _skip_if_missing(left_out, "Accuracy by gender, pupil premium and age"):
-        path = _require(folder / task.data.student_metadata)
+        path = _require_file(folder / task.data.student_metadata)
         for key, by_student in _group_students(student_ids, path).items():
             facts[key] = by_student[student_code]
     return PairFacts(facts, subjects, left_out)
@@ -130,7 +130,7 @@ def _skip_if_missing(left_out: list[LeftOut], what: str) -> Iterator[None]:
         left_out.append(LeftOut(what, str(error), is_fault=isinstance(error, InputError)))
 
 
-def _require(path: Path) -> Path:
+def _require_file(path: Path) -> Path:
     """Return a path; raise `_NotKnownError` if there is no such file."""
     if not reading.is_there(path):
         raise _NotKnownError(f"{cli.show(path)} is not there")
@@ -145,18 +145,22 @@ def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFram
 
     If the task needs options, the answers also have the options and their number.
     """
-    provenance.require_current([_require(train)])
+    _require_file(train)
+    # Refuse a training file that has changed since it was made, or whose sources have changed.
+    provenance.require_current([train])
     columns = [schema.USER_ID, schema.QUESTION_ID, schema.IS_CORRECT]
     source = reading.file_source(train)
     header = reading.read_header(source)
     if task.needs_options:
+        # The options chosen, the right options and, if the file has it, NumberOfOptions.
         columns += answer_options.columns_of_answers(header)
     has_ids = schema.ANSWER_ID.name in header
     if has_ids and reading.is_there(folder / task.data.answer_metadata):
         columns.append(schema.ANSWER_ID)
     answers = reading.read_table(source, columns)
     if task.needs_options:
-        # Add the column NumberOfOptions, unless all questions have four options.
+        # If the file lacks the column NumberOfOptions, add it, unless all questions have four
+        # options.
         answers = answer_options.add_number_of_options(source, answers, header)
     return answers
 
@@ -175,12 +179,12 @@ def _describe_questions(
     n_wrong_and_right = _count_values(answers, schema.IS_CORRECT, question, n_questions)
     n_right = n_wrong_and_right[:, 1]
     n = n_wrong_and_right.sum(axis=1)
-    # NaN for questions without answers.
+    # The share is NaN for a question without answers.
     share_right = n_right / np.where(n > 0, n, np.nan)
     tenth_starts = [k / 10 for k in range(10)]
     tenth_names = [f"{10 * k} to {10 * k + 10} %" for k in range(10)]
-    # `_group_by_starts` returns, for each question, the name of the range in which its share of
-    # right answers lies. `_group_counts` does so for its number of answers.
+    # The group of a question by difficulty is the range in which its share of right answers lies.
+    # Its group by number of answers is the range in which this number lies.
     facts: dict[str, Any] = {
         "majority": _predict_majority(answers, question, n_questions, task),
         groupings.DIFFICULTY.key: _group_by_starts(share_right, tenth_starts, tenth_names),
@@ -204,9 +208,10 @@ def _predict_majority(
 ) -> IntArray:
     """Return what the sample model `majority` of the task predicts for each question.
 
-    It predicts the most frequent value of a question, and the overall majority for a question
-    without answers. If several values are most frequent, the model of task 1 predicts the overall
-    majority, and the model of task 2 predicts the smallest of the most frequent options.
+    The model predicts the most frequent value of a question. For a question without answers, it
+    predicts the value that is most frequent in all answers. If several values of a question are
+    most frequent, the model of task 1 predicts the value that is most frequent in all answers, and
+    the model of task 2 predicts the smallest of the most frequent options.
 
     `question` holds for each answer the index of its question, -1 if the question is not scored.
     """
@@ -252,11 +257,12 @@ def _group_by_quiz(
     the training answers. To save memory, this function removes their columns AnswerId and UserId.
     """
     name = schema.ANSWER_ID.name
-    if name not in answers or name not in reading.read_header(reading.file_source(reference)):
+    header = reading.read_header(reading.file_source(reference))
+    if name not in answers or name not in header:
         raise _NotKnownError(f"training and true answers do not both have a column {name}")
     scored_ids = reading.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name]
-    # Read the quizzes of the training answers and of the scored answers in one go.
-    # `pop` removes the column from `answers`: it is large, and not needed any more.
+    # Read the quizzes of the training answers and of the scored answers in one go. `pop` removes a
+    # column from `answers`: the column is large, and not needed any more.
     answer_id = np.concatenate([answers.pop(name), scored_ids])
     circumstances = metadata.read_circumstances(
         answer_metadata, answer_id, columns=[schema.QUIZ_ID]
@@ -272,7 +278,7 @@ def _group_by_quiz(
     train_student = answers.pop("UserId")
     train_keys = pair_keys(train_student[has_quiz], train_quiz[has_quiz])
     has_training_answers = pd.Series(pair_keys(student, scored_quiz)).isin(train_keys)
-    # 0, 1 and 2 stand for the three names that `_categorical` gets below.
+    # The group of each scored answer, as a position among the three names below.
     group = np.where(has_training_answers, 0, 1)
     group[scored_quiz < 0] = 2
     return _categorical(
@@ -288,8 +294,8 @@ def _group_by_quiz(
 
 def _read_subjects(question_ids: IntArray, task: Task, folder: Path) -> pd.DataFrame:
     """Read the subjects of the questions, as in `PairFacts.subjects`."""
-    path = _require(folder / task.data.question_metadata)
-    tree = metadata.read_subject_tree(_require(folder / SUBJECT_METADATA))
+    path = _require_file(folder / task.data.question_metadata)
+    tree = metadata.read_subject_tree(_require_file(folder / SUBJECT_METADATA))
     subjects = metadata.read_question_subjects(path, question_ids, tree)
     # A root of the subject tree has no parent: use "" as the name of the parent.
     tree["Parent"] = tree["parent"].map(tree["Name"]).fillna("")
@@ -304,7 +310,8 @@ def _group_students(student_ids: IntArray, path: Path) -> dict[str, pd.Categoric
     birth_month = students["DateOfBirth"].to_numpy().astype("datetime64[M]")
     months = (AGE_DAY.astype("datetime64[M]") - birth_month).astype(np.int64)
     years = np.where(np.isnat(birth_month), np.nan, months // 12)
-    # A group for each age from 11 to 17, one for younger and one for older students.
+    # There is a group for each age from 11 to 17, a group of younger students, and a group of older
+    # students.
     age_starts = [0, 11, 12, 13, 14, 15, 16, 17, 18]
     age_names = ["up to 10", "11", "12", "13", "14", "15", "16", "17", "from 18"]
     # The metadata hold the values 0, 1 and so on, which stand for the first name, the second name

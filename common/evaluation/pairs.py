@@ -85,7 +85,7 @@ def match(task: Task, submission_path: Path, reference_path: Path, phase: str = 
     # A sentence for the user about the extra rows.
     not_scored = ""
     if phase in layout.PHASES:
-        other_phase = layout.PHASES[1 - layout.PHASES.index(phase)]
+        (other_phase,) = (other for other in layout.PHASES if other != phase)
         other_path = reference_path.with_name(task.answers_name(other_phase))
         not_scored = _check_other_phase(source, predictions, is_extra, reference_path, other_path)
     elif is_extra.any():
@@ -122,7 +122,7 @@ def _check_other_phase(
     n_extra = int(is_extra.sum())
     not_scored = f"{n_extra:,} rows of the other phase ignored"
     if n_extra == 0 and not other_path.is_file():
-        # No extra row has to be looked up in the file of the other phase.
+        # Without extra rows, the file of the other phase is not needed.
         return not_scored
     other_source = reading.file_source(other_path)
     other = reading.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))
@@ -161,7 +161,7 @@ def score_probabilities(matched: Matched, path: Path) -> ProbabilityScores:
     entry_origin.require_same_run(path, probabilities.record, matched.submission)
     # A row for each scored pair. Messages name `matched.reference` as the file of the pairs.
     probability = probabilities.at(matched.pairs, matched.reference)
-    # Number the values of the column from 0, as the columns of `probability` are numbered.
+    # The truth and the prediction of each pair, numbered from 0 like the columns of `probability`.
     categories = matched.pairs[["truth", "predicted"]].to_numpy() - task.column.low
     n_categories = int(categories.max()) + 1
     if n_categories > probability.shape[1]:
@@ -194,8 +194,8 @@ def explain(
     pairs = matched.pairs.join(facts.pairs).assign(right=truth == predicted)
     if "majority" in pairs:
         pairs["majority_right"] = pairs["majority"] == truth
-    # Compute the accuracy of all answers with `accuracy_by`, which computes its interval as well:
-    # put all answers into a single group.
+    # Put all answers into a single group, since `accuracy_by` computes the accuracy of a group and
+    # its interval. The result has one row, `total`.
     pairs["all"] = pd.Categorical.from_codes(np.zeros(len(pairs), np.int8), pd.Index(["all"]))
     (total,) = breakdown.accuracy_by(pairs, "all", few=0).to_dict("records")
 

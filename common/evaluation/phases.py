@@ -8,14 +8,17 @@ from common.tasks import LOCAL, Task
 
 
 def choose_phase(options: argparse.Namespace, task: Task) -> str:
-    """Return the phase to score: that of the flag --phase, or the local split without this flag.
+    """Return the phase to score: the value of the flag --phase, or else the local split.
 
-    There is one exception, for a user who follows the challenge's guide: without any flag, the
-    public phase is scored if there is a submission to upload but none for the local split.
+    There is one exception, for a user who follows the challenge's guide. If no flag names a phase
+    or an input, the public phase is scored if there is a submission to upload but none for the
+    local split.
     """
+    if options.phase:
+        return str(options.phase)
     input_flags = [options.input_dir, options.ref_data, options.submission_dir, options.submit_data]
-    if options.phase or any(input_flags):
-        return str(options.phase or LOCAL)
+    if any(input_flags):
+        return LOCAL
     local = task.submission_path(LOCAL)
     upload = task.submission_path("public")
     if not reading.is_there(local) and upload.is_file():
@@ -25,11 +28,11 @@ def choose_phase(options: argparse.Namespace, task: Task) -> str:
 
 
 def name_older(options: argparse.Namespace, task: Task, submission: Path) -> list[str]:
-    """Return lines to print: one if an older submission for the local split is not scored.
+    """Return a line to print, in a list, if an older submission for the local split is not scored.
 
-    A submission for the local split may lie in data/test_output or in data/test_input; if both
-    hold one, the newer is scored. The list is empty if only one folder holds a submission, or if a
-    flag names the `submission` that is scored.
+    A submission for the local split may lie in data/test_output or in data/test_input. If both
+    folders hold a submission, the newer one is scored, which is `submission`. The list is empty if
+    only one of these folders holds a submission, or if a flag names the submission to score.
     """
     folders = [layout.TEST_OUTPUT_DIR, layout.TEST_INPUT_DIR]
     if options.submission_dir or options.submit_data or submission.parent not in folders:

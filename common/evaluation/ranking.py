@@ -105,9 +105,10 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
             "with 1, 2 or nothing"
         )
     if missing == "disagrees":
-        # Keep the NaN of experts without any judgement: these experts do not count.
-        has_no_judgement = judgements.isna().all()
-        judgements = judgements.where(judgements.notna() | has_no_judgement, _NEITHER)
+        # Experts without any judgement do not count: their columns keep NaN.
+        is_expert_without_judgement = judgements.isna().all()
+        stays_as_it_is = judgements.notna() | is_expert_without_judgement
+        judgements = judgements.where(stays_as_it_is, _NEITHER)
     judgements.attrs["path"] = path
     return judgements
 
@@ -128,7 +129,8 @@ def agreement(judgements: pd.DataFrame, rank: pd.Series) -> pd.DataFrame:
         )
     left_rank = rank[left_ids].to_numpy()
     right_rank = rank[right_ids].to_numpy()
-    # For each pair, the question that has the better rank: 1 for left, 2 for right.
+    # For each pair, the question with the better rank, in the code of judgements: 1 for the left
+    # question, 2 for the right one.
     preferred = np.where(left_rank < right_rank, 1, 2)
     agrees = judgements.eq(preferred, axis=0)
     return agrees.astype(float).where(judgements.notna())
@@ -245,6 +247,7 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
     table = pd.DataFrame({"share": share, "low": low, "high": high, "n_judged": n_judged})
     concordance = metrics.expert_concordance(judgements)
     # In `concordance`, an expert's row holds the agreement of this expert with each other expert.
+    # `mean` leaves out NaN: the expert itself, and experts who have judged no common pair.
     table["others"] = pd.DataFrame(concordance).mean(axis=1).to_numpy()
     table = table[n_judged > 0].copy()
 
@@ -290,10 +293,11 @@ def compare_rivals(matched: Matched, ranks: Mapping[str, pd.Series]) -> list[Riv
 
 
 def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
-    """Draw the agreement with each expert, the mean agreement, and the agreement with the best one.
+    """Draw a row for each expert, a row for their mean, and a row for the best expert.
 
-    `figures` is the table of `compare_with_experts`. In the row of the best expert, a band shows
-    the range that random rankings reach.
+    `figures` is the table of `compare_with_experts`. A row shows the agreement of the ranking with
+    the expert, its interval and, as a mark, the agreement of the other experts with the expert. In
+    the row of the best expert, a band shows the range that random rankings reach.
     """
     dots = {}
     for name, row in figures.iterrows():
@@ -322,20 +326,23 @@ class ContestedPair:
 def list_contested(matched: Matched) -> list[ContestedPair]:
     """Return the pairs on which at least one expert contradicts the ranking.
 
-    The pairs on which most experts contradict it come first.
+    The pairs come in the order of the number of experts who contradict the ranking, the largest
+    number first.
     """
     # `matched.agrees` is 0 where the judgement is `_NEITHER`. No expert contradicts the ranking
     # there, so use NaN.
     agrees = matched.agrees.where(matched.judgements != _NEITHER)
+    # For each pair, the number of experts who contradict the ranking.
     n_against = (agrees == 0).sum(axis=1).to_numpy()
+    # After sorting, the pairs that nobody contests are at the end: leave them out.
     n_contested = np.count_nonzero(n_against)
-    order = np.argsort(-n_against, kind="stable")[:n_contested]
-    contested = agrees.iloc[order]
+    most_contested_first = np.argsort(-n_against, kind="stable")[:n_contested]
+    contested = agrees.iloc[most_contested_first]
     pairs = []
     for (left, right), by_expert in zip(contested.index, contested.to_numpy(), strict=True):
         ranked_left = (int(matched.rank[left]), left)
         ranked_right = (int(matched.rank[right]), right)
-        # The better question has the smaller rank.
+        # Sort the two questions by their ranks. The better question has the smaller rank.
         better, worse = sorted([ranked_left, ranked_right])
         pairs.append(ContestedPair(better, worse, by_expert.tolist()))
     return pairs

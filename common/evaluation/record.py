@@ -126,6 +126,7 @@ class Result:
             if name not in _NOT_IN_NAME:
                 shown[name] = value
         words = [self.model]
+        # `flags_of` returns the options as words of a command line: ["--n_dimensions", "4"].
         for word in provenance.flags_of(shown):
             # The options of `tools.blend` name files of probabilities: leave out folder and suffix.
             is_file = word.endswith(".parquet")
@@ -155,6 +156,8 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
     # Equal to `training`, but if there is no record, this is a record with empty fields.
     training_or_empty = training or Provenance(script="", options={}, seconds=0)
 
+    # In task 4, the record names only the script that trained the weights. So the model has the
+    # name of the entry.
     is_named_after_script = training is not None and evaluation.task != TASK_4.number
     if is_named_after_script:
         model = training_or_empty.model
@@ -168,11 +171,13 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
     seconds = evaluation.seconds
     if seconds is None and training is not None:
         seconds = training.seconds
+    # The rules of the game (task 4) and the split of a cross-validation; "" for none.
+    rules_and_split = (evaluation.rules, training_or_empty.split)
     return Result(
         time=provenance.now(),
         task=evaluation.task,
         phase=evaluation.phase,
-        rules=", ".join(filter(None, (evaluation.rules, training_or_empty.split))),
+        rules=", ".join(text for text in rules_and_split if text),
         model=model,
         score=evaluation.score.value,
         parts=dict(evaluation.parts),
@@ -206,7 +211,8 @@ def _short_fingerprints(training: Provenance) -> dict[str, str]:
         name = "/".join(Path(source).parts[-2:])
         # A damaged record may hold anything.
         digests = known if isinstance(known, Mapping) else {}
-        # The fingerprint of a large file is the digest of samples of its content.
+        # A small file has the digest "sha256" of its content; a large file has only the digest of
+        # samples of its content.
         digest = digests.get("sha256", digests.get("sha256_of_samples", ""))
         short[name] = str(digest)[:12]
     return short
@@ -235,9 +241,9 @@ def results_path(output_dir: Path) -> Path:
 def _revision(training: Provenance | None) -> str | None:
     """Return the kit's revision by `git describe`, "…-dirty" if files have changed.
 
-    None if the kit is no git repository. Also None if git does not track the script that made the
-    submission, since the revision does not determine the code of such a script. If the script is
-    not known (`training` is None), the kit's revision is returned.
+    Returns None if the kit is no git repository. Also returns None if git does not track the script
+    that made the submission, since the revision does not determine the code of such a script. If
+    `training` is None, the script is not known, and the kit's revision is returned.
     """
     if not (layout.ROOT / ".git").exists():
         return None

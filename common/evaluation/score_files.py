@@ -127,7 +127,8 @@ def publish(
 def describe_entry(submission: Path, training: Provenance | None = None) -> str:
     """Return a text that names an entry, the command that made it, and the time.
 
-    `training` is the record of how the entry was made, by default the one beside the submission.
+    `training` is the record of how the entry was made. By default, it is the record beside the
+    submission.
     """
     training = training or provenance.read(submission)
     if training is None:
@@ -166,8 +167,8 @@ def calibration_html(scores: ProbabilityScores, event: str) -> str:
     for name, text in _format_figures(scores).items():
         title = name[0].upper() + name[1:]
         rows.append((title, text))
-    # A submission may predict another value than the one to which it gives the highest probability.
-    # `n_other` is the number of such predictions, of which the page warns.
+    # A prediction may differ from the value to which the submission gives the highest probability.
+    # The page warns of such predictions; `n_other` is their number.
     return pages.part("calibration", rows, n_other=scores.n_not_most_probable, chart=chart)
 
 

@@ -52,7 +52,7 @@ def student_quantile(degrees: IntArray) -> FloatArray:
     Up to 100 degrees of freedom, the quantile is looked up in the table. Beyond, it is computed
     from the normal quantile with four corrections (Abramowitz and Stegun 1964, 26.7.5).
     """
-    # x and v are the symbols of Abramowitz and Stegun.
+    # Abramowitz and Stegun write x for the normal quantile and v for the degrees of freedom.
     x = _NORMAL
     v = np.asarray(degrees, np.float64)
     expansion = (
