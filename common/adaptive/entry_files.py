@@ -58,7 +58,8 @@ def collect(package: Path) -> dict[str, Path]:
         _require_plain_file(path, package)
         name_in_zip = _name_in_zip(path.relative_to(package))
         if name_in_zip in files:
-            # For instance, the folder a holds a file b.npy, and beside a lies a file named a\b.npy.
+            # For instance, the folder a holds a file b.npy, and beside the folder lies a file that
+            # is named a\b.npy.
             raise InputError(f"{path}: has the name of another file, with backslashes")
         # `common.py` finds the kit for the scripts of the package. An entry cannot use the kit.
         if name_in_zip != _KIT_FINDER:
@@ -140,6 +141,7 @@ def unpack(submission: Path, folder: Path) -> None:
         return
     names = _names_inside(submission)
     if ENTRY_FILE not in names:
+        # The module of the entry may lie in a folder of the zip.
         in_folders = [name for name in names if name.endswith(f"/{ENTRY_FILE}")]
         fault = f"holds a folder ({in_folders[0]})" if in_folders else f"holds no {ENTRY_FILE}"
         raise InputError(f"{submission}: {fault}, expected {ENTRY_FILE} at the top level")
@@ -171,8 +173,8 @@ def read_trained_students(submission: Path) -> IntArray | None:
     try:
         students: IntArray = np.lib.format.read_array(BytesIO(content), allow_pickle=False)
     except Exception:
-        # NumPy raises many kinds of exceptions for a damaged file. The check below reports an empty
-        # array.
+        # NumPy raises many kinds of exceptions for a damaged file. Replace the damaged array by an
+        # empty one, which the check below reports.
         students = np.empty(0, int)
     # UserIds of another type, such as text, would equal no UserId of the reference. Then nobody
     # would notice that the weights are trained on students to be examined.

@@ -179,8 +179,9 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
         probabilities=options.probabilities,
     )
     cli.require_outputs([paths.asked, paths.output, paths.probabilities], inputs)
-    inputs.append(paths.probabilities)
-    score_files.remove_scores(options.output_dir, TASK_4.number, phase, inputs)
+    # The score files must not overwrite an input, nor the file of probabilities.
+    not_to_overwrite = [*inputs, paths.probabilities]
+    score_files.remove_scores(options.output_dir, TASK_4.number, phase, not_to_overwrite)
     for path in (paths.asked, paths.output):
         path.unlink(missing_ok=True)
     return paths
@@ -220,8 +221,9 @@ def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _E
         curves = "not asked for"
     else:
         curves = measure_curves(setting, reference, played.games)
-    # The training code may have changed after the training. So use the fingerprint in the record of
-    # the weights, which was taken when the weights were trained.
+    # The fingerprint of the entry's code also depends on the code that trained the weights. That
+    # code may have changed since. So use its fingerprint at the time of the training, which the
+    # record of the weights holds.
     training_code = "" if origin.record is None else origin.record.code
     code = entry_files.fingerprint_code(setting.submission, training_code)
     if played.output:
@@ -315,8 +317,8 @@ def _show_sequences(
         questions = zip(rows["QuestionId"], outcome_names, strict=True)
         sequence = ", ".join(f"{question} {outcome}" for question, outcome in questions)
         lines.append(f"UserId {student}, {mask}: {sequence}")
-    # If `n_students` is 0, the user wants no such lines. If all students are shown, the file names
-    # no further students.
+    # Point to the file only if it names further students, and if the user wants such lines at all:
+    # `n_students` is 0 if not.
     if 0 < n_students < len(reference.student):
         rest = f"and so on, of all {len(reference.student):,} students"
         lines.append(f"{rest}: {cli.show(path)}")

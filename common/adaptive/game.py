@@ -91,7 +91,8 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
     masks = {}
     # `str`, since pandas types names of columns as Hashable.
     for name in map(str, answers):
-        if schema.target_column(name):
+        is_mask = schema.target_column(name) is not None
+        if is_mask:
             masks[name] = answers[name]
     for name, values in masks.items():
         if not values.any():
@@ -178,7 +179,9 @@ class GameState:
         self.rules = rules
         self.targets = reference.targets[mask]
         self.truth = reference.is_correct[self.targets]
-        self.can_query: BoolArray = reference.is_correct >= 0
+        # An entry may ask a question only if the student has answered it: -1 is "not answered".
+        has_answered: BoolArray = reference.is_correct >= 0
+        self.can_query: BoolArray = has_answered
         if not rules.targets_queryable:
             self.can_query &= ~self.targets
         self.chosen: list[IntArray] = []
@@ -242,16 +245,17 @@ class GameState:
         EntryError
             If the method fails, or does not return what it should.
         """
-        # The arguments of all methods. `Entry.call` copies them, so that an entry cannot change
-        # this state.
+        # The answers that are revealed so far. Every method gets these two matrices. `Entry.call`
+        # copies them, so that an entry cannot change this state.
         seen = (self._option, self._is_correct)
         try:
             if method == "predict":
                 return self._check_labels(entry.call(method, seen))
             if method == "predict_probabilities":
                 return self._check_probabilities(entry.call(method, seen))
-            # The other methods also get the questions that may be asked.
-            returned = entry.call(method, (*seen, self.can_query.astype(np.int8)))
+            # The other methods also get a matrix that is 1 for the questions that may be asked.
+            can_query = self.can_query.astype(np.int8)
+            returned = entry.call(method, (*seen, can_query))
             if method == "select_questions":
                 return self.check_selection(returned)
             return None
@@ -398,6 +402,7 @@ class Game:
     # The QuestionIds in the order asked, int64, shape (students, N_ROUNDS).
     chosen: IntArray
     # The answers to be predicted and their predictions: 1 right, 0 wrong, int8, shape (targets,).
+    # They are in the order of `np.nonzero(reference.targets[mask])`: student by student.
     truth: IntArray
     prediction: IntArray
     # Probability of a right answer, float64, shape (targets,). None if it was not asked for.
@@ -470,8 +475,8 @@ def _play_rounds(
 ) -> Iterator[GameState]:
     """Play all rounds; yield the state before the first round and after each round.
 
-    The same object is yielded each time. `chosen` holds the questions to ask, shape (students,
-    N_ROUNDS). If it is None, the entry chooses them.
+    Each time the same `GameState` is yielded, which each round changes. `chosen` holds the
+    questions to ask, shape (students, N_ROUNDS). If `chosen` is None, the entry chooses them.
     """
     state = GameState(reference, mask, rules)
     state.require_askable(N_ROUNDS)

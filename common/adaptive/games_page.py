@@ -112,11 +112,13 @@ def score_of(figures: Mapping[str, Any]) -> Score:
     `n_students`. Without these keys, the score has no standard error.
     """
     accuracies = list(figures["masks"].values())
-    # `scores_best_part` is False for task 4: the score is the mean, not the best accuracy.
+    # `scores_best_part` is False for task 4, so `combine_parts` returns the mean and not the best
+    # accuracy.
     mean = metrics.combine_parts(accuracies, takes_best=TASK_4.scores_best_part)
     return Score(
         value=float(mean),
         error=figures.get("standard_error"),
+        # The confusion matrix counts every target once.
         n=int(np.sum(figures["confusion"])),
         n_students=figures.get("n_students"),
     )
@@ -144,8 +146,8 @@ def describe(
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Return the evaluation for the record, and the fields of the template `games.html`.
 
-    `figures` come from `figures_of`, `asked` from `list_questions`; without `asked` the page shows
-    no example games. `more_fields` are further fields of the `Evaluation`.
+    `figures` come from `figures_of`, and `asked` comes from `list_questions`. Without `asked`, the
+    page shows no example games. `more_fields` are further fields of the `Evaluation`.
     """
     # The accuracy with each mask, by name of the mask.
     accuracies = figures["masks"]
@@ -203,8 +205,9 @@ def _draw_curves(curves: list[list[float]]) -> str:
 def _list_example_games(asked: pd.DataFrame, metadata_dir: Path) -> dict[int, Any]:
     """Return the questions that some students were asked with the first mask, for the page.
 
-    Keys are UserIds; these students are evenly spread over all students. Values are arrays of
-    texts, with a row for each question asked: round, question, subject and answer.
+    The keys of the result are UserIds; these students are evenly spread over all students. The
+    values are arrays of texts, with a row for each question asked: round, question, subject and
+    answer.
     """
     first_mask = asked["Mask"].iloc[0]
     asked = asked[asked["Mask"] == first_mask]
@@ -219,8 +222,8 @@ def _list_example_games(asked: pd.DataFrame, metadata_dir: Path) -> dict[int, An
     students = asked["UserId"].unique()
     positions = np.linspace(0, len(students) - 1, _N_STUDENTS_SHOWN).astype(int)
     games = {}
-    # If there are fewer students than `_N_STUDENTS_SHOWN`, some positions are equal: `unique` drops
-    # the repeats.
+    # If there are fewer students than `_N_STUDENTS_SHOWN`, some positions are equal. `np.unique`
+    # drops the repeats.
     for student in students[np.unique(positions)]:
         of_student = texts[asked["UserId"] == student]
         games[student] = of_student[["Round", "QuestionId", "Subject", "Answer"]].to_numpy()

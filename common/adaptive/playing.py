@@ -81,8 +81,8 @@ def play_all(
 
     `with_probability` tells whether the entry is asked for probabilities too.
 
-    Raises `InputError` if the entry fails. The output of the entry so far is then written to
-    `output_path`, if a path is given.
+    Raises `InputError` if the entry fails. If `output_path` is given, what the entry has printed so
+    far is then written to this file.
     """
     games: dict[str, Game] = {}
     output = ""
@@ -104,7 +104,8 @@ def play_all(
                     message += f"; what it printed is in {cli.show(output_path)}"
                 raise InputError(message) from None
             output += entry.output
-            # For each method of the entry: the names of the arguments that the method has changed.
+            # `entry.changed` holds, for each method of the entry, the names of the arguments that
+            # the method has changed. Collect these names over all games.
             for method, names in entry.changed.items():
                 changed.setdefault(method, set()).update(names)
     return Played(games, output, changed, entry.isolation, entry.memory_limited)
@@ -126,14 +127,16 @@ def dry_run(setting: Setting) -> None:
     """
     train = setting.reference
     answers = read_answers(train)
+    # The number of answers of each student, by increasing UserId.
     n_answers = answers["UserId"].value_counts(sort=False).sort_index()
     students = n_answers.index[n_answers >= _MIN_DRY_RUN_ANSWERS][:N_DRY_RUN_STUDENTS]
     if not len(students):
         raise InputError(
             f"{train}: no student has {_MIN_DRY_RUN_ANSWERS} answers, expected some for the dry run"
         )
+    # Sort the answers by student, then make every fifth answer a target: about a fifth of the
+    # answers of each student.
     answers = answers[answers["UserId"].isin(students)].sort_values("UserId", kind="stable")
-    # Every fifth answer is a target.
     is_target = np.arange(len(answers)) % 5 == 0
     n_questions = count_questions(train, setting.metadata_dir)
     masks = {"dry run": is_target}
@@ -179,7 +182,8 @@ def list_questions(reference: Reference, games: Mapping[str, Game]) -> pd.DataFr
     """
     tables = []
     for mask, played in games.items():
-        # The student's row and the round of each cell of `chosen`, in the order of `ravel`.
+        # `played.chosen` has a row for each student and a column for each round. Flatten it: for
+        # each question chosen, the student's row, the index of the round, and the QuestionId.
         row, round_index = np.indices(played.chosen.shape).reshape(2, -1)
         question = played.chosen.ravel()
         columns = {
@@ -200,6 +204,7 @@ def list_targets(reference: Reference, games: Mapping[str, Game]) -> pd.DataFram
     """
     tables = []
     for part, (mask, played) in enumerate(games.items()):
+        # The student's row and the question of each target, in the order of `played.truth`.
         row, question = np.nonzero(reference.targets[mask])
         columns = {
             "Mask": mask,

@@ -88,9 +88,9 @@ def _parse_positive(text: str) -> float:
 def read_data_flags(options: argparse.Namespace, submission: Path) -> Setting:
     """Return a `Setting` with the files for an entry, and with the default rules and limits.
 
-    The flags of `add_data_flags` name the file of the students to be examined. From the folder of
-    this file follow the paths of the training file and of the metadata. `submission` is the entry,
-    a folder or a zip.
+    The flags are those of `add_data_flags`. They name the file of the students to be examined. The
+    folder --input_dir, or the default folder of the phase, determines where the training file and
+    the metadata are looked for. `submission` is the entry, a folder or a zip.
     """
     reference = TASK_4.answers_path(options.phase)
     input_dir = options.input_dir or reference.parent
@@ -128,8 +128,9 @@ def read_students(setting: Setting, origin: WeightsOrigin) -> Reference:
 
     `origin` says how the entry's weights were made.
 
-    Raises `InputError` if a student to be examined is in the training file that the entry gets, or
-    among the students that the entry's model is trained on.
+    Raises `InputError` if the entry knows a student to be examined: if the student is in the
+    training file that the entry gets, or among the students that its weights are trained on. Also
+    raises `InputError` if one of the files has changed since it was made.
     """
     provenance.require_current([setting.reference])
     if setting.train is not None:
@@ -137,9 +138,9 @@ def read_students(setting: Setting, origin: WeightsOrigin) -> Reference:
     n_questions = count_questions(setting.train, setting.metadata_dir)
     reference = game.read_reference(setting.reference, n_questions)
     if setting.train is not None:
-        given = reading.read_table(setting.train, [schema.USER_ID])["UserId"].to_numpy()
+        train_students = reading.read_table(setting.train, [schema.USER_ID])["UserId"].to_numpy()
         reference.require_others(
-            given,
+            train_students,
             beginning=f"{setting.train}: holds",
             hint="do both files belong to one split?",
         )

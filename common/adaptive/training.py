@@ -70,8 +70,9 @@ def training_paths(options: argparse.Namespace) -> tuple[list[Path], Path]:
     input_dir = options.input_dir or default_dir
     # Not every `train_model.py` has the flag --more_train_data.
     more_names = getattr(options, "more_train_data", ())
-    names = [options.train_data or default_train, *more_names]
-    paths = [input_dir / name for name in names]
+    first_name = options.train_data or default_train
+    paths = [input_dir / name for name in (first_name, *more_names)]
+    # Refuse a file that has changed since it was made.
     provenance.require_current(paths)
     return paths, input_dir.parent / layout.METADATA_DIR.name
 
@@ -125,18 +126,19 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
     partial.mkdir()
     try:
         yield partial
-        known_files = {}
+        fingerprint_by_name = {}
         for path in sorted(partial.rglob("*")):
             if path.is_file():
                 name = path.relative_to(partial).as_posix()
-                known_files[name] = fingerprints.fingerprint(path)
+                fingerprint_by_name[name] = fingerprints.fingerprint(path)
         # If the process is killed while it moves files, the package holds both old and new weights.
-        # So record the students of both trainings, and no files of weights, until all are moved.
+        # So until all files are moved, the package records the students of both trainings, and no
+        # fingerprints of weights.
         both_students = students if old_students is None else np.union1d(old_students, students)
-        _record_training(folder, both_students, {})
+        _record_training(folder, both_students, files={})
         for path in sorted(partial.iterdir()):
             path.replace(folder / path.name)
-        _record_training(folder, students, known_files)
+        _record_training(folder, students, files=fingerprint_by_name)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     if old_students is not None and not np.array_equal(old_students, students):
@@ -170,6 +172,7 @@ def package_without_local_students(package: Path, reference: Path) -> Iterator[P
     record = weights_origin.record
     trained = weights_origin.students
     examined = reading.read_table(reference, [schema.USER_ID])["UserId"]
+    # Without a record, or without a list of the students, nothing says that a copy is needed.
     if record is None or trained is None or not np.isin(examined, trained).any():
         yield package
         return

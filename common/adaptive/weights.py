@@ -53,10 +53,11 @@ def move_record(folder: Path, copy: Path, package: Path) -> None:
     record = read_record(folder)
     if record is None:
         return
-    made_from = {
-        os.path.relpath(copy / name, package).replace(os.sep, "/"): fingerprint
-        for name, fingerprint in record.made_from.items()
-    }
+    made_from = {}
+    for name, fingerprint in record.made_from.items():
+        # In the record, `name` is the path of a source relative to the copy.
+        name_from_package = os.path.relpath(copy / name, package).replace(os.sep, "/")
+        made_from[name_from_package] = fingerprint
     script = provenance.show_path(package / TRAINER)
     moved_record = replace(record, script=script, made_from=made_from)
     (folder / TRAINING).write_bytes(moved_record.as_json())

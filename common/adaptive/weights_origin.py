@@ -58,10 +58,12 @@ class _FilesFromPackage:
 def find_weights_origin(submission: Path) -> WeightsOrigin:
     """Return how the weights of an entry were made.
 
-    An entry may have a record of the training, in a file beside the weights. Weights that this
-    record does not name are compared with the weights of the kit's packages. If they are equal, the
-    package's record says how they were made. The entry's record is complete only with the list of
-    students beside it. Without the list, all weights are compared with the weights of the packages.
+    An entry may have a record of the training in a file beside the weights, and a list of the
+    students that the weights are trained on. Only with this list does the record count as complete.
+
+    Weights that a complete record names are made as it says. All other weights are compared with
+    the weights of the kit's packages. If they are equal to weights of a package, the package's
+    record says how they were made.
 
     Raises
     ------
@@ -79,9 +81,10 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
     records = list(record_of_package.values())
     if own_record is not None:
         records.append(own_record)
-    # The fingerprint of each file that may hold weights. If no record names a file of the same
-    # size, the file need not be read, and its fingerprint is None.
+    # The fingerprint of each of the entry's files that may hold weights. It is None if no record
+    # names a file of the same size: the file need not be read then.
     fingerprints = entry_files.fingerprint_data(submission, _sizes_of_files(records))
+    # First the files that the entry's own record names, then the files that come from packages.
     own_files: set[str] = set()
     if complete_record is not None:
         own_files = _names_of_recorded(complete_record, fingerprints)
@@ -95,6 +98,7 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
     record = own_record
     if from_packages and complete_record is None:
         record = from_packages[0].record
+    # Find the record of the package whose training made these very weights.
     kit_record = None
     if own_files:
         contents = [fingerprints[name] for name in own_files]
@@ -111,9 +115,9 @@ def _find_in_packages(
 ) -> list[_FilesFromPackage]:
     """Find the files of an entry that are equal to weights of the kit's packages.
 
-    Only the files in `names` are looked up. `fingerprints` holds the fingerprint of each file. If
-    several packages have an equal file, the file counts as a file of the first of these packages.
-    Packages without a valid list of students do not count.
+    Only the entry's files in `names` are looked up. `fingerprints` holds the fingerprint of each of
+    the entry's files. If several packages have a file that is equal, the file counts as a file of
+    the first of these packages. A package without a valid list of its training students is skipped.
     """
     from_packages = []
     remaining = set(names)
@@ -187,9 +191,10 @@ def read_students_if_valid(package: Path) -> IntArray | None:
 def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
     """Return the doubts that the origin of an entry's weights raises about the entry's score.
 
-    The weights of a zip, or of a folder outside the kit, may have been trained elsewhere, with
-    other data and code. Unless a package of the kit has the very same weights, their record is not
-    compared with the files of this kit.
+    The record of weights that were trained in this kit is compared with the present data and code
+    of the kit. The weights of a zip, or of a folder outside the kit, may have been trained
+    elsewhere, with other data and code. Their record is compared only if a package of the kit has
+    the very same weights.
 
     Parameters
     ----------
@@ -209,8 +214,9 @@ def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
         sentence = f"{UNKNOWN_SOURCES.mark}: no record of training names {names}"
         doubts.append(Doubt(UNKNOWN_SOURCES.mark, sentence))
     is_in_kit = entry.is_dir() and entry.resolve().is_relative_to(layout.ROOT)
-    # The record of a training in this kit, if there is one. An entry in the kit's folder has the
-    # record itself. For another entry, a package of the kit with equal weights has it.
+    # The record of a training in this kit, or None. For an entry in the kit's folder, it is the
+    # entry's record. For another entry, it is the record of a package of the kit that has the very
+    # same weights.
     record_in_kit = origin.record if is_in_kit else origin.kit_record
     if record_in_kit is not None:
         _require_same_sources(entry, record_in_kit)
@@ -242,9 +248,9 @@ def find_training_doubts(entry: Path, record: Provenance) -> list[Doubt]:
     shown_trainer = provenance.show_path(trainer)
     # The sentences of the doubts name the script in the record. Let them name the entry's trainer.
     doubts = entry_origin.doubts_of_run(replace(record, script=shown_trainer))
-    # If the code changed during the training, there is a doubt about the code already.
-    is_to_compare = record.code and trainer.is_file() and not record.code_changed
-    if is_to_compare and source_code.fingerprint(trainer) != record.code:
+    # If the code changed during the training, `doubts` holds a doubt about the code already.
+    can_compare = record.code and trainer.is_file()
+    if can_compare and not record.code_changed and source_code.fingerprint(trainer) != record.code:
         sentence = (
             f"{printable(shown_trainer)} or a file that it imports has changed since it trained "
             "the weights: train them again to score the code as it is"
