@@ -138,13 +138,14 @@ def ticks(low: float, high: float, n_steps: int, *, integer: bool = False) -> li
     There are about `n_steps` steps between the numbers, and at least two numbers. If `integer`, the
     numbers are whole.
     """
-    # Take the first step that has at least two multiples on the scale. 1e-9 allows for rounding
-    # errors.
+    # Take the first step that has at least two multiples on the scale. An end of the scale may miss
+    # a multiple by a rounding error: 1e-9 of a step is tolerated.
     for step in _steps_to_try((high - low) / n_steps, integer):
         multiples = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
         values = [multiple * step for multiple in multiples]
         if len(values) >= 2:
             break
+    # Labels may differ from the values by a thousandth of a step, which nobody can see.
     digits = _count_decimals(values, tolerance=step / 1e3)
     return [(value, f"{value:.{digits}f}".replace("-", "−")) for value in values]
 
@@ -163,8 +164,8 @@ def _steps_to_try(least_step: float, integer: bool) -> list[float]:
         steps = [step for step in steps if step >= 1 and step == round(step)] or [1.0]
     # 1e-9 allows for rounding errors.
     first = next(k for k, step in enumerate(steps) if step >= least_step * (1 - 1e-9))
-    # Return step `first`, then the steps before it, backwards.
-    return steps[first::-1]
+    first_and_smaller = steps[: first + 1]
+    return first_and_smaller[::-1]
 
 
 def _count_decimals(values: Sequence[float], tolerance: float) -> int:
@@ -181,12 +182,14 @@ def drop_overlapping(labels: Sequence[Tick], unit_length: float) -> list[Tick]:
     `unit_length` is the distance in the drawing between two values of the scale that differ by 1.
     """
     shown: list[Tick] = []
-    end = float("-inf")
+    # The position at which the next label may begin.
+    may_begin = float("-inf")
     for value, text in labels:
-        half = text_width(text, SMALL) / 2
-        if value * unit_length - half >= end:
+        middle = value * unit_length
+        half_width = text_width(text, SMALL) / 2
+        if middle - half_width >= may_begin:
             shown.append((value, text))
-            end = value * unit_length + half + GAP
+            may_begin = middle + half_width + GAP
     return shown
 
 
@@ -202,7 +205,8 @@ def _polygon(n: int, size: float, *, turn: float = 0, inner: float = 0) -> list[
     the centre.
     """
     corners = []
-    # Even k are points, odd k are the inner corners between two points.
+    # Even k are points, odd k are the inner corners between two points. A polygon has no inner
+    # corners: their radius is 0.
     for k in range(2 * n):
         radius = inner if k % 2 else size
         angle = (k / 2 + turn) * 2 * pi / n
@@ -553,17 +557,23 @@ def _write(number: float, digits: int) -> str:
 
 
 def _draw_dot(axes: Axes, dot: Dot, y: float, height: float, digits: int) -> None:
-    """Draw the band, interval, mark and value of a row that is centred at y."""
+    """Draw the band, interval, mark and value of a row that is centred at y.
+
+    Those that are NaN are not drawn.
+    """
     drawing = axes.drawing
     colour = ACCENT if dot.accent else TEXT
-    if not isnan(dot.band[0]):
+    has_band = not isnan(dot.band[0])
+    if has_band:
         low, high = map(axes.x, dot.band)
         drawing.box((low, high), (y - height / 2, y + height / 2), f"fill: {LINE}")
-    if not isnan(dot.interval[0]):
+    has_interval = not isnan(dot.interval[0])
+    if has_interval:
         # Cut the interval off at the ends of the axis.
-        least, most = axes.x_limits
-        ends = [(axes.x(min(max(end, least), most)), y) for end in dot.interval]
-        drawing.line(ends, stroke(colour, 1.6, "; stroke-linecap: round"))
+        axis_start, axis_end = axes.x_limits
+        ends_on_axis = [min(max(end, axis_start), axis_end) for end in dot.interval]
+        points = [(axes.x(end), y) for end in ends_on_axis]
+        drawing.line(points, stroke(colour, 1.6, "; stroke-linecap: round"))
     if not isnan(dot.mark):
         diamond = _mark_path("D", axes.x(dot.mark), y, _RADIUS)
         drawing.path(diamond, stroke(TEXT, 1), f"{dot.label}: {_write(dot.mark, digits)}")
@@ -719,6 +729,7 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
 
     The vertical axis fits the values, so it need not start at 0.
     """
+    # The lines of each name, and the height of the legend.
     names = [wrap(curve.name, WIDTH - 60) for curve in curves]
     below = sum(LINE_HEIGHT * len(name) + _ABOVE_LEGEND_NAME for name in names)
     drawing = Drawing(_HEIGHT_OF_CURVES + below)
@@ -760,11 +771,14 @@ def _draw_legend(
     `names` has the lines of each name, and `top` is the height at which the first name begins.
     """
     for curve, name in zip(curves, names, strict=True):
-        middle = top + LINE_HEIGHT / 2
-        ends = [(PAD, middle), (PAD + _LEGEND_LINE, middle)]
-        _draw_curve(drawing, curve, ends, marked=[(PAD + _LEGEND_LINE / 2, middle)])
-        drawing.text(PAD + _TO_LEGEND_NAME, top + LINE_HEIGHT * len(name) / 2, name)
-        top += LINE_HEIGHT * len(name) + _ABOVE_LEGEND_NAME
+        # The piece of the curve lies beside the middle of the first line of the name.
+        y = top + LINE_HEIGHT / 2
+        ends = [(PAD, y), (PAD + _LEGEND_LINE, y)]
+        middle = (PAD + _LEGEND_LINE / 2, y)
+        _draw_curve(drawing, curve, ends, marked=[middle])
+        name_height = LINE_HEIGHT * len(name)
+        drawing.text(PAD + _TO_LEGEND_NAME, top + name_height / 2, name)
+        top += name_height + _ABOVE_LEGEND_NAME
 
 
 def _draw_curve(
@@ -776,10 +790,10 @@ def _draw_curve(
 ) -> None:
     """Draw a line through points in the style of a curve, and the curve's mark at marked points.
 
-    The curve's number determines the style. Numbers 0, 1, 2 and so on take the colours in order,
-    and start again with the first colour after the last.
+    The curve's number determines the style. Numbers 0, 1, 2 and so on take the colours in order.
+    After the last colour, the first colour follows again. `tooltip` is shown at the line.
     """
-    # `n_repeats` counts how many times the colours have started again before this curve.
+    # `n_repeats` is how many times the colours have started again before this curve.
     n_repeats, colour = divmod(curve.number, len(_COLOURS))
     dashes = "; stroke-dasharray: 5,2.2" if curve.is_dashed else ""
     width = 1.4 if curve.number else 2.2

@@ -26,7 +26,7 @@ def run(main: Callable[[], None]) -> None:
     provenance.start_run(has_end=True)
     # Fingerprint the code before `main` runs: somebody may edit it meanwhile.
     provenance.note_code()
-    # The signal handlers before this run, which are put back at the end.
+    # The signal handlers that were set before this run. They are put back at the end.
     handlers_before = _exit_on_signals()
     try:
         with (
@@ -54,7 +54,7 @@ def run(main: Callable[[], None]) -> None:
         # earlier signal handlers back.
         for number, handler in handlers_before.items():
             signal.signal(number, handler)
-        # The other script may import modules that have the same names as modules in this script's
+        # That other script may import modules with the same names as modules in this script's
         # folder. Forget this script's modules, so that the other script imports its own modules.
         running_script.forget_modules_beside(main)
 
@@ -80,9 +80,9 @@ def _exit_on_signals() -> dict[int, Any]:
         signals.append(signal.SIGHUP)
     handlers: dict[int, Any] = {}
     for number in signals:
-        # A signal that is ignored stays ignored, such as SIGHUP under `nohup`. For a handler that
-        # was set by a library in C, `getsignal` returns None. Such a handler could not be put back
-        # later, so keep it.
+        # A signal that is ignored, such as SIGHUP under `nohup`, stays ignored. `getsignal` returns
+        # None for a handler that a library in C has set. Such a handler could not be put back
+        # later, so it stays.
         if signal.getsignal(number) not in (signal.SIG_IGN, None):
             handlers[number] = signal.signal(number, exit_on_signal)
     return handlers
@@ -197,13 +197,14 @@ class _Parser(argparse.ArgumentParser):
             _check_script()
             args = running_script.arguments()
         options, others = super().parse_known_args(args, namespace)
+        # A flag that the parser does not have counts like a flag without a value: None.
         values = vars(options)
         folder = values.get("output_dir")
         name = values.get("output_file")
         if folder:
             writing.require_writable_folder(folder)
-        file = folder / name if folder and name else None
-        require_outputs([file, values.get("output"), values.get("log")])
+        file_in_folder = folder / name if folder and name else None
+        require_outputs([file_in_folder, values.get("output"), values.get("log")])
         return options, others
 
     def error(self, message: str) -> NoReturn:

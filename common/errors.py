@@ -43,12 +43,16 @@ def printable(text: str, max_length: int | None = None) -> str:
     """
     if not text.isprintable():
         # In a locale without UTF-8, Python reads the names of files as ASCII. It replaces each byte
-        # that is not ASCII by a surrogate: the name "é" becomes "\udcc3\udca9". Turn the surrogates
-        # back into bytes, and decode the bytes as UTF-8.
+        # that is not ASCII by a surrogate: the name "é" becomes "\udcc3\udca9". Turn surrogates
+        # back into bytes, and decode the bytes as UTF-8. If this fails, keep the text.
         with suppress(UnicodeError):
             text = text.encode("utf-8", "surrogateescape").decode("utf-8")
-        escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-        text = "".join(escaped)
+        characters = []
+        for character in text:
+            if not character.isprintable():
+                character = character.encode("unicode_escape").decode()
+            characters.append(character)
+        text = "".join(characters)
     if max_length is None or len(text) <= max_length:
         return text
     return f"{text[: max_length - 1]}…"

@@ -147,9 +147,10 @@ def describe_format(first: bytes, expected: str = CSV) -> str:
 
 
 def _find_format(first: bytes) -> tuple[str, str]:
-    """Return what a file is and what to do, both in words; "" and "" for CSV or unknown content.
+    """Return the format of a file, and what the user can do about it, both in words.
 
-    `first` are the first bytes of the file, after `open_as_utf8` has unpacked gzip once.
+    Returns "" and "" for CSV or unknown content. `first` are the first bytes of the file. If the
+    file is packed by gzip, they are the first bytes after `open_as_utf8` has unpacked it once.
     """
     for beginning, title, advice in _FORMATS:
         if first.startswith(beginning):
