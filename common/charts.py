@@ -359,8 +359,8 @@ class Axes:
             if grid:
                 self.vertical_line(value, THIN)
             self.drawing.note(self.x(value), label_y, text, "middle")
-        ends = [(self.left, self.bottom), (self.right, self.bottom)]
-        self.drawing.line(ends, stroke(LINE, 0.8))
+        ends_of_axis = [(self.left, self.bottom), (self.right, self.bottom)]
+        self.drawing.line(ends_of_axis, stroke(LINE, 0.8))
         if axis:
             middle = (self.left + self.right) / 2
             below_labels = self.bottom + TICK_HEIGHT
@@ -383,7 +383,7 @@ def axes_with_y_labels(
     leaves room for the name, which `draw_x_axis` writes. `above`, `beside` and `below` are the
     sizes of further free space above the axes, at their right, and below them.
     """
-    # `SMALL / 2` is room for half of a tick label: a label at the end of an axis sticks out.
+    # A tick label at the end of an axis sticks out by half its size. `SMALL / 2` is room for it.
     axes = Axes(
         drawing,
         x_limits,

@@ -292,7 +292,8 @@ class GameState:
         if is_outside.any():
             row = int(is_outside.argmax())
             raise EntryError(
-                f"{self._name(row)}: chose column {questions[row]}, expected 0 to {n_questions - 1}"
+                f"{self._name_student(row)}: chose column {questions[row]}, "
+                f"expected 0 to {n_questions - 1}"
             )
         questions = questions.astype(np.int64)
         is_forbidden = ~self.can_query[np.arange(n_students), questions]
@@ -300,7 +301,7 @@ class GameState:
             row = int(is_forbidden.argmax())
             question = int(questions[row])
             raise EntryError(
-                f"{self._name(row)}: chose QuestionId {question}, which "
+                f"{self._name_student(row)}: chose QuestionId {question}, which "
                 f"{self._why_forbidden(row, question)} ({int(is_forbidden.sum())} such students); "
                 "expected a column where can_query is 1"
             )
@@ -346,11 +347,11 @@ class GameState:
             first = int(np.flatnonzero(~is_valid)[0])
             row, question = np.argwhere(self.targets)[first]
             raise EntryError(
-                f"{self._name(row)}: predicted {values[first]} for QuestionId {question} "
+                f"{self._name_student(row)}: predicted {values[first]} for QuestionId {question} "
                 f"({int((~is_valid).sum())} such targets), expected {expected}"
             )
 
-    def _name(self, row: int) -> str:
+    def _name_student(self, row: int) -> str:
         """Return the name of a student for messages."""
         return f"student {row} (UserId {self.reference.student[row]})"
 

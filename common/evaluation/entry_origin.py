@@ -63,7 +63,7 @@ def judge_submission(
     if record is None:
         return [UNKNOWN_SOURCES]
     folder = submission.parent
-    # In a cross-validation, the entry was made from the files of the true answers. But each
+    # In a cross-validation, an entry may be made from the files of the true answers, since each
     # prediction comes from a model that has not learned from the prediction's fold.
     if not record.split:
         require_unseen(submission, record, references)
@@ -196,14 +196,14 @@ def require_unseen(entry: Path, record: Provenance, references: Sequence[Path]) 
 
     Such files are the references themselves, and the files that the references were split from.
     """
-    scored_on: list[Fingerprint] = []
+    files_with_answers: list[Fingerprint] = []
     for reference in references:
-        scored_on.append(fingerprint(reference))
+        files_with_answers.append(fingerprint(reference))
         split = provenance.read(reference)
         if split is not None:
-            scored_on += split.made_from.values()
-    for source, known in record.made_from.items():
-        if known in scored_on:
+            files_with_answers += split.made_from.values()
+    for source, source_fingerprint in record.made_from.items():
+        if source_fingerprint in files_with_answers:
             raise InputError(
                 f"{entry}: was made from {Path(source).name}, which holds the answers that it is "
                 f"scored on (`{printable(record.command)}`); expected an entry that has not seen "

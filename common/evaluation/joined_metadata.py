@@ -147,13 +147,13 @@ def _holds_answers(path: Path) -> bool:
 
 def _lists_answers(marker: dict[str, Any], reference: Path) -> bool:
     """Return whether the true answers come from the simulation that a marker describes."""
-    # Fingerprints of the file of answers and of the files that it was made from.
+    # The fingerprints of the file of answers, and of the files that it was made from.
     answers_and_sources = [provenance.fingerprint_of_source(reference)]
     record = provenance.read(reference)
     if record is not None:
         answers_and_sources += record.made_from.values()
-    simulated = marker["files"].values()
-    if any(known in simulated for known in answers_and_sources):
+    simulated_files = marker["files"].values()
+    if any(fingerprint in simulated_files for fingerprint in answers_and_sources):
         return True
     # The file may hold rows of a simulated file and yet have another fingerprint, for instance if a
     # spreadsheet has saved it again.

@@ -109,12 +109,13 @@ def fit_habits(
     log_probability = np.log(np.maximum(probability[order], _MIN_PROBABILITY))
     choices = _Choices(observations, choice[order], log_probability)
     levels = observations.levels
-    total = tuple(np.zeros((len(level.label), n_options), np.float32) for level in levels)
+    # For each level, the habits of its nodes, which each step changes in place.
+    habits = tuple(np.zeros((len(level.label), n_options), np.float32) for level in levels)
     variance = np.full((len(levels), 1), _START_VARIANCE)
     for _ in range(_N_STEPS):
-        sums = _update_habits(choices, habits=total, variance=variance)
+        sums = _update_habits(choices, habits, variance)
         variance = _estimate_variance(sums, variance, n_options)
-    return Habits(student_ids, context_ids, levels, total, variance[:, 0])
+    return Habits(student_ids, context_ids, levels, total=habits, variance=variance[:, 0])
 
 
 def _sort_choices(
