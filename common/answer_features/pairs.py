@@ -65,8 +65,8 @@ class Pairs:
         in one quiz. Returns int32, shape (pairs,), with numbers from 0, some of which may be
         unused. The number is -1 if a value is unknown.
 
-        The result is cached. If there are many pairs, only the result for `_ALWAYS_CACHED` is, to
-        save memory.
+        Results are cached. If there are many pairs, only the result for `_ALWAYS_CACHED` is cached,
+        to save memory.
         """
         if len(names) == 1:
             return self.numbers[names[0]]

@@ -144,7 +144,7 @@ def _make_first_known(
     too few answers are left for such a model. Then there are two first models. The fits for
     held-out parts with even numbers continue from model 0, which is fitted to all answers outside
     these parts. The fits for held-out parts with odd numbers continue from model 1, which is fitted
-    to all answers outside the parts with odd numbers.
+    to all answers outside the held-out parts with odd numbers.
 
     Returns a `Known` for each first model, with the answers that the model was fitted to. If the
     group `model` is in `groups`, the `Known` holds the fitted model of this group, and likewise for
