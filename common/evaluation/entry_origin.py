@@ -256,8 +256,8 @@ def code_changed_doubt(script: str) -> Doubt:
     """Return the doubt about an entry whose code changed while its script ran."""
     return Doubt(
         mark="its code changed while it ran",
-        sentence=f"{script} or a file that it imports changed while it ran: run it again to score "
-        "the code as it is",
+        sentence=f"{printable(script)} or a file that it imports changed while it ran: run it "
+        "again to score the code as it is",
     )
 
 
@@ -271,8 +271,8 @@ def earlier_code_doubts(record: Provenance) -> list[Doubt]:
         return [
             Doubt(
                 mark=EARLIER_CODE,
-                sentence=f"{record.script} or a file that it imports has changed since: this is "
-                "the score of the earlier code, run it again to score the code as it is",
+                sentence=f"{printable(record.script)} or a file that it imports has changed since: "
+                "this is the score of the earlier code, run it again to score the code as it is",
             )
         ]
     # A part of a blend is one of its submissions. A script may have made several parts, each with
