@@ -272,8 +272,8 @@ def _unpack_gzip(name: str, file: BinaryIO) -> Iterator[bytes]:
                 n_unpacked += len(piece)
                 if n_unpacked > max_unpacked:
                     raise DamagedFileError(
-                        f"{name}: its {size:,} bytes unpack to more than {max_unpacked:,} bytes; if "
-                        "that is right, unpack it first"
+                        f"{name}: its {size:,} bytes unpack to more than {max_unpacked:,} bytes; "
+                        "if that is right, unpack it first"
                     )
                 yield piece
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
