@@ -72,9 +72,9 @@ def number_contexts(
 ) -> IntArray:
     """Return the number of each row's context, given the metadata that the caller has read.
 
-    If QuizId is known for at least half of the pairs to be predicted, a context is a quiz that one
-    class takes, and the result has one column. Otherwise a context is a cluster of questions that
-    the same students answer. Then the result has a column for each level of clusters, from the
+    If QuizId is known for at least half of the pairs to be predicted, a context is a combination of
+    a quiz and a class, and the result has one column. Otherwise a context is a cluster of questions
+    that the same students answer. Then the result has a column for each level of clusters, from the
     largest clusters to the smallest. Each level divides the clusters of the level before.
 
     Parameters
@@ -99,6 +99,7 @@ def number_contexts(
         quiz_to_predict = quiz[n_answers:]
         share_known = (quiz_to_predict >= 0).mean()
         if share_known >= _MIN_SHARE_KNOWN:
+            # One level: an array of one column.
             return _number_quizzes_of_classes(quiz, group)[:, None]
     # `clusters` has a row for each of the sorted `question_ids`, and a column for each level.
     question_ids, clusters = cluster_questions(student, question)

@@ -24,7 +24,7 @@ from common.schema import Column
 import numpy as np
 import pandas as pd
 
-_NAME = schema.NUMBER_OF_OPTIONS.name
+_NUMBER_COLUMN = schema.NUMBER_OF_OPTIONS.name
 _OPTION_COLUMNS = (schema.CORRECT_ANSWER, schema.ANSWER_VALUE)
 OPTION_NAMES = [column.name for column in _OPTION_COLUMNS]
 
@@ -38,16 +38,16 @@ def columns_of_answers(header: Sequence[str]) -> list[Column]:
     These are CorrectAnswer and AnswerValue, and NumberOfOptions if it is there. The highest option
     that is valid depends on the header, see the module's docstring.
     """
-    columns = [replace(column, high=_highest(header)) for column in _OPTION_COLUMNS]
-    return [*columns, schema.NUMBER_OF_OPTIONS] if _NAME in header else columns
+    columns = [replace(column, high=_highest_valid_option(header)) for column in _OPTION_COLUMNS]
+    return [*columns, schema.NUMBER_OF_OPTIONS] if _NUMBER_COLUMN in header else columns
 
 
 def column_in(source: reading.Source, column: Column) -> Column:
     """Return a copy of a column whose highest valid value, `high`, fits a file of answers.
 
-    The copy serves to read the file, and predictions of its answers. A column that holds no options
-    is returned unchanged. In a column of options, `high` becomes the largest number of options of
-    the file's questions:
+    The copy is used to read options from the file, and predictions of these options. A column that
+    holds no options is returned unchanged. In a column of options, `high` becomes the largest
+    number of options of the file's questions:
 
     - If the file has the column NumberOfOptions, the maximum of this column.
     - In a file like the files of the challenge (`is_of_challenge`), four.
@@ -61,10 +61,10 @@ def column_in(source: reading.Source, column: Column) -> Column:
     if is_of_challenge(header):
         # `high` is four already: `schema` describes the files of the challenge.
         return column
-    # Options in the file may be above `column.high`, which is four. To read them, allow the highest
-    # option that any file may name.
-    column_to_read = replace(column, high=_highest(header))
-    if _NAME not in header:
+    # Options in the file may be above `column.high`, which is four. To read these options, allow
+    # the highest option that any file of this form may name.
+    column_to_read = replace(column, high=_highest_valid_option(header))
+    if _NUMBER_COLUMN not in header:
         options = reading.read_table(source, [column_to_read])[column.name]
         return replace(column, high=max(int(options.max()), column.high))
     columns = [schema.QUESTION_ID, schema.NUMBER_OF_OPTIONS, column_to_read]
@@ -86,7 +86,7 @@ def column_for(template: pd.DataFrame, column: Column) -> Column:
     return replace(column, high=count_options(template))
 
 
-def _highest(header: Sequence[str]) -> int:
+def _highest_valid_option(header: Sequence[str]) -> int:
     """Return the highest option that is valid in a file, given the names of the file's columns."""
     return schema.N_OPTIONS if is_of_challenge(header) else schema.NUMBER_OF_OPTIONS.high
 
@@ -96,18 +96,18 @@ def is_of_challenge(header: Sequence[str]) -> bool:
 
     A file has this form if it has the column AnswerId and not the column NumberOfOptions.
     """
-    return schema.ANSWER_ID.name in header and _NAME not in header
+    return schema.ANSWER_ID.name in header and _NUMBER_COLUMN not in header
 
 
 def require_consistent(source: reading.Source, table: pd.DataFrame) -> None:
     """Raise `InputError` if the numbers of options in a table of answers contradict each other.
 
-    They do if two rows of a question have different numbers, or if a row names an option above the
-    row's number: option 5 of a question with four options, for instance.
+    There are two kinds of contradictions: two rows of a question have different numbers, or a row
+    names an option above its number, such as option 5 of a question with four options.
 
     `table` has the columns QuestionId, NumberOfOptions and perhaps CorrectAnswer and AnswerValue.
     """
-    number = table[_NAME].to_numpy()
+    number = table[_NUMBER_COLUMN].to_numpy()
     for name in OPTION_NAMES:
         if name not in table:
             continue
@@ -118,16 +118,16 @@ def require_consistent(source: reading.Source, table: pd.DataFrame) -> None:
             raise InputError(
                 f"{source.name}: column '{name}': row {source.row_number(row)} is "
                 f"{option[row]} ({int(is_above.sum())} such rows), expected a whole number from 1 "
-                f"to {number[row]}, the {_NAME} of the row"
+                f"to {number[row]}, the {_NUMBER_COLUMN} of the row"
             )
-    first_number = table.groupby("QuestionId")[_NAME].transform("first").to_numpy()
+    first_number = table.groupby("QuestionId")[_NUMBER_COLUMN].transform("first").to_numpy()
     differs = number != first_number
     if differs.any():
         row = int(differs.argmax())
         raise InputError(
-            f"{source.name}: column '{_NAME}': row {source.row_number(row)} is {number[row]}, "
-            f"but QuestionId {table['QuestionId'].iloc[row]} has {first_number[row]} in an earlier "
-            "row, expected one number for each question"
+            f"{source.name}: column '{_NUMBER_COLUMN}': row {source.row_number(row)} is "
+            f"{number[row]}, but QuestionId {table['QuestionId'].iloc[row]} has "
+            f"{first_number[row]} in an earlier row, expected one number for each question"
         )
 
 
@@ -146,14 +146,16 @@ def add_number_of_options(
     `header` holds the names of the file's columns. Raises `InputError` if the file's column has two
     numbers for one question, or a number below an option of the question.
     """
-    if _NAME in answers:
+    if _NUMBER_COLUMN in answers:
         require_consistent(source, answers)
         return answers
     if is_of_challenge(header):
         return answers
     highest = answers[OPTION_NAMES].to_numpy().max()
     number = max(int(highest), schema.NUMBER_OF_OPTIONS.low)
-    return answers if number == schema.N_OPTIONS else answers.assign(**{_NAME: np.int8(number)})
+    if number == schema.N_OPTIONS:
+        return answers
+    return answers.assign(**{_NUMBER_COLUMN: np.int8(number)})
 
 
 # ---- In memory -----------------------------------------------------------------------------------
@@ -161,13 +163,13 @@ def add_number_of_options(
 
 def count_options(answers: pd.DataFrame) -> int:
     """Return the number of options of the questions, or of the question that has most options."""
-    return int(answers[_NAME].max()) if _NAME in answers else schema.N_OPTIONS
+    return int(answers[_NUMBER_COLUMN].max()) if _NUMBER_COLUMN in answers else schema.N_OPTIONS
 
 
 def number_of_each(answers: pd.DataFrame) -> IntArray:
     """Return how many options the question of each answer has, int8, shape (answers,)."""
-    if _NAME in answers:
-        return answers[_NAME].to_numpy()
+    if _NUMBER_COLUMN in answers:
+        return answers[_NUMBER_COLUMN].to_numpy()
     return np.broadcast_to(np.int8(schema.N_OPTIONS), len(answers))
 
 
@@ -192,9 +194,9 @@ def for_template(p_option: FloatArray, template: pd.DataFrame) -> FloatArray:
     array of float, shape (rows, options of the template)
         Rows sum to 1.
     """
-    if _NAME not in template:
+    if _NUMBER_COLUMN not in template:
         return p_option
-    number = template[_NAME].to_numpy()[:, np.newaxis]
+    number = template[_NUMBER_COLUMN].to_numpy()[:, np.newaxis]
     n_options = count_options(template)
     p: FloatArray = np.repeat(1 / number, n_options, axis=1)
     p[:, : p_option.shape[1]] = p_option[:, :n_options]
@@ -219,7 +221,7 @@ def number_by_id(answers: pd.DataFrame, question_ids: IntArray | pd.Index) -> In
 
     A question without answers counts as having the largest number of options of any question.
     """
-    if _NAME not in answers:
+    if _NUMBER_COLUMN not in answers:
         return np.full(len(question_ids), schema.N_OPTIONS, np.int8)
-    stated = answers.drop_duplicates("QuestionId").set_index("QuestionId")[_NAME]
+    stated = answers.drop_duplicates("QuestionId").set_index("QuestionId")[_NUMBER_COLUMN]
     return stated.reindex(question_ids, fill_value=count_options(answers)).to_numpy()

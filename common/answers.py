@@ -84,7 +84,7 @@ def read_answers(
 
 
 def read_right_or_wrong(path: Path) -> pd.DataFrame:
-    """Read answers for task 1, which can do without options.
+    """Read answers for task 1, which does not need the options.
 
     Returns the table of `read_answers`, with AnswerId and options if the file has them. Options are
     faulty if they cannot be read, or if IsCorrect contradicts them. In a file of the challenge's
@@ -277,6 +277,7 @@ def require_distinct_pairs(
     if not (ordered_keys[1:] == ordered_keys[:-1]).any():
         return np.empty(0, np.int64)
     keys = pair_keys(student, question)
+    # If the equal keys belong to ids that could not be read, which are -1, there are no repeats.
     repeats = find_repeats(keys)
     if len(repeats):
         row = int(repeats[0])

@@ -234,9 +234,9 @@ def _mark_path(mark: str, x: float, y: float, radius: float) -> str:
     if mark == "o":
         # "m" moves from the centre to the left end of the circle. Each "a" draws an arc, which is a
         # half circle: to the right end, which is one diameter away, and back to the left end.
-        r = f"{radius:g}"
-        d = f"{2 * radius:g}"
-        return f"{start} m -{r} 0 a {r} {r} 0 1 0 {d} 0 a {r} {r} 0 1 0 -{d} 0 z"
+        half_circle = f"a {radius:g} {radius:g} 0 1 0"
+        diameter = f"{2 * radius:g}"
+        return f"{start} m -{radius:g} 0 {half_circle} {diameter} 0 {half_circle} -{diameter} 0 z"
     # `_MARKS` holds the corners, relative to the centre. In the path, "m" moves from the centre to
     # the first corner without drawing, "l" draws lines from each corner to the next, and "z" draws
     # the last line back to the first corner.
@@ -379,9 +379,10 @@ def axes_with_y_labels(
 ) -> Axes:  # fmt: skip
     """Return axes that fill a drawing, with the tick labels of the vertical axis at the left.
 
-    `title` is written above the axes. `axis` is the name of the horizontal axis. This function only
-    leaves room for the name, which `draw_x_axis` writes. `above`, `beside` and `below` are the
-    sizes of further free space above the axes, at their right, and below them.
+    `y_labels` holds the value and the text of each tick label. `title` is written above the axes.
+    `axis` is the name of the horizontal axis. This function only leaves room for the name, which
+    `draw_x_axis` writes. `above`, `beside` and `below` are the sizes of further free space above
+    the axes, at their right, and below them.
     """
     # A tick label at the end of an axis sticks out by half its size. `SMALL / 2` is room for it.
     axes = Axes(
@@ -559,7 +560,7 @@ def _write(number: float, digits: int) -> str:
 def _draw_dot(axes: Axes, dot: Dot, y: float, height: float, digits: int) -> None:
     """Draw the band, interval, mark and value of a row that is centred at y.
 
-    Those that are NaN are not drawn.
+    A band, interval, mark or value that is NaN is not drawn.
     """
     drawing = axes.drawing
     colour = ACCENT if dot.accent else TEXT
@@ -747,8 +748,8 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         ticks(*y_limits, 6),
         title=value_axis,
         axis=axis,
-        # The last label of the horizontal axis sticks out at the right. Leave room for one digit,
-        # which is half of a label of two digits.
+        # Half of the last label of the horizontal axis sticks out at the right. Leave room for one
+        # digit, which is half of a label of two digits.
         beside=text_width("0"),
         below=below,
     )
@@ -791,7 +792,8 @@ def _draw_curve(
     """Draw a line through points in the style of a curve, and the curve's mark at marked points.
 
     The curve's number determines the style. Numbers 0, 1, 2 and so on take the colours in order.
-    After the last colour, the first colour follows again. `tooltip` is shown at the line.
+    After the last colour, the first colour follows again. The line of curve 0 is the thickest.
+    `tooltip` is shown at the line.
     """
     # `n_repeats` is how many times the colours have started again before this curve.
     n_repeats, colour = divmod(curve.number, len(_COLOURS))

@@ -197,7 +197,7 @@ class _Parser(argparse.ArgumentParser):
             _check_script()
             args = running_script.arguments()
         options, others = super().parse_known_args(args, namespace)
-        # A flag that the parser does not have counts like a flag without a value: None.
+        # `get` returns None for a flag without a value, and for a flag that the parser lacks.
         values = vars(options)
         folder = values.get("output_dir")
         name = values.get("output_file")

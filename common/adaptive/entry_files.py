@@ -87,7 +87,8 @@ def _walk(package: Path) -> Iterator[Path]:
     for folder, folders, names in os.walk(package):
         # Change the list `folders` in place: `os.walk` visits only the folders that remain in it.
         folders[:] = [name for name in folders if not is_stray(name)]
-        # `os.walk` does not follow symlinks to folders. Yield these like files.
+        # `os.walk` does not follow symlinks to folders. Yield such a symlink like a file, so that
+        # `collect` refuses the entry.
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         for name in [*links, *names]:
             # In a zip made on Windows, the name of a folder may end with a backslash. Some programs

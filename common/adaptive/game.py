@@ -72,12 +72,15 @@ class Reference:
 
 
 def read_reference(path: Path, n_questions: int = 0) -> Reference:
-    """Read the students to be examined, with their masks: IsTarget, or IsTarget_0 and so on.
+    """Read the students to be examined from a file of answers with masks.
+
+    A mask is a column of the file, IsTarget or IsTarget_0 and so on. It is 1 for the targets, the
+    answers that an entry must predict.
 
     Parameters
     ----------
     path
-        File of answers.
+        The file of answers.
     n_questions
         The least number of columns of the matrices in the `Reference`, such as `is_correct`. They
         have more columns if the file has larger QuestionIds.
@@ -89,7 +92,7 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
     """
     answers = read_answers(path, masks=True)
     masks = {}
-    # `str`, since pandas types names of columns as Hashable.
+    # `str` is for the type checker: pandas types the names of columns as Hashable.
     for name in map(str, answers):
         is_mask = schema.target_column(name) is not None
         if is_mask:
@@ -443,7 +446,8 @@ def play(
         If a student has too few questions that may be asked.
     """
     rounds = _play_rounds(entry, reference, mask, rules)
-    # `rounds` yields the same object each time: first before round 1, then updated by each round.
+    # `next` returns the state before round 1. The loop then plays all rounds. `rounds` yields the
+    # same object each time, so `state` is up to date after the loop.
     state = next(rounds)
     for _ in rounds:
         on_round()

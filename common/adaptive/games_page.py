@@ -169,6 +169,7 @@ def describe(
     confusion = np.array(figures["confusion"])
     return evaluation, {
         "masks": _draw_masks(accuracies, evaluation.score.value) if len(accuracies) > 1 else "",
+        # The chart of the accuracies in `curves`; empty if `curves` is a text.
         "curve": "" if isinstance(curves, str) else _draw_curves(curves),
         "curves": curves,
         "curve_names": list(_CURVE_NAMES),

@@ -68,6 +68,7 @@ def isolate(setting: Setting) -> IsolatedEntry:
             # The training file of a local split has another name than the official training file.
             shutil.copyfile(setting.train, folder / TASK_4.data.train)
 
+    # The file `setting.reference` holds the true answers: the entry must not be able to read it.
     return IsolatedEntry(write_files, setting.reference, setting.limits)
 
 
@@ -81,8 +82,8 @@ def play_all(
 
     `with_probability` tells whether the entry is asked for probabilities too.
 
-    Raises `InputError` if the entry fails. If `output_path` is given, what the entry has printed so
-    far is then written to this file.
+    Raises `InputError` if the entry fails. If the entry fails and `output_path` is given, the text
+    that the entry has printed so far is written to this file.
     """
     games: dict[str, Game] = {}
     output = ""
@@ -162,6 +163,7 @@ def measure_curves(
     progress = tqdm(total=n_games, desc="Curve", unit="game", disable=None)
     try:
         with progress, isolate(setting) as entry:
+            # The number of the mask is the seed of the random questions.
             for seed, (mask, played) in enumerate(games.items()):
                 at_random = game.choose_at_random(reference, mask, setting.rules, seed)
                 for questions in (played.chosen, at_random):

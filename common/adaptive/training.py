@@ -178,7 +178,8 @@ def package_without_local_students(package: Path, reference: Path) -> Iterator[P
         return
     options = {**provenance.settings(record.options), "local": True}
     shown_trainer = provenance.show_path(trainer)
-    # The command line that trains with --local, for the message.
+    # For the message, the command line that trains with --local: `command` makes it from the script
+    # and the options of the record.
     command = replace(record, script=shown_trainer, options=options).command
     print(f"its weights know the local split: `{command}` trains a copy", flush=True)
     with tempfile.TemporaryDirectory(prefix="task_4_local_") as folder:

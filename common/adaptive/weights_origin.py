@@ -120,15 +120,15 @@ def _find_in_packages(
     the first of these packages. A package without a valid list of its training students is skipped.
     """
     from_packages = []
-    remaining = set(names)
+    not_yet_found = set(names)
     for package, record in record_of_package.items():
-        found = _names_of_recorded(record, fingerprints) & remaining
+        found = _names_of_recorded(record, fingerprints) & not_yet_found
         if not found:
             continue
         students = read_students_if_valid(package)
         if students is not None:
             from_packages.append(_FilesFromPackage(found, record, students))
-            remaining -= found
+            not_yet_found -= found
     return from_packages
 
 
@@ -248,9 +248,11 @@ def find_training_doubts(entry: Path, record: Provenance) -> list[Doubt]:
     shown_trainer = provenance.show_path(trainer)
     # The sentences of the doubts name the script in the record. Let them name the entry's trainer.
     doubts = entry_origin.doubts_of_run(replace(record, script=shown_trainer))
-    # If the code changed during the training, `doubts` holds a doubt about the code already.
+    if record.code_changed:
+        # The code changed during the training: `doubts` holds a doubt about the code already.
+        return doubts
     can_compare = record.code and trainer.is_file()
-    if can_compare and not record.code_changed and source_code.fingerprint(trainer) != record.code:
+    if can_compare and source_code.fingerprint(trainer) != record.code:
         sentence = (
             f"{printable(shown_trainer)} or a file that it imports has changed since it trained "
             "the weights: train them again to score the code as it is"

@@ -155,6 +155,7 @@ def model(asked: Asked) -> Columns:
     context = asked.context
     p_right = fitted.predict_proba(student, question, context=context)[:, 1]
     parts = fitted.explain(student, question, context=context)
+    # `vars` returns the fields of the dataclass: the parts by their names.
     columns = {f"model_{name}": part for name, part in vars(parts).items()}
     return {"model": _logit(p_right)} | columns
 
@@ -201,8 +202,8 @@ def distractors(asked: Asked) -> Columns:
 
     - share_0, share_1 and so on: the share of the known answers to the question that chose the
       right option, the most popular wrong option, and so on;
-    - distractor: the logit of the probability that the student, if wrong, chooses the question's
-      most popular wrong option.
+    - distractor: the logit of the probability that the student chooses the question's most popular
+      wrong option, given that the student's answer is wrong.
 
     The probability comes from an item response model that is fitted to the known wrong answers.
     Answers to a question with only one wrong option are not used, since the student could not
@@ -332,9 +333,9 @@ def order(asked: Asked) -> Columns:
 
     - before_2, before_1, after_1 and after_2: the residual of the neighbour, which is right (1) or
       wrong (0) minus the expected rate (`Known.residual`);
-    - before_2_option and so on: in the neighbour, the student chose a position. The column holds
-      the rank of the option at this position of the question asked: 0 for the right option, 1 for
-      the most popular wrong one, and so on.
+    - before_2_option and so on: if the student chose the third option in the neighbour, for
+      instance, the rank of the third option of the question asked. The rank is 0 for the right
+      option, 1 for the most popular wrong one, and so on.
 
     A column is NaN for a row without this neighbour.
     """
@@ -372,7 +373,7 @@ def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray
     # before it and two after it. Elements of another student or quiz are left out below.
     known_moment = np.pad(known_moment, _N_BEFORE_AND_AFTER, constant_values=-1)
     by_time = np.pad(by_time, _N_BEFORE_AND_AFTER)
-    # The position of the same known answer in the padded arrays.
+    # The position in the padded arrays of the first known answer that is not earlier.
     first_later = n_earlier + _N_BEFORE_AND_AFTER
 
     student_and_quiz = _combined_number_of(asked_moment)
@@ -382,6 +383,8 @@ def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray
         name = f"before_{-step}" if step < 0 else f"after_{step + 1}"
         position = first_later + step
         is_same_quiz = _combined_number_of(known_moment[position]) == student_and_quiz
+        # The padding has the moment -1, and so has a row whose quiz or time is unknown. Such a row
+        # has no neighbour.
         has_neighbour = (asked_moment >= 0) & is_same_quiz
         yield name, has_neighbour, by_time[position[has_neighbour]]
 
@@ -398,7 +401,7 @@ def _sort_known_by_moment(asked: Asked) -> tuple[IntArray, IntArray, IntArray]:
         `Pairs.moments`). -1 where the quiz or the time is unknown.
     known_moment : array of int64, shape (known answers with a moment,)
         The moments of the known answers, in increasing order.
-    by_time : array of int32, the same shape
+    by_time : array of int32, shape (known answers with a moment,)
         Where each element of `known_moment` comes from: the index of the answer in `asked.known`.
     """
     # `moment` has an element for each pair. `asked.rows` and `asked.known.rows` index the pairs.
@@ -448,8 +451,8 @@ def time(asked: Asked) -> Columns:
     The columns are
 
     - hour and weekday of the answer;
-    - student_day_rate and student_day_count: the student's mean residual on that day, and the
-      number of answers in it (`rates_of`);
+    - student_day_rate and student_day_count: the student's mean residual in the known answers of
+      that day, and the number of these answers (`rates_of`);
     - place_in_quiz: the number of the student's earlier pairs in the quiz;
     - gap: the minutes since the student's last pair;
     - age_then: the student's age in years, if there are student metadata.
@@ -596,7 +599,8 @@ def _mean_by_key(
     n_numbers = int(number.max(initial=-1)) + 1
     known_number = number[asked.known.rows]
     asked_number = number[asked.rows]
-    # Free this large array, which has an element for each pair. If `pairs` caches it, it stays.
+    # Free this large array, which has an element for each pair. If `pairs` caches the array, it
+    # stays in memory.
     del number
     mean, count = shrunk_mean(known_number, value, n_numbers)
     return _look_up(mean, asked_number), _look_up(count, asked_number)

@@ -76,7 +76,8 @@ class Known:
     ) -> None:
         """Select the known answers and compute all attributes except the models.
 
-        The models are fitted later, by `fit_model` and `fit_options`.
+        The known answers are the rows of `answers` that are not `held_out`. The models are fitted
+        later, by `fit_model` and `fit_options`, which use the models of `first`, if it is given.
         """
         if held_out is None:
             rows = np.arange(len(answers))
@@ -134,7 +135,8 @@ class Known:
         # Whether a question lacks an option, shape (questions, options).
         is_absent = np.arange(self.n_options) >= self.n_options_of_question[:, None]
         if is_absent.any():
-            # The shrinking has also given a share to options that the question does not have.
+            # The shrinking has also given a share to options that the question does not have. Take
+            # these shares away, and scale the others so that their sum is 1 again.
             share[is_absent] = 0
             share /= share.sum(axis=1, keepdims=True)
         self.option_share = share.astype(np.float32)
@@ -163,8 +165,9 @@ class Known:
         if self.model is None:
             start = None if self._first is None else self._first.model
             n_steps = None if start is None else _STEPS_FROM_START
-            # Settings that are None are chosen by how well they predict some of the known answers.
-            # A fit that continues from `start` keeps the settings of `start`.
+            # `fit` chooses the settings that are None. Without `start`, it takes the settings that
+            # predict some of the known answers best. With `start`, it keeps the settings of
+            # `start`.
             self.model = ItemResponse(n_dimensions=None, guessing=None, n_steps=n_steps).fit(
                 self.student,
                 self.question,
@@ -182,8 +185,9 @@ class Known:
         the number of dimensions. But the fit does not start from the parameters of that model.
         """
         if self.options_model is None:
-            # The settings that are None are taken from `like`. Without `like`, they are chosen by
-            # how well they predict some of the known answers.
+            # `fit` chooses the settings that are None. Without `like`, it takes the settings that
+            # predict some of the known answers best. With `like`, it takes the settings of the
+            # model `like`.
             like = None if self._first is None else self._first.options_model
             self.options_model = ItemResponseOptions(n_dimensions=None, guessing=None).fit(
                 self.student,

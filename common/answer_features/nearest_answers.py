@@ -89,6 +89,7 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
         residual = np.where(nearest >= 0, known.residual[nearest], 0)
         for power, weight in weight_by_power.items():
             summary.weight[power][block] = weight.sum(axis=1)
+            # The weighted mean of the residuals, which `_shrunk_total` shrinks towards 0.
             weighted_sum = (weight * residual).sum(axis=1)
             summary.residual[power][block] = weighted_sum / _shrunk_total(weight, power)
         if known.has_options:
@@ -276,13 +277,14 @@ def visit_nearest(
         for first in first_students.tolist():
             # The group consists of the students `first` to `end` - 1.
             end = min(first + n_table_students, n_students)
-            # Enter the group's known answers into the table.
+            # The positions in `known_pairs` of the group's known answers. Enter them into the
+            # table.
             answers = known_by_student[start_of_student[first] : start_of_student[end]]
             table_row_of_answer = known_student[answers] - first
             cells = table_row_of_answer, known_question[answers]
             answer_table[cells] = answers
-            # Find the asked pairs of the group, which follow each other if pairs are sorted by
-            # student. Visit them in blocks.
+            # The asked pairs of the group follow each other in `asked_by_student`, which is sorted
+            # by student. Find these pairs, and visit them in blocks.
             first_asked, end_asked = np.searchsorted(sorted_asked_student, [first, end])
             asked_of_group = asked_by_student[first_asked:end_asked]
             for begin in range(0, len(asked_of_group), n_block_rows):

@@ -75,6 +75,8 @@ class Pairs:
         first = self.numbers[names[0]]
         second = self.numbers[names[1]]
         is_known = (first >= 0) & (second >= 0)
+        # `small_keys` encodes the two values of a pair as one key, which may be too large for
+        # int32. `_shorten_keys` makes the keys fit.
         key = self._shorten_keys(small_keys(first[is_known], second[is_known]))
         number = np.full(len(self), -1, np.int32)
         number[is_known] = key
@@ -92,7 +94,8 @@ class Pairs:
         if highest < len(self):
             return key
         # `number_ids` makes a lookup table with an element for each number up to `highest`. If this
-        # table is small, it is faster than the hash table of `factorize`.
+        # table has fewer than 4 elements for each key, it is faster than the hash table of
+        # `factorize`.
         if highest < 4 * len(key):
             return number_ids(key)[1]
         return pd.factorize(key)[0]
@@ -115,8 +118,8 @@ class Pairs:
         # and all moments become -1 below.
         first_minute = minute.min(where=is_known, initial=np.iinfo(np.int64).max)
         minute -= first_minute
-        # The minutes of the official dates are below `MINUTES_PER_NUMBER`. Later dates count as the
-        # last minute below it.
+        # The minutes of the official dates are below `MINUTES_PER_NUMBER`. A later date gets the
+        # largest of these minutes.
         np.clip(minute, 0, MINUTES_PER_NUMBER - 1, out=minute)
         moment = np.multiply(number, MINUTES_PER_NUMBER, dtype=np.int64)
         moment += minute
@@ -195,10 +198,11 @@ def _read_subjects(folder: Path | None, question_ids: IntArray) -> dict[str, Int
     subjects = metadata.read_question_subjects(path, question_ids, tree)
     subject_by_level = {}
     for level, name in enumerate(SUBJECT_LEVELS, start=1):
-        # The index of `chosen` holds numbers of questions, which are positions in `question_ids`.
-        chosen = _choose_subject(subjects, tree, level)
+        # The index of this Series holds numbers of questions, which are positions in
+        # `question_ids`.
+        chosen_subject = _choose_subject(subjects, tree, level)
         # Questions without a subject of this level get -1.
-        subject_of_question = chosen.reindex(range(len(question_ids)), fill_value=-1)
+        subject_of_question = chosen_subject.reindex(range(len(question_ids)), fill_value=-1)
         subject_by_level[name] = subject_of_question.to_numpy(np.int32)
     return subject_by_level
 

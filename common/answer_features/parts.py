@@ -134,17 +134,17 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
 def _make_first_known(
     pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], split: Split
 ) -> list[Known]:
-    """Fit one or two models from which the fits for the held-out parts continue.
+    """Fit one or two first models, from which the fits for the held-out parts continue.
 
-    For each held-out part, a model is fitted to all other answers. This takes fewer steps if the
-    fit continues from a first model. The first model must not have seen any outcome of the part.
+    For each held-out part, a model is later fitted to all other answers. This takes fewer steps if
+    the fit continues from a first model. This first model must not have seen any outcome of the
+    part.
 
-    Usually there is one first model, from which the fits for all held-out parts continue. It is
-    fitted to the answers that are in no held-out part. If more than half of the parts are held out,
-    too few answers are left for such a model. Then there are two first models. The fits for
-    held-out parts with even numbers continue from model 0, which is fitted to all answers outside
-    these parts. The fits for held-out parts with odd numbers continue from model 1, which is fitted
-    to all answers outside the held-out parts with odd numbers.
+    Usually there is one first model, which serves all held-out parts. It is fitted to the answers
+    that are in no held-out part. If more than half of the parts are held out, too few answers are
+    left for such a model. Then there are two first models. Model 0 serves the held-out parts with
+    even numbers, and is fitted to all answers outside these parts. Model 1 serves the held-out
+    parts with odd numbers, and is fitted to all answers outside these parts.
 
     Returns a `Known` for each first model, with the answers that the model was fitted to. If the
     group `model` is in `groups`, the `Known` holds the fitted model of this group, and likewise for
@@ -156,8 +156,10 @@ def _make_first_known(
 
     def fit_first_model(number: int) -> Known:
         is_in_held_out_part = split.part < split.n_held_out
-        continues_from_this = split.part % n_models == number
-        known = Known(pairs, answers, held_out=is_in_held_out_part & continues_from_this)
+        # With two models: whether the number of the part is even for model 0, odd for model 1. With
+        # one model: True for all parts.
+        is_in_part_of_model = split.part % n_models == number
+        known = Known(pairs, answers, held_out=is_in_held_out_part & is_in_part_of_model)
         if "model" in groups:
             known.fit_model(pairs)
         if "options" in groups:
@@ -199,8 +201,8 @@ def table(pairs: Pairs, known: Known, rows: IntArray, groups: Sequence[str]) -> 
     one_by_one = [name for name in groups if GROUPS[name].uses_nearest]
     in_parallel = [name for name in groups if not GROUPS[name].uses_nearest]
     # The computed columns are kept, so memory fills up over time. Therefore start with the groups
-    # whose computation takes most memory: with the first group (`model`), then from the last group
-    # backwards.
+    # whose computation takes most memory, which are the first group (`model`) and the last groups:
+    # compute the first group, then the others from the last one backwards.
     in_parallel = [*in_parallel[:1], *reversed(in_parallel[1:])]
     columns_of_group = dict(zip(in_parallel, in_threads(compute, in_parallel), strict=True))
     for name in one_by_one:

@@ -52,14 +52,14 @@ def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Break
     """
     breakdowns = []
     for grouping in OF_ANSWERS:
-        is_by_subject = grouping.subject_level is not None
-        if is_by_subject and subjects is not None:
+        if grouping.subject_level is None:
+            if grouping.key in pairs:
+                breakdowns.append(Breakdown(grouping, accuracy_by(pairs, grouping.key)))
+        elif subjects is not None:
             level_subjects = subjects[subjects["Level"] == grouping.subject_level]
             if len(level_subjects):
                 groups = _accuracy_by_subject(pairs, level_subjects)
                 breakdowns.append(Breakdown(grouping, groups))
-        elif not is_by_subject and grouping.key in pairs:
-            breakdowns.append(Breakdown(grouping, accuracy_by(pairs, grouping.key)))
     return breakdowns
 
 
@@ -74,20 +74,21 @@ def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.Data
     n_answers = subjects["QuestionId"].map(pairs["QuestionId"].value_counts())
     n_by_subject = n_answers.groupby(subjects["SubjectId"]).sum()
     largest = n_by_subject.sort_values(ascending=False, kind="stable").index[:_N_SUBJECTS]
-    with_large_subject = subjects[subjects["SubjectId"].isin(largest)]
-    # Put the questions that have none of the largest subjects into a group of their own.
-    has_only_others = ~subjects["QuestionId"].isin(with_large_subject["QuestionId"])
-    with_others = subjects[has_only_others].drop_duplicates("QuestionId")
-    with_others = with_others.assign(SubjectId=_OTHERS, Name="other subjects")
+    rows_of_largest = subjects[subjects["SubjectId"].isin(largest)]
+    # Questions that have none of the largest subjects form the group "other subjects". Each of
+    # these questions has one row in the group.
+    has_only_others = ~subjects["QuestionId"].isin(rows_of_largest["QuestionId"])
+    rows_of_others = subjects[has_only_others].drop_duplicates("QuestionId")
+    rows_of_others = rows_of_others.assign(SubjectId=_OTHERS, Name="other subjects")
     # `grouped` has a row for each pair of a question and a group that the question belongs to.
-    grouped = pd.concat([with_large_subject, with_others])
+    grouped = pd.concat([rows_of_largest, rows_of_others])
     group = grouped["SubjectId"].astype(pd.CategoricalDtype([*largest, _OTHERS]))
     question_groups = grouped[["QuestionId"]].assign(subject=group)
     # `answers` has a row for each pair of an answer and a group that its question belongs to.
     columns = pairs.columns.intersection(["QuestionId", "student_code", "right", "majority_right"])
     answers = pairs[columns].merge(question_groups, on="QuestionId")
-    # An answer in several groups has several rows there. `pairs` has one row for each answer, so
-    # its number of rows is the number of all answers. The shares of the groups are shares of it.
+    # The share of a group is its number of answers, divided by the number of all answers. This is
+    # the length of `pairs`. `answers` may be longer, since it repeats an answer in several groups.
     table = accuracy_by(answers, "subject", n_all=len(pairs))
     names = grouped.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
     return table.set_axis(names[table.index])
@@ -222,6 +223,7 @@ def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
     """
     is_wrong = ~pairs["right"]
     share_wrong = float(is_wrong.mean())
+    # For each question, the number of answers and the number of wrong predictions.
     by_question = is_wrong.groupby(pairs["QuestionId"]).agg(n_answers="size", n_wrong="sum")
     questions = _rank_by_loss(by_question.assign(name=by_question.index, about=""), share_wrong)
     if subjects is None:
@@ -231,10 +233,12 @@ def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
     # tree.
     deepest_level = subjects.groupby("QuestionId")["Level"].transform("max")
     deepest = subjects[subjects["Level"] == deepest_level]
+    # For each question of the table, join the names of its most specific subjects.
     deepest_of_listed = deepest[deepest["QuestionId"].isin(questions.index)]
     about = deepest_of_listed.groupby("QuestionId")["Name"].agg(", ".join)
     questions = questions.assign(about=about.reindex(questions.index, fill_value=""))
 
+    # Give each row of `deepest` the counts of its question, then add the counts of each subject.
     by_subject = (
         deepest.join(by_question, on="QuestionId")
         .groupby("SubjectId")

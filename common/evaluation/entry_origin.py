@@ -45,9 +45,9 @@ def judge_submission(
     references
         The files of true answers that the submission is scored on.
     template_names
-        Names of files that hold no answers. There is a doubt if the record names only such files:
-        if an entry has read only such files through the kit, nobody knows which answers it has
-        learned from.
+        Names of templates, which hold no answers. There is a doubt if the record names only
+        templates: the entry has read no answers through the kit, so nobody knows which answers it
+        has learned from.
     train
         The training answers that belong to the references, and hold none of the true answers. If
         the entry was made from other files, the rows of these files are compared with the rows of
@@ -117,6 +117,8 @@ def require_no_shared_rows(
     for name, source_fingerprint in record.made_from.items():
         source = folder / name
         columns = key_columns(source)
+        # Only a file of the same kind as the reference can hold the same rows. The kind is answers,
+        # or judgements in task 3.
         if columns is None or columns != key_columns(reference):
             continue
         is_train = source_fingerprint == train_fingerprint
@@ -199,6 +201,7 @@ def require_unseen(entry: Path, record: Provenance, references: Sequence[Path]) 
     files_with_answers: list[Fingerprint] = []
     for reference in references:
         files_with_answers.append(fingerprint(reference))
+        # If the reference was split from other files, its record names these files.
         split = provenance.read(reference)
         if split is not None:
             files_with_answers += split.made_from.values()

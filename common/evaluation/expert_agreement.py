@@ -68,20 +68,21 @@ def compare_two(first: str, second: str, by_first: pd.Series, by_second: pd.Seri
     -----
     Kappa is (a - c) / (1 - c), where a is the agreement, and c the agreement that is expected by
     chance from how often each expert prefers the left question (Cohen 1960, "A coefficient of
-    agreement for nominal scales"). The interval of a is exact (Clopper and Pearson). The ends
-    of the interval of kappa follow from the ends of this interval by the same formula, with c held
-    fixed. So the interval of kappa has a width above 0 even if the experts agree on all pairs.
+    agreement for nominal scales"). The interval of a is exact (Clopper and Pearson). The formula,
+    with c held fixed, turns the ends of this interval into the ends of the interval of kappa. So
+    the interval of kappa has a width above 0 even if the experts agree on all pairs.
     """
     both = by_first.isin([1, 2]) & by_second.isin([1, 2])
     first_prefers_left = by_first[both].to_numpy() == 1
     second_prefers_left = by_second[both].to_numpy() == 1
     n_pairs = len(first_prefers_left)
     if n_pairs == 0:
-        # Agreement, kappa and the ends of the interval of each are not defined: six numbers.
+        # Six numbers are not defined: agreement, kappa, and the two ends of the interval of each.
         return ExpertPair(first, second, 0, *[np.nan] * 6)
     n_agree = int((first_prefers_left == second_prefers_left).sum())
     low, high = metrics.binomial_interval(np.array(n_agree), np.array(n_pairs))
-    # The agreement, then the two ends of its interval; `kappa` below is in the same order.
+    # The agreement, then the two ends of its interval. `kappa` below holds kappa, then the two ends
+    # of its interval.
     agreement = np.array([n_agree / n_pairs, float(low), float(high)])
     first_share = first_prefers_left.mean()
     second_share = second_prefers_left.mean()

@@ -37,7 +37,7 @@ def find_doubts(answers: Iterable[Path], metadata: Iterable[Path], consequence: 
     metadata
         Metadata files. Other files are ignored.
     consequence
-        The meaning of the doubt for the score, as the end of a sentence.
+        What the doubt means for the score, as the end of the doubt's sentence.
     """
     paths = [path for path in metadata if path.name in NAMES and path.is_file()]
     if not paths:
@@ -93,9 +93,11 @@ def _is_foreign(
 
     A simulation leaves a marker, a file that lists the files that the simulation wrote.
     `simulations` are the simulations whose markers `_find_simulations` has found in the folders of
-    the answers and of the metadata.
+    the answers and of the metadata. The attribute `wrote_answers` says whether the answers come
+    from a simulation.
     """
     fingerprint = provenance.fingerprint_of_source(path)
+    # The simulations whose markers list the metadata file.
     writers = [simulation for simulation in simulations if simulation.wrote(path, fingerprint)]
     if any(simulation.wrote_answers for simulation in writers):
         # The same simulation wrote the metadata and the answers.
@@ -109,9 +111,9 @@ def _is_foreign(
     if any(simulation.wrote_answers for simulation in simulations):
         # One simulation wrote the metadata, and another simulation wrote the answers.
         return True
-    # No marker lists the answers. If they are simulated, they may come from the simulation that
-    # wrote the metadata: give them the benefit of the doubt. If they are real, they do not belong
-    # to simulated metadata.
+    # No marker lists the answers. If the answers are simulated, they may come from the simulation
+    # that wrote the metadata, so the metadata do not count as foreign. If the answers are real, the
+    # metadata, which are simulated, do not belong to them.
     return not answers_are_simulated
 
 
@@ -129,7 +131,7 @@ def _find_simulations(reference: Path, metadata: Sequence[Path]) -> list[_Simula
     for folder in folders:
         marker = fingerprints.read_marker(folder)
         if marker:
-            wrote_answers = _lists_answers(marker, reference)
+            wrote_answers = _answers_come_from(marker, reference)
             simulations.append(_Simulation(marker, wrote_answers))
     return simulations
 
@@ -145,8 +147,11 @@ def _holds_answers(path: Path) -> bool:
     return {schema.USER_ID.name, schema.QUESTION_ID.name}.issubset(header)
 
 
-def _lists_answers(marker: dict[str, Any], reference: Path) -> bool:
-    """Return whether the true answers come from the simulation that a marker describes."""
+def _answers_come_from(marker: dict[str, Any], reference: Path) -> bool:
+    """Return whether the true answers come from the simulation that has left a marker.
+
+    `reference` is the file of the true answers.
+    """
     # The fingerprints of the file of answers, and of the files that it was made from.
     answers_and_sources = [provenance.fingerprint_of_source(reference)]
     record = provenance.read(reference)

@@ -94,11 +94,13 @@ def of_judgements(judgements: pd.DataFrame, agrees: pd.DataFrame) -> Outcomes:
     agrees with the judgement, 0 if not, and NaN if there is no judgement.
     """
     # The index holds a tuple for each pair: the left and the right QuestionId.
-    left, right = np.array([*judgements.index], np.int64).T
+    question_pairs = np.array([*judgements.index], np.int64)
+    left, right = question_pairs.T
     # In `Outcomes`, arrays have a row for each part and a column for each unit. Here a part is an
     # expert and a unit is a pair. The tables have a row for each pair, so transpose them.
     is_judged = agrees.notna().to_numpy().T
     is_agreed = agrees.to_numpy().T == 1
+    # In the fingerprint, 0 stands for a judgement that is missing.
     fingerprint = _fingerprint_arrays(left, right, judgements.fillna(0).to_numpy(np.int8).T)
     counts = is_judged.astype(np.int64)
     return Outcomes(fingerprint, counts, is_agreed[is_judged], distinct=False)
@@ -129,6 +131,7 @@ def write(folder: Path, outcomes: Outcomes) -> str:
         distinct=np.array(outcomes.distinct),
     )
     name = sha256(content.getvalue()).hexdigest()[:16]
+    # `atomic_write` yields a list of open files, which has one element here.
     with writing.atomic_write(folder / f"{name}.npz") as (file,):
         file.write(content.getvalue())
     return name
