@@ -209,6 +209,7 @@ def _polygon(n: int, size: float, *, turn: float = 0, inner: float = 0) -> list[
     # corners: their radius is 0.
     for k in range(2 * n):
         radius = inner if k % 2 else size
+        # An inner corner lies halfway between two points, which are at k / 2 = 0, 1, 2 and so on.
         angle = (k / 2 + turn) * 2 * pi / n
         if radius:
             corners.append((radius * sin(angle), -radius * cos(angle)))
@@ -774,9 +775,9 @@ def _draw_legend(
     for curve, name in zip(curves, names, strict=True):
         # The piece of the curve lies beside the middle of the first line of the name.
         y = top + LINE_HEIGHT / 2
-        ends = [(PAD, y), (PAD + _LEGEND_LINE, y)]
-        middle = (PAD + _LEGEND_LINE / 2, y)
-        _draw_curve(drawing, curve, ends, marked=[middle])
+        ends_of_piece = [(PAD, y), (PAD + _LEGEND_LINE, y)]
+        middle_of_piece = (PAD + _LEGEND_LINE / 2, y)
+        _draw_curve(drawing, curve, ends_of_piece, marked=[middle_of_piece])
         name_height = LINE_HEIGHT * len(name)
         drawing.text(PAD + _TO_LEGEND_NAME, top + name_height / 2, name)
         top += name_height + _ABOVE_LEGEND_NAME

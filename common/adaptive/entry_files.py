@@ -174,8 +174,8 @@ def read_trained_students(submission: Path) -> IntArray | None:
     try:
         students: IntArray = np.lib.format.read_array(BytesIO(content), allow_pickle=False)
     except Exception:
-        # NumPy raises many kinds of exceptions for a damaged file. Replace the damaged array by an
-        # empty one, which the check below reports.
+        # NumPy raises many kinds of exceptions for a damaged file. An empty array stands for the
+        # damaged file: the check below raises an error for it.
         students = np.empty(0, int)
     # UserIds of another type, such as text, would equal no UserId of the reference. Then nobody
     # would notice that the weights are trained on students to be examined.

@@ -219,9 +219,10 @@ def _choose_subject(subjects: pd.DataFrame, tree: pd.DataFrame | None, level: in
         is_chosen = subjects["subject"].map(tree["Level"]) == level
     else:
         # Without the tree, the level of a subject is unknown. Assume that the subjects of a
-        # question are a path down the tree. The root is the first subject, level 1 is the second,
-        # level 2 the last but one, and level 3 the last. The root is never chosen. `position` and
-        # `position_from_end` are the places of a subject among the subjects of its question.
+        # question are a path down the tree, from the root to level 3. So the first subject is the
+        # root, which is never chosen, and the second subject is of level 1. The last subject but
+        # one is of level 2, and the last subject is of level 3. `position` and `position_from_end`
+        # are the places of a subject among the subjects of its question.
         position = subjects.groupby("row").cumcount()
         position_from_end = subjects.groupby("row").cumcount(ascending=False)
         if level == 1:

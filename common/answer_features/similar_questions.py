@@ -96,6 +96,7 @@ def _largest_columns(values: FloatArray, k: int) -> IntArray:
     # of these columns. So find the k-th largest value of each row, sort all values that are not
     # smaller, and take the first k.
     kth_largest = np.partition(values, -k, axis=1)[:, -k, None]
+    # The row and the column of each value that is not smaller.
     row, column = np.nonzero(values >= kth_largest)
     # Sort the values by row, then from the largest to the smallest.
     order = np.lexsort((-values[row, column], row))
