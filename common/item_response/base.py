@@ -47,6 +47,7 @@ class BaseItemResponse:
         n_steps: int | None = None,
         log_event: LogEvent = ignore_event,
     ) -> None:
+        """Keep the settings of the fit, which the docstring of the subclass explains."""
         self.n_dimensions = n_dimensions
         self.guessing = guessing
         self.seed = seed
@@ -132,7 +133,8 @@ class BaseItemResponse:
         items = posterior.items.mean.reshape(posterior.n_stages, n_questions + 1, n_parameters)
         self.discrimination_ = items[:, :-1, :-1]
         self.difficulty_ = -items[:, :-1, -1]
-        # Prior variances: of students' own effects in contexts, then of shared effects.
+        # The prior variances of effects in contexts: of the students' own effects, then of the
+        # effects that all students share.
         self.context_variance_ = posterior.variance
         self.shared_variance_ = posterior.shared.prior
 

@@ -237,17 +237,22 @@ def eliminate(
 def _totals_given_above(node_sums: FloatArray, precision: FloatArray) -> ConditionalTotals:
     """Return the Gaussian of the total effect at each node, given the total effect above the node.
 
-    The total is the total above plus the node's own effect. The module's docstring has the formulas
-    and explains their terms. The columns of `node_sums` are weight_sum, linear_sum and the k + 1
-    numbers of item_sum, which describe the likelihood of the answers as a function of the total.
+    The total is the total above plus the node's own effect. The columns of `node_sums` are
+    weight_sum, linear_sum and the k + 1 numbers of item_sum. With these sums, the log likelihood of
+    the node's answers is a function of the total (see the module's docstring):
+
+        (linear_sum − item_sum · (ability, 1)) · total − weight_sum · total² / 2.
+
     `precision` is the prior precision of each node's own effect, shape (nodes,).
     """
     weight_sum = node_sums[:, 0]
     linear_sum = node_sums[:, 1]
     item_sum = node_sums[:, 2:]
-    # The precisions of the prior and of the likelihood add up.
+    # The precisions of the prior and of the likelihood add up. `noise` is the variance of the total
+    # if the ability and the total above are known.
     noise = 1 / (precision + weight_sum)
-    # The share of the prior in this precision. The prior pulls the node's total to the total above.
+    # The prior pulls the node's total to the total above. `gain` says how strongly: it is the
+    # share of the prior in the sum of the two precisions.
     gain = precision * noise
     return ConditionalTotals(
         gain=gain,
@@ -387,12 +392,13 @@ def _moments_of_totals(totals: _Totals, ability_covariance: FloatArray) -> Float
     shape (nodes, k, k).
     """
     k = ability_covariance.shape[1]
-    # For a known ability, the mean of the total effect is offset − pull · (ability, 1). The last
-    # element of `pull` is multiplied by the constant 1. It adds nothing to variances: leave it out.
+    # For a known ability, the total effect has the mean offset − pull · (ability, 1) and the
+    # variance `noise`. The last element of `pull` is multiplied by the constant 1, which has no
+    # variance. So leave this element out.
     pull = totals.pull[:, :k]
-    # V is the covariance matrix of the abilities. At each node, the covariance of the total effect
-    # with the abilities is −V pull, and the variance of the total effect is noise + pullᵀ V pull,
-    # which equals noise − covariance · pull.
+    # V is the covariance matrix of the abilities. The covariance of the total effect with the
+    # abilities is −V pull. The variance of the total effect is `noise`, plus the variance of
+    # pull · ability, which is pullᵀ V pull and equals −covariance · pull.
     covariance = -np.einsum("nij,nj->ni", ability_covariance, pull)
     variance = totals.noise - np.einsum("ni,ni->n", covariance, pull)
     return np.column_stack([totals.mean, variance, covariance])
@@ -526,9 +532,10 @@ class SharedEffects(NamedTuple):
 def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     """Return the posteriors and the prior variances of the effects that all students share.
 
-    Each context of the last level has one such effect on the logits of its answers in each stage of
-    the questions (see MODEL.md). The prior of an effect is Gaussian with the mean 0 and a variance
-    that all effects of the stage have in common.
+    There is one such effect for each context of the last level and each stage of the questions (see
+    MODEL.md). The effect is added to the logits of the context's answers in the stage. The prior of
+    an effect is Gaussian with the mean 0 and a variance that all effects of the stage have in
+    common.
 
     Parameters
     ----------

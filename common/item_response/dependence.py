@@ -41,6 +41,8 @@ def find_pairs(
     """Return the dependent pairs; `QuestionStatistics.local_dependence` explains the table."""
     slopes = answers.items.mean[:, :-1]
     matrices = _make_matrices(answers, predictions)
+    # Each block is a range of questions. `_correlate` returns the pairs whose first question is in
+    # the range.
     blocks = _blocks(len(answers.question_ids))
     tables = in_threads(
         lambda questions: _correlate(questions, matrices, slopes, min_students), blocks

@@ -61,6 +61,7 @@ def find_effects(answers: AnswersOfStudents, group: pd.Series, min_answers: int)
     z = table["effect"] / table["error"]
     table["p"] = 2 * ndtr(-z.abs())
     table["p_adjusted"] = adjust_for_many(table["p"].to_numpy())
+    # Each size is "negligible", "moderate" or "large".
     table["size"] = _sizes(table)
     return table
 
@@ -104,8 +105,9 @@ def _give_groups_means(students: Gaussians, group_of_student: IntArray) -> Gauss
     for number in range(group_of_student.max() + 1):
         rows = np.flatnonzero(group_of_student == number)
         covariance = students.covariance[rows]
-        # The module's docstring derives two formulas. The prior mean of the group is
-        # μ = (I − mean V)⁻¹ mean m, and the posterior mean m of a student becomes m + V μ.
+        # The students of the group have the posteriors N(m, V). By the module's docstring, the
+        # prior mean of the group is μ = (I − mean V)⁻¹ mean m, and the posterior mean of a student
+        # becomes m + V μ.
         mean_v = covariance.mean(axis=0, dtype=np.float64)
         mean_m = students.mean[rows].mean(axis=0, dtype=np.float64)
         prior_mean = np.linalg.solve(identity - mean_v, mean_m)
@@ -149,7 +151,12 @@ def _effects(reference: pd.DataFrame, focal: pd.DataFrame, min_answers: int) -> 
     """Return the effect of the focal group on each question, and its standard error.
 
     `reference` and `focal` are the sums that `_sum_by_question` returns for the two groups. The
-    effect is NaN if one of the groups has fewer than `min_answers` answers to the question.
+    column n is the number of answers. Each other column is a sum of products of two numbers,
+    divided by the variance of the residual. The letters of its name stand for the two numbers: i
+    and s are the derivatives of P(right) by the question's intercept and slope, and r is the
+    residual.
+
+    The effect is NaN if one of the groups has fewer than `min_answers` answers to the question.
     """
     total = reference + focal
     # This is a weighted least-squares fit of the residuals with three unknowns for each question:
@@ -157,10 +164,11 @@ def _effects(reference: pd.DataFrame, focal: pd.DataFrame, min_answers: int) -> 
     # of the focal group only, and changes them as the intercept does. So the sums of products with
     # the derivative by the effect are the focal group's "ii", "is" and "ir".
     #
-    # The normal equations of intercept and slope have the 2 × 2 matrix `nuisance`. The products of
-    # the effect with these two unknowns are `shared`. The last equation, of the effect, has these
-    # products too. Subtract from it shared · nuisance⁻¹ times the two equations: this leaves one
-    # equation without the two unknowns, information · effect = score.
+    # There are three normal equations. In the equations of intercept and slope, these two unknowns
+    # have the 2 × 2 matrix `nuisance` as their coefficients. In the equation of the effect, they
+    # have the coefficients `shared`. Subtract shared · nuisance⁻¹ times the first two equations
+    # from the equation of the effect. This removes the two unknowns, and the equation becomes
+    # information · effect = score. The variance of the effect is 1 / information.
     nuisance = np.stack([total[["ii", "is"]].to_numpy(), total[["is", "ss"]].to_numpy()], axis=1)
     shared = focal[["ii", "is"]].to_numpy()
     is_enough = (focal["n"] >= min_answers) & (reference["n"] >= min_answers)

@@ -506,6 +506,7 @@ class ItemResponse(BaseItemResponse):
         is_right = checks.as_category("is_correct", is_correct, len(student), 0, 1)
         is_left_out = not self.uses_context
         may_be_missing = is_left_out and context is None
+        # Contexts must have as many levels as the contexts given to the fit, used or left out.
         n_expected_levels = 0 if may_be_missing else self.n_levels_
         context_ids = checks.as_context(context, len(student), n_expected_levels)
         if is_left_out:

@@ -149,6 +149,7 @@ def fit_posterior(
     if start is None:
         state = _begin(data, settings, student_order)
     else:
+        # `_continue` looks up effects in `start` by the ids of the answers' contexts.
         state = _continue(data, settings, start, answers.context)
     state, history = _run_steps(data.observations, state, plan, held_out, settings.log_event)
     # Add an average student after the last one: predictions for unknown students use this row.
@@ -285,7 +286,9 @@ def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) ->
         guessing=_guessing_by_item(data, settings.guessing),
         student_ids=data.student_ids,
         question_ids=data.question_ids,
+        # A step reads only the effects at the last level, so the tuple holds only their array.
         effects=(_leaf_effects_at_start(levels, settings.n_dimensions),),
+        # The prior variance of the effects of each level in each stage.
         variance=np.full((len(levels), data.n_stages), START_VARIANCE),
         shared=_shared_effects_at_start(data),
         context_ids=data.context_ids,
@@ -368,6 +371,7 @@ def _continue(
         guessing=_guessing_by_item(data, settings.guessing),
         student_ids=data.student_ids,
         question_ids=data.question_ids,
+        # A step reads only the effects at the last level, so the tuple holds only their array.
         effects=(leaf_effects,),
         variance=start.variance,
         shared=shared,
@@ -416,14 +420,19 @@ def _make_plan(
     # A fit stops early if the user sets no number of steps, and enough answers can be held out.
     stops_early = settings.n_steps is None and share * n_answers >= _MIN_HELD_OUT
     default_steps = _MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT
+    # With very many answers, a step takes long, so the fit uses momentum and ends earlier. With
+    # contexts, momentum could make the steps oscillate.
     has_contexts = answers.context.shape[1] > 0
     uses_momentum = n_answers > _MANY_ANSWERS and not has_contexts
+    # The steps do not learn from held-out answers. If these are a large share of the answers, one
+    # more step at the end learns from all answers.
+    learns_from_held_out = stops_early and share >= _SHARE_WORTH_A_STEP
     return _Plan(
         max_steps=settings.n_steps or default_steps,
         held_out_share=share if stops_early else 0.0,
         min_gain=_MIN_GAIN_WITH_MOMENTUM if uses_momentum else _MIN_GAIN,
         uses_momentum=uses_momentum,
-        learns_from_held_out=stops_early and share >= _SHARE_WORTH_A_STEP,
+        learns_from_held_out=learns_from_held_out,
         shows_progress=shows_progress,
         is_trial=is_trial,
     )

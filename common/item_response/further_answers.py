@@ -105,9 +105,10 @@ def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) 
     """Return the posterior of the ability of one student, given all the student's answers.
 
     The student begins as an average one. In each pass, the log likelihood of every answer is
-    replaced by a parabola, linear · logit − weight · logit² / 2 (see `model`), computed from the
-    posterior found so far. Then the ability is computed anew from these parabolas. The answers have
-    no contexts.
+    replaced by a parabola, linear · logit − weight · logit² / 2 (see `model`). The coefficients
+    `linear` and `weight` follow from the posterior before the pass. Then the posterior is computed
+    anew from the parabolas. The passes end when the ability hardly changes. The answers have no
+    contexts.
 
     The result equals the result of `find_students`, which is made for many students and takes
     several times as long for a single student.
@@ -123,7 +124,8 @@ def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) 
     guessing = posterior.guessing[position]
     # A logit is the scalar product of the vectors (slopes, intercept) and (ability, 1), which have
     # d numbers each. The moments of a vector v are E[v] in the first d columns, and E[v vᵀ] in the
-    # other columns.
+    # other columns. E[v vᵀ] is stored so that the scalar product of the rows of two independent
+    # vectors is the expectation of the square of their scalar product: E[logit²] here.
     d = posterior.items.mean.shape[1]
     item_moments = model.moments(posterior.items.take(position))
     item_mean = item_moments[:, :d]

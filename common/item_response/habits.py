@@ -135,7 +135,8 @@ def _sort_choices(
     label_of_all = np.zeros(n_choices, np.int32)
     order, start, levels = sort_answers(student, [label_of_all, context], n_students)
     # Habits use only `start` and `levels` of `Observations`. The other arrays must have an element
-    # for each choice, but their values mean nothing.
+    # for each choice, but their values mean nothing. `order` serves as `item` only because it has
+    # the right length and dtype.
     unused = np.zeros(n_choices, bool)
     observations = Observations(
         start=start,
@@ -214,6 +215,8 @@ def _update_habits_of_students(
     # `restore` requires abilities of the students. Habits do not depend on abilities, so pass
     # abilities of 0 dimensions.
     no_abilities = standard_normal(n_students, 0)
+    # For each option, `restore` returns four sums over the terms of each level, shape (2, 1, 4).
+    # Add them up over the options.
     sums = np.zeros((2, 1, 4))
     for option, sums_of_option in enumerate(sums_by_option):
         conditional_totals, _ = eliminate(part.levels, sums_of_option, variance, n_students)

@@ -132,6 +132,9 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
         items=posterior.items.take(item_position),
         guessing=posterior.guessing[item_position],
     )
+    # Each pass finds the abilities anew from the answers. The pass also needs the abilities before
+    # it, to replace the log likelihoods by parabolas. The questions do not change, so the second
+    # result, the sums for the items, is not needed.
     for _ in range(_MAX_PASSES):
         updated, _ = pass_over_answers(observations, state, sums_items=False)
         change = updated.students.mean - state.students.mean
@@ -165,7 +168,10 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
     fields = np.empty((6, len(answers.student)), np.float32)
 
     def predict_block(begin: int) -> None:
-        """Write the predictions of the answers begin to begin + `_BLOCK` into `fields`."""
+        """Write the predictions of the answers begin to begin + `_BLOCK` into `fields`.
+
+        The rows of `fields` are the fields of `Predictions`, in the same order.
+        """
         rows = slice(begin, begin + _BLOCK)
         is_right = answers.is_right[rows]
         guessing = answers.guessing[answers.question[rows]]
@@ -176,9 +182,10 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
         )
         without_answer, curvature = _leave_out(with_answer, is_right, guessing)
         p_right, by_intercept, by_slope = _p_right_and_derivatives(without_answer, guessing)
+        residual = is_right - p_right
         fields[:, rows] = [
             p_right,
-            is_right - p_right,
+            residual,
             by_intercept,
             by_slope,
             curvature,
@@ -221,9 +228,9 @@ def _join_logit_and_ability(
     student = answers.student[rows]
     question = answers.question[rows]
     # The answers are sorted by student, so these rows need only a range of the students.
-    first = student[0]
-    students = answers.students.take(slice(first, student[-1] + 1))
-    logit_mean, logit_variance = logit_moments(students, items, student - first, question)
+    first_student = student[0]
+    students = answers.students.take(slice(first_student, student[-1] + 1))
+    logit_mean, logit_variance = logit_moments(students, items, student - first_student, question)
     # The logit is slopes · ability + intercept.
     slopes = items.mean[:, :-1]
     covariance = np.einsum("ij,ij->i", overall_covariance[student], slopes[question])
@@ -240,12 +247,16 @@ def _leave_out(
 ) -> tuple[_LogitAndAbility, FloatArray]:
     """Take each answer out of the distribution of its own logit and of the student's ability.
 
-    `with_answer` holds the distributions given all answers of the student. The fit has replaced the
-    log likelihood of each answer by a parabola in the logit, with the curvature w and the slope s
-    at the mean logit. The logit has the precision 1 / u, of which w comes from the answer. Without
-    the answer, the precision is 1 / u − w. So the variance of the logit and its covariance with the
-    ability are divided by 1 − w u. The mean of the logit falls by s times the new variance, the
-    mean of the ability by s times the new covariance.
+    `with_answer` holds the distributions given all answers of the student, including the answer
+    itself. The fit has replaced the log likelihood of each answer by a parabola in the logit. Let w
+    be the curvature of the parabola, s its slope at the mean logit, and u the variance of the
+    logit. Then leaving out the answer has these effects:
+
+    - The precision of the logit falls from 1 / u to 1 / u − w. So the variance of the logit becomes
+      u / (1 − w u).
+    - The covariance of the logit with the ability is divided by 1 − w u too.
+    - The mean of the logit falls by s times the new variance of the logit.
+    - The mean of the ability falls by s times the new covariance.
 
     Returns
     -------
@@ -283,6 +294,8 @@ def _p_right_and_derivatives(
     # second derivative of sigmoid.
     p_knows, first_derivative, second_derivative = np.zeros((3, len(guessing)), np.float32)
     deviation = np.sqrt(distribution.logit_variance)
+    # By Gauss-Hermite quadrature, each expectation is a weighted sum over a few points of the
+    # logit's distribution. A point is a number of standard deviations from the mean.
     for point, weight in zip(_POINTS, _WEIGHTS, strict=True):
         logit = distribution.logit_mean + point * deviation
         # sigmoid(x) = (1 + tanh(x / 2)) / 2, which does not overflow.

@@ -45,10 +45,10 @@ class _Shares:
 def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
     """Return what students are expected to know of the subjects in which they have answers.
 
-    `ItemResponse.mastery` explains the table. `posterior` is that of a fit whose contexts are
-    subjects: a level of contexts is a level of subjects, the widest first. A node of a level is a
-    student together with a subject in which the student has answers. The node's parent is the same
-    student with the next wider subject.
+    `ItemResponse.mastery` explains the table. `posterior` is the posterior of a fit whose contexts
+    are subjects: a level of contexts is a level of subjects, the widest first. A node of a level is
+    a student together with a subject in which the student has answers. The node's parent is the
+    same student with the next wider subject.
 
     `subject` has a row for each of `posterior.question_ids`, and a column for each level.
     """
@@ -67,6 +67,7 @@ def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
         n_questions = _count_questions(subject[:, number], subject_id)
         mean = shares.mean
         if narrower is not None:
+            # Each narrower subject in which the student has answers counts with its own share.
             mean = _include_subjects_below(mean, n_questions, narrower)
         narrower = pd.DataFrame({"parent": level.parent, "n": n_questions, "mean": mean})
         low, high = _interval(mean, shares.variance)

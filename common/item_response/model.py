@@ -164,6 +164,7 @@ def moments(vectors: Gaussians) -> FloatArray:
     so counts twice in a scalar product of two rows.
     """
     n, d = vectors.mean.shape
+    # The row, the column and the factor (1 or √2) of each element of the lower triangle.
     row, column, factor = _stored_triangle(d)
     # E[vector vectorᵀ] = covariance + mean meanᵀ. With each covariance written as a row of d · d
     # numbers, its element (row, column) is at row · d + column.
@@ -264,12 +265,12 @@ def update_students(sums: FloatArray, prior: Gaussians | None = None) -> Gaussia
     """
     # For each student, Σ linear · E[v] and Σ weight · E[v vᵀ], where v is (slopes, intercept): k
     # slopes, then the intercept at the position k.
-    linear, squares = unpack_sums(sums)
-    k = linear.shape[1] - 1
+    linear_sums, squares = unpack_sums(sums)
+    k = linear_sums.shape[1] - 1
     # Σ weight · E[slopes slopesᵀ], to which the prior precision is added below.
     precision = squares[:, :k, :k]
     sum_slopes_intercept = squares[:, :k, k]
-    precision_times_mean = linear[:, :k] - sum_slopes_intercept
+    precision_times_mean = linear_sums[:, :k] - sum_slopes_intercept
     if prior is None:
         precision = precision + np.eye(k, dtype=np.float32)
     else:
@@ -292,11 +293,11 @@ def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussia
         precision = prior precision + Σ weight · E[v vᵀ],
         precision · mean = prior precision · prior mean + Σ linear · E[v].
     """
-    linear, squares = unpack_sums(sums)
+    linear_sums, squares = unpack_sums(sums)
     prior_precision = np.linalg.inv(prior.covariance)
     prior_linear = np.einsum("gij,gj->gi", prior_precision, prior.mean)
     covariance = np.linalg.inv(prior_precision[group] + squares)
-    mean = np.einsum("nij,nj->ni", covariance, prior_linear[group] + linear)
+    mean = np.einsum("nij,nj->ni", covariance, prior_linear[group] + linear_sums)
     return Gaussians(mean, covariance)
 
 

@@ -67,7 +67,8 @@ class Observations:
         # The parents of the first level's nodes are the students.
         parents = students
         for level in self.levels:
-            # The range of the nodes that have these answers, and a level with only these nodes.
+            # `nodes` is the range of the nodes that have these answers. `level_of_part` is a level
+            # with only these nodes.
             nodes, level_of_part = _cut_level(level, answers, parents)
             levels.append(level_of_part)
             node_ranges.append(nodes)
@@ -261,6 +262,8 @@ def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int
 
     key_end = int(key.max(initial=0)) + 1
     n_parts = _N_SORTED_PARTS if len(key) >= _MANY_KEYS else 1
+    # Cut the keys from 0 to key_end − 1 into ranges of about equal width. `pairwise` yields the
+    # bounds of each range.
     cuts = np.linspace(0, key_end, n_parts + 1).astype(np.int32)
     return np.concatenate(list(in_threads(sort_range, itertools.pairwise(cuts))))
 
@@ -287,7 +290,8 @@ def find_nodes(
     has_answers = np.ones(len(node), bool)
     for level, label in zip(levels, labels, strict=True):
         position = level.find(parent=node, label=label)
-        # If there is no such node, `find` returns the number of nodes.
+        # If there is no such node, `find` returns the number of nodes. A pair without a node at one
+        # level has no node at the finer levels either.
         n_nodes = len(level.label)
         has_answers &= position < n_nodes
         node = np.where(has_answers, position, -1).astype(np.int64)

@@ -184,6 +184,7 @@ class ItemResponseOptions(BaseItemResponse):
         The returned estimator has the abilities of this estimator, and the first stage of each
         question. It has no habits.
         """
+        # `without_contexts` also keeps only the first stage of each question, right or wrong.
         posterior = without_contexts(self._check_fitted())
         estimator = ItemResponse(
             self.n_dimensions_, guessing=self.guessing_, seed=self.seed, n_steps=self.n_steps

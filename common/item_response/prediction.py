@@ -48,9 +48,9 @@ def predict_stages(
         question_of_pair = question_position[pairs]
         # `pairs` is a part of all pairs in the order of students, so these pairs need only a range
         # of the students. If there are no pairs, the values of `initial` make the range empty.
-        first = student_of_pair.min(initial=len(posterior.student_ids))
-        last = student_of_pair.max(initial=0)
-        students = posterior.students.take(slice(first, last + 1))
+        first_student = student_of_pair.min(initial=len(posterior.student_ids))
+        last_student = student_of_pair.max(initial=0)
+        students = posterior.students.take(slice(first_student, last_student + 1))
         for stage in range(posterior.n_stages):
             effects = None
             if posterior.levels:
@@ -61,7 +61,7 @@ def predict_stages(
             items = posterior.items.take(of_stage)
             guessing = posterior.guessing[of_stage][question_of_pair]
             mean, variance = logit_moments(
-                students, items, student_of_pair - first, question_of_pair, effects
+                students, items, student_of_pair - first_student, question_of_pair, effects
             )
             p_knows = expected_probability(mean, variance)
             passing[pairs, stage] = p_knows + guessing * (1 - p_knows)
@@ -113,6 +113,7 @@ def outcome_probability(passing: FloatArray, n_outcomes: IntArray | None = None)
     one = np.ones((len(passing), 1), np.float32)
     # Column s of `reached` is the probability that the first s stages are not passed.
     reached = np.hstack([one, 1 - passing]).cumprod(axis=1)
+    # Outcome s also needs that stage s is passed. The last outcome needs nothing more, hence `one`.
     outcome: FloatArray = reached * np.hstack([passing, one])
     return outcome
 

@@ -559,8 +559,8 @@ def _chi_square(groups: pd.DataFrame, n_questions: int) -> FloatArray:
 
     standardised = as_matrix("residual")
     # `changes` has two vectors for each question, with an element for each group. They say by how
-    # much the standardised residuals change if the intercept (first vector) or the slope (second
-    # vector) changes by 1, apart from the sign.
+    # much the standardised residuals fall if the intercept (first vector) or the slope (second
+    # vector) grows by 1.
     changes = np.stack([as_matrix("by_intercept"), as_matrix("by_slope")], axis=2)
     # The columns of `basis` are orthonormal and span the same plane as the two vectors.
     basis, _ = np.linalg.qr(changes)
