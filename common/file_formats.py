@@ -74,7 +74,7 @@ _GIT_ANNEX = re.compile(rb"(/|\.\./)[^\r\n]*annex/objects/")
 _MARKUP = re.compile(rb"\s*<(!doctype|!--|\?xml|html|head|body|table)", re.IGNORECASE)
 _JSON = re.compile(rb'\s*(\{\s*"|\[\s*[\[{])')
 # Where the word "ustar" stands in a tar archive.
-_TAR_WORD = slice(257, 262)
+_POSITION_OF_USTAR = slice(257, 262)
 # Characters of a header, to recognise UTF-16 that has no byte order mark.
 _HEADER_BYTES = frozenset(b"\t\r\n" + bytes(range(32, 127)))
 _N_HEADER_BYTES = 64
@@ -161,7 +161,7 @@ def _find_format(first: bytes) -> tuple[str, str]:
         return _describe_zip(first)
     if _PICKLE.match(first):
         return "a pickle", _TO_CSV
-    if first[_TAR_WORD] == b"ustar":
+    if first[_POSITION_OF_USTAR] == b"ustar":
         return "a tar archive", _UNPACK
     if _GIT_ANNEX.match(first):
         return "a git-annex pointer to the file", "fetch the file with `git annex get`"
@@ -290,6 +290,7 @@ def _decode(name: str, encoding: str, file: BinaryIO) -> Iterator[bytes]:
     decoder = getincrementaldecoder(encoding)("surrogatepass")
     while piece := file.read(_PIECE):
         yield decoder.decode(piece).encode("utf-8", "surrogatepass")
+    # The decoder may still hold the first bytes of a character. `final` makes it refuse them.
     try:
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:

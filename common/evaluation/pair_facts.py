@@ -140,7 +140,7 @@ def _require_file(path: Path) -> Path:
 # ---- Training answers ----------------------------------------------------------------------------
 
 
-def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFrame:
+def _read_training_answers(task: Task, train: Path, metadata_dir: Path) -> pd.DataFrame:
     """Read the training answers, with AnswerIds if there are answer metadata.
 
     If the task needs options, the answers also have the options and their number.
@@ -155,7 +155,7 @@ def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFram
         # The options chosen, the right options and, if the file has it, NumberOfOptions.
         columns += answer_options.columns_of_answers(header)
     has_ids = schema.ANSWER_ID.name in header
-    if has_ids and reading.is_there(folder / task.data.answer_metadata):
+    if has_ids and reading.is_there(metadata_dir / task.data.answer_metadata):
         columns.append(schema.ANSWER_ID)
     answers = reading.read_table(source, columns)
     if task.needs_options:
@@ -217,7 +217,10 @@ def _predict_majority(
     """
     column = task.column
     if task.needs_options:
-        column = replace(column, high=answer_options.count_options(answers))
+        # The largest value to count is the largest number of options of any question.
+        n_options = answer_options.count_options(answers)
+        column = replace(column, high=n_options)
+    # Position i of the counts belongs to the value column.low + i.
     counts = _count_values(answers, column, question, n_questions)
     overall_counts = np.bincount(answers[column.name] - column.low, minlength=counts.shape[1])
     if task.needs_options:

@@ -79,6 +79,8 @@ def match(task: Task, submission_path: Path, reference_path: Path, phase: str = 
     column = answer_options.column_in(reference_source, task.column)
     reference = submission.read_pair_values(reference_source, column)
     predictions = submission.read_pair_values(source, column)
+    # `rows` has the row of `predictions` for each pair of `reference`. `is_extra` says which rows
+    # of `predictions` hold a pair that is not in `reference`.
     rows, is_extra = submission.find_pairs(source.name, predictions, reference, reference_path)
     pairs = reference.rename(columns={column.name: "truth"})
     pairs["predicted"] = predictions[column.name].to_numpy()[rows]
@@ -131,8 +133,8 @@ def _check_other_phase(
     other_keys = pair_keys(other["UserId"], other["QuestionId"])
     is_unknown = is_extra & ~pd.Series(keys).isin(other_keys).to_numpy()
     if is_unknown.any():
-        either = f"{reference_path} or {other_path.name}"
-        fault = submission.describe_extra(source, predictions, is_unknown, either)
+        both_files = f"{reference_path} or {other_path.name}"
+        fault = submission.describe_extra(source, predictions, is_unknown, both_files)
         raise InputError(f"{source.name}: {fault}")
     # All extra rows are pairs of the other phase, and each pair is in the submission only once.
     n_missing = len(other) - n_extra
@@ -195,10 +197,12 @@ def explain(
     if "majority" in pairs:
         pairs["majority_right"] = pairs["majority"] == truth
     # Put all answers into a single group, since `accuracy_by` computes the accuracy of a group and
-    # its interval. The result has one row, `total`.
+    # its interval. The result has one row, `total`. With few=0, no group has too few answers.
     pairs["all"] = pd.Categorical.from_codes(np.zeros(len(pairs), np.int8), pd.Index(["all"]))
     (total,) = breakdown.accuracy_by(pairs, "all", few=0).to_dict("records")
 
+    # Rows are true values. So after the division of each row by its sum, the diagonal holds the
+    # share of right predictions for each true value.
     share_right_by_value = np.diag(metrics.normalise_rows(confusion))
     # Titles and texts at the top of the page.
     shown = [("Pairs scored", f"{score.n:,}")]
@@ -285,7 +289,11 @@ def _describe_error(score: Score, total: Mapping[Hashable, Any]) -> str:
 def _draw_comparison(
     score: Score, total: Mapping[Hashable, Any], best_possible: float | None
 ) -> str:
-    """Draw the score beside the majority and the best possible score, as far as they are known."""
+    """Draw the score beside the majority and the best possible score, as far as they are known.
+
+    `total` holds the figures of all answers together: the ends of the score's interval and, if it
+    is known, the accuracy of the majority. The result is "" if there is nothing to compare with.
+    """
     compared_with = {"majority": total.get("majority"), "best possible": best_possible}
     dots = [charts.Dot("this entry", score.value, (total["low"], total["high"]))]
     for name, value in compared_with.items():
@@ -339,8 +347,8 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     # The challenge's training answers hold none of the true answers of its phases. The training
     # answers of a local split hold none of its true answers, if one split has written both files.
     # Otherwise the training answers may hold some of the answers that are scored.
-    is_phase = scored_phase in layout.PHASES
-    is_disjoint = is_phase or entry_origin.are_of_one_split(files.train, files.reference)
+    is_challenge_phase = scored_phase in layout.PHASES
+    is_disjoint = is_challenge_phase or entry_origin.are_of_one_split(files.train, files.reference)
     doubts = entry_origin.judge_submission(
         files.submission,
         [files.reference],
@@ -366,8 +374,8 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
 
     time_taken = ("Time", f"{seconds:.1f} s")
     shown = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
-    # The entry and the page may both use metadata of other data. Both doubts then have the same
-    # mark, and only the first, which is about the entry, is shown.
+    # The entry and the page may both use metadata of other data. This raises two doubts with the
+    # same mark, which names the reason. Keep only the first doubt, which is about the entry.
     doubts = keep_first_of_each_mark([*doubts, *_doubt_metadata(files)])
     evaluation = replace(evaluation, facts=shown, doubts=doubts)
     lines = _lines(matched, accuracy, page, probability_scores, facts)

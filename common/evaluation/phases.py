@@ -28,14 +28,16 @@ def choose_phase(options: argparse.Namespace, task: Task) -> str:
 
 
 def name_older(options: argparse.Namespace, task: Task, submission: Path) -> list[str]:
-    """Return a line to print, in a list, if an older submission for the local split is not scored.
+    """Return the lines to print about an older submission that is not scored: one line or none.
 
     A submission for the local split may lie in data/test_output or in data/test_input. If both
-    folders hold a submission, the newer one is scored, which is `submission`. The list is empty if
-    only one of these folders holds a submission, or if a flag names the submission to score.
+    folders hold a submission, the newer submission is scored: `submission`. The line then names the
+    older submission. There is no line if only one of the two folders holds a submission, or if a
+    flag names the submission to score.
     """
     folders = [layout.TEST_OUTPUT_DIR, layout.TEST_INPUT_DIR]
-    if options.submission_dir or options.submit_data or submission.parent not in folders:
+    is_named_by_flag = bool(options.submission_dir or options.submit_data)
+    if is_named_by_flag or submission.parent not in folders:
         return []
     folders.remove(submission.parent)
     (other_folder,) = folders

@@ -76,6 +76,13 @@ def match(
 def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
     """Read experts' judgements of pairs.
 
+    Parameters
+    ----------
+    path
+        The file of the judgements.
+    missing
+        How empty judgements count: "ignored" or "disagrees" (see `MISSING`).
+
     Returns
     -------
     DataFrame
@@ -107,8 +114,8 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
     if missing == "disagrees":
         # Experts without any judgement do not count: their columns keep NaN.
         is_expert_without_judgement = judgements.isna().all()
-        stays_as_it_is = judgements.notna() | is_expert_without_judgement
-        judgements = judgements.where(stays_as_it_is, _NEITHER)
+        keeps_value = judgements.notna() | is_expert_without_judgement
+        judgements = judgements.where(keeps_value, _NEITHER)
     judgements.attrs["path"] = path
     return judgements
 

@@ -208,6 +208,7 @@ def _short_fingerprints(training: Provenance) -> dict[str, str]:
     for source, known in training.made_from.items():
         if Path(source).name in _TEMPLATES:
             continue
+        # The names of the folder and of the file, such as "train_data/train_task_1_2.csv".
         name = "/".join(Path(source).parts[-2:])
         # A damaged record may hold anything.
         digests = known if isinstance(known, Mapping) else {}
