@@ -68,6 +68,7 @@ def write(path: Path, saved: SavedEstimator) -> None:
         "history": history,
         "guessing": posterior.guessing,
         "variance": posterior.variance,
+        # The effects of contexts that all students share.
         "shared_mean": posterior.shared.mean,
         "shared_variance": posterior.shared.variance,
         "shared_prior": posterior.shared.prior,

@@ -17,6 +17,7 @@ def adjust_for_many(p: FloatArray) -> FloatArray:
     """
     adjusted = np.full(len(p), np.nan)
     tests = np.flatnonzero(~np.isnan(p))
+    # The positions of the tests in `p`, from the smallest p to the largest.
     order = tests[np.argsort(p[tests], kind="stable")]
     n = len(order)
     rank = np.arange(1, n + 1)

@@ -89,9 +89,9 @@ def cluster_questions(
 def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArray) -> list[int]:
     """Choose the clusterings that become levels of contexts, the largest clusters first.
 
-    A context is a student's answers to the questions of one cluster. `_ANSWERS_IN_CONTEXT` has
-    wanted numbers of answers in a context. For each of them, the clustering whose mean number of
-    answers in a context is closest is chosen.
+    A context is a student's answers to the questions of one cluster. `_ANSWERS_IN_CONTEXT` lists
+    wanted mean numbers of answers in a context. For each wanted number, the function chooses the
+    clustering whose mean number is closest.
 
     Parameters
     ----------
@@ -106,18 +106,19 @@ def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArra
         Positions in `clusterings`. The list is empty if no clustering has enough contexts with
         enough answers, or if the students answer nearly the same questions.
     """
-    # Count the contexts of the first students only, who together have about `_MAX_COUNTED` answers.
-    # Student numbers are arbitrary, so the first students are as good a sample as any.
-    # `n_answers_up_to` has, for each student, the number of answers of this student and all earlier
-    # students. The first student whose number reaches `_MAX_COUNTED` is the last one to be counted.
+    # To save time, count the contexts of the first students only, who together have about
+    # `_MAX_COUNTED` answers. Student numbers are arbitrary, so these students are a fair sample.
+    # Element i of `n_answers_up_to` is the number of answers of the students 0 to i. The first
+    # student at whom this number reaches `_MAX_COUNTED` is the last student in the sample.
     n_answers_up_to = np.cumsum(np.bincount(student))
-    n_counted = np.searchsorted(n_answers_up_to, _MAX_COUNTED) + 1
-    is_counted = student < n_counted
-    item = item[is_counted]
-    # A context is a pair of a student and a cluster. There are at most `n_items` clusters, so the
-    # number student · n_items + cluster is different for each context.
+    n_sampled_students = np.searchsorted(n_answers_up_to, _MAX_COUNTED) + 1
+    is_sampled = student < n_sampled_students
+    item = item[is_sampled]
+    # A context is a pair of a student and a cluster. Clusters have numbers below `n_items`, so the
+    # key student · n_items + cluster is different for each context. The number of distinct keys is
+    # the number of contexts.
     n_items = len(clusterings[0])
-    student_key = student[is_counted].astype(np.int64) * n_items
+    student_key = student[is_sampled].astype(np.int64) * n_items
     n_students = len(np.unique(student_key))
     n_contexts = np.array([len(np.unique(student_key + cluster[item])) for cluster in clusterings])
     answers_in_context = len(item) / n_contexts
@@ -129,9 +130,11 @@ def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArra
     answer_nearly_the_same = not has_many_contexts[_CUTS.index(_NEARLY_SAME)]
     if not may_be_level.any() or answer_nearly_the_same:
         return []
-    # `distance` has a row for each wanted number and a column for each clustering.
+    # `distance` has a row for each wanted number and a column for each clustering. A clustering
+    # that cannot be a level is infinitely far.
     wanted = np.array(_ANSWERS_IN_CONTEXT)[:, None]
     distance = np.where(may_be_level, np.abs(np.log(answers_in_context / wanted)), np.inf)
+    # The same clustering may be closest to several wanted numbers; `unique` keeps it once.
     positions: list[int] = np.unique(distance.argmin(axis=1)).tolist()
     # The thresholds in `_CUTS` decrease, so the last clusterings have the largest clusters.
     return positions[::-1]
@@ -142,8 +145,9 @@ def _find_vectors(
 ) -> FloatArray:
     """Return a float32 vector for each question that says which students answered it.
 
-    A vector has an element for each student, and the Euclidean norm 1. If the vectors are large,
-    random projections to `_N_PROJECTED` dimensions take their place.
+    A vector has an element for each student. If such vectors would need too much memory, they are
+    projected at random to `_N_PROJECTED` dimensions, which nearly keeps the angles between them. At
+    the end, each vector is scaled to the Euclidean norm 1.
 
     Parameters
     ----------
@@ -155,11 +159,12 @@ def _find_vectors(
         Seed of the projection.
     """
     answered = scipy.sparse.csr_matrix((np.ones(len(item), np.float32), (item, student)), shape)
-    if shape[0] * shape[1] <= _MAX_NUMBERS:
+    n_questions, n_students = shape
+    if n_questions * n_students <= _MAX_NUMBERS:
         vectors: FloatArray = answered.toarray()
     else:
         rng = np.random.default_rng(seed)
-        vectors = answered @ rng.standard_normal((shape[1], _N_PROJECTED), np.float32)
+        vectors = answered @ rng.standard_normal((n_students, _N_PROJECTED), np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors
 
@@ -182,9 +187,9 @@ def _find_similarity(vectors: FloatArray) -> Any:
             smallest_kept = np.partition(product, index, axis=1)[:, index]
             product[product < smallest_kept[:, None]] = 0
         product[product < _MIN_SIMILARITY] = 0
-        # A vector is not its own neighbour, so its product with itself becomes 0. In `product`, row
-        # i and column `first_row` + i belong to the same vector. So these products are a diagonal
-        # of the part from column `first_row` on.
+        # A vector is not its own neighbour, so set its product with itself to 0. Row i of `product`
+        # and column `first_row` + i belong to the same vector. So these products are the diagonal
+        # of the columns from `first_row` on.
         np.fill_diagonal(product[:, first_row:], 0)
         parts.append(scipy.sparse.csr_matrix(product.astype(np.float64)))
     matrix = scipy.sparse.vstack(parts).tocsr()
@@ -194,12 +199,12 @@ def _find_similarity(vectors: FloatArray) -> Any:
 
 
 def _merge(similarity: Any) -> Iterator[IntArray]:
-    """Yield the cluster of each question, int32 from 0, for each of `_CUTS`.
+    """Yield a clustering for each of `_CUTS`: an int32 array with the cluster of each question.
 
-    A cut is a threshold of similarity. For each cut, two clusters are merged if each is the nearest
-    cluster of the other and if their similarity is at least the cut. This is repeated until there
-    are no such clusters (Murtagh 1983). `similarity` is a symmetric sparse matrix with a row for
-    each question.
+    Clusters are numbered from 0. A cut is a threshold of similarity. For each cut, two clusters are
+    merged if each is the nearest cluster of the other and if their similarity is at least the cut.
+    Merging is repeated until there are no such clusters (Murtagh 1983). `similarity` is a symmetric
+    sparse matrix with a row for each question.
     """
     n_items = similarity.shape[0]
     cluster = np.arange(n_items, dtype=np.int32)
@@ -219,7 +224,8 @@ def _merge(similarity: Any) -> Iterator[IntArray]:
             # Number the remaining clusters without gaps.
             new_number = np.unique(merged_into, return_inverse=True)[1].astype(np.int32)
             cluster = new_number[cluster]
-            size = np.bincount(new_number, size)
+            # The size of a new cluster is the sum of the sizes of the merged clusters.
+            size = np.bincount(new_number, weights=size)
             total = _merge_rows_and_columns(total, new_number)
         yield cluster
 
@@ -243,17 +249,17 @@ def _merge_rows_and_columns(total: Any, new_number: IntArray) -> Any:
 def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, IntArray]:
     """Return the pairs of clusters that are nearest to each other and at least `cut` similar.
 
-    The nearest cluster of a cluster is the one that is most similar to it. If several clusters are
-    equally similar, it is the first of these clusters. If any two clusters are at least `cut`
-    similar, at least one pair is returned: among the most similar pairs, the one with the lowest
-    numbers.
+    The nearest cluster of a cluster is the cluster that is most similar to it. If several clusters
+    are equally similar, the cluster with the lowest number is the nearest. If any two clusters are
+    at least `cut` similar, at least one pair is returned: the most similar pair, with the lowest
+    numbers if several pairs are equally similar.
 
     Parameters
     ----------
     total
-        For each two clusters, the sum of the similarities between the questions of the first and
-        the questions of the second cluster, as a symmetric sparse matrix (CSR). The similarity of
-        two clusters is the mean of these similarities.
+        A symmetric sparse matrix (CSR) with a row and a column for each cluster. An element is the
+        sum of the similarities between the questions of the row's cluster and the questions of the
+        column's cluster. The similarity of the two clusters is the mean of these similarities.
     size
         Number of questions in each cluster.
     cut
@@ -265,22 +271,23 @@ def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, 
         The clusters of each pair, first < second.
     """
     cluster = np.arange(len(size))
-    # Row, column and similarity of each element of `total`.
+    # Row, column and similarity of each stored element of `total`.
     row = np.repeat(cluster, np.diff(total.indptr))
     column = total.indices
     similarity = total.data / (size[row] * size[column])
+    # The highest similarity in each row.
     highest = np.zeros(len(size))
     np.maximum.at(highest, row, similarity)
     is_nearest = (similarity == highest[row]) & (similarity >= cut)
-    # The elements are sorted by row and column. If several columns of a row are equally near, the
-    # last of the assignments to `nearest` counts. Assign in reverse order, so that the first of
-    # these columns is assigned last.
+    # A row may have several nearest columns. The last assignment to an element of `nearest` counts.
+    # The elements of `total` are sorted by row and column: assign them in reverse order, so that
+    # the lowest column counts.
     elements = np.flatnonzero(is_nearest)[::-1]
     # A cluster to which no other cluster is similar enough counts as its own nearest cluster.
     nearest = cluster.copy()
     nearest[row[elements]] = column[elements]
-    # A pair of clusters is mutual if each cluster is the nearest of the other. Each pair is
-    # returned once, with its smaller number in `first`.
+    # Two clusters are a pair if each is the nearest of the other: the nearest of the nearest then
+    # is the cluster itself. Keep each pair once, with its smaller number in `first`.
     is_mutual = nearest[nearest] == cluster
     first = np.flatnonzero(is_mutual & (nearest > cluster))
     return first, nearest[first]

@@ -143,8 +143,10 @@ def _fit_one_dimension(observations: Observations, n_stages: int) -> State:
     """
     n_students = len(observations.start) - 1
     n_items = observations.n_items
-    prior_variance = np.diag([_FIRST_SLOPE_VARIANCE, _FIRST_INTERCEPT_VARIANCE])
-    prior = Gaussians(np.zeros((n_stages, 2)), np.tile(prior_variance, (n_stages, 1, 1)))
+    # An item has two parameters, its slope and its intercept. All stages begin with the same prior
+    # covariance of these parameters.
+    prior_covariance = np.diag([_FIRST_SLOPE_VARIANCE, _FIRST_INTERCEPT_VARIANCE])
+    prior = Gaussians(np.zeros((n_stages, 2)), np.tile(prior_covariance, (n_stages, 1, 1)))
     # Only the slopes of the first stage (right or wrong) are expected to be positive: a right
     # answer depends on the ability, but the choice of a distractor hardly does.
     prior.mean[0, 0] = _FIRST_SLOPE_MEAN
@@ -168,20 +170,21 @@ def _find_residual_directions(
 ) -> FloatArray:
     """Return the main directions of the residuals, shape (items, directions).
 
-    The residuals, answers minus their expectations, are a matrix with a row for each student and a
-    column for each item. The directions are its leading right singular vectors: a direction has an
-    element for each item, which says how much the residuals of the item rise along the direction.
-    The caller uses the directions as slopes on further abilities, multiplied by a factor. A
-    direction is scaled so that the mean square of its elements over all answers is 1.
+    A residual is an answer minus its expectation. The residuals form a matrix with a row for each
+    student and a column for each item. The directions are the leading right singular vectors of
+    this matrix. A direction has an element for each item, which says how much the residuals of the
+    item rise along the direction. The direction is scaled so that the mean square of its elements
+    over all answers is 1. The caller multiplies the directions by a factor, and uses the products
+    as slopes on further abilities.
     """
     n_items = observations.n_items
     if n_directions == 0:
         return np.zeros((n_items, 0))
     item = observations.item
     n_answers = np.bincount(item, minlength=n_items)
-    # Divide each row and each column by the root of its number of answers, so that the noise is
-    # about as large in all rows and in all columns. Each row and column counts as if it had
-    # `_SHRINKAGE` more answers, since the residuals of few answers are mostly noise.
+    # Divide each row and each column by the root of its number of answers: then the noise is about
+    # as large in all rows and in all columns. Add `_SHRINKAGE` to each number of answers, since the
+    # residuals of few answers are mostly noise.
     item_scale = 1 / np.sqrt(n_answers + np.float32(_SHRINKAGE))
     student_scale = 1 / np.sqrt(np.diff(observations.start) + np.float32(_SHRINKAGE))
     student = number_rows(observations.start)
@@ -191,14 +194,15 @@ def _find_residual_directions(
     parts = [matrix[rows] for rows in observations.chunks()]
     directions = _leading_singular_vectors(parts, n_items, n_directions, seed)
 
-    # An item with n answers has n entries in the matrix, and each entry is multiplied by
-    # `item_scale`, which is about 1/√n. So the element of a direction that belongs to this item
-    # grows with √n. But a slope must not depend on n, so multiply the element by 1/√n as well.
+    # An item with n answers has n entries in the matrix, and each entry has been multiplied by
+    # `item_scale`, which is about 1/√n. Therefore the item's element of a direction grows like
+    # n · 1/√n = √n. But a slope must not depend on n: multiply the element by `item_scale` again.
     directions = directions * item_scale[:, None]
+    # Scale each direction to the mean square 1. An item counts once for each of its answers.
     mean_square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()
     directions /= np.sqrt(np.maximum(mean_square, 1e-30))
     directions = np.clip(directions, -_MAX_DIRECTION, _MAX_DIRECTION)
-    # With fewer items than wanted directions, pad with zeros.
+    # If there are fewer items than wanted directions, the missing directions are zeros.
     n_missing = n_directions - directions.shape[1]
     return np.pad(directions, [(0, 0), (0, n_missing)])
 
@@ -226,15 +230,15 @@ def _leading_singular_vectors(
     n_answers = sum(part.nnz for part in parts)
     n_searched = min(n_directions + _OVERSAMPLING, n_items)
     basis = np.random.default_rng(seed).standard_normal((n_items, n_searched))
-    # A round reads all answers once. All rounds together read about `_ANSWERS_READ` answers, so
-    # there are more rounds if there are fewer answers.
+    # A round reads all answers once. `_ANSWERS_READ` limits the answers that all rounds together
+    # read, so fewer answers allow more rounds.
     n_affordable_rounds = _ANSWERS_READ // n_answers
     n_rounds = int(np.clip(n_affordable_rounds, _MIN_ROUNDS, _MAX_ROUNDS))
     for _ in range(n_rounds):
         orthonormal = np.linalg.qr(basis)[0].astype(np.float32)
-        # The new basis is matrixᵀ @ matrix @ orthonormal, summed over parts of the rows. The lambda
-        # is called in this round only, so it may use the round's `orthonormal`, although ruff warns
-        # about this (B023).
+        # The new basis is matrixᵀ @ matrix @ orthonormal. Each part of the rows adds a summand to
+        # the new basis. Ruff warns (B023) that the lambda uses `orthonormal`, which changes in the
+        # next round. But the lambda is called in this round only.
         images = in_threads(lambda part: part.T @ (part @ orthonormal), parts)  # noqa: B023
         basis = sum(images, np.zeros(basis.shape))
     # `basis` spans the leading directions: take its leading left singular vectors.

@@ -125,7 +125,8 @@ def run_step(observations: Observations, state: AnyState) -> AnyState:
 
     items = model.join(in_threads(update, parts))
     # The last column of `item_sums` is the sum of the weights of the item's answers. The weight of
-    # an answer is positive, or 0 if the answer is held out.
+    # an answer is positive, or 0 if the answer is held out. So the sum is 0 if the fit uses no
+    # answer to the item.
     is_answered = item_sums[:, -1] > 0
     prior = model.estimate_prior(items, stage, is_answered, state.prior)
     # `update_items` returns float64, which the estimate of the prior needs. A state holds float32.
@@ -148,17 +149,19 @@ def standardise(state: AnyState) -> AnyState:
     # spread = root rootᵀ.
     root = np.linalg.cholesky(spread)
     inverse = np.linalg.inv(root)
-    # The old ability is root @ (new ability) + centre. So the logits stay the same with the slopes
-    # rootᵀ @ (old slopes) and the intercept (old slopes) · centre + (old intercept). These are
-    # `matrix` @ (old slopes, old intercept).
+    # A new ability is inverse @ (old ability − centre), so an old ability is root @ (new ability) +
+    # centre. Put this into the logit, (old slopes) · (old ability) + (old intercept). The logit
+    # stays the same if the new slopes are rootᵀ @ (old slopes), and the new intercept is (old
+    # slopes) · centre + (old intercept). `matrix` @ (old slopes, old intercept) computes both.
     matrix = np.eye(k + 1)
     matrix[:k, :k] = root.T
     matrix[k, :k] = centre
     for level_effects in state.effects:
-        # Express the covariance of the effects with the ability in the coordinates of the new
-        # ability. Change the array in place, since it may be the largest array of the fit.
-        with_ability = level_effects[:, EFFECT_COVARIANCES]
-        level_effects[:, EFFECT_COVARIANCES] = with_ability @ inverse.T.astype(np.float32)
+        # A row has the covariances of an effect with the old ability. Multiplied by `inverse`, they
+        # are the covariances with the new ability. Change the array in place, since it may be the
+        # largest array of the fit.
+        old_covariances = level_effects[:, EFFECT_COVARIANCES]
+        level_effects[:, EFFECT_COVARIANCES] = old_covariances @ inverse.T.astype(np.float32)
     students = state.students.transform(inverse, -inverse @ centre)
     items = state.items.transform(matrix)
     prior = state.prior.transform(matrix)
@@ -234,8 +237,8 @@ def pass_over_answers(
         """Update a range of students; return the sums over their answers.
 
         The function writes the posteriors of the students into `students`, and the posteriors of
-        their effects in contexts into `effects`. `state` is the state of the fit before the step,
-        and `item_moments` has the moments of its items; both stay as they are.
+        their effects in contexts into `effects`, two variables of the enclosing function. The
+        variables `state`, the state before the step, and `item_moments` stay as they are.
         """
         # For each level of contexts, `effects` has an array with a row for each student in a
         # context, and `context_rows` has the range of the rows that belong to these students.
@@ -313,8 +316,8 @@ def _update_without_contexts(
     new = model.update_students(student_sums)
     item_sums = None
     if sums_items:
-        # Exchange the roles of students and items: sum for each item, over the students who
-        # answered it.
+        # The transposed matrices have a row for each item and a column for each student: sum for
+        # each item, over the students who answered the item.
         student_moments = model.student_vector_moments(new)
         item_sums = model.weighted_sums(linear_matrix.T, weight_matrix.T, student_moments)
     return _ChunkUpdate(students=new, effects=[], sums=_ChunkSums(items=item_sums))
@@ -393,19 +396,36 @@ def _update_abilities(
 ) -> tuple[Gaussians, list[ConditionalTotals]]:
     """Return the posteriors of the abilities, with the effects of the nodes integrated out.
 
-    The log likelihood of each answer in `part` is linear · logit − weight · logit² / 2.
-    `weight_by_student` and `weight_by_leaf` are sparse matrices of the weights, with a column for
-    each item and a row for each student or each leaf. `item_moments` are the moments of all items'
-    (slopes, intercept), and `variance` has the prior variances of the effects.
+    A node is a student in a context, and a leaf is a node of the last level of contexts. Each
+    answer belongs to one student and to one leaf.
 
-    The second result has an element for each level of contexts. It says how the total effect at a
-    node depends on the student's ability and on the total effect above the node.
+    Parameters
+    ----------
+    part
+        The answers.
+    linear
+        A coefficient of each answer, whose log likelihood is linear · logit − weight · logit² / 2.
+    weight_by_student, weight_by_leaf
+        The weights of the answers, as sparse matrices with a column for each item, and a row for
+        each student or a row for each leaf.
+    item_moments
+        Moments of the items' (slopes, intercept) (see `model.moments`).
+    variance
+        Prior variances of the effects, shape (levels, stages).
+
+    Returns
+    -------
+    abilities : Gaussians
+        The posteriors of the students' abilities.
+    conditional_totals : list of ConditionalTotals
+        For each level, how the total effect at a node depends on the student's ability and on the
+        total effect above the node.
     """
     # The sums over the answers of each student, as if the effects were 0.
     linear_by_student = part.matrix(linear, part.start)
     student_sums = model.weighted_sums(linear_by_student, weight_by_student, item_moments)
     linear_by_leaf = part.matrix(linear, part.levels[-1].start)
-    # Integrating out the effects changes these sums. `correction` is to be subtracted from them.
+    # With `correction` subtracted, the sums allow for the effects, which are integrated out.
     conditional_totals, correction = context.eliminate(
         part.levels,
         _sum_by_leaf(linear_by_leaf, weight_by_leaf, item_moments),
@@ -462,10 +482,10 @@ def approximate_log_likelihoods(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the coefficients of the parabola that replaces the log likelihood of each answer.
 
-    The parabola is linear · logit − weight · logit² / 2. Here, weight is the expected curvature of
-    the log likelihood, and linear is its expected slope + weight · E[logit] (see `model`). The
-    result is `linear` and `weight`, shape (answers,) each; both are 0 for answers that are held
-    out.
+    The parabola is linear · logit − weight · logit² / 2. Its curvature, `weight`, is the expected
+    curvature of the log likelihood. Its slope at E[logit], linear − weight · E[logit], is the
+    expected slope of the log likelihood (see `model`). Returns `linear` and `weight`, shape
+    (answers,) each. Both are 0 for answers that are held out.
 
     Parameters
     ----------
@@ -478,9 +498,10 @@ def approximate_log_likelihoods(
     guessing
         Probability that a student who does not know the answer passes the item, for each item.
     effects
-        Effects of contexts before the step: mean, variance and k covariances with the ability.
+        Effects of contexts before the step: a row for each effect, with its mean, its variance and
+        its covariances with the k abilities. None if the answers have no contexts.
     node
-        The row of each answer in `effects`.
+        The row of each answer in `effects`. By default, row i belongs to answer i.
     """
     linear = np.empty(len(part.item), np.float32)
     weight = np.empty(len(part.item), np.float32)
@@ -495,6 +516,7 @@ def approximate_log_likelihoods(
         )
         linear[block] = slope + curvature * mean
         weight[block] = curvature
+    # `is_used` is False, or 0, for answers that are held out.
     linear *= part.is_used
     weight *= part.is_used
     return linear, weight
@@ -512,10 +534,10 @@ def logit_moments(
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance of the logits of pairs, shape (pairs,) each.
 
-    A pair is a student and an item. Its logit is slopes · ability + intercept, plus an effect of
-    the pair's context if `effects` are given. `student` and `item` are positions in `students` and
-    `items`. `effects` has a row for each pair: the mean and the variance of its total effect, and
-    the k covariances of the total effect with the abilities.
+    A pair is a student and an item, given by their positions in `students` and `items`. The logit
+    of a pair is slopes · ability + intercept, plus an effect of the pair's context if `effects` are
+    given. `effects` has a row for each pair: the mean of the effect, its variance, and its
+    covariances with the k abilities.
     """
     mean = np.empty(len(student), np.float32)
     variance = np.empty(len(student), np.float32)

@@ -20,8 +20,8 @@ import numpy as np
 def without_contexts(posterior: Posterior) -> Posterior:
     """Return a posterior of right and wrong answers that needs no contexts to predict.
 
-    The result predicts as `posterior` does if the context is unknown. In such predictions, the
-    effects of contexts on the logits are noise with the prior variances of the effects.
+    The result predicts as `posterior` does if the context is unknown. Such a prediction takes the
+    effects of contexts on the logit for noise, whose variance is the effects' prior variance.
 
     `posterior` may come from a model of options, which predicts in stages (see MODEL.md). The
     result keeps only the first stage, right or wrong.
@@ -83,7 +83,8 @@ def add_subjects(posterior: Posterior, student: IntArray, subject: IntArray) -> 
     # All students share one effect for each of the narrowest subjects, and one effect for unknown
     # subjects.
     n_shared = len(subject_ids[-1]) + 1
-    # Right and wrong answers have one stage, so `variance` has one column, and `prior` one number.
+    # `variance` has a column for each stage, and `prior` a number for each stage. Right and wrong
+    # answers have one stage.
     return replace(
         posterior,
         context_ids=tuple(subject_ids),
