@@ -103,4 +103,5 @@ def is_input(path: Path) -> bool:
     # Look for data/train_data and so on at any depth: a related challenge has these folders too.
     data_folders = (TRAIN_DIR, METADATA_DIR, TEST_DIR, TEST_INPUT_DIR, IMAGES_DIR)
     names = {folder.name for folder in data_folders}
+    # `pairwise` yields each folder on the path together with the folder above it.
     return any(parent == DATA_DIR.name and folder in names for parent, folder in pairwise(folders))

@@ -312,18 +312,29 @@ def _read_wanted(
     columns: Sequence[Column],
     to_read: Sequence[Column] | None = None,
 ) -> pd.DataFrame:
-    """Read the row of each wanted id. The result has all `columns`.
+    """Read the row of each wanted id in a file of metadata.
 
-    If `to_read` is given, the file must have these columns, and only these are read. Otherwise all
-    `columns` that the file has are read, at least one. Columns that are not read, and rows of ids
-    that the file lacks, hold missing values.
+    Parameters
+    ----------
+    path
+        The file.
+    id_column
+        The column of the file that holds the ids.
+    wanted
+        The ids of the rows to return, in order.
+    columns
+        The columns of the result. A column that is not read holds missing values, and so does the
+        row of an id that the file lacks.
+    to_read
+        Those of `columns` that are read, which the file must have. By default, all of `columns`
+        that the file has are read, and the file must have at least one of them.
     """
     source = reading.file_source(path)
     if to_read is None:
         header = reading.read_header(source)
         to_read = [column for column in columns if column.name in header]
         if not to_read:
-            # Raises `InputError`, since the file has none of the columns.
+            # The file has none of the columns: this call raises `InputError`.
             reading.require_columns(source, header, columns)
     data = _read_whole(path, [id_column, *to_read])
     # The row in the file of each wanted id; -1 if there is none.
@@ -333,7 +344,8 @@ def _read_wanted(
         if column.name in data:
             # `pop` frees the whole column, which may be large.
             values = data.pop(column.name).to_numpy()[rows]
-            # For an id that the file lacks, the index −1 has taken the last row. Replace its value.
+            # For an id that the file lacks, the row −1 has given the value of the file's last row.
+            # Replace this value.
             values[rows < 0] = column.missing
         else:
             values = np.full(len(rows), column.missing, column.dtype)

@@ -228,6 +228,7 @@ def calibration_bins(event_probability: FloatArray, happened: BoolArray) -> pd.D
         A row for each bin: share_happened and mean_probability (NaN for an empty bin), share of all
         events, and n_answers.
     """
+    # The probability 1 belongs to the last bin.
     bin_index = np.minimum((event_probability * _N_BINS).astype(np.int64), _N_BINS - 1)
     n = np.bincount(bin_index, minlength=_N_BINS)
     # Divide by NaN instead of 0, so that figures of empty bins are NaN.
@@ -365,21 +366,22 @@ def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
 def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:
     """Return the scores that random rankings reach in task 3, shape (rankings,).
 
-    They show which score a ranking reaches by chance. The score of a ranking is its agreement with
-    the expert with whom it agrees most.
+    The scores show what a ranking reaches by chance. The score of a ranking is its agreement with
+    the expert with whom the ranking agrees most.
 
     The index of `judgements` holds pairs of QuestionIds. Each column holds the judgements of an
     expert: 1 if the first question is better, 2 if the second is, NaN without a judgement.
     """
     judged = judgements.dropna(axis=1, how="all").to_numpy()
-    # Shape (pairs, 2).
+    # The QuestionIds of each pair, shape (pairs, 2).
     ids = np.array([*judgements.index])
-    # Number the distinct questions: `position` has the two numbers of each pair.
-    questions, position = np.unique(ids, return_inverse=True)
-    position = position.reshape(-1, 2)
-    first = position[:, 0]
-    second = position[:, 1]
-    # Rank the questions by random keys: a question with a smaller key is better.
+    # Number the distinct questions from 0, and find the two numbers of each pair.
+    questions, number = np.unique(ids, return_inverse=True)
+    number_of_pair = number.reshape(-1, 2)
+    first = number_of_pair[:, 0]
+    second = number_of_pair[:, 1]
+    # A ranking gives each question a random key; a question with a smaller key is better. `keys`
+    # has a row for each ranking and a column for each question.
     keys = np.random.default_rng(0).random((_N_DRAWS, len(questions)))
     # The question of each pair that a ranking puts first, 1 or 2, shape (rankings, pairs).
     preferred = np.where(keys[:, first] < keys[:, second], 1, 2)

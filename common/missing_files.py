@@ -28,12 +28,14 @@ def where_to_get(path: Path) -> str:
     """
     if path.is_relative_to(layout.RELATED_DIR):
         return _where_to_get_related(path)
-    # The only folder in which a script makes a file of this name; None if any folder will do.
+    # If `_MADE_ONLY_IN` gives a folder for this name, a script makes the file in this folder only,
+    # and a file of the name in another folder is another file.
     only_folder = _MADE_ONLY_IN.get(path.name)
-    is_made_here = only_folder is None or only_folder == path.parent
-    if is_made_here:
-        # A script writes a record beside each file that it makes. The record's name begins with
-        # split_task_1, for instance, or with template; "" stands for files without a record.
+    may_be_made_here = only_folder is None or only_folder == path.parent
+    if may_be_made_here:
+        # The name of the record beside the file tells which script makes both. For instance,
+        # split_task_1_2.json is the record of the files that task_1/local_data_split.py makes. The
+        # name is "" if scripts of the kit write no record for a file of this name.
         record_name = layout.RECORD_OF_FILE.get(path.name, "")
         if split := re.fullmatch(r"split_task_(\d).*", record_name):
             return f"`python task_{split[1]}/local_data_split.py` makes it"

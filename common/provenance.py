@@ -279,8 +279,8 @@ def note_part(record: Provenance | None, folder: Path) -> None:
     for script, codes in record.code_of_parts.items():
         RUN.code_of_parts.setdefault(script, []).extend(codes)
     if record.code:
-        # If the code changed while the part was made, `record.code` is not the fingerprint of the
-        # code that made the part. The empty text then says that this code is unknown.
+        # `record.code` is a fingerprint of code. If the code changed while the part was made, the
+        # fingerprint may be wrong. Note the empty text then: nobody knows the code.
         code = "" if record.code_changed else record.code
         RUN.code_of_parts.setdefault(record.script, []).append(code)
 
@@ -515,7 +515,8 @@ def _is_valid(record: Provenance) -> bool:
     """
     texts = [record.script, record.split, record.name, *flags_of(record.options)]
     texts += [*record.files, *record.made_from, *record.code_of_parts]
-    all_codes = [record.code, *chain.from_iterable(record.code_of_parts.values())]
+    codes_of_parts = record.code_of_parts.values()
+    fingerprints_of_code = [record.code, *chain.from_iterable(codes_of_parts)]
     if record.time:
         # If the text is not a time, this raises ValueError.
         datetime.fromisoformat(record.time)
@@ -524,14 +525,14 @@ def _is_valid(record: Provenance) -> bool:
         all(isinstance(text, str) and "\0" not in text for text in texts)
         # The path of a script ends in a name, unlike "" and "/".
         and Path(record.script).name != ""
-        # `isinstance` would accept True and False too.
+        # The memory is a whole number. `isinstance` would take True and False for whole numbers.
         and (record.memory is None or type(record.memory) is int)
-        # Hexadecimal digits, or nothing.
-        and all(re.fullmatch(r"[0-9a-f]*", code) for code in all_codes)
+        # A fingerprint of code consists of hexadecimal digits; it is empty if the code is unknown.
+        and all(re.fullmatch(r"[0-9a-f]*", code) for code in fingerprints_of_code)
         and isinstance(record.interrupted, bool)
         and isinstance(record.code_changed, bool)
         and isinstance(record.unknown_sources, bool)
-        and all(isinstance(codes, list) for codes in record.code_of_parts.values())
+        and all(isinstance(codes, list) for codes in codes_of_parts)
         and isinstance(record.files, dict)
         and isinstance(record.made_from, dict)
     )
@@ -556,8 +557,8 @@ def _read_beside(path: Path) -> Provenance | None:
     if not beside.is_file():
         return None
     record = parse(beside.read_bytes())
-    # The records of splits and templates have names in `RECORD_OF_FILE`. Under another name, the
-    # .json may be a file of the user that is no record.
+    # Only the records of splits and templates have names that are values of `RECORD_OF_FILE`. A
+    # .json with another name may be a file of the user that is no record.
     if record is None and beside.name in layout.RECORD_OF_FILE.values():
         raise InputError(
             f"{beside}: is damaged or of an earlier version of the kit, expected the record of "

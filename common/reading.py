@@ -225,6 +225,7 @@ def read_header(source: Source) -> list[str]:
     # Pass no column names: a message could not name a column, because this row holds the names.
     _require_text(source, header=[], number=number, row=names)
     _require_commas(source, names)
+    # `Source.rows` skips blank rows, so the first row that it yields may have a larger number.
     is_row_1_blank = number > 1 or not any(names)
     if is_row_1_blank:
         raise InputError(f"{source.name}: row 1 is blank, expected a header with column names")
@@ -452,8 +453,8 @@ def _read_quickly(
             types[position] = FLOAT64
     ambiguous_bytes = list(_AMBIGUOUS_BYTES)
     if FLOAT64 in types.values():
-        # A spreadsheet may have shortened an id, for instance to 1.23457E+08. As a float, this
-        # would pass for the whole number 123457000. The slow reader reports it.
+        # A spreadsheet may have shortened an id, for instance to 1.23457E+08. Read as a float, this
+        # text would pass for the whole number 123457000. The slow reader reports the text.
         ambiguous_bytes.append(b"+")
     with source.open() as file:
         if not source.column_names:
@@ -504,7 +505,8 @@ def _parse_with_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -
 
     `types` gives the types of the columns to read, by position.
     """
-    # pandas reads 1.23457E+08 as an integer, but a spreadsheet may have dropped the other digits.
+    # pandas reads 1.23457E+08 as the integer 123457000. But a spreadsheet may have shortened an id
+    # to this text, and then the integer is not the id. Leave the file to the slow reader.
     if b"+" in block:
         raise ValueError("a plus sign")
     # pandas would pad short rows and truncate long ones.
@@ -541,8 +543,8 @@ def _require_cells_in_each_row(block: bytes, n_columns: int) -> None:
     # separators as cells.
     separators = characters[(characters == ord(",")) | (characters == ord("\n"))]
     line_ends = np.flatnonzero(separators == ord("\n"))
-    # The distance between two line ends in `separators` is the number of separators of a line. For
-    # the first line, the position −1 takes the place of the line end before it.
+    # `line_ends` has the positions of line ends in `separators`. The distance between neighbouring
+    # positions is the number of separators of a line. The first line begins after the position −1.
     n_cells = np.diff(line_ends, prepend=-1)
     if (n_cells != n_columns).any():
         raise ValueError("rows with too few or too many cells")
@@ -572,7 +574,7 @@ def _parse_with_pyarrow(block: bytes, n_columns: int, types: Mapping[int, str]) 
     table = csv.read_csv(pa.BufferReader(block), options, convert_options=convert)
     cells: pd.DataFrame = table.to_pandas(split_blocks=True)
     # pyarrow reads an empty cell as null, and the text "nan" as NaN. Both become NaN in pandas, but
-    # only the empty cell is valid.
+    # only the empty cell is valid. If a column has more NaNs than nulls, it has such a text.
     for name in cells.select_dtypes("float"):
         if cells[name].isna().sum() != table[name].null_count:
             raise ValueError("the text NaN")

@@ -117,7 +117,8 @@ def _are_rows_of_sketched_file(hashes: Hashes, kept: Hashes) -> bool:
     # this range is a row of the file only if its hash is kept. The sketch says nothing about larger
     # hashes.
     compared = hashes[hashes <= kept[-1]]
-    # For each compared hash, the smallest kept hash that is not below it.
+    # For each compared hash, the smallest kept hash that is not below the compared hash. There is
+    # one, since no compared hash is above the largest kept hash.
     next_kept = kept[np.searchsorted(kept, compared)]
     is_kept = next_kept == compared
     return len(compared) >= _MIN_ROWS and bool(is_kept.mean() >= _MIN_SHARE)
@@ -138,12 +139,12 @@ def _decode_all(sketches: Mapping[str, Sketch], outcome: str) -> Iterator[Hashes
             kept_by_file.append(kept)
     yield from kept_by_file
     if len(kept_by_file) > 1:
-        # A sketch holds every hash of its file up to the largest hash in the sketch, kept[-1]. So
-        # up to the smallest of these largest hashes, the sketches together hold every hash of all
-        # files.
-        limit = min(kept[-1] for kept in kept_by_file)
+        # A sketch holds all hashes of its file up to kept[-1], the largest hash in the sketch. So
+        # all sketches are complete up to the smallest of their largest hashes. End the joint sketch
+        # at this hash.
+        complete_up_to = min(kept[-1] for kept in kept_by_file)
         together = np.unique(np.concatenate(kept_by_file))
-        yield together[together <= limit]
+        yield together[together <= complete_up_to]
 
 
 def _encode(hashes: Hashes) -> str:
@@ -159,6 +160,7 @@ def _decode(text: str) -> Hashes | None:
         content = base64.b64decode(text, validate=True)
     except ValueError:
         return None
+    # A valid text has `_N_BYTES` bytes for each hash.
     if not content or len(content) % _N_BYTES:
         return None
     as_bytes = np.frombuffer(content, np.uint8).reshape(-1, _N_BYTES)
@@ -283,8 +285,8 @@ def _hash(kind: str, *columns: npt.ArrayLike) -> Hashes:
     hashes = np.empty(len(arrays[0]), np.uint64)
     for start in range(0, len(hashes), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
-        # Begin with a number for the kind. Mix the numbers of one column after the other into it:
-        # `_mix` replaces the numbers in `mixed` by hashes of them.
+        # Begin each row with a number for the kind. Add one column after the other by XOR, and let
+        # `_mix` replace the numbers in `mixed` by their hashes after each column.
         mixed = np.full(len(hashes[rows]), crc32(kind.encode(errors="replace")), np.uint64)
         for array in arrays:
             mixed ^= array[rows].astype(np.uint64)

@@ -90,9 +90,12 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
     # Write without a buffer, so that one system call writes the line. The mode "a+" also allows
     # reading the last byte of the file.
     with path.open("a+b", buffering=0) as file:
-        if file.tell():
-            file.seek(-1, 2)
+        # In this mode, a file is opened at its end: the position is the size of the file.
+        size = file.tell()
+        if size > 0:
+            file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":
+                # The last line was cut off. End it.
                 line = "\n" + line
         # File names may hold surrogates, which UTF-8 cannot encode. Write them as escapes such as
         # \udcff.
