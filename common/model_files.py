@@ -112,6 +112,7 @@ def read_model(path: Path, train: Path) -> FoundModel:
             f"{path}: was not fitted to {train}, or that has changed since; it was written by "
             f"`{record.command}`"
         )
+    # Note what the model was made from, as `record` says.
     provenance.note_part(record, path.parent)
     # Remember whether the model was fitted with contexts, since `model` leaves them out.
     had_contexts = bool(content.posterior.levels)

@@ -98,9 +98,11 @@ class Source:
                         f"{self.name}: row {number} has a quotation mark that is not closed; is "
                         "the file cut off?"
                     )
-                if not row or (len(row) == 1 and row[0].isspace()):
+                is_blank = not row or (len(row) == 1 and row[0].isspace())
+                if is_blank:
                     continue
-                if len(row) > 1 and not any(row):
+                has_only_empty_cells = len(row) > 1 and not any(row)
+                if has_only_empty_cells:
                     empty_rows.append((number, len(row)))
                     continue
                 # A row that is not empty follows: the empty rows are not at the end.

@@ -91,8 +91,8 @@ def is_known(path: Path, sketches: Iterable[object]) -> bool:
     if not valid_sketches:
         return False
     sample = _read_sample(path)
-    # The hashes of the sampled rows. A row of answers may have two: one with the outcome IsCorrect,
-    # one with the outcome AnswerValue.
+    # The hashes of the sampled rows. A row of answers may have two hashes: one with the outcome
+    # IsCorrect, one with the outcome AnswerValue.
     hashes_by_outcome = _hash_rows(path, reading.Source(str(path), lambda: BytesIO(sample)))
     for outcome, hashes in hashes_by_outcome.items():
         for sketches_by_file in valid_sketches:
@@ -232,7 +232,7 @@ def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Has
         judgement = table[expert].to_numpy()
         is_judged = ~np.isnan(judgement)
         value = judgement[is_judged].astype(np.int64)
-        # The same judgement by two experts must get two different hashes.
+        # The same judgement by two experts must get two different hashes: `kind` names the expert.
         kind = f"{_JUDGEMENT} {expert}"
         parts.append(_hash(kind, left[is_judged], right[is_judged], value))
     return {_JUDGEMENT: np.concatenate(parts)} if parts else {}

@@ -181,6 +181,7 @@ class EntryProcess:
         if self._n_output > _MAX_OUTPUT:
             return f"printed more than {_MAX_OUTPUT / 1e6:g} MB, expected at most that for one mask"
         try:
+            # If the process has closed the pipe because it ends, its exit code comes soon.
             code = self._process.wait(_MAX_EXITING)
         except subprocess.TimeoutExpired:
             self._stop()

@@ -129,6 +129,7 @@ class IsolatedEntry:
         Returns the array of numbers that the method has returned, of any dtype and shape, or None.
         If the method has changed its arguments, their names are noted in `self.changed`.
         """
+        # `received` has the reply and the array that the method has returned.
         received = self._running().exchange(Call(method), arrays, Reply.parse)
         reply = received.reply
         if reply.fault is not None:

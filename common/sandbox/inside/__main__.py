@@ -33,11 +33,11 @@ _LINUX_CAPABILITY_VERSION_3 = 0x20080522
 
 
 def main() -> None:
-    """Isolate this process, then run a submitted entry of task 4 in it, whose code is not trusted.
+    """Isolate this process, then run a submitted entry of task 4 in it.
 
-    The evaluator, another process, has started this one. Its first message, a line of JSON on
-    stdin, is a `Start`: which folders the entry must not read, which protections to use, and how
-    much memory the entry may have.
+    The code of the entry is not trusted. The evaluator, another process, has started this process.
+    The evaluator's first message, a line of JSON on stdin, is a `Start`: which folders the entry
+    must not read, which protections to use, and how much memory the entry may have.
     """
     folder = Path(sys.argv[1]).resolve()
     os.chdir(folder / "entry")
@@ -49,8 +49,8 @@ def main() -> None:
         readable = readable_paths(start.hidden)
     except ValueError as refusal:
         ready = Ready(refusal=str(refusal))
-        # The evaluator expects a message of `channel`, which lists its arrays. `channel` itself is
-        # not imported here, since it imports NumPy.
+        # Write the message as `channel.write` does: the key "arrays" lists the arrays that follow,
+        # here none. `channel` is not imported here, since it imports NumPy.
         print(json.dumps({**asdict(ready), "arrays": []}), flush=True)
         return
     protections = isolate(folder, readable, start.protections)

@@ -49,6 +49,7 @@ def read(pipe: IO[bytes]) -> Message:
     fields = json.loads(pipe.readline(_MAX_LINE))
     arrays = []
     bytes_left = MAX_ARRAYS
+    # `kind` is a dtype as text, such as "<f8".
     for kind, shape in fields.pop("arrays"):
         if not _NUMBERS.fullmatch(kind):
             raise ValueError(f"not an array of numbers: {kind}")
@@ -60,7 +61,7 @@ def read(pipe: IO[bytes]) -> Message:
             raise ValueError(f"too large: {n_bytes} bytes")
         bytes_left -= n_bytes
         content = pipe.read(n_bytes)
-        # Raises an exception if the pipe was closed before all the bytes came.
+        # If the pipe was closed before all the bytes came, `np.ndarray` raises an exception.
         array: Array = np.ndarray(shape, dtype, content)
         if dtype.kind == "b":
             # Each boolean takes a byte. Let bytes other than 0 and 1 mean True.

@@ -103,8 +103,9 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
     rights_by_path = [(path, _RIGHTS_TO_READABLE) for path in readable]
     rights_by_path += [(path, _RIGHTS_TO_OWN_FOLDERS) for path in writable]
     rights_by_path += [(path, _RIGHTS_TO_DEVICES) for path in devices()]
-    # Rights are bits. A rule must hold no bit that this version of Landlock does not know.
-    file_rights = _rights_known(_FILE_RIGHTS, version)
+    # Rights are bits. The kernel refuses a rule with a bit that this version of Landlock does not
+    # know.
+    known_rights = _rights_known(_FILE_RIGHTS, version)
     attributes = ruleset(version)
     try:
         # The kernel returns a file descriptor of the ruleset. Later calls add rules to it, and put
@@ -113,7 +114,7 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
         for path, rights in rights_by_path:
             # A path that does not exist needs no rule.
             with contextlib.suppress(OSError):
-                _allow(rules, path, rights & file_rights)
+                _allow(rules, path, rights & known_rights)
         call("syscall", _RESTRICT_SELF, rules, 0)
         os.close(rules)
     except OSError:

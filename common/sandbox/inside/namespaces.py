@@ -28,8 +28,9 @@ def enter_namespaces() -> bool:
     without_user_namespace = _NAMESPACES
     for flags in (with_user_namespace, without_user_namespace):
         if try_call("unshare", flags):
-            # Map the ids to themselves. Without a new user namespace these writes fail, and no map
-            # is needed.
+            # Map the ids to themselves. The kernel lets an ordinary user map the group only after
+            # `setgroups` is denied. Without a new user namespace these writes fail, and no map is
+            # needed.
             with contextlib.suppress(OSError):
                 Path("/proc/self/setgroups").write_text("deny", "utf-8")
                 Path("/proc/self/uid_map").write_text(f"{user} {user} 1", "utf-8")

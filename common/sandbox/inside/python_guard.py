@@ -26,8 +26,9 @@ def guard_files(folder: Path, readable: Iterable[str]) -> None:
 
     Opening another file from Python raises `PermissionError` from now on.
     """
-    windows = [os.environ[name] for name in _WINDOWS_FOLDERS if name in os.environ]
-    allowed = [_normalise(path) for path in (str(folder), *readable, *_SYSTEM_FOLDERS, *windows)]
+    windows_folders = [os.environ[name] for name in _WINDOWS_FOLDERS if name in os.environ]
+    roots = [str(folder), *readable, *_SYSTEM_FOLDERS, *windows_folders]
+    allowed = [_normalise(path) for path in roots]
     # Unlike Path.home, this function raises nothing if there is no home folder.
     home = _normalise(os.path.expanduser("~"))
 

@@ -139,11 +139,20 @@ def _mount_proc(root: str) -> bool:
 def _cover_proc(root: str, readable: Collection[str]) -> set[str]:
     """Hide everything in the /proc of the new root except processes and readable paths.
 
-    The new root is the file system that an entry sees, and `readable` lists the paths outside its
-    own folder that an entry may read. /proc also holds counters of the machine. An entry could
-    change a counter in one game, and read it in its next game. A file is hidden by mounting
-    /dev/null over it, and a folder by mounting an empty folder over it. In place of /proc/stat, the
-    entry sees a file without counters (`_constant_part`). Returns the paths that stay visible.
+    /proc holds counters of the machine. An entry could change a counter in one game, and read the
+    counter in its next game.
+
+    Parameters
+    ----------
+    root
+        The folder that becomes the root of the file system that the entry sees.
+    readable
+        The paths outside of its own folder that the entry may read.
+
+    Returns
+    -------
+    set of str
+        The paths in /proc that stay visible.
     """
     kept = set()
     for name in os.listdir(f"{root}/proc"):
@@ -154,12 +163,15 @@ def _cover_proc(root: str, readable: Collection[str]) -> set[str]:
         if name.isdecimal() or is_link or path in readable:
             kept.add(path)
         elif name == "stat":
+            # Cover /proc/stat with a file without counters.
             constant = Path(f"{root}/proc_stat")
             constant.write_text(_constant_part(Path(root + path).read_text("utf-8")), "utf-8")
             _mount(str(constant), root + path, _MS_BIND)
         elif os.path.isdir(root + path):
+            # Cover the folder with an empty folder.
             _mount("tmpfs", root + path, _MS_NOSUID | _MS_NODEV, "tmpfs")
         else:
+            # Cover the file with /dev/null.
             _mount(os.devnull, root + path, _MS_BIND)
     return kept
 
@@ -204,17 +216,17 @@ def _expose(path: str, root: str, mounted: set[str]) -> None:
     `mounted` holds the paths that are mounted already; this function adds the path. A path that
     does not exist is skipped.
     """
-    # Walk down from the root to the path. In the last step, `parent` is the path itself.
-    parent = ""
+    # Walk down the path: for /a/b, `start_of_path` is /a in the first step, and /a/b in the second.
+    start_of_path = ""
     for name in path.split("/")[1:]:
-        parent += f"/{name}"
+        start_of_path += f"/{name}"
         # If a folder is mounted already, the paths in it are mounted with the folder.
-        if parent in mounted:
+        if start_of_path in mounted:
             return
-        if os.path.islink(parent):
-            target = _copy_link(parent, root)
+        if os.path.islink(start_of_path):
+            target = _copy_link(start_of_path, root)
             # Go on with the path that the symlink leads to.
-            rest = path[len(parent) :]
+            rest = path[len(start_of_path) :]
             _expose(os.path.normpath(target + rest), root, mounted)
             return
     if os.path.isdir(path):

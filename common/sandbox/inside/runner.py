@@ -39,11 +39,14 @@ def answer_requests(protections: Protections, memory: int) -> None:
                 entry = create()
             else:
                 returned = call_method(entry, method, request.arrays)
+                # Also tell the evaluator which of its arguments the method has changed.
                 reply = Reply(changed=returned.changed)
                 values = returned.values
         # An entry may raise anything, also SystemExit.
         except BaseException as error:
             reply = Reply(fault=describe_fault(error, folder))
+            # Show the author of the entry where the entry failed. An `InvalidEntryError` comes from
+            # the kit, so its traceback would not help.
             if not isinstance(error, InvalidEntryError):
                 with contextlib.suppress(MemoryError):
                     traceback.print_exc()

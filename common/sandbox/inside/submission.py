@@ -68,7 +68,8 @@ def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
     accepted_names = METHODS.get(method, (method,))
     call = _find_method(entry, accepted_names)
     result = call(*copies)
-    # With strict=True, `zip` would raise an error for `predict`, which gets only two of the arrays.
+    # `predict` gets only the first two of the arguments. With strict=True, `zip` would therefore
+    # raise an error.
     compared = zip(ARGUMENTS, copies, arrays, strict=False)
     changed = [name for name, copy, array in compared if not np.array_equal(copy, array)]
     if method == UPDATE or result is None:

@@ -71,7 +71,11 @@ def supervise(folder: Path, has_namespaces: bool) -> None:
 
 
 def _fork_namespace_init() -> int:
-    """Fork the first process of a namespace of process ids, which only waits; return its id."""
+    """Fork the first process of a namespace of process ids; return the id of this process.
+
+    When the first process ends, the kernel kills all other processes of the namespace. So the first
+    process only waits, until it is killed.
+    """
     child = os.fork()
     if child:
         # This is the supervisor.
@@ -81,6 +85,7 @@ def _fork_namespace_init() -> int:
     # If this process ignores SIGCHLD, the kernel removes its children when they end. Otherwise this
     # process would have to remove each of them by a call of `waitpid`.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    # Let go of the pipes to the evaluator, so that they break as soon as the entry ends.
     _release_pipes()
     while True:
         signal.pause()
@@ -104,8 +109,8 @@ def _wait_for_entry(entry: int) -> int | None:
         arrived = signal.sigtimedwait(_AWAITED_SIGNALS, 0.1)
         if arrived is not None and arrived.si_signo == signal.SIGTERM:
             return None
-        # Several children that end at the same time may send a single SIGCHLD, so collect all that
-        # have ended.
+        # Several children that end at the same time may send a single SIGCHLD. So call `waitpid`
+        # until no more ended children are left.
         while True:
             child, status = os.waitpid(-1, os.WNOHANG)
             if child == entry:
@@ -144,10 +149,12 @@ def _end_children(children: list[int]) -> None:
     for child in children:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(child, 0)
+    # Kill all other children, until none is left or the time is up. `waitpid` raises
+    # ChildProcessError when no child is left.
     deadline = time.monotonic() + _MAX_ENDING
-    # `waitpid` raises ChildProcessError when no children are left.
     with contextlib.suppress(ChildProcessError):
         while time.monotonic() < deadline:
+            # The id of a child that has ended; 0 if all children still run.
             ended, _ = os.waitpid(-1, os.WNOHANG)
             if not ended:
                 _kill_all_children()
@@ -187,9 +194,9 @@ def _end_like(status: int) -> NoReturn:
 
 
 def end_with_parent() -> None:
-    """Let a thread end this process when its parent, the evaluator, has ended.
+    """Start a thread that ends this process as soon as the parent, the evaluator, has ended.
 
-    This is for macOS and Windows, where no supervisor ends the process.
+    The thread is needed on macOS and Windows, where no supervisor ends the process.
     """
     parent = os.getppid()
 

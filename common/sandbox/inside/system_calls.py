@@ -23,8 +23,9 @@ def call(function: str, *arguments: int | bytes | None) -> int:
 
     A system call that the library has no function for is made by `call("syscall", number, …)`.
     """
-    # `syscall` and `prctl` take a variable number of arguments, and read each one from a whole
-    # register. ctypes would fill only half of it for an int, so pass every integer as a long.
+    # `syscall` and `prctl` take a variable number of arguments, and read each argument from a whole
+    # register. For an int, ctypes would fill only half of the register. So pass every integer as a
+    # long.
     as_long = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
     result = int(getattr(c_library(), function)(*as_long))
     if result < 0:
