@@ -315,10 +315,13 @@ def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
     path, mode, _ = arguments
     # `mode` is None in a call of `os.open`. `path` is a number if a file descriptor is opened.
     is_read = mode is not None and mode.startswith("r")
-    if not isinstance(path, str | os.PathLike) or not is_read:
+    is_path = isinstance(path, str | os.PathLike)
+    if not is_path or not is_read:
         return
+    # `fspath` may also return bytes. A file named by bytes is not noted.
     name = os.fspath(path)
-    if not isinstance(name, str) or not name.lower().endswith(_DATA) or _is_of_library(name):
+    is_data_file = isinstance(name, str) and name.lower().endswith(_DATA)
+    if not is_data_file or _is_of_library(name):
         return
     # Python calls this function before it opens the file. If the file cannot be read, raise nothing
     # here: Python's own `open` will raise the error, and the script may handle it.
@@ -562,7 +565,7 @@ def _read_beside(path: Path) -> Provenance | None:
     if record is None and beside.name in layout.RECORD_OF_FILE.values():
         raise InputError(
             f"{beside}: is damaged or of an earlier version of the kit, expected the record of "
-            f"{path.name}: make that again, or remove the .json if it is your own"
+            f"{path.name}: make that file again, or remove the .json if it is your own"
         )
     return record
 

@@ -182,8 +182,9 @@ def _why_missing(path: Path) -> str:
     if path.parent.is_dir():
         advice = advice or f"the folder holds {_names_like(path)}"
     elif not advice or not path.is_relative_to(ROOT):
-        # If there is no command, say which folder is missing. Say it also for a folder outside of
-        # the kit: no command makes such a folder, so the user has probably mistyped it.
+        # If no command makes the file, say which folder is missing. Outside of the kit, say this
+        # even if a command makes files of this name: no command makes the folder, so the user has
+        # probably mistyped its path.
         advice = f"the folder {path.parent} does not exist"
     return f"file not found; {advice}"
 

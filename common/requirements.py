@@ -85,7 +85,7 @@ def _excepthook(
     print(
         f"error: this Python has no {package}: `{sys.executable} -m pip install "
         f"{pin}` installs it; `python3 quickstart.py` makes .venv, an environment with all that "
-        "the kit needs: activate that",
+        "the kit needs: activate .venv",
         file=sys.stderr,
     )
     raise SystemExit(2)

@@ -32,8 +32,8 @@ def describe(protections: Protections) -> str:
     # The version of Landlock; 0 if Landlock is not used. Each version also refuses all that the
     # earlier versions refuse.
     version = protections.landlock
-    # Each key is a way to do harm; the value says whether a protection prevents it. ../README.md
-    # explains why.
+    # Each key is a way to do harm; the value says whether a protection prevents this way. The file
+    # ../README.md explains why.
     is_closed = {
         "files": protections.root or version >= 1,
         "which files exist and when they were read": protections.root,
