@@ -230,8 +230,8 @@ def _leading_singular_vectors(
     n_answers = sum(part.nnz for part in parts)
     n_searched = min(n_directions + _OVERSAMPLING, n_items)
     basis = np.random.default_rng(seed).standard_normal((n_items, n_searched))
-    # A round reads all answers once. `_ANSWERS_READ` limits the answers that all rounds together
-    # read, so fewer answers allow more rounds.
+    # A round reads all answers once. All rounds together should read about `_ANSWERS_READ` answers,
+    # so fewer answers allow more rounds.
     n_affordable_rounds = _ANSWERS_READ // n_answers
     n_rounds = int(np.clip(n_affordable_rounds, _MIN_ROUNDS, _MAX_ROUNDS))
     for _ in range(n_rounds):
