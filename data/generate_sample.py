@@ -225,15 +225,19 @@ def settings(size: str, n_questions: int | None = None) -> Size:
     if n_questions is None:
         return chosen
     setting = chosen.tasks_3_4
+    most_per_student = int(n_questions * MOST_ANSWERED)
+    # Check the training file and each test file. The mean number of answers of its students,
+    # rounded up, must not exceed the limit for a single student.
     for n_students, n_answers in zip(setting.students, setting.answers, strict=True):
         answers_per_student = math.ceil(n_answers / n_students)
-        if answers_per_student > int(n_questions * MOST_ANSWERED):
+        if answers_per_student > most_per_student:
             fewest = math.ceil(answers_per_student / MOST_ANSWERED)
             raise InputError(
                 f"--questions {n_questions}: too few questions for {n_answers:,} answers of "
                 f"{n_students:,} students, expected at least {fewest}; choose "
                 "more, or a smaller --size"
             )
+    # The number of quizzes changes in proportion to the number of questions.
     n_quizzes = max(1, round(setting.n_quizzes * n_questions / setting.n_questions))
     changed = replace(setting, n_questions=n_questions, n_quizzes=n_quizzes)
     return replace(chosen, tasks_3_4=changed)
@@ -308,7 +312,8 @@ def tabulate_students(
     # All students of a cohort belong to one school year.
     first_year, last_year = setting.birth_years
     year_of_cohort = rng.integers(first_year, last_year + 1, setting.n_cohorts)
-    # `setting.students` is the number of students in each part.
+    # `setting.students` is the number of students in each part: repeat the number of a part once for
+    # each of its students.
     parts = np.arange(len(setting.students), dtype=np.int8)
     columns = {
         "UserId": student_id,
@@ -380,12 +385,13 @@ def change_keys(rng: Rng, school: School) -> None:
     """
     answers = school.answers
     counts = answers["QuestionId"].value_counts().reindex(school.question_id, fill_value=0)
-    # Choose questions with at least 100 answers, or with at least the median number of answers if
-    # that is smaller.
+    # Choose among the questions with at least 100 answers. If the median number of answers is below
+    # 100, choose among the questions with at least the median number.
     enough = min(100, np.median(counts))
     frequent = np.flatnonzero(counts >= enough)
     for question in rng.choice(frequent, 3, replace=False):
         question_answers = answers[answers["QuestionId"] == school.question_id[question]]
+        # The minute in which the sitting of each answer starts.
         start = question_answers["start"]
         early = start.index[start < np.quantile(start, rng.uniform(0.2, 0.4))]
         # Draw one of the three options that are not the key.
@@ -419,7 +425,8 @@ def split_tasks_1_2(rng: Rng, school: School) -> Iterator[TableFile]:
     n_train = len(order) * 4 // 5
     # The rows after the training rows are test rows: the first half is public, the second half is
     # private.
-    private_start = n_train + (len(order) - n_train) // 2
+    n_test = len(order) - n_train
+    private_start = n_train + n_test // 2
     train_rows = order[:n_train]
     train_tables = take_columns(answers, OFFICIAL_COLUMNS, train_rows)
     yield TableFile(f"{TRAIN_FOLDER}/{layout.TRAIN_TASK_1_2}", train_tables)
@@ -438,6 +445,7 @@ def split_tasks_3_4(rng: Rng, school: School) -> Iterator[TableFile]:
     """
     answers = school.answers.iloc[rng.permutation(len(school.answers))]
     masks = [f"IsTarget_{mask}" for mask in range(N_MASKS)]
+    # The name of each file, the part whose students it holds, and the names of its masks.
     for name, part, target_columns in (
         (f"{TRAIN_FOLDER}/{layout.TRAIN_TASK_3_4}", TRAINING_PART, []),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('public')}", PUBLIC_PART, masks),
@@ -492,8 +500,8 @@ def student_metadata(rng: Rng, school: School) -> pd.DataFrame:
     setting = school.setting
     n = len(school.students)
     has_birth = rng.random(n) >= setting.share_without_birth_date
-    # Genders are 0 unspecified, 1 female, 2 male, 3 other. Most students who gave no date of birth
-    # gave no gender either.
+    # Genders are 0 unspecified, 1 female, 2 male, 3 other. First draw female or male. Then replace
+    # some genders: most students who gave no date of birth gave no gender either.
     gender = rng.integers(1, 3, n)
     is_unspecified = np.where(has_birth, rng.random(n) < 0.03, rng.random(n) < 0.74)
     gender[is_unspecified] = 0
@@ -549,8 +557,11 @@ def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
     new_year = int((np.datetime64("2019-09-01") - first_day) / np.timedelta64(1, "m"))
     n_cohorts = setting.n_cohorts
     n_years = 2 if new_year > 0 else 1
+    # The array `group_id` has a row for each school year and a column for each cohort.
     group_id = rng.permutation(n_cohorts * n_years).reshape(n_years, n_cohorts).astype(np.int32)
     quiz_id = rng.permutation(setting.n_quizzes).astype(np.int32)
+    # A scheme of work is the plan of a class. Several classes may have the same scheme, and some
+    # classes have no scheme.
     n_schemes = max(2, n_cohorts // 3)
     scheme_ids = rng.integers(1, 60_000, n_schemes)
     scheme_of_cohort = scheme_ids[rng.integers(0, n_schemes, n_cohorts)]
@@ -564,12 +575,12 @@ def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
         # The school year of the answer: 0 for the first year of the data, 1 for the second.
         year = np.where((n_years == 2) & (minute >= new_year), 1, 0)
         confidence = chunk_answers["confidence"].astype("Int8")
-        # A scheme of work is the plan of a class. Some classes have no scheme. Answers that
-        # students give alone, outside class, belong to no scheme.
+        # Answers that students give alone, outside class, belong to no scheme.
         scheme = pd.Series(scheme_of_cohort[cohort], dtype="Int32")
         has_no_scheme = ~has_scheme[cohort] | chunk_answers["alone"]
         columns = {
             "AnswerId": chunk_answers["AnswerId"].astype("Int32").mask(is_empty[chunk]),
+            # A minute has 60,000 ms.
             "DateAnswered": first_day + minute.to_numpy() * np.timedelta64(60_000, "ms"),
             "Confidence": confidence.mask(confidence == NO_CONFIDENCE),
             "GroupId": group_id[year, cohort],
@@ -593,8 +604,8 @@ def draw_metadata_rows(rng: Rng, n_answers: int, n_empty: int) -> tuple[Array, A
     order = rng.permutation(n_answers).astype(np.int32)
     repeated = rng.integers(0, n_answers, n_empty)
     rows = np.concatenate([order, repeated])
-    # The last `n_empty` rows have no AnswerId. Exchange each of them with a random other row, to
-    # spread the rows without an AnswerId over the file.
+    # The last `n_empty` rows have no AnswerId. Exchange each of these rows with a random row that
+    # has an AnswerId, to spread the rows without an AnswerId over the file.
     last_positions = np.arange(n_answers, len(rows))
     empty_positions = rng.choice(n_answers, n_empty, replace=False)
     rows[last_positions], rows[empty_positions] = rows[empty_positions], rows[last_positions]
@@ -613,13 +624,16 @@ def draw_quality(rng: Rng, questions: Questions) -> Array:
     not too easy. A random part is added, since the answers do not show all that experts see.
     """
     n = len(questions.key)
-    # The shares of the wrong options in the wrong answers of students with ability 0. Such students
-    # choose an option with a probability in proportion to exp(attraction). The entropy of the
-    # shares is high if all wrong options attract alike. Adding 1e-12 avoids the logarithm of 0.
+    # The shares of the wrong options in the wrong answers of students with ability 0. If such a
+    # student does not know the answer, an option is chosen with a probability in proportion to
+    # exp(attraction).
     wrong_share = np.exp(questions.attraction.astype(float))
     wrong_share[np.arange(n), questions.key] = 0
     wrong_share /= wrong_share.sum(axis=1, keepdims=True)
+    # The entropy is high if all wrong options are about equally plausible. Adding 1e-12 avoids the
+    # logarithm of 0.
     entropy = -(wrong_share * np.log(wrong_share + 1e-12)).sum(axis=1)
+    # Standardise each feature over the questions, and add up the features with these weights.
     quality = np.zeros(n)
     for weight, feature in (
         (0.8, entropy),
@@ -638,6 +652,7 @@ def judge(rng: Rng, school: School) -> Iterator[TableFile]:
     """
     n = len(school.question_id)
     quality = draw_quality(rng, school.questions)
+    # Each pair consists of two different questions.
     pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(N_PAIRS)])
     left = pairs[:, 0]
     right = pairs[:, 1]
@@ -809,6 +824,7 @@ def generate(
     """
 
     def write(folder: Path) -> dict[str, Any]:
+        """Write the tree into a folder; return what SIMULATED.json says about the simulation."""
         return write_tree(folder, size, seed, n_questions, n_misconceptions)
 
     folders = (TRAIN_FOLDER, METADATA_FOLDER, TEST_FOLDER, layout.IMAGES_DIR.name)

@@ -230,7 +230,8 @@ def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high
     # since the counts of some students stop growing at `high`.
     low_scale = 0.0
     high_scale = 1.0
-    # The limit 1e9 ends the loop if no scale reaches `total`: an excess of 0 never grows.
+    # The limit 1e9 ends the loop if no scale reaches `total`, because the counts of students with
+    # the excess 0 do not grow with the scale.
     while unrounded_counts(high_scale).sum() < total and high_scale < 1e9:
         high_scale *= 2
     for _ in range(50):
@@ -240,8 +241,8 @@ def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high
         else:
             high_scale = scale
     counts = np.floor(unrounded_counts(low_scale)).astype(np.int64)
-    # Rounding leaves the sum a little off: change the counts of random students by one until the
-    # sum is exact. `missing` is negative if there are too many answers.
+    # The sum of the rounded counts is a little off: change the counts of random students by one
+    # until the sum is exact. `missing` is negative if there are too many answers.
     while missing := total - int(counts.sum()):
         if missing > 0:
             step = 1
@@ -289,6 +290,7 @@ def draw_incidence(
         Level of each quiz, from 0 to 1.
     """
     cohort = _draw_cohorts(rng, n_wanted, setting.n_cohorts)
+    # The setting gives quantiles of the logarithm of the popularity.
     popularity = np.exp(_draw_by_quantiles(rng, setting.popularity, len(quizzes)))
     # Answers in class.
     lists = _draw_lists(rng, setting, n_wanted, cohort, quizzes, popularity, quiz_level)
@@ -371,7 +373,9 @@ def _draw_listed_quizzes(
     """Draw a list of quizzes for each cohort; return the quizzes of all lists, one after the other.
 
     A list holds no quiz twice. Popular quizzes and quizzes of the cohort's level tend to come
-    first, because they have larger weights.
+    first, because they have larger weights: the weight of a quiz falls with the difference between
+    its level and the cohort's level, like a normal density with the standard deviation
+    `level_width`. `n_listed` is the length of each cohort's list.
 
     Each quiz gets a random waiting time, exponentially distributed with the mean 1 / weight. The
     list is the quizzes with the shortest waiting times, sorted by these. This draws quizzes without
@@ -395,10 +399,11 @@ def _draw_listed_quizzes(
             candidates = np.argpartition(waiting_time, longest - 1, axis=1)[:, :longest]
         else:
             candidates = np.broadcast_to(np.arange(n_quizzes), waiting_time.shape)
-        times = np.take_along_axis(waiting_time, candidates, axis=1)
-        order = np.argsort(times, axis=1, kind="stable")
+        candidate_times = np.take_along_axis(waiting_time, candidates, axis=1)
+        order = np.argsort(candidate_times, axis=1, kind="stable")
         sorted_quizzes = np.take_along_axis(candidates, order, axis=1)
-        # Each row holds `longest` quizzes; the cohort's list is the first `n_listed` of them.
+        # Each row holds `longest` quizzes; the cohort's list is the first `n_listed` quizzes of the
+        # row. Selecting with the mask puts the lists one after the other.
         is_in_list = np.arange(longest) < n_listed[cohorts, None]
         lists.append(sorted_quizzes[is_in_list])
     return np.concatenate(lists)
@@ -413,11 +418,13 @@ def _draw_class_sittings(
     cohort.
     """
     student, index_in_list = _draw_list_indices(rng, lists, n_wanted, cohort)
-    # The lists of all cohorts follow one another in the rows of `lists`.
+    # The lists of all cohorts follow one another in the rows of `lists`. The row of a quiz is the
+    # first row of the cohort's list plus the index of the quiz in this list.
     list_row = lists.list_start[cohort[student]] + index_in_list
     # The number of questions in the quiz that no earlier quiz of the cohort's list holds.
     n_new = lists.block_size[list_row]
     n_answers = _draw_answers_in_sittings(rng, student, n_wanted, n_new)
+    # Leave out sittings without answers.
     kept = n_answers > 0
     return ClassSittings(
         student=student[kept],
@@ -434,7 +441,7 @@ def _draw_list_indices(
 
     Returns the student of each sitting, and the index of the sitting's quiz in the list of the
     student's cohort. The sittings are ordered by student, then by index. A student gets more
-    sittings than the wanted number of answers fills, since students do not finish all quizzes.
+    sittings than the wanted number of answers needs, since students do not finish all quizzes.
     """
     # The arrays have a row for each sitting.
     n_tried = np.ceil(n_wanted * 1.25 / QUIZ_LENGTH).astype(np.int64) + 1
@@ -443,7 +450,8 @@ def _draw_list_indices(
     # the next quiz; a step of 2 leaves out one quiz, and a step of 3 leaves out two quizzes.
     steps = 1 + (rng.random(len(student)) < 0.15) + (rng.random(len(student)) < 0.05)
     # A student begins at index 0 of the list; each further row moves on by its step. `np.cumsum`
-    # adds up the steps of all students, so subtract the sum at the student's first row.
+    # adds up the steps of all students. Subtract the sum at the student's first row, so that this
+    # row gets index 0.
     sum_of_steps = np.cumsum(steps)
     index_in_list = sum_of_steps - sum_of_steps[_first_row_of_equals(student)]
     # Leave out the rows that lie beyond the end of the list.
@@ -462,9 +470,9 @@ def _draw_answers_in_sittings(rng: Rng, student: Array, n_wanted: Array, n_new: 
     # A student who stops early leaves out the last one to five questions of the quiz.
     n_left_out = np.where(stops_early, rng.integers(1, 6, len(student)), 0)
     n_possible = np.maximum(n_new - n_left_out, 0)
-    # The number of answers that the student gives in earlier sittings. The first line counts the
-    # answers in all earlier rows. The second line subtracts the count at the student's first row:
-    # the answers of other students.
+    # The number of answers that the student gives in earlier sittings. First count the answers in
+    # all earlier rows, including the rows of other students. Then subtract the count at the
+    # student's first row, which counts only answers of other students.
     n_before = np.cumsum(n_possible) - n_possible
     n_before -= n_before[_first_row_of_equals(student)]
     # A student stops as soon as no answer is missing. In the sittings after that, `n_missing` is
@@ -488,8 +496,8 @@ def _draw_class_starts(
 
     A cohort, a group of students, has a list of quizzes (in `lists`). The cohort gets the quizzes
     in pairs, at equal distances over the school days. A student starts both quizzes of a pair on
-    one day, some time after the cohort gets the pair, but before it gets the next pair. `cohort` is
-    the cohort of each student.
+    one day, some time after the cohort gets the pair, but before the cohort gets the next pair.
+    `cohort` is the cohort of each student.
     """
     student = sittings.student
     pair_of_quizzes = sittings.index_in_list // 2
@@ -498,18 +506,19 @@ def _draw_class_starts(
     # The list of a cohort is spread evenly over the school days: on average, the cohort gets one
     # quiz in `days_per_quiz` school days. This period is the unit of `time_of_pair` and `delay`.
     days_per_quiz = setting.n_days / np.maximum(lists.n_listed, 1)
-    # A pair takes two units of time: the cohort gets pair 0 at the time 0, pair 1 at the time 2,
-    # and pair 2 at the time 4.
+    # A pair has two quizzes, so it takes two periods: the cohort gets pair 0 at the time 0, pair 1
+    # at the time 2, and pair 2 at the time 4.
     time_of_pair = pair_of_quizzes * 2
     # A student starts both quizzes of a pair after the same delay, from 0 to 1. So draw a delay for
-    # each sitting, but use the delay of the student's first sitting in the pair. The array
-    # `student_and_pair` numbers the pairs of all students: it increases with the student, then with
-    # the pair.
+    # each sitting, but use only the delay of the student's first sitting in the pair. To find this
+    # sitting, `student_and_pair` gives each pair of each student its own number. The numbers are
+    # sorted, because the sittings are ordered by student, then by index in the list.
     student_and_pair = student * lists.n_listed.max() + pair_of_quizzes
     delay_of_sitting = rng.beta(1, 4, len(student))
     delay = delay_of_sitting[_first_row_of_equals(student_and_pair)]
-    day = (time_of_pair + delay) * days_per_quiz[cohort[student]]
-    return np.asarray(_school_minute(day) + number_in_pair * QUIZ_INTERVAL)
+    school_day = (time_of_pair + delay) * days_per_quiz[cohort[student]]
+    # The second quiz of a pair starts QUIZ_INTERVAL minutes after the first.
+    return np.asarray(_school_minute(school_day) + number_in_pair * QUIZ_INTERVAL)
 
 
 def _list_class_answers(
@@ -531,13 +540,13 @@ def _list_class_answers(
     }
 
     # The table of answers has a row for each answer. `sitting` is the number of the row's sitting:
-    # each number is repeated once for each answer in the sitting.
+    # the number of a sitting comes once for each answer in the sitting.
     n_answers = sittings.n_answers
     sitting = np.repeat(np.arange(len(student), dtype=np.int32), n_answers)
-    # `slot` is the position of the answer in its sitting, from 0: the distance from the row of the
-    # sitting's first answer.
-    first_answer = np.cumsum(n_answers) - n_answers
-    slot = (np.arange(len(sitting)) - first_answer[sitting]).astype(np.int8)
+    # The row of each sitting's first answer is the number of answers in all earlier sittings.
+    first_row_of_sitting = np.cumsum(n_answers) - n_answers
+    # `slot` is the position of the answer in its sitting, from 0.
+    slot = (np.arange(len(sitting)) - first_row_of_sitting[sitting]).astype(np.int8)
     # A quiz in a cohort's list has a block of questions. The student answers the questions at the
     # start of the block, in their order.
     block_start = lists.block_start[list_row][sitting]
@@ -570,15 +579,20 @@ def _add_alone(
 ) -> Incidence:
     """Add answers that students give alone, outside class, to the tables of sittings and answers.
 
-    A sitting is the work of one student on one quiz. `incidence` holds both tables. `extra` has a
-    row for each new answer, with the columns student, quiz and question. The answers of one student
-    to one quiz become a new sitting, which starts at a random time.
+    A sitting is the work of one student on one quiz. `incidence` holds both tables. `cohort` is the
+    cohort of each student. `extra` has a row for each new answer, with the columns student, quiz
+    and question. The answers of one student to one quiz become a new sitting, which starts at a
+    random time.
     """
     extra = extra.sort_values(["student", "quiz"], kind="stable")
     sittings = extra[["student", "quiz"]].drop_duplicates()
-    start = _school_minute(rng.random(len(sittings)) * setting.n_days)
+    # A random time in school days, from 0 to `n_days`.
+    school_day = rng.random(len(sittings)) * setting.n_days
+    # The start in minutes since midnight of the first day.
+    start = _school_minute(school_day)
     sittings = sittings.assign(cohort=cohort[sittings["student"]], start=start, alone=True)
-    # `ngroup` numbers the groups in the order of the rows of `sittings`, by student and quiz.
+    # `ngroup` numbers the new sittings from 0, by student and quiz: the order of the rows of
+    # `sittings`. These rows are appended to the old sittings, so add the number of old sittings.
     grouped = extra.groupby(["student", "quiz"])
     sitting = len(incidence.sittings) + grouped.ngroup()
     # `slot` is the position of the answer in its sitting.
@@ -662,27 +676,30 @@ def _unanswered_questions(answered: Array, student: int, n_questions: int) -> Ar
 
 
 def _offer_quizzes(
-    rng: Rng, missing: Array, quizzes: Array, popularity: Array | None
+    rng: Rng, n_missing: Array, quizzes: Array, popularity: Array | None
 ) -> pd.DataFrame:
     """Draw quizzes for the students who lack answers; return a row for each student and question.
 
-    `missing` is the number of answers that each student lacks. Quizzes are drawn with probabilities
-    in proportion to `popularity`, or with equal probabilities if it is None. The columns are
+    `n_missing` is the number of answers that each student lacks. `quizzes` holds the questions of
+    each quiz, shape (n_quizzes, QUIZ_LENGTH). Quizzes are drawn with probabilities in proportion to
+    `popularity`, or with equal probabilities if `popularity` is None. The columns of the result are
     student, quiz and question. A student gets a question only once.
     """
-    unfinished = np.flatnonzero(missing)
+    unfinished = np.flatnonzero(n_missing)
     # A quiz has ten questions. Assume that a student has answered half of them before. Then each
     # quiz adds five answers, so a student gets one quiz for every five missing answers.
-    n_offered = np.ceil(missing[unfinished] / 5).astype(np.int64)
+    n_offered = np.ceil(n_missing[unfinished] / 5).astype(np.int64)
     student = np.repeat(unfinished, n_offered)
     uniform = rng.random(len(student))
     if popularity is None:
         quiz = (uniform * len(quizzes)).astype(int)
     else:
         # Cut the range from 0 to 1 into an interval for each quiz, with a length in proportion to
-        # the popularity. The random number lies in the interval of the quiz that is drawn.
+        # the popularity. `searchsorted` finds the interval that holds the random number: the quiz
+        # of this interval is drawn.
         cumulative = np.cumsum(popularity)
-        quiz = np.searchsorted(cumulative / cumulative[-1], uniform)
+        ends_of_intervals = cumulative / cumulative[-1]
+        quiz = np.searchsorted(ends_of_intervals, uniform)
     offered = pd.DataFrame(
         {
             "student": np.repeat(student, QUIZ_LENGTH),
@@ -737,11 +754,11 @@ def _ensure_min_answers(
     """
     n_questions = setting.n_questions
     least = setting.min_answers_per_question
-    n = len(incidence.answers)
-    if n < n_questions * least:
+    n_answers = len(incidence.answers)
+    if n_answers < n_questions * least:
         raise InputError(
-            f"{n_questions:,} questions are too many for {n:,} answers, expected at most "
-            f"{n // least:,}: choose fewer --questions or a larger --size"
+            f"{n_questions:,} questions are too many for {n_answers:,} answers, expected at most "
+            f"{n_answers // least:,}: choose fewer --questions or a larger --size"
         )
     quiz_of_question = _quiz_of_question(quizzes, n_questions)
     while True:
@@ -749,11 +766,12 @@ def _ensure_min_answers(
         if counts.min() >= least:
             return incidence
         replacements = _draw_replacements(rng, incidence.answers, counts, least)
-        # Drop exchanges that would give a student a question twice. The next turn of the loop tries
-        # other exchanges. `answered` holds the numbers of the pairs of student and question that
-        # have an answer; sort this large array in place, to save memory.
+        # The numbers of the pairs of student and question that have an answer. Sort this large array
+        # in place, to save memory.
         answered = _pair_numbers(incidence.answers, n_questions)
         answered.sort()
+        # Drop exchanges that would give a student a question twice. The next turn of the loop tries
+        # other exchanges.
         is_repeated = _is_in_sorted(_pair_numbers(replacements, n_questions), answered)
         replacements = replacements[~is_repeated]
         # Free the memory of this large array before the tables are copied.
@@ -778,8 +796,9 @@ def _draw_replacements(rng: Rng, answers: pd.DataFrame, counts: Array, least: in
     # Take more candidates than needed, since some of them are dropped below.
     n_candidates = 4 * int(n_missing.sum()) + 1000
     candidates = answers.iloc[rng.permutation(len(answers))[:n_candidates]]
-    # A question with n answers can spare n - `least` answers; for a rare question, this number is
-    # negative. Number the candidates of each question from 0, and keep the first `n_to_spare`.
+    # A question with n answers can spare n - `least` answers. For a rare question, this number is
+    # negative: no candidate is kept. Number the candidates of each question from 0, and keep the
+    # first `n_to_spare` candidates.
     n_to_spare = counts[candidates["question"]] - least
     index_in_question = candidates.groupby("question").cumcount()
     spared = candidates[index_in_question < n_to_spare]
@@ -900,6 +919,8 @@ def draw_questions(rng: Rng, setting: SchoolSetting, topic: Array, counts: Array
     # Students who do not know the answer choose the right option less often than by chance.
     attraction[np.arange(n), key] -= 0.2
     discrimination = np.exp(rng.normal(0, 0.45, n))
+    # The easiness has a part for the question itself, and a part that all questions of its topic
+    # share. Draw the first part here, and the second part below.
     within_topic = rng.standard_normal(n)
     # How much more an option attracts students with a higher ability.
     attraction_slope = rng.normal(0, 0.2, (n, N_OPTIONS))
@@ -926,6 +947,7 @@ def _easiness(
     # Shift `between_topics` so that its mean over all answers is 0. Otherwise the topics with many
     # answers would make the answers easier with some seeds, and harder with others.
     between_topics = between_topics - np.average(between_topics, weights=counts)
+    # The squares of the two factors sum to 1, so that `standardised` has about the variance 1.
     standardised = np.sqrt(1 - TOPIC_VARIANCE_SHARE) * within_topic
     standardised += np.sqrt(TOPIC_VARIANCE_SHARE) * between_topics
     # Questions with many answers are a little easier. `frequency` is the logarithm of the number of
@@ -942,12 +964,14 @@ def draw_abilities(rng: Rng, cohort: Array, n_cohorts: int, area_of_topic: Array
     """Draw the abilities of students in each topic, in logits; float32 (n_students, n_topics).
 
     An ability is the sum of the student's general ability, a deviation in the area, and a deviation
-    in the topic.
+    in the topic. `cohort` is the cohort of each student, and `area_of_topic` the area of each
+    topic.
     """
     n_students = len(cohort)
     n_topics = len(area_of_topic)
     n_areas = int(area_of_topic.max()) + 1
-    # The sum of a cohort's and a student's effect has the variance 1.
+    # The variances of the cohort's effect and of the student's effect sum to 1. So the general
+    # ability has the standard deviation GENERAL_SD.
     cohort_effect = rng.standard_normal(n_cohorts, np.float32) * np.sqrt(COHORT_VARIANCE_SHARE)
     student_sd = np.sqrt(1 - COHORT_VARIANCE_SHARE)
     student_effect = rng.standard_normal(n_students, np.float32) * student_sd
@@ -966,10 +990,10 @@ def draw_sitting_effects(rng: Rng, sittings: pd.DataFrame) -> Array:
     The effect is a sum of three parts: how well the student does in the quiz, how well the whole
     cohort does in the quiz, and how well the student does on the day.
     """
-    # The second part is the same for all sittings of a cohort and quiz, the third part for all
-    # sittings of a student and day. `ngroup` numbers these groups from 0, and each group takes the
-    # random number at its number. There are no more groups than sittings, so `n` random numbers are
-    # enough.
+    # All sittings of the same cohort and quiz share the second part, and all sittings of the same
+    # student and day share the third part. `ngroup` numbers such groups of sittings from 0; group k
+    # takes the random number with index k. There are no more groups than sittings, so `n` random
+    # numbers are enough.
     n = len(sittings)
     student_quiz_sd = QUIZ_SD * np.sqrt(1 - COHORT_QUIZ_VARIANCE_SHARE)
     effect = student_quiz_sd * rng.standard_normal(n, np.float32)
@@ -1062,7 +1086,7 @@ def _draw_confidence(rng: Rng, probability: Array, option: Array, is_asked: Arra
     odds = p_chosen / (1 - p_chosen + 1e-6)
     noise = rng.standard_normal(len(stated))
     noisy_logit = 0.35 * np.log(odds) + noise
-    # Four bounds divide the noisy logits among the five levels of confidence.
+    # Four bounds cut the noisy logits into five intervals, one for each level of confidence.
     level = np.searchsorted([-1.6, -1.35, -0.6, 0.3], noisy_logit)
     confidence[stated] = CONFIDENCE_LEVELS[level]
     return confidence
