@@ -95,6 +95,7 @@ class Column:
 
     def _parse_number(self, text: str) -> float | None:
         """Return the number that a text stands for; None if it is not valid."""
+        # pandas writes a boolean column as True and False.
         if self.is_boolean:
             text = {"true": "1", "false": "0"}.get(text.lower(), text)
         if not _NUMBER.fullmatch(text):
@@ -126,9 +127,11 @@ def _parse_date(text: str) -> np.datetime64 | None:
     # A date without a time matches the group `day`. A date with a time matches `local`, and its
     # time zone matches `zone`. No group holds the fraction of a second, since columns of dates keep
     # only the minute.
+    without_zone = match["day"] or match["local"]
+    # `fromisoformat` reads Z, but not UTC.
     zone = (match["zone"] or "").replace("UTC", "Z")
     try:
-        date = datetime.fromisoformat((match["day"] or match["local"]) + zone)
+        date = datetime.fromisoformat(without_zone + zone)
         if date.tzinfo is not None:
             date = date.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):

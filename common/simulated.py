@@ -71,9 +71,9 @@ def _require_no_other_process(data_dir: Path, partial: Path) -> None:
     for other in data_dir.glob(".simulation.*.partial"):
         if other != partial:
             # The name is .simulation.<process id>.partial.
-            process = other.name.split(".")[2]
+            process_id = other.name.split(".")[2]
             raise InputError(
-                f"{data_dir}: another process ({process}) is simulating into "
+                f"{data_dir}: another process ({process_id}) is simulating into "
                 f"it; wait until it ends, or remove {other.name} if there is none"
             )
 

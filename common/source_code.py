@@ -30,7 +30,7 @@ def files_of(*scripts: Path) -> dict[Path, bytes]:
 def _imports_of(path: Path, content: bytes) -> set[Path]:
     """Return the files that the file `path` imports, from its own folder or from the kit.
 
-    `content` is the content of the file. Libraries are left out: no file of theirs lies in these
+    `content` is the content of the file. Libraries are left out, since their files lie in other
     folders.
     """
     files: set[Path] = set()

@@ -92,10 +92,10 @@ def run(
         # --output_dir would overwrite the official file.
         if path.resolve() == train.resolve():
             raise InputError(f"{path}: is the file to be split, expected another --output_dir")
-    # The files of a split share one record of how they were made. In `RECORD_OF_FILE`, all these
-    # files have the same record, so look up the first file.
-    any_name = next(iter(parts))
-    record = options.output_dir / layout.RECORD_OF_FILE[any_name]
+    # The files of a split share one record of how they were made. `RECORD_OF_FILE` names the same
+    # record for each of these files, so look up the first file.
+    first_name = next(iter(parts))
+    record = options.output_dir / layout.RECORD_OF_FILE[first_name]
     writing.write_files(tables, record=record, made_from=[train])
     if schema.NUMBER_OF_OPTIONS.name in answers:
         print(f"questions have up to {answer_options.count_options(answers)} options")

@@ -193,6 +193,7 @@ def _write(
             f"{path}: predictions have shape {value.shape}, expected ({len(table)},), one for "
             f"each row of the template"
         )
+    # Accept the kinds boolean, integer, unsigned integer and float.
     if value.dtype.kind not in "biuf":
         raise InputError(
             f"{path}: predictions are of type {value.dtype}, the first is {quote(str(value[0]))}, "
@@ -257,8 +258,8 @@ def read_pair_values(source: reading.Source, column: Column, report: Report = st
     """
     pairs = reading.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
     ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
-    # The default `stop` raises an error for the first unreadable id. Any other `report` may let
-    # unreadable ids pass.
+    # An unreadable id is UNKNOWN (-1). The default `stop` has raised an error for it. Any other
+    # `report` may let unreadable ids pass.
     if report is not stop:
         is_unreadable = (pairs[ids] == schema.UNKNOWN).any(axis=1)
         pairs.loc[is_unreadable, ids] = schema.UNKNOWN
@@ -294,6 +295,7 @@ def find_pairs(
     is_extra : array of bool, shape (pairs,)
         Whether a row of `pairs` is valid but not wanted.
     """
+    # The key of a pair is a single number that stands for both ids.
     keys = answers.pair_keys(pairs["UserId"], pairs["QuestionId"])
     wanted_keys = answers.pair_keys(wanted["UserId"], wanted["QuestionId"])
     # Usually both tables hold the same pairs in the same order. Then no search is needed.
@@ -355,7 +357,7 @@ def _require_all_ranks(
 ) -> None:
     """Report ranks outside of 1 to `n_ranks`, and ranks that appear twice."""
     ranks = np.arange(1, n_ranks + 1)
-    # Unreadable ranks are UNKNOWN. They have been reported already.
+    # An unreadable rank is UNKNOWN. It has been reported already, so it does not count as outside.
     outside = np.flatnonzero(~np.isin(ranking, [schema.UNKNOWN, *ranks]))
     repeats = answers.find_repeats(ranking)
     unused = np.setdiff1d(ranks, ranking)

@@ -34,6 +34,7 @@ def require_writable(path: Path) -> None:
 
 def require_writable_folder(folder: Path) -> None:
     """Raise `InputError` unless a file can be written in a folder, or the folder can be made."""
+    # The folder itself, or the nearest folder above it that exists.
     existing = next((place for place in (folder, *folder.parents) if is_there(place)), folder)
     if not existing.is_dir():
         raise InputError(f"{existing}: is no folder, expected one to write to")
@@ -98,8 +99,8 @@ def partial_beside(path: Path) -> Path:
     """
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         # The name is .<name>.<process id>.partial.
-        process = leftover.name.split(".")[-2]
-        if process.isdecimal() and not _is_running(int(process)):
+        process_id = leftover.name.split(".")[-2]
+        if process_id.isdecimal() and not _is_running(int(process_id)):
             if leftover.is_dir():
                 shutil.rmtree(leftover, ignore_errors=True)
             else:

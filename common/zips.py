@@ -46,10 +46,11 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         raise InputError(f"{path}: is not a zip file, or is cut off")
     try:
         with zipfile.ZipFile(path) as archive:
-            _tidy(archive, path)
+            _tidy_members(archive, path)
             for member in archive.infolist():
-                # Refuse other methods of compression. With these, Python unpacks a whole block at
-                # once, and the size of the unpacked block cannot be limited.
+                # Accept only stored and deflated members. With any other method of compression,
+                # Python unpacks a whole block at once, and the size of the unpacked block cannot be
+                # limited.
                 if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                     fault = "is packed by another method than deflate, or with a password"
                     raise InputError(f"{path}: {printable(member.filename)} {fault}")
@@ -70,7 +71,7 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         raise InputError(f"{path}: is a damaged zip file ({error})") from None
 
 
-def _tidy(archive: zipfile.ZipFile, path: Path) -> None:
+def _tidy_members(archive: zipfile.ZipFile, path: Path) -> None:
     """Take backslashes for slashes in the names of a zip, and leave out stray files.
 
     Raises `InputError` if two members then have the same name.
@@ -81,11 +82,11 @@ def _tidy(archive: zipfile.ZipFile, path: Path) -> None:
         # A zip may hold the folder "./", whose name is empty now.
         if member.filename and not is_stray_path(member.filename):
             members.append(member)
-    # A zip may hold two members of the same name. Then the last of these members counts.
+    # A zip may hold two members of the same name. The dict keeps the last of these members.
     by_name = {member.filename: member for member in members}
     for member in members:
-        # Two names that differ in the zip, such as a\b and a/b, may be the same after the loop
-        # above. Such a zip is refused. `orig_filename` is the name in the zip.
+        # Two names that differ in the zip, such as a\b and a/b, may be the same after backslashes
+        # are replaced. Such a zip is refused. `orig_filename` is the name in the zip.
         other = by_name[member.filename]
         if other.orig_filename != member.orig_filename:
             raise InputError(
@@ -110,8 +111,8 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
         raise InputError(f"{name}: is encrypted, expected a zip without a password")
     # The zip may state a size that is too small. Python's reader would stop there, and nobody would
     # notice that the member is larger. So read with a copy of the member whose stated size is more
-    # than is read below. The copy has no checksum (CRC), because the reader could not compare it
-    # correctly. This function checks the size and the checksum itself.
+    # than the bytes that are read below. The copy has no checksum (CRC), because the reader could
+    # not compare a checksum correctly. This function checks the size and the checksum itself.
     with_large_size: Any = copy(member)
     with_large_size.file_size = max_size + 2
     with_large_size.CRC = None
@@ -146,8 +147,8 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
                 f"{path}: holds {n_members:,} files, expected at most {_MAX_MEMBERS:,}"
             )
         for member in members:
-            # Check `orig_filename`, the name in the zip file. Python and `_tidy` may have changed
-            # `filename`.
+            # Check `orig_filename`, the name in the zip file. Python and `_tidy_members` may have
+            # changed `filename`.
             if leads_out(member.orig_filename):
                 raise InputError(
                     f"{path}: holds {printable(member.orig_filename)}, which leads out of its "

@@ -197,7 +197,7 @@ def append_blocks(url: str, partial: Path, n_bytes: int, bar: tqdm[Any]) -> None
                     f"remove {cli.show(partial)} and run the command again"
                 )
             file.write(block[len(present) :])
-            # Move the bar to the position in the file.
+            # Move the bar on, from its old position `bar.n` to the position in the file.
             bar.update(file.tell() - bar.n)
 
 
@@ -253,17 +253,18 @@ def read_position(response: http.client.HTTPResponse, url: str, start: int) -> i
     """
     # The status 206 means that the server sends the range that was requested.
     if response.status == 206:
-        sent_range, _, total = response.headers.get("Content-Range", "").partition("/")
+        # The header is like "bytes 1000-4999/5000": the range, and the size of the whole file.
+        sent_range, _, stated_size = response.headers.get("Content-Range", "").partition("/")
         if not sent_range.startswith(f"bytes {start}-"):
             raise ConnectionError(f"the server sent '{sent_range}', expected bytes from {start}")
         position = start
     else:
-        total = response.headers.get("Content-Length", "")
+        stated_size = response.headers.get("Content-Length", "")
         position = 0
-    # A server may send any header. Take at most 18 digits, since `int` raises an error for a number
-    # with very many digits.
-    if re.fullmatch("[0-9]{1,18}", total) and int(total) != SIZE:
-        raise InputError(f"{url}: has {int(total):,} bytes, expected {SIZE:,}")
+    # The header may hold any text, and then states no size. Take at most 18 digits, since `int`
+    # raises an error for a number with very many digits.
+    if re.fullmatch("[0-9]{1,18}", stated_size) and int(stated_size) != SIZE:
+        raise InputError(f"{url}: has {int(stated_size):,} bytes, expected {SIZE:,}")
     return position
 
 

@@ -186,7 +186,8 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
             absent.append(name)
         else:
             metadata_paths[kind] = path
-    # A broken symlink stays in `metadata_paths`: its reader reports it.
+    # Leave out broken symlinks, which cannot be compared with the answers. They stay in
+    # `metadata_paths`, so the reader of the metadata reports them.
     existing = [path for path in metadata_paths.values() if path.is_file()]
     foreign = joined_metadata.find_foreign(train, existing)
     used = {kind: path for kind, path in metadata_paths.items() if path not in foreign}
@@ -223,7 +224,7 @@ def read_part(tasks: str, paths: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
     begin("counts")
     students = count_right(answers["IsCorrect"], answers["UserId"])
     questions = count_right(answers["IsCorrect"], answers["QuestionId"])
-    part = count_without_metadata(answers, students, questions)
+    part = variables_without_metadata(answers, students, questions)
     figures = [
         *counts_figures(answers, students, questions),
         *difficulty_figures(students, questions),
@@ -262,13 +263,14 @@ def read_part(tasks: str, paths: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
     return {**part, "figures": {figure.name: figure for figure in figures}}
 
 
-def count_without_metadata(
+def variables_without_metadata(
     answers: pd.DataFrame, students: pd.DataFrame, questions: pd.DataFrame
 ) -> dict[str, Any]:
-    """Return the variables of the template explore.html that need no metadata, by name.
+    """Return variables of the template explore.html, by name, before any metadata are read.
 
-    Variables that need metadata are there too, still empty. The tables have a row for each training
-    answer, student and question.
+    Variables that come from the answers have their values. Variables that come from metadata are
+    empty; they stay empty if there are no metadata. `answers` has a row for each training answer,
+    `students` for each student, and `questions` for each question.
     """
     return {
         "n_answers": len(answers),
@@ -345,7 +347,8 @@ def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, 
     """
     # For each subject, the sums of n and n_right over its questions.
     counts = add_up(subjects, "subject").sort_values("n", ascending=False, kind="stable")
-    # The counts of each subject with its name and parent, by row number of the tree.
+    # A dict for each subject, with its counts, its name and its parent. The keys of `nodes` are row
+    # numbers of the tree, as are the parents.
     nodes = counts.join(tree).to_dict("index")
     for node in nodes.values():
         node["below"] = []
@@ -375,8 +378,8 @@ def count_missing(things: str, is_missing: pd.DataFrame) -> list[dict[str, Any]]
 def read_students(path: Path, students: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
     """Add the metadata of students to their numbers of answers, and count missing values.
 
-    `students` is indexed by UserId; the result has further columns. The second result holds the
-    counts of missing values that `count_missing` returns.
+    `students` is indexed by UserId; the first result is this table with further columns. The second
+    result is the list that `count_missing` returns.
     """
     student_id = students.index.to_numpy()
     known = metadata.read_student_metadata(path, student_id)
@@ -397,6 +400,7 @@ def read_students(path: Path, students: pd.DataFrame) -> tuple[pd.DataFrame, lis
             "PremiumPupil": has_no_value["PremiumPupil"],
         }
     )
+    # The rows of `known` are in the order of `students`, so they get the same index.
     students = students.join(known.set_index(students.index))
     return students, count_missing("students", is_missing)
 
@@ -447,6 +451,8 @@ def sparsity_figure(
     student_tenth = rank_in_tenths(students)
     question_tenth = rank_in_tenths(questions)
     tenths = range(10)
+    # A table with the number of answers: the row is the tenth of the student, and the column is the
+    # tenth of the question.
     row_of_answer = answers["UserId"].map(student_tenth)
     column_of_answer = answers["QuestionId"].map(question_tenth)
     counts = answers.groupby([row_of_answer, column_of_answer]).size().unstack(fill_value=0)
@@ -507,8 +513,8 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     n_by_cell = answers.groupby(["QuestionId", "CorrectAnswer", "AnswerValue"]).size()
     options = range(1, answer_options.count_options(answers) + 1)
     counts = n_by_cell.unstack("AnswerValue", fill_value=0).reindex(columns=options, fill_value=0)
-    # Add up these counts over all questions. The table has a row for each right option, and a
-    # column for each option chosen.
+    # Add up these counts over all questions. The table `total` has a row for each right option, and
+    # a column for each option chosen.
     total = counts.groupby("CorrectAnswer").sum().reindex(options, fill_value=0)
     # For each option, count the answers in which it was chosen, the answers in which it was right,
     # and the answers in which it was both chosen and right (the diagonal of the table).
@@ -534,7 +540,7 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
     `counts` has a row for each question and right option, and a column for each option chosen.
     `n_options` holds, for each row, the number of options of its question.
     """
-    # If the right option of a question was changed, keep only the row with most answers.
+    # A question whose right option was changed has several rows: keep the row with most answers.
     usual_counts = choose_usual_right_options(counts)
     usual_counts = usual_counts[usual_counts.sum(axis=1) >= FEW_ANSWERS]
     # A row for each question: how often its distractors are chosen, the most frequent one first.
@@ -550,10 +556,10 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
     n_answers = usual_counts.sum(axis=1).to_numpy()
     share_of_answers = wrong_counts / n_answers[:, None]
     # All rows have `n_distractors` columns. If a question has fewer distractors, the last columns
-    # of its row stand for no option: leave them out.
+    # of its row stand for no option: leave out these cells.
     n_distractors_of_question = n_options[usual_counts.index].to_numpy() - 1
-    exists = np.arange(n_distractors) < n_distractors_of_question[:, None]
-    shares = pd.Series(share_of_answers[exists])
+    is_distractor = np.arange(n_distractors) < n_distractors_of_question[:, None]
+    shares = pd.Series(share_of_answers[is_distractor])
     chart = shares_chart(shares, "distractors", "share of the answers to its question")
     facts = {
         "weak_below": WEAK_SHARE,
@@ -783,13 +789,14 @@ def count_pairs(answers: pd.DataFrame, first: str, second: str) -> pd.Series:
 
 def confidence_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     """Show the share of right answers by stated confidence."""
-    # The official levels are 0, 25, 50, 75 and 100. Others are rounded to them.
+    # The official levels are 0, 25, 50, 75 and 100. Other values are rounded to the nearest level.
     level = 25 * (answers["Confidence"] / 25).round()
     counts = count_right(answers["IsCorrect"], level)
     shown = counts[counts["n"] >= FEW_ANSWERS]
     dots = []
     for percent, n, share in zip(shown.index, shown["n"], shown["share"], strict=True):
-        # The mark is where the dot would be if students were right as often as they state.
+        # The mark is at the stated confidence: the dot would be there if students were right as often
+        # as they state.
         dots.append(Dot(f"{percent:.0f}% sure ({compact(n)})", share, mark=percent / 100))
     if dots:
         axis = "share of right answers"
@@ -839,13 +846,14 @@ def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts
     """
     edges = bin_edges(int(values.min()), int(values.max()) + 1)
     counts, _ = np.histogram(values, edges)
-    # If there are few numbers, each bin holds one number. Otherwise `bin_edges` has made fewer bins
-    # of increasing width. They are about equally wide on a logarithmic scale.
+    # If there are few whole numbers from the first edge to the last, each bin holds one of these
+    # numbers. Otherwise `bin_edges` has made fewer bins, of increasing width. On a logarithmic
+    # scale, these bins are about equally wide.
     n_numbers = edges[-1] - edges[0]
     is_logarithmic = len(counts) < n_numbers
 
     def position(number: float) -> float:
-        """Return where a number stands on the axis; 1 is the width of a column."""
+        """Return where a number stands on the axis; a column of the chart has the width 1."""
         # The edge with index k is at position k. Interpolate between the edges.
         edge_positions = np.arange(len(edges))
         if is_logarithmic:
@@ -856,6 +864,7 @@ def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts
 
     named_numbers = choose_round_numbers(edges) if is_logarithmic else edges[:-1].tolist()
     tooltips = []
+    # A bin holds the whole numbers from `low` to `high` - 1.
     for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True):
         bin_name = f"{low:,} to {high - 1:,}" if high > low + 1 else f"{low:,}"
         tooltips.append(f"{bin_name}: {count:,} {things}")
@@ -876,7 +885,7 @@ def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts
 def bin_edges(low: int, high: int) -> np.ndarray:
     """Return the edges of bins for the whole numbers from `low` to `high` - 1.
 
-    Few numbers have a bin each, many numbers have bins of increasing width.
+    If there are few numbers, each number has its own bin. Otherwise the bins have increasing width.
     """
     if high - low <= MOST_UNIT_BINS:
         return np.arange(low, high + 1)
@@ -953,8 +962,9 @@ def rate_tooltips(
     """
     tooltips = []
     for name, n, share in zip(names, counts[column], counts["share"], strict=True):
-        right = f", {share:.0%} {share_of}right" if n else ""
-        tooltips.append(f"{name}: {n:,} {things}{right}")
+        # Without answers, there is no share to show.
+        share_text = f", {share:.0%} {share_of}right" if n else ""
+        tooltips.append(f"{name}: {n:,} {things}{share_text}")
     return tooltips
 
 

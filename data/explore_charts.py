@@ -140,6 +140,7 @@ class HeatMap:
 
     def draw(self, *, label: str) -> Html:
         """Draw the heat map; `label` is the text for screen readers."""
+        # The values of the lightest and the darkest shade.
         low = 0.0
         high = float(np.nanmax(self.values, initial=0))
         if self.limits:
@@ -159,7 +160,7 @@ class HeatMap:
                 axes.drawing.box(x_edges, y_edges, style, tooltip)
         # The title above the rows.
         axes.title(self.side)
-        # The middle of each column, with its name.
+        # The middle and the name of each column that has a name.
         named = [(column + 0.5, name) for column, name in enumerate(self.column_names) if name]
         # Leave out names that would overlap.
         column_width = (axes.right - axes.left) / self.values.shape[1]

@@ -450,8 +450,8 @@ def split_tasks_3_4(rng: Rng, school: School) -> Iterator[TableFile]:
         (f"{TRAIN_FOLDER}/{layout.TRAIN_TASK_3_4}", TRAINING_PART, []),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('public')}", PUBLIC_PART, masks),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('private')}", PRIVATE_PART, masks),
-        # The official data have the answers of the private students in two files: the file above
-        # has all masks, and this file has a single mask.
+        # The official data have the answers of the private students in two files. The file above has
+        # all masks, and the file below has a single mask.
         (f"{TEST_FOLDER}/test_private_task_4.csv", PRIVATE_PART, ["IsTarget"]),
     ):
         part_answers = answers.loc[answers["part"] == part, OFFICIAL_COLUMNS]

@@ -93,7 +93,7 @@ def write_subject_lists(subjects: pd.DataFrame, leaves: Leaves) -> list[str]:
     The text lists the ids of the question's leaves and of all their ancestors, sorted.
     """
     # Maps the row number of each subject to the ids of the subject and of its ancestors. The parent
-    # of a root is -1, which is the number of no row: it has no ids.
+    # of a root is -1, which is the number of no row: the set of ids for -1 is empty.
     ids_with_ancestors: dict[int, set[int]] = {-1: set()}
     subject_ids = subjects["SubjectId"].tolist()
     # Parents come before their children in the table, so the ids of the parent are already known.
@@ -116,7 +116,7 @@ def draw_subject_lists(
     Topics are the subjects of level 2 in the tree `subjects`, such as "Powers". The subtopics of a
     topic are leaves of the tree. The questions use only `n_topics` topics, which are drawn at
     random. Each question has a topic and one leaf of this topic. A few questions have a second
-    leaf: the first leaf of another draw from the `n_topics` topics.
+    leaf: the first leaf of a topic that is drawn at random from the `n_topics` topics.
 
     Returns
     -------

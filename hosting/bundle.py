@@ -365,7 +365,7 @@ def _run_program(app: Path, time_limit: int) -> ProgramRun:
     """Run the command of ``app/program/metadata.yaml``, and end every process that it started."""
     program = app / "program"
     command = yaml.safe_load((program / "metadata.yaml").read_bytes())["command"]
-    # The command names files by their paths on the platform, where they all lie in /app/.
+    # The command names files by their paths on the platform, where all files lie in /app/.
     words = [word.replace("/app/", f"{app}{os.sep}") for word in shlex.split(command)]
     if words[0] in ("python", "python3"):
         words[0] = sys.executable

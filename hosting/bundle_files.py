@@ -222,11 +222,11 @@ def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None
 
 
 def _write_origin(data_dir: Path, folder: Path, name: str) -> None:
-    """Record where a file of answers comes from, so that the page of a score can say it.
+    """Record where a file of answers comes from, so that the page of a score can name the origin.
 
     `name` is the path of the file relative to `data_dir`, and the path of its copy relative to
-    `folder`. Beside the copy of simulated answers stands a marker file, beside the copy of official
-    answers a record that names the official file. The organiser's own answers have neither.
+    `folder`. A copy of simulated answers gets a marker file beside it. A copy of official answers
+    gets a record beside it, which names the official file. The organiser's own answers get neither.
     """
     origin = provenance.origin_of(data_dir / name)
     if origin is Origin.SIMULATED:
@@ -248,7 +248,7 @@ def _write_pairs(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
     """Write the files that the scoring program of task 1 or 2 needs besides the true answers.
 
     A pair is a student and a question; a submission predicts the student's answer to the question.
-    The scoring program of `phase` needs
+    The scoring program of `phase` needs two files:
 
     - the pairs of the other phase, because a submission holds the rows of both phases;
     - facts.npz with facts about the pairs of `phase`, such as the difficulty of the question. The
@@ -310,7 +310,7 @@ def _prepare_kit(temporary: Path) -> dict[str, Path]:
     copies.
     """
     kit = {name: layout.ROOT / name for name in list_kit(layout.ROOT)}
-    # A link is kept if it leads to one of these files and folders.
+    # A link is kept if it leads to a file of the starting kit, or to a folder that holds such a file.
     files_and_folders = set(kit.values())
     for path in kit.values():
         files_and_folders.update(path.parents)
@@ -352,16 +352,17 @@ def _public_marker(data_dir: Path, plan: Plan) -> dict[str, Any] | None:
     """
     simulated = set(fingerprints.simulated_files(data_dir))
     public_names = find_public(data_dir, plan.tasks)
-    names = [name for name in public_names if data_dir / name in simulated]
-    if not names:
+    simulated_names = [name for name in public_names if data_dir / name in simulated]
+    if not simulated_names:
         return None
     marker = fingerprints.read_marker(data_dir) or {}
     sketches = marker.get("sketches", {})
     return {
         "simulated": True,
+        # The files belong to a competition: participants cannot simulate them again.
         "hosted": True,
-        "files": {name: marker["files"][name] for name in names},
-        "sketches": {name: sketches[name] for name in names if name in sketches},
+        "files": {name: marker["files"][name] for name in simulated_names},
+        "sketches": {name: sketches[name] for name in simulated_names if name in sketches},
     }
 
 
@@ -426,7 +427,8 @@ def _is_in_starting_kit(path: Path) -> bool:
 
     `path` is the path of the file relative to the kit.
     """
-    # `top` is a folder or file at the top of the kit, `inner` the rest of the path.
+    # `top` is the name of a folder or file at the top of the kit. `inner` is the list of the other
+    # names in the path.
     top, *inner = path.parts
     if top not in _TOP_OF_KIT:
         return False
