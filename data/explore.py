@@ -795,8 +795,8 @@ def confidence_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     shown = counts[counts["n"] >= FEW_ANSWERS]
     dots = []
     for percent, n, share in zip(shown.index, shown["n"], shown["share"], strict=True):
-        # The mark is at the stated confidence: the dot would be there if students were right as often
-        # as they state.
+        # The mark is at the stated confidence. The dot would be there if students were right as
+        # often as they state.
         dots.append(Dot(f"{percent:.0f}% sure ({compact(n)})", share, mark=percent / 100))
     if dots:
         axis = "share of right answers"
@@ -962,7 +962,7 @@ def rate_tooltips(
     """
     tooltips = []
     for name, n, share in zip(names, counts[column], counts["share"], strict=True):
-        # Without answers, there is no share to show.
+        # If the number is 0, there is no share to show.
         share_text = f", {share:.0%} {share_of}right" if n else ""
         tooltips.append(f"{name}: {n:,} {things}{share_text}")
     return tooltips

@@ -312,8 +312,8 @@ def tabulate_students(
     # All students of a cohort belong to one school year.
     first_year, last_year = setting.birth_years
     year_of_cohort = rng.integers(first_year, last_year + 1, setting.n_cohorts)
-    # `setting.students` is the number of students in each part: repeat the number of a part once for
-    # each of its students.
+    # `setting.students` is the number of students in each part. Repeat the number of each part once
+    # for each of its students.
     parts = np.arange(len(setting.students), dtype=np.int8)
     columns = {
         "UserId": student_id,
@@ -450,8 +450,8 @@ def split_tasks_3_4(rng: Rng, school: School) -> Iterator[TableFile]:
         (f"{TRAIN_FOLDER}/{layout.TRAIN_TASK_3_4}", TRAINING_PART, []),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('public')}", PUBLIC_PART, masks),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('private')}", PRIVATE_PART, masks),
-        # The official data have the answers of the private students in two files. The file above has
-        # all masks, and the file below has a single mask.
+        # The official data have the answers of the private students in two files: the file above
+        # has all masks, and the file below has a single mask.
         (f"{TEST_FOLDER}/test_private_task_4.csv", PRIVATE_PART, ["IsTarget"]),
     ):
         part_answers = answers.loc[answers["part"] == part, OFFICIAL_COLUMNS]

@@ -766,8 +766,8 @@ def _ensure_min_answers(
         if counts.min() >= least:
             return incidence
         replacements = _draw_replacements(rng, incidence.answers, counts, least)
-        # The numbers of the pairs of student and question that have an answer. Sort this large array
-        # in place, to save memory.
+        # The numbers of the pairs of student and question that have an answer. This array is large:
+        # sort it in place, to save memory.
         answered = _pair_numbers(incidence.answers, n_questions)
         answered.sort()
         # Drop exchanges that would give a student a question twice. The next turn of the loop tries

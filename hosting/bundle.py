@@ -218,6 +218,7 @@ def _read_task(entry: dict[str, Any], folder: Path) -> Task:
     return Task(
         index=entry["index"],
         name=entry["name"],
+        # 0 stands for a name without a number.
         number=int(number_in_name[1]) if number_in_name else 0,
         scoring_program=_find(folder, entry["scoring_program"]),
         reference_data=_find(folder, entry["reference_data"]),
@@ -323,7 +324,8 @@ def _run_steps(
         details = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
         return Result(scores, details=details, output=output)
     # There is no score: the last line of the program that has failed tells the reason. If the
-    # ingestion program fails, the scoring program fails too, but its lines do not tell the reason.
+    # ingestion program fails, the scoring program fails too, but the lines of the scoring program
+    # do not tell the reason.
     has_ingestion_failed = bool(ingestion.exit_code)
     lines_of_failed = scoring_lines
     if has_ingestion_failed and ingestion.lines:

@@ -310,7 +310,7 @@ def _prepare_kit(temporary: Path) -> dict[str, Path]:
     copies.
     """
     kit = {name: layout.ROOT / name for name in list_kit(layout.ROOT)}
-    # A link is kept if it leads to a file of the starting kit, or to a folder that holds such a file.
+    # A link is kept if it leads to a file of the starting kit, or to a folder around such a file.
     files_and_folders = set(kit.values())
     for path in kit.values():
         files_and_folders.update(path.parents)
@@ -435,6 +435,7 @@ def _is_in_starting_kit(path: Path) -> bool:
     is_at_top = not inner
     if is_at_top:
         return True
+    # Leave out files in folders that hold data or results, and stray files such as .DS_Store.
     if any(part in _NOT_IN_KIT or is_stray(part) for part in inner):
         return False
     # The folder data/metadata holds data. `_NOT_IN_KIT` does not contain the name metadata, because
