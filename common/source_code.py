@@ -56,8 +56,8 @@ def _imports_of(path: Path, content: bytes) -> set[Path]:
         # a/b/__init__.py.
         for folder in folders:
             for name in names:
-                # Most names are names of libraries, which `folder` does not hold. To look for the
-                # files of each of these modules would take long.
+                # Most names are names of libraries, which `folder` does not hold. Skip these names
+                # first: looking for the files of each library would take long.
                 if name.partition(".")[0] in _names_in(folder):
                     files.update(_modules(folder, name))
     return files

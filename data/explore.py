@@ -135,23 +135,23 @@ def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
     texts = {}
     for simulated in (False, True):
         # The groups of tasks on this page, and the groups of tasks on the other page.
-        shown = [part for part in parts if part["simulated"] == simulated]
-        others = [part for part in parts if part["simulated"] != simulated]
-        if not shown:
+        shown_parts = [part for part in parts if part["simulated"] == simulated]
+        other_parts = [part for part in parts if part["simulated"] != simulated]
+        if not shown_parts:
             continue
         # A page about simulated data is called SIMULATED_PAGE only if there is another page.
-        name = SIMULATED_PAGE if simulated and others else PAGE
+        name = SIMULATED_PAGE if simulated and other_parts else PAGE
         texts[name] = pages.render(
             "explore.html",
             title="A look at the simulated data" if simulated else "A look at the data",
             tab="",
             simulated=simulated,
-            others=others,
+            others=other_parts,
             # The name of the other page, if there is one.
             other_name=PAGE if simulated else SIMULATED_PAGE,
             # Groups of tasks that have no training answers.
             without=missing_tasks,
-            parts=shown,
+            parts=shown_parts,
             few=FEW_ANSWERS,
             compact=compact,
         )
@@ -293,9 +293,9 @@ def read_subjects(
 ) -> pd.Series:
     """Add what the page shows about subjects to `part`; return each question's main subject.
 
-    `part` holds variables of the template explore.html, by name. The main subject of a question is
-    the first subject in the question's list that is on level 1, just below a root of the tree. The
-    result holds the row number of this subject in `tree`, or -1 for none.
+    `part` holds variables of the template explore.html, by name; it is changed in place. The main
+    subject of a question is the first subject in the question's list that is on level 1, just below
+    a root of the tree. The result holds the row number of this subject in `tree`, or -1 for none.
     """
     question_id = questions.index.to_numpy()
     # A row for each question and subject. The column row is the index of the question in
@@ -638,8 +638,8 @@ def times_figures(
     hour = answers["DateAnswered"].dt.floor("h")
     if hour.isna().all():
         return
-    # All figures add up rows of the small table `hourly`. It has a row for each pair of an hour
-    # (such as 10:00 to 10:59 on a certain day) and a subject. The columns n and n_right count
+    # All figures add up rows of the small table `hourly`. This table has a row for each pair of an
+    # hour (such as 10:00 to 10:59 on a certain day) and a subject. The columns n and n_right count
     # answers and right answers.
     subject = answers["QuestionId"].map(main_subject).rename("subject")
     hourly = count_right(answers["IsCorrect"], [hour.rename("hour"), subject]).reset_index()
@@ -737,7 +737,7 @@ def week_figures(hourly: pd.DataFrame) -> Iterator[Figure]:
         lowest = share.min()
         highest = share.max()
         # If the shares differ by less than LEAST_RANGE, widen their range to LEAST_RANGE, by the
-        # same margin on both sides.
+        # same margin on both sides. The limits stay between 0 and 1.
         margin = max(LEAST_RANGE - (highest - lowest), 0) / 2
         heat_map = HeatMap(
             values=share.to_numpy().reshape(7, 24),
@@ -927,7 +927,8 @@ def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
     Each share belongs to a thing, for example a question; `things` is the plural, "questions".
     `axis` says what the shares are, for example "share of right answers".
     """
-    # Adding 1e-9 keeps shares such as 0.15 in the bin that starts there, despite rounding.
+    # There are 20 bins, and the last bin also holds the share 1. Adding 1e-9 keeps shares such as
+    # 0.15 in the bin that starts there, despite rounding.
     bin_index = np.floor(shares * 20 + 1e-9).clip(upper=19).astype(int)
     counts = np.bincount(bin_index, minlength=20).tolist()
     tooltips = []

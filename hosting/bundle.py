@@ -349,8 +349,8 @@ def _run_ingestion(app: Path, task: Task, time_limit: int) -> ProgramRun:
         shutil.copytree(task.ingestion_program, app / "program")
         shutil.copytree(task.input_data, app / "input_data")
         run = _run_program(app, time_limit)
-    # On the platform, exitCode is the exit code of a program that the submission brings. Here it is
-    # None, because `_require_no_program` refuses such submissions.
+    # On the platform, a submission may bring its own program, and exitCode is the exit code of this
+    # program. Here exitCode is None, because `_require_no_program` refuses such submissions.
     status = {"exitCode": None, "ingestionExitCode": run.exit_code}
     (app / "output/metadata").write_text(yaml.safe_dump(status), encoding="utf-8")
     return run

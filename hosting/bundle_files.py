@@ -175,9 +175,10 @@ def _write_phase_files(
 
 
 def _write_ingestion_program(data_dir: Path, phase_files: PhaseFiles) -> None:
-    """Write the program that plays an entry of task 4, and the answers of its test students.
+    """Write the program that plays an entry of task 4, and the answers of the students in its games.
 
-    The program signs its results with a random key. The scoring program gets a copy of the key.
+    The program signs its results with a random key. The scoring program gets a copy of the key, to
+    check the signature.
     """
     program = phase_files.base / "ingestion_program" / phase_files.phase
     _copy_program(program, "ingest.py", "ingestion_metadata.yaml")
