@@ -810,8 +810,9 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
     if birth_year.isna().all():
         return
     years = pd.RangeIndex(int(birth_year.min()), int(birth_year.max()) + 1)
-    # The table has a row for each year of birth. The column n_rows is the number of students born
-    # in the year, and the column share is the share of right answers among their answers.
+    # The table `born` has a row for each year of birth. The column n_rows is the number of students
+    # who were born in the year, and the column share is the share of right answers among the
+    # answers of these students.
     born = add_up(students, birth_year, years)
     tooltips = rate_tooltips(
         [f"born in {year}" for year in years],

@@ -175,7 +175,7 @@ def _write_phase_files(
 
 
 def _write_ingestion_program(data_dir: Path, phase_files: PhaseFiles) -> None:
-    """Write the program that plays an entry of task 4, and the answers of the students in its games.
+    """Write the program that plays an entry of task 4, and the test answers that its games use.
 
     The program signs its results with a random key. The scoring program gets a copy of the key, to
     check the signature.
