@@ -29,7 +29,8 @@ def main():
             "error: this is Python %s, the kit needs %s or newer%s\n" % (here, needed, advice)
         )
         return 2
-    # With -P or PYTHONSAFEPATH, Python does not search the folder of this file.
+    # Make sure that Python finds `tools`: with -P or PYTHONSAFEPATH, Python does not search the
+    # folder of this file.
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     from tools.quickstart import command_line
 

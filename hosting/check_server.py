@@ -78,7 +78,8 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Print what the server sends without a login; exit with 1 if it sends something secret."""
     url = build_parser().parse_args().url
-    # The address of an unpublished competition ends in ?secret_key=…, which the API needs too.
+    # The address of an unpublished competition ends in a query, ?secret_key=…, which the API needs
+    # too. A part after # is ignored.
     address = re.fullmatch(
         r"(?P<server>https?://[^?#]+)/competitions/(?P<number>\d+)/?(?P<query>\?[^#]*)?(#.*)?", url
     )
@@ -94,7 +95,7 @@ def main() -> None:
         return
     title = printable(str(competition.get("title")), _MAX_NAME)
     print(f"the competition: anybody can read its description: {title}")
-    # How many files and pages the server sends although they should be secret.
+    # The number of files and pages that the server sends although they should be secret.
     n_open = sum(_check_phase(server, phase) for phase in competition["phases"])
     if n_open:
         print(
@@ -155,7 +156,8 @@ def _check_task(server: str, phase_name: str, task: dict[str, Any]) -> int:
         unknown_item = Item(printable(kind, _MAX_KIND), is_secret=True)
         item = _FILES.get(kind, unknown_item)
         reply = _ask(f"{server}/datasets/download/{file.get('key')}/")
-        if item.is_secret and not reply.refusal:
+        is_sent = not reply.refusal
+        if item.is_secret and is_sent:
             n_open += 1
         result = reply.refusal or f"anybody can download it ({reply.size} bytes)"
         print(f"{title}: {item.title}: {result}")
@@ -169,8 +171,8 @@ def _check_submissions(server: str, phase_name: str, phase: dict[str, Any]) -> i
     number of secret pages that the server sends.
     """
     listing = _ask(f"{server}/api/submissions/?phase={phase.get('id')}").content
-    # The server may cut the list into parts. The reply is then a dict, with the first part of the
-    # list under "results".
+    # The server may cut the list into parts. The content is then a dict, with the first part of the
+    # list under "results". If the server refuses, the content is None.
     submissions = listing.get("results", []) if isinstance(listing, dict) else listing
     if not submissions:
         print(f"{phase_name}: list of leading submissions: empty or refused")
@@ -184,7 +186,8 @@ def _check_submissions(server: str, phase_name: str, phase: dict[str, Any]) -> i
     first_id = submissions[0].get("id")
     for page_name, item in _SUBMISSION_PAGES.items():
         reply = _ask(f"{server}/api/submissions/{first_id}/{page_name}/")
-        if item.is_secret and not reply.refusal:
+        is_sent = not reply.refusal
+        if item.is_secret and is_sent:
             n_open += 1
         result = reply.refusal or "anybody gets a link to it"
         print(f"{phase_name}: {item.title}: {result}")

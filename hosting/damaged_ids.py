@@ -60,11 +60,13 @@ def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
         The texts of the column, in the order of the rows, without blanks around them.
     """
     distinct = pd.Series(ids.unique())
+    # An id such as 1.23457E+11 has lost its last digits.
     shortened = _full_matches(distinct, _SHORTENED)
     if len(shortened):
         _refuse(source, column, ids, shortened, "has shortened long numbers")
     dates = _full_matches(distinct, _DATE)
-    # Dates are damage only beside other ids: if all ids are dates, the organiser may want it so.
+    # Dates are damage only beside other ids: if all ids are dates, the organiser may have chosen
+    # dates as ids.
     if len(dates) and len(dates) < len(distinct):
         _refuse(source, column, ids, dates, "has made dates of some ids")
     # Commas are damage only beside whole numbers without a comma.
@@ -75,7 +77,8 @@ def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
     # in .000, or none of them does, the points may be decimal points.
     thousands = _full_matches(distinct, _THOUSANDS)
     whole_thousands = _full_matches(thousands, _WHOLE_THOUSANDS)
-    if 0 < len(whole_thousands) < len(thousands):
+    has_both_kinds = 0 < len(whole_thousands) < len(thousands)
+    if has_both_kinds:
         _refuse(source, column, ids, thousands, "has put points into some numbers")
     _refuse_dropped_zeros(source, column, ids, distinct)
 
@@ -123,8 +126,12 @@ def require_unmerged(source: Source, column: str, ids: pd.Series, is_repeated: p
     distinct = pd.Series(ids.unique())
     long_ids = _full_matches(distinct, _LONG)
     rounded = _full_matches(long_ids, _ROUNDED)
-    if len(long_ids) < _MIN_LONG or len(rounded) < len(long_ids) / 2:
+    has_few_long_ids = len(long_ids) < _MIN_LONG
+    has_few_rounded_ids = len(rounded) < len(long_ids) / 2
+    if has_few_long_ids or has_few_rounded_ids:
         return
+    # Rounded ids in rows where a student seems to answer a question again. Such an id has probably
+    # replaced several ids.
     merged = rounded[rounded.isin(ids[is_repeated])]
     if len(merged):
         fault = "has probably rounded long numbers, as many end in zeros and pairs of ids repeat"
@@ -138,6 +145,7 @@ def _refuse(source: Source, column: str, ids: pd.Series, damaged: pd.Series, fau
     of the column, `damaged` holds each damaged text once. `fault` says what the spreadsheet has
     done, such as "has made dates of some ids".
     """
+    # Show each damaged id once, in its first row.
     is_first_row_of_id = ~ids.duplicated()
     rows = np.flatnonzero(ids.isin(damaged) & is_first_row_of_id)
     shown = []

@@ -68,6 +68,7 @@ def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder
     """
     keys = [column.key for column in bundle.columns]
     table = pd.DataFrame(list(attempts), columns=[*_ATTEMPT_COLUMNS, *keys])
+    # Without any attempt, the columns of the scores have the type object: convert them to float.
     table = table.astype(dict.fromkeys(keys, float))
     boards = make_boards(bundle, table)
     for index, board in boards.groupby("task"):
@@ -98,7 +99,7 @@ def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
     shows_errors = False
     rows = zip(board["rank"], board["team"], texts.to_numpy(), strict=True)
     for rank, team, score_and_error in rows:
-        # An unknown standard error has an empty text: the line then shows the score only.
+        # An unknown standard error has an empty text. The line then shows one text, the score.
         known_texts = [text for text in score_and_error if text]
         has_error = len(known_texts) == 2
         shows_errors = shows_errors or has_error
@@ -127,6 +128,7 @@ def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
     best_first = rounded.sort_values(by, ascending=[True, *ascending, True, True]).index
     # Keep the first attempt of each team at each task, which is the best.
     best = scored.loc[best_first].drop_duplicates(["task", "team"])
+    # The best team of a task comes first, so a team's position among the teams is its rank.
     rank = best.groupby("task").cumcount() + 1
     # For each scored attempt: the number of scored attempts of the same team at the same task.
     n_scored = scored.groupby(["task", "team"])["file"].transform("size")
@@ -141,6 +143,7 @@ def _score_texts(bundle: Bundle, board: pd.DataFrame) -> pd.DataFrame:
     texts = {}
     for column in bundle.columns:
         scores = board[column.key]
+        # With four decimals, the format string is "{:.4f}".
         as_text = f"{{:.{column.precision}f}}".format
         texts[column.key] = scores.map(as_text).where(scores.notna(), "")
     return pd.DataFrame(texts)
@@ -212,8 +215,8 @@ def _describe_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str
             other_columns.append(column)
     second_table = texts[[column.key for column in other_columns]]
     second_table.insert(0, "team", board["team"])
-    # A bundle that was edited by hand may have no column of standard errors. Every standard error
-    # then has an empty text.
+    # A bundle that was edited by hand may have no column of standard errors. The text of the
+    # standard error is then empty in every row.
     error_texts = texts.get(_STANDARD_ERROR, "")
     rows = board.assign(value=texts[bundle.main_column.key], error=error_texts)
     return {
@@ -237,7 +240,8 @@ def _draw_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> Html:
     dots = []
     rows = zip(drawn["team"], drawn["rank"], drawn[main_column.key], errors, strict=True)
     for team, rank, score, error in rows:
-        interval = (score - _Z_95 * error, score + _Z_95 * error)
+        half_width = _Z_95 * error
+        interval = (score - half_width, score + half_width)
         dots.append(charts.Dot(team, score, interval, accent=rank == 1))
     return charts.dot_chart(
         dots, label=task.name, digits=main_column.precision, axis=main_column.title
@@ -257,7 +261,7 @@ def publish(site: Path, bundle: Bundle, phase: str, folder: Path) -> None:
     for name in (PUBLIC_DATA, STARTING_KIT):
         shutil.copyfile(bundle.folder / name, site / name)
 
-    # Every page shows these links. The keys are the texts of the links.
+    # Every page shows these links. Maps the text of each link to the address of a page or file.
     links = {title: f"{path.stem}.html" for title, path in bundle.pages.items()}
     for each_phase in bundle.phases:
         name = each_phase.name.lower()
@@ -305,7 +309,8 @@ def to_html(markdown: str) -> str:
 def _block_to_html(block: str) -> str:
     """Convert a block of Markdown, which has no empty line, to HTML."""
     lines = block.splitlines()
-    # Headings, lists and paragraphs are read from the block as one line.
+    # A heading, a list or a paragraph is made from this one line of HTML. Preformatted text and
+    # tables are made from `lines`, because their line breaks matter.
     html = _line_to_html(" ".join(line.strip() for line in lines))
     heading = re.fullmatch(r"(?P<marks>#+) (?P<title>.*)", html)
     if heading:

@@ -89,6 +89,7 @@ def main() -> None:
             _write_zips(outputs, base)
             steps.update()
     for output in outputs:
+        # The keys of `plans` are the zips to upload. All other outputs are private parts.
         _print_use(output, is_private=output not in plans)
     tasks = f"tasks {', '.join(map(str, plan.tasks))}"
     print(f"{tasks}; {plan.dates}; {time.perf_counter() - started:.1f} s")
@@ -231,8 +232,10 @@ def _make_plan(options: argparse.Namespace) -> Plan:
         origin = "official"
     elif options.answers:
         origin = "own"
+    tasks = options.tasks or _possible_tasks(options)
     return Plan(
-        tasks=tuple(sorted(set(options.tasks or _possible_tasks(options)))),
+        # `set` drops tasks that --tasks names twice.
+        tasks=tuple(sorted(set(tasks))),
         title=options.title.strip(),
         days=_choose_days(options),
         origin=origin,
@@ -285,6 +288,7 @@ def _choose_days(options: argparse.Namespace) -> dict[str, Days]:
     n_private_days = options.final_days
     try:
         end = options.end or start + timedelta(weeks=_WEEKS)
+        # With the earliest end, the public phase lasts one day, the first.
         earliest_end = start + timedelta(days=n_private_days)
     except OverflowError:
         expected = f"expected an end before the year {date.max.year}"
@@ -372,7 +376,7 @@ def _find_official(data_dir: Path, tasks: Sequence[int]) -> Source:
     origin = provenance.origin_of(*answers)
     if origin is not Origin.OFFICIAL:
         # With --official, the pages of the competition tell participants that the answers are
-        # official.
+        # official. A note warns the organiser that this does not hold here.
         notes.append(
             f"{cli.show(data_dir)} holds {origin.answers}, not the official ones that the "
             "pages describe: this bundle is for trying only"

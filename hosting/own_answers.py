@@ -97,6 +97,7 @@ def make_data_folder(
     answers = _renumber(answers, rng, tables)
     if TASK_4.number in tasks:
         answers = _set_students_aside(path, answers, rng, tables, notes)
+    # Tasks 1 and 2 ask for a prediction for each pair of question and student.
     tasks_with_pairs = sorted(task for task in tasks if TASKS[task].form is Form.PREDICTIONS)
     if tasks_with_pairs:
         where = "besides those of the students examined in task 4"
@@ -195,8 +196,8 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     for name in _IDS:
         damaged_ids.require_unmerged(source, name, attempts[name], is_repeated)
     # Add a column with the number of options of each question, unless all questions have four.
-    with_number = answer_options.add_number_of_options(source, attempts, header_for_options)
-    return with_number, has_dates
+    attempts = answer_options.add_number_of_options(source, attempts, header_for_options)
+    return attempts, has_dates
 
 
 def _leave_out_rare(
@@ -204,8 +205,8 @@ def _leave_out_rare(
 ) -> pd.DataFrame:
     """Leave out questions and students with few answers, and say in a note how many."""
     answers = all_answers
-    # Leaving out a question takes answers from students, and the reverse. Repeat until all
-    # remaining questions and students have enough answers.
+    # Without a question, its students have fewer answers. Without a student, the questions have
+    # fewer answers. So repeat until all remaining questions and students have enough answers.
     while True:
         n_of_student = answers.groupby("UserId")["UserId"].transform("size")
         n_of_question = answers.groupby("QuestionId")["QuestionId"].transform("size")
@@ -246,7 +247,8 @@ def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -
     question_ids = question_ids.iloc[question_order]
     for name, ids in (("UserId", student_ids), ("QuestionId", question_ids)):
         number = np.arange(len(ids))
-        number_of_id = pd.Series(number, ids)
+        # The ids are the index, so that `map` replaces each id by its number.
+        number_of_id = pd.Series(number, index=ids)
         answers[name] = answers[name].map(number_of_id)
         # `quote_formula` makes sure that a spreadsheet takes no id for a formula.
         id_list = pd.DataFrame({name: number, f"Own{name}": ids.map(leaderboard.quote_formula)})
@@ -284,11 +286,13 @@ def _set_students_aside(
 
     Returns the answers of the other students. Adds to `notes` how many students are examined.
     """
-    counts = np.bincount(answers["UserId"])
-    examinable = np.flatnonzero(counts >= MIN_ANSWERS_OF_EXAMINED)
-    if len(counts) < MIN_STUDENTS_TASK_4 or len(examinable) < MIN_EXAMINABLE:
+    # The number of answers of each student. Students are numbered from 0.
+    n_answers = np.bincount(answers["UserId"])
+    n_students = len(n_answers)
+    examinable = np.flatnonzero(n_answers >= MIN_ANSWERS_OF_EXAMINED)
+    if n_students < MIN_STUDENTS_TASK_4 or len(examinable) < MIN_EXAMINABLE:
         raise InputError(
-            f"{path}: holds {len(counts):,} students, {len(examinable):,} of them with "
+            f"{path}: holds {n_students:,} students, {len(examinable):,} of them with "
             f"{MIN_ANSWERS_OF_EXAMINED} or more answers; task 4 needs at least "
             f"{MIN_STUDENTS_TASK_4} students, {MIN_EXAMINABLE} of them with that many answers; "
             "leave it out with --tasks 1 2"
@@ -297,20 +301,21 @@ def _set_students_aside(
     # A phase examines at most a tenth of all students, and at most a quarter of the students with
     # enough answers: most students remain for training. `_MAX_CELLS` is another limit, because an
     # entry holds arrays with a cell for each examined student and each question.
-    n_examined = min(len(counts) // 10, len(examinable) // 4, _MAX_CELLS // n_questions)
+    n_examined = min(n_students // 10, len(examinable) // 4, _MAX_CELLS // n_questions)
     # Draw the students of both phases.
     examined = rng.permutation(examinable)[: 2 * n_examined]
     students_by_phase = (examined[:n_examined], examined[n_examined:])
     for phase, students in zip(layout.PHASES, students_by_phase, strict=True):
-        masked = answers[answers["UserId"].isin(students)]
+        table = answers[answers["UserId"].isin(students)]
+        # Each mask is a column with 1 for the answers to be predicted (targets), and 0 for others.
         for mask in range(N_MASKS):
-            is_target = draw_targets(masked["UserId"].to_numpy(), rng)
-            masked = masked.assign(**{f"{schema.IS_TARGET}_{mask}": is_target.astype(np.int8)})
-        tables[f"{layout.TEST_DIR.name}/{TASK_4.answers_name(phase)}"] = masked
-        # All masks have the same number of targets: count those of the first mask.
-        n_targets = masked[f"{schema.IS_TARGET}_0"].sum()
+            is_target = draw_targets(table["UserId"].to_numpy(), rng)
+            table = table.assign(**{f"{schema.IS_TARGET}_{mask}": is_target.astype(np.int8)})
+        tables[f"{layout.TEST_DIR.name}/{TASK_4.answers_name(phase)}"] = table
+        # All masks have the same number of targets: count the targets of the first mask.
+        n_targets = table[f"{schema.IS_TARGET}_0"].sum()
         notes.append(
-            f"task 4, {phase}: {n_examined:,} students with {len(masked):,} answers, of which "
+            f"task 4, {phase}: {n_examined:,} students with {len(table):,} answers, of which "
             f"{n_targets:,} are to be predicted in each game (mask)"
         )
     return answers[~answers["UserId"].isin(examined)]

@@ -247,8 +247,9 @@ def _require_answers(phase: Phase, private: Path) -> None:
     The answers of the private phase are in the zip `private`, which may be missing.
     """
     for task in phase.tasks:
-        # For the private phase, the bundle's settings have another mode than "scored". If the zip
-        # `private` exists, its settings with the mode "scored" have replaced the bundle's settings.
+        # In the bundle itself, the settings of the private phase have another mode than "scored".
+        # If the zip `private` exists, `read_bundle` has replaced these settings by the settings in
+        # the zip, whose mode is "scored".
         settings = task.reference_data / "settings.json"
         if settings.is_file() and json.loads(settings.read_bytes())["mode"] != "scored":
             raise InputError(
@@ -320,6 +321,8 @@ def _score_folder(
     identifies the bundle.
     """
     phase_folders = _list_phase_folders(bundle_digest, phases, options)
+    # The submissions at the previous look at the folder. An empty folder is not scored at the first
+    # look, because it equals this empty list.
     scored_before: list[Submission] = []
     while True:
         submissions, other_files = _find_submissions(options.submissions)
@@ -365,12 +368,13 @@ def _list_phase_folders(
     """Return the folder of each phase's leaderboard, with the results of earlier runs."""
     phase_folders = []
     _, private_phase = layout.PHASES
+    # With a single phase, --output_dir names the folder of this phase. In all other cases, the
+    # folder of the private phase has a suffix, since the public phase uses the folder without it.
+    is_named_for_one_phase = bool(options.output_dir) and len(phases) == 1
     for phase_tasks in phases:
         folder: Path = options.output_dir or DEFAULT_DIR
         is_private = phase_tasks.phase.name.lower() == private_phase
-        # The folder of the private phase has a suffix, unless --output_dir names a folder for the
-        # private phase alone.
-        if is_private and (len(phases) > 1 or not options.output_dir):
+        if is_private and not is_named_for_one_phase:
             folder = folder.with_name(f"{folder.name}_private")
         phase_folders.append(PhaseFolder(phase_tasks, folder, _read_records(folder, bundle_digest)))
     return phase_folders
@@ -382,6 +386,7 @@ def _find_submissions(folder: Path) -> tuple[list[Submission], list[str]]:
         raise InputError(f"{folder}: not found, expected a folder of submissions")
     submissions = []
     other_files = []
+    # Look in the folder and in its subfolders, but not in deeper folders.
     for path in (*folder.glob("*"), *folder.glob("*/*")):
         name = path.relative_to(folder)
         if not path.is_file() or is_stray_path(name.as_posix()):
@@ -442,9 +447,10 @@ def _score_all(
     leaderboard.write(bundle, phase_folder.phase_tasks.phase.name, rows, phase_folder.path)
     failed = [row for row in rows if row["fault"]]
     for row in failed:
+        # The row of an invalid zip has no task.
         has_task = row["task"] != leaderboard.NO_TASK
-        name = f": {bundle.tasks[row['task']].name}" if has_task else ""
-        cli.print_fault(f"{row['file']}{name}: {row['fault']}")
+        task_name = f": {bundle.tasks[row['task']].name}" if has_task else ""
+        cli.print_fault(f"{row['file']}{task_name}: {row['fault']}")
     n_scored = len(rows) - len(failed)
     counts = f"{n_scored} scored, {len(failed)} failed; {n_reused} of them reused"
     print(f"{len(rows)} results: {counts}")
@@ -463,8 +469,9 @@ def _list_attempts(
     rows: list[dict[str, Any]] = []
     for submission in submissions:
         try:
-            # Look for the files of all tasks of the phase. A zip that holds only files of tasks
-            # that are not to be scored then adds no attempt, and is no failure.
+            # `_tasks_of` returns all its tasks if the zip holds a file of none of them, so that
+            # scoring them fails. Look for the files of all tasks of the phase, not only of the
+            # tasks to be scored: a zip for another task then adds no attempt, and is no failure.
             tasks_in_zip = _tasks_of(phase_tasks.phase.tasks, submission.path)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission.path}: ")
@@ -488,6 +495,7 @@ def _keep_last(attempts: Sequence[Attempt], max_counted: int) -> list[Attempt]:
             "task": [attempt.task.index for attempt in attempts],
         }
     )
+    # `tail` takes the last rows of each group, and keeps the order of the table.
     counted_rows = table.groupby(["team", "task"]).tail(max_counted).index
     n_left_out = len(attempts) - len(counted_rows)
     if n_left_out:

@@ -54,6 +54,7 @@ def read_facts(path: Path) -> PairFacts:
                 table, column = name.split(".")
                 tables[table][column] = file[name]
     pairs = pd.DataFrame(tables["pairs"])
+    # For a categorical column, `pairs` still holds the codes. `groups` holds the categories.
     for name, categories in tables["groups"].items():
         pairs[name] = pd.Categorical.from_codes(pairs[name].to_numpy(), pd.Index(categories))
     subjects = pd.DataFrame(tables["subjects"]) if tables["subjects"] else None

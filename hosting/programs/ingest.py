@@ -139,9 +139,10 @@ def _dry_run(setting: Setting, train: Path) -> None:
     try:
         dry_run(setting)
     except InputError as fault:
-        # An error that begins with the path of the training file is no fault of the entry. For
-        # example, no student in the training file may have enough answers.
-        if not str(fault).startswith(str(train)):
+        # An error that begins with the path of the training file is a fault of this file, not of
+        # the entry. For example, no student in the file may have enough answers.
+        is_fault_of_file = str(fault).startswith(str(train))
+        if not is_fault_of_file:
             raise
         print(f"not tried: {fault}")
     else:
@@ -162,8 +163,8 @@ def _play(setting: Setting) -> dict[str, Any]:
     games = games_played.games
     seconds = time.perf_counter() - started
     print(f"played {len(games)} masks in {seconds:.1f} s")
-    # The record in the zip says how the entry was trained. `training` is None if there is no valid
-    # record.
+    # The record in the submission says how the entry was trained. `training` is None if the record
+    # is missing or not valid.
     training_record = read_entry_file(setting.submission, TRAINING) or b""
     training = provenance.parse(training_record)
     curves = _curves_or_reason(setting, reference, games, seconds)

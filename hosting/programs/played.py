@@ -118,7 +118,8 @@ def _require_only_ingestion_ran(folder: Path, not_played: str) -> None:
             "the zip brought a program of its own, which ran beside the game: not scored; expected "
             "only the files that `task_4/package.py` puts into the zip"
         )
-    # A submission could contain the signed record of an earlier run. If it makes the ingestion
-    # program crash, no new record replaces the old one. The exit code shows the crash: it is not 0.
+    # A submission could contain the signed record of an earlier run. If the submission makes the
+    # ingestion program crash, no new record replaces the old record. The exit code of the crash is
+    # not 0.
     if not re.search(r"^ingestionExitCode: 0$", status, re.MULTILINE):
         raise InputError(not_played)

@@ -147,10 +147,11 @@ def _require_begun(starts: str) -> None:
 
 def _publish(output_dir: Path, task: Task, phase: str, judged: ScoredSubmission) -> None:
     """Print the score, and write the page that explains it."""
-    error = ""
+    error_text = ""
+    # With few students, a standard error says little, so it is not printed.
     if judged.score.error is not None and not judged.score.has_few_students:
-        error = f" ± {judged.score.error:.4f} standard error"
-    line = f"score {judged.score.value:.4f}{error} (task {task.number}, {phase})"
+        error_text = f" ± {judged.score.error:.4f} standard error"
+    line = f"score {judged.score.value:.4f}{error_text} (task {task.number}, {phase})"
     print(line)
     try:
         evaluation, facts = judged.explain()
@@ -233,9 +234,9 @@ def _judge_ranking(
     matched = ranking.match(path, answers, template, phase)
     ranking_score = ranking.score(matched)
     # The leaderboard sorts by score, then by standard error, then by time. If two rankings have
-    # equal scores, the earlier one should win, so both must have the same standard error. The
-    # standard errors of `ranking.score` may differ. The binomial standard error replaces them: it
-    # depends only on the score and the number of judgements.
+    # equal scores, the earlier ranking should win, so their standard errors must be equal too. The
+    # standard errors of `ranking.score` may differ. Replace them by the binomial standard error,
+    # which depends only on the score and the number of judgements.
     error = metrics.binomial_standard_error(ranking_score.value, len(matched.judgements))
     ranking_score = replace(ranking_score, error=error)
     # The page must not show the experts' judgements.
