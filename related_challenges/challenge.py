@@ -252,6 +252,7 @@ def write_submission(
         Whether the first line holds the names of the columns.
     """
     path = options.output_dir / options.output_file
+    # The record says which folds the model has predicted. Without --local, there are no folds.
     folds_file = _folds_path(options)
     split_description = "" if folds_file is None else folds.describe_folds(folds_file)
     writing.write_files(
@@ -480,6 +481,7 @@ def _parse_cells(
     for row, cell in enumerate(cells):
         try:
             values.append(parse(cell))
+        # `InputError` is a subclass of `ValueError`, so its branch comes first.
         except InputError as error:
             values.append("")
             faults[row] = str(error)
@@ -503,8 +505,8 @@ def report_faults(
     column : str
         Name of the column.
     faults : mapping of int to str
-        The row of each faulty cell, where 0 is the first row below the header, and what is wrong
-        with the cell, such as ``is 'F'``.
+        Maps the row of each faulty cell to what is wrong with the cell, such as ``is 'F'``. Row 0
+        is the first row below the header.
     expected : str
         The content that a cell should have, for the message.
     report : callable

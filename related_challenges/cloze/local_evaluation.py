@@ -39,12 +39,14 @@ def build_parser(doc: str | None = __doc__) -> argparse.ArgumentParser:
 def main(parser: argparse.ArgumentParser | None = None) -> None:
     """Compare the submission with the true answers, and write its score."""
     options = challenge.start_evaluation(parser or build_parser())
-    k = options.candidates
+    n_guesses = options.candidates
     reference = queries.read_queries(options.reference, answers=True)
-    guesses = queries.read_guesses(options.submission, reference["id"].tolist(), candidates=k)
+    guesses = queries.read_guesses(
+        options.submission, reference["id"].tolist(), candidates=n_guesses
+    )
     best_scores = []
     for query_guesses, answers in zip(guesses, reference["answers"], strict=True):
-        best_scores.append(best_f1(query_guesses[:k], answers, normalise=options.normalise))
+        best_scores.append(best_f1(query_guesses[:n_guesses], answers, normalise=options.normalise))
     scores = np.array(best_scores)
     mean = float(scores.mean())
     groups = group_scores(reference, scores)
@@ -61,7 +63,7 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
         lines,
         title="Knowledge cloze test",
         metric_name="token F1",
-        metric=f"Token F1 of the best of up to {k} guesses, mean over the queries",
+        metric=f"Token F1 of the best of up to {n_guesses} guesses, mean over the queries",
         score=mean,
         facts=[
             ("Queries", f"{len(reference):,}"),

@@ -76,11 +76,13 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
         If the file is missing, is empty or has a faulty line.
     """
     reading.require_file(path)
-    opener = file_formats.open_as_utf8(
+    # `open_utf8` gives UTF-8 even if the file is in UTF-16 or packed by gzip.
+    open_utf8 = file_formats.open_as_utf8(
         str(path), lambda: path.open("rb"), expected=file_formats.JSON_LINES
     )
     try:
-        with io.TextIOWrapper(opener(), "utf-8-sig") as file:
+        # "utf-8-sig" skips a byte order mark at the beginning.
+        with io.TextIOWrapper(open_utf8(), "utf-8-sig") as file:
             # `splitlines` would also cut at characters such as U+2028 inside a text.
             lines = file.read().split("\n")
     except UnicodeDecodeError as error:

@@ -58,12 +58,12 @@ def mask_latest(phase: recommend.Phase, users: IntArray) -> tuple[recommend.Phas
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
     # Clicks are sorted by user, then by time. The index of each user's latest click is therefore
     # one less than the number of clicks of all users up to this one.
-    latest = np.cumsum(n_clicks) - 1
+    latest_of_user = np.cumsum(n_clicks) - 1
     keeps_a_click = n_clicks[users] >= 2
     # Clicks before the phase have a negative time.
-    is_in_phase = phase.time[latest[users]] >= 0
+    is_in_phase = phase.time[latest_of_user[users]] >= 0
     users = users[keeps_a_click & is_in_phase]
-    removed = latest[users]
+    removed = latest_of_user[users]
     masked = dataclasses.replace(
         phase,
         user=np.delete(phase.user, removed),
@@ -180,16 +180,18 @@ def item_vectors(similarity: csr_array, n_clicks: IntArray) -> FloatArray:
     scale = diags_array(1 / np.sqrt(sums))
     matrix = csr_array(scale @ matrix @ scale)
     n_dimensions = min(N_DIMENSIONS, len(n_clicks) - 1)
-    left, singular_values, _ = randomized_svd(matrix, n_dimensions, n_iter=3, random_state=0)
-    # A direction (a column of `left`) whose singular value is near 0 holds only rounding error, and
-    # so does the row of an item without neighbours. Set such columns and rows to 0, since
-    # `unit_length` would scale the rounding error up. `max` needs `initial` if there are no
-    # singular values, as for a single item.
+    vectors, singular_values, _ = randomized_svd(matrix, n_dimensions, n_iter=3, random_state=0)
+    # `vectors` has a row for each item and a column for each singular value. A column whose
+    # singular value is near 0 holds only rounding error, and so does the row of an item without
+    # neighbours. Set such columns and rows to 0, since `unit_length` would scale the rounding error
+    # up. `max` needs `initial` if there are no singular values, as for a single item.
     is_negligible = singular_values < 1e-5 * singular_values.max(initial=1e-9)
-    left[:, is_negligible] = 0
+    vectors[:, is_negligible] = 0
+    # `indptr` of the sparse matrix counts its entries up to each row, so `np.diff` gives the number
+    # of neighbours of each item.
     has_no_neighbour = np.diff(similarity.indptr) == 0
-    left[has_no_neighbour] = 0
-    return unit_length(left * np.sqrt(singular_values))
+    vectors[has_no_neighbour] = 0
+    return unit_length(vectors * np.sqrt(singular_values))
 
 
 def unit_length(vectors: FloatArray) -> FloatArray:
@@ -276,7 +278,8 @@ def choose_candidates(score: FloatArray, closeness: FloatArray) -> pd.DataFrame:
     # items that are not in `similar` have the rank `N_SIMILAR`, which comes after all these ranks.
     all_ranks = np.full(score.shape, N_SIMILAR, np.int32)
     all_ranks[row, similar] = np.arange(n_similar)
-    # Code a pair of user and item as one number. `unique` then merges both sources without repeats.
+    # Code each pair of user and item as one number, so that `unique` keeps a pair only once if both
+    # `similar` and `close` hold it.
     similar_keys = row * n_items + similar
     close_keys = row * n_items + close
     keys = np.unique(np.concatenate([similar_keys, close_keys], axis=1))

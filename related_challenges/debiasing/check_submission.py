@@ -25,8 +25,10 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     phases = clicks.phases_that_count(options.phase, clicks.find_phases(folder), folder)
     paths = [folder / clicks.QUERY_TIMES.format(phase) for phase in phases]
     test_users = np.concatenate([clicks.read_queries(path)["user_id"] for path in paths])
+    # Maps each user of the submission to the recommended items.
     recommended = read_recommendations(options.file, report)
-    # This call reports test users who are missing; the items that it returns are not needed here.
+    # `select_users` reports test users who are missing. The items that it returns are not needed
+    # here.
     select_users(options.file, recommended, test_users, report)
     n_other_users = len(recommended.keys() - set(test_users.tolist()))
     different_items = {item for items in recommended.values() for item in items}

@@ -97,7 +97,7 @@ def phase_at(time: int) -> int:
 def add_phase(p: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
     """Add the flags --phase and --time, two ways to name the phase; return the group of both flags.
 
-    See `phases_that_count` for what the phase decides.
+    Both flags set the option `phase`. See `phases_that_count` for what the phase decides.
     """
 
     def phase_of_text(text: str) -> int:
@@ -250,7 +250,8 @@ def read_answers(path: Path) -> pd.DataFrame:
         if reading.is_there(answer_path):
             answers = _read_answer_file(answer_path, (_USER, _ITEM, _TIME), phase_id=phase)
         else:
-            # A phase without answers gets an empty table with the same columns.
+            # A phase without answers gets an empty table with the columns of clicks. Its known
+            # clicks still count for the degrees.
             answers = known_clicks.head(0)
         parts.append((phase, known_clicks, answers))
     return add_degrees(parts)

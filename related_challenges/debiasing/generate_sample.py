@@ -47,6 +47,7 @@ def write_sample(folder: Path, seed: int) -> None:
     """Write the training clicks, test clicks and query times of all phases into a folder."""
     all_clicks = simulate_clicks(np.random.default_rng(seed))
     for phase in clicks.PHASES:
+        # A phase has the clicks from `begin` until `WINDOW` later.
         begin = phase * STEP
         is_inside = all_clicks["time"].between(begin, begin + WINDOW, inclusive="left")
         inside = all_clicks[is_inside]
@@ -86,15 +87,18 @@ def simulate_clicks(rng: np.random.Generator) -> pd.DataFrame:
     for user, popular_items in enumerate(popular):
         # An ordered set: its keys are the items clicked, each once.
         clicked: dict[int, None] = {}
-        # The user starts at the first of the user's popular items. Each step takes the next popular
-        # item from the list. The user either jumps to this item, or leaves it out and goes on to a
-        # successor of the current item.
+        # The user starts at the first popular item in the list. In each step, the user clicks the
+        # current item, and then either goes on to one of its successors or jumps to the next
+        # popular item in the list. A popular item is used up in each step, even without a jump.
         current = int(popular_items[0])
         n_steps = MIN_STEPS + rng.poisson(MEAN_FURTHER_STEPS)
         for popular_item in popular_items[1 : 1 + n_steps]:
             clicked[current] = None
-            follows = rng.random() < FOLLOW_PROBABILITY
-            current = int(rng.choice(successors[current]) if follows else popular_item)
+            if rng.random() < FOLLOW_PROBABILITY:
+                current = int(rng.choice(successors[current]))
+            else:
+                current = int(popular_item)
+        # The clicks are at random times within a span of the length `SPAN`.
         start = rng.random() * (1 - SPAN)
         time = start + SPAN * np.sort(rng.random(len(clicked)))
         parts.append(pd.DataFrame({"user_id": user, "item_id": list(clicked), "time": time}))

@@ -38,6 +38,7 @@ def main() -> None:
     target = options.output_dir
     if target.resolve() == source.resolve():
         raise InputError(f"{target}: holds the files to be split, expected another --output_dir")
+    # For each phase: its number, the known clicks and the masked clicks.
     known_and_masked = []
     tables = {}
     test_paths = []
@@ -47,7 +48,8 @@ def main() -> None:
         test_paths.append(test_path)
         test = clicks.read_clicks(test_path)
         masked, rest = clicks.split_latest(test)
-        known_and_masked.append((phase, pd.concat([train, rest]), masked))
+        known_clicks = pd.concat([train, rest])
+        known_and_masked.append((phase, known_clicks, masked))
         tables[clicks.TEST_CLICKS.format(phase)] = rest
         tables[clicks.QUERY_TIMES.format(phase)] = masked[["user_id", "time"]]
         tables[clicks.TRUE_CLICKS.format(phase)] = masked
@@ -56,9 +58,10 @@ def main() -> None:
     # the degree of each item.
     tables[clicks.ANSWERS] = clicks.add_degrees(known_and_masked)
     path = target / clicks.ANSWERS
-    # The published test clicks hold the answers of this split. The record names the files of these
-    # clicks, so that the evaluation refuses a submission whose model has read them. The record does
-    # not name the files of the training clicks, since every model may read these files.
+    # The published test clicks hold the answers of this split, so a model must not read them. The
+    # record names the files of these clicks, and the evaluation refuses a submission whose model
+    # has read such a file. Every model may read the files of the training clicks, so the record
+    # does not name them.
     writing.write_files(
         {target / name: table for name, table in tables.items()},
         header=False,

@@ -47,6 +47,7 @@ def main() -> None:
     The score is a sum over the phases that count; see `clicks.phases_that_count`.
     """
     options = challenge.start_evaluation(build_parser(), clicks.answer_files)
+    # --final_stage is short for --phase 9 --official_sum.
     if options.final_stage:
         options.phase = max(clicks.PHASES)
         options.official_sum = True

@@ -217,6 +217,8 @@ def best_items(phase: Phase, scores: csr_array) -> IntArray:
     for start in range(0, len(phase.test_user), N_USERS_PER_BLOCK):
         rows = slice(start, start + N_USERS_PER_BLOCK)
         block = scores[rows].toarray()
+        # Items without a positive score are ranked by popularity. Items that the user has clicked
+        # get -inf, so that they are not chosen.
         block = np.where(block > 0, block, popularity)
         block[seen[rows].nonzero()] = -np.inf
         best.append(phase.item_ids[largest_columns(block, N_RECOMMENDED)])
@@ -231,13 +233,14 @@ def largest_columns(values: FloatArray, n: int) -> IntArray:
     order of their columns.
     """
     rounded = values.astype(np.float32)
-    # The list [-n] keeps the shape (rows, 1), so that each row is compared with its own n-th
-    # largest value.
+    # `partition` moves the n-th largest value of each row to column -n. The list [-n] keeps the
+    # shape (rows, 1), so that each row is compared with its own n-th largest value.
     nth_largest = np.partition(rounded, -n, axis=1)[:, [-n]]
     is_chosen = rounded >= nth_largest
     n_surplus = is_chosen.sum(axis=1) - n
     for row in np.flatnonzero(n_surplus):
-        # Several values equal the n-th largest: drop the surplus, those farthest to the right.
+        # Several values equal the n-th largest. Drop the surplus: the equal values farthest to the
+        # right.
         equal_columns = np.flatnonzero(rounded[row] == nth_largest[row])
         dropped = equal_columns[-n_surplus[row] :]
         is_chosen[row, dropped] = False

@@ -88,7 +88,7 @@ def main() -> None:
     submissions = find_submissions(options.season)
     reference = options.input_dir / options.ref_data
     answers = clicks.read_answers(reference)
-    # The number of submissions of each team on each day of each stage, by `day_key`.
+    # The number of submissions of each team on each day of each stage. `day_key` returns the keys.
     n_by_day: Counter[tuple[str, int, bool]] = Counter()
     scored = []
     refused = []
@@ -185,6 +185,7 @@ def print_season(scored: Sequence[Scored]) -> None:
     if not final:
         print("\nno winner: no team has a score in the final stage")
         return
+    # The winner is chosen among the qualified teams. Several teams win if their scores are equal.
     qualified = qualify(final)
     highest = max(entry.half for entry in qualified)
     best = [entry for entry in qualified if entry.half == highest]

@@ -116,11 +116,11 @@ def training_part(phase: recommend.Phase, number: int) -> tuple[NDArray[np.float
         Whether the candidate is the item of the masked click.
     """
     training_users = np.setdiff1d(np.arange(phase.n_users), phase.test_user)
-    # The part is every `N_PARTS`-th training user, from position `number` on. In `masked`, these
-    # users are the test users. `answer` holds the item of each user's masked click.
+    # The part is every `N_PARTS`-th training user, from position `number` on. These users are the
+    # test users of `masked`. For each test user, `answer` holds the item of the masked click.
     masked, answer = mask_latest(phase, training_users[number::N_PARTS])
     candidates, neighbours, vectors = find_candidates(masked)
-    # For each candidate, the position of its user in `answer`.
+    # For each candidate, the position of its user among the test users, and so in `answer`.
     masked_row = candidates["test_row"].to_numpy()
     is_clicked = candidates["item"].to_numpy() == answer[masked_row]
     # Leave out users whose masked item is not among their candidates: they do not show which
@@ -166,7 +166,8 @@ def describe(
     # Index of the latest click of each candidate's user. Clicks are sorted by user, then by time,
     # so this index is one less than the number of clicks of all users up to this one. Every user
     # with candidates has a click.
-    latest = (np.cumsum(n_clicks) - 1)[user]
+    latest_of_user = np.cumsum(n_clicks) - 1
+    latest = latest_of_user[user]
     latest_item = phase.item[latest]
     features: dict[str, Any] = {
         "score": candidates["score"],
@@ -253,9 +254,10 @@ def item_features(
     `query_time` is the time of the click to predict. `n_item_clicks` has the shape (items,). All
     other arrays and the features have the shape (candidates,).
     """
-    # For each candidate: the time from the item's previous click to `query_time`, the time from
-    # `query_time` to the item's next click, and the numbers of clicks on the item that are at most
-    # each of the `DISTANCES` (lengths of time) away.
+    # For each candidate, `before` is the time from the item's previous click to `query_time`, and
+    # `after` is the time from `query_time` to the item's next click. `n_near` holds an array for
+    # each length of time in `DISTANCES`: the number of clicks on the item that are at most this
+    # time away from `query_time`.
     before, after, n_near = clicks_around(phase, item, query_time, DISTANCES)
     features = {
         "clicks of the item": n_item_clicks[item],
