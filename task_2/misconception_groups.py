@@ -217,25 +217,26 @@ def _mean_variance(wrong: WrongAnswers) -> FloatArray:
 
 
 def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[int, IntArray]:
-    """Return the number of students that a pair of questions needs, and the questions of the pairs.
+    """Return the limit for comparing two questions, and the questions to compare.
 
-    A pair of questions is compared only if at least this number of students got both questions
-    wrong. The number is the smallest one, from MIN_COMMON on, that leaves at most `most_pairs`
-    pairs. The second result lists the questions that occur in these pairs, in increasing order.
+    Two questions are compared only if at least `min_students` students got both wrong. The first
+    result is this limit: the smallest number, from MIN_COMMON on, that leaves at most `most_pairs`
+    pairs of questions. The second result lists the questions that occur in these pairs, in
+    increasing order.
 
     `is_wrong` has a row for each student and a column for each question: 1 where the student got
     the question wrong.
     """
     columns = is_wrong.tocsc()
     n_students, n_questions = is_wrong.shape
-    # Element m is the number of pairs of which exactly m students got both questions wrong. Here
-    # (A, B) and (B, A) count as two pairs, because the loop below meets both. The array has an
-    # element for m = n_students + 1, which stays 0: the search below always finds an m with few
+    # Element m is the number of pairs of questions (A, B) for which exactly m students got both A
+    # and B wrong. Here (A, B) and (B, A) count as two pairs, because the loop below meets both. The
+    # last element, for m = n_students + 1, stays 0: the search below always finds an m with few
     # enough pairs.
     n_ordered_pairs = np.zeros(n_students + 2, np.int64)
-    # For each question, the largest number of students who got this question and the same other
-    # question wrong.
-    most_common = np.zeros(n_questions, np.int64)
+    # For each question B, the largest number of students who got both B and the same other question
+    # wrong.
+    most_students = np.zeros(n_questions, np.int64)
     for start in range(0, n_questions, BLOCK):
         # Entry (i, j) is the number of students who got both question `start` + i and question j
         # wrong.
@@ -244,14 +245,16 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
         is_pair = both_wrong.row + start != both_wrong.col
         n_common = both_wrong.data[is_pair].astype(np.int64)
         n_ordered_pairs += np.bincount(n_common, minlength=n_students + 2)
-        np.maximum.at(most_common, both_wrong.col[is_pair], n_common)
-    # Sum from the last element backwards: element m becomes the number of pairs of which at least m
-    # students got both questions wrong. Here (A, B) and (B, A) are one pair, so divide by 2.
+        # Question B is in several entries. Unlike an assignment, `maximum.at` handles all of them.
+        np.maximum.at(most_students, both_wrong.col[is_pair], n_common)
+    # Sum from the last element backwards: element m becomes the number of pairs for which at least
+    # m students got both questions wrong. Here (A, B) and (B, A) are one pair, so divide by 2.
     n_pairs = np.cumsum(n_ordered_pairs[::-1])[::-1] // 2
     is_few_enough = n_pairs <= most_pairs
     smallest = int(np.flatnonzero(is_few_enough)[0])
     min_students = max(MIN_COMMON, smallest)
-    return min_students, np.flatnonzero(most_common >= min_students).astype(np.int32)
+    questions = np.flatnonzero(most_students >= min_students).astype(np.int32)
+    return min_students, questions
 
 
 # ---- Groups --------------------------------------------------------------------------------------
@@ -261,16 +264,17 @@ def find_groups(pairs: Pairs, threshold: float) -> IntArray:
     """Group items (wrong options of questions) that the same students choose.
 
     At first each item is a group. Two groups are merged as long as the evidence that the same
-    students choose items of both exceeds `threshold`. The evidence is the sum of the covariances in
-    `pairs`, over all pairs of an item of one group and an item of the other group, divided by the
-    square root of the sum of the variances.
+    students choose items of both exceeds `threshold`. The evidence comes from all pairs of an item
+    of one group and an item of the other group: it is the sum of the covariances of these pairs,
+    divided by the square root of the sum of their variances (see `Pairs`).
 
     Returns the group of each item, -1 for none; int32 (n_items,). Groups are numbered from 0. A
-    group has at least two items, all of different questions. Item n_options · question + option is
-    an option of a question.
+    group has at least two items, all of different questions. An item is an option of a question,
+    and its number is n_options · question + option.
     """
     items = _promising_items(pairs)
-    group = np.full(pairs.covariance.shape[0], -1, np.int32)
+    n_items = pairs.covariance.shape[0]
+    group = np.full(n_items, -1, np.int32)
     if len(items):
         covariance = pairs.covariance[items][:, items].toarray()
         variance = pairs.variance[items][:, items].toarray()
@@ -456,12 +460,15 @@ def _list_chances(wrong: WrongAnswers, group: IntArray) -> Chances:
     or not the student chose this option. `group` holds the group of each option of each question,
     -1 for none, shape (n_questions · n_options,).
     """
-    # Row i holds the groups of all options of the question of wrong answer i, shape (n, n_options).
-    group_of_option = group.reshape(-1, wrong.n_options)[wrong.question]
-    row, option = np.nonzero(group_of_option >= 0)
-    group_of_chance = group_of_option[row, option]
-    # A cell is one number for a pair of a student and a group. It serves to sum over all chances
-    # that the student had to choose an option of the group.
+    # A row for each question, a column for each of its options.
+    group_by_question = group.reshape(-1, wrong.n_options)
+    # A row for each wrong answer: the groups of the options of the answer's question.
+    group_by_answer = group_by_question[wrong.question]
+    # Every option that is in a group is a chance.
+    row, option = np.nonzero(group_by_answer >= 0)
+    group_of_chance = group_by_answer[row, option]
+    # A cell is one number for a pair of a student and a group. All chances that the student had to
+    # choose an option of the group have the same cell, so that callers can sum over them.
     cell = wrong.student[row].astype(np.int64) * count_groups(group) + group_of_chance
     return Chances(
         row=row,
@@ -512,7 +519,9 @@ def ratio_by_student(numerator: FloatArray, denominator: FloatArray) -> Ratio:
     ratio = numerator.sum() / total
     if np.count_nonzero(denominator) < FEW_STUDENTS:
         return Ratio(float(ratio), np.nan, np.nan)
-    error = np.sqrt(((numerator - ratio * denominator) ** 2).sum()) / total
+    # How far each student's numerator is from the value that the common ratio predicts.
+    residual = numerator - ratio * denominator
+    error = np.sqrt((residual**2).sum()) / total
     return Ratio(float(ratio), float(ratio - Z_95 * error), float(ratio + Z_95 * error))
 
 
@@ -582,8 +591,10 @@ def pair_choices(known: WrongAnswers, asked: WrongAnswers, group: IntArray) -> C
     # The chances to choose an option of a group: a chance is a wrong answer together with an option
     # of its question that is in a group.
     chances = _list_chances(known, group)
-    # All sums are sparse arrays of this shape, and products are element by element.
+    # Each sum below is a sparse array with a row for each student and a column for each group. `*`
+    # multiplies such arrays element by element.
     shape = (known.n_students, count_groups(group))
+    # How many options of the group the student chose in `known`.
     n_first = _sum_by_student(chances, chances.is_chosen, known, shape)
     if asked is not known:
         # Each first choice makes a pair with each second choice of the same student and group.
@@ -594,10 +605,10 @@ def pair_choices(known: WrongAnswers, asked: WrongAnswers, group: IntArray) -> C
     # A student who chose k options of a group has k · (k − 1) ordered pairs of choices. For each
     # first choice, the expected number of second choices is the sum of the probabilities of all the
     # student's chances in the group, without the probability of the first choice itself.
-    expected = _sum_by_student(chances, chances.p, known, shape)
-    expected_of_chosen = _sum_by_student(chances, chances.p * chances.is_chosen, known, shape)
+    sum_of_p = _sum_by_student(chances, chances.p, known, shape)
+    sum_of_p_chosen = _sum_by_student(chances, chances.p * chances.is_chosen, known, shape)
     return Choices(
-        n_pairs=n_first * n_first - n_first, n_expected=n_first * expected - expected_of_chosen
+        n_pairs=n_first * n_first - n_first, n_expected=n_first * sum_of_p - sum_of_p_chosen
     )
 
 

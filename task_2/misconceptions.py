@@ -147,7 +147,8 @@ def main() -> None:
     found = find(answers, context, options.seed)
 
     subjects = metadata.list_subject_names(options.metadata_dir, found.question_id, options.tasks)
-    # Only the questions of tasks 3/4 have images, and pages that task 3 writes.
+    # Only the questions of tasks 3/4 have images. Only these questions have pages of their own in
+    # the question report, which task 3 writes.
     has_images = options.tasks == "3/4"
     images_dir = options.images_dir if has_images else None
     report_dir = options.output_dir / "question_report" if has_images else None
@@ -179,8 +180,8 @@ def find_context(answers: pd.DataFrame, metadata_dir: Path, ending: str) -> IntA
         circumstances = metadata.read_circumstances(path, answer_id, columns=columns)
     student = answers["UserId"].to_numpy()
     question = answers["QuestionId"].to_numpy()
-    # The model predicts all of these answers afterwards. So all rows count as pairs to be
-    # predicted, and `n_answers`, the number of rows that only train the model, is 0.
+    # `number_contexts` expects `n_answers` rows that only train the model, then the rows to be
+    # predicted. Here the model predicts all rows afterwards, so `n_answers` is 0.
     return number_contexts(student, question, n_answers=0, circumstances=circumstances)
 
 
@@ -205,14 +206,19 @@ def find(answers: pd.DataFrame, context: IntArray, seed: int) -> Found:
     model = ItemResponseOptions(N_DIMENSIONS, seed=seed)
     n_options = answer_options.number_of_each(answers)
     model.fit(student, question, option, right, n_options=n_options, context=context)
-    rows = np.flatnonzero(option != right)
-    p_option = model.predict_proba(student[rows], question[rows], context=context[rows])
+    wrong_rows = np.flatnonzero(option != right)
+    p_option = model.predict_proba(
+        student[wrong_rows], question[wrong_rows], context=context[wrong_rows]
+    )
+    # The files number options from 1, and `WrongAnswers` from 0.
+    wrong_option = option[wrong_rows] - np.int8(1)
+    right_option = right[wrong_rows] - np.int8(1)
     wrong = WrongAnswers(
-        student=student[rows],
-        question=question[rows],
-        # The files number options from 1, and `WrongAnswers` from 0.
-        option=option[rows] - np.int8(1),
-        probability=groups.given_wrong(p_option, right[rows] - np.int8(1)),
+        student=student[wrong_rows],
+        question=question[wrong_rows],
+        option=wrong_option,
+        # The probability of each option, given that the answer is wrong.
+        probability=groups.given_wrong(p_option, right_option),
         n_students=len(student_id),
         n_questions=len(question_id),
     )
@@ -221,14 +227,16 @@ def find(answers: pd.DataFrame, context: IntArray, seed: int) -> Found:
     pairs = groups.compare_pairs(wrong.of_students(part == FINDING))
     group = groups.choose_groups(pairs, wrong.of_students(part == CHOOSING))
     checking = wrong.of_students(part == CHECKING)
-    # Predict each answer of these students from their other answers.
-    gain, n_predicted = groups.gain_by_student(known=checking, asked=checking, group=group)
+    # For each student of the third part: by how much the groups lower the log loss of the student's
+    # answers, and the number of these answers. Each answer is predicted from the student's other
+    # answers.
+    gain_sum, n_predicted = groups.gain_by_student(known=checking, asked=checking, group=group)
     return Found(
         wrong=wrong,
         question_id=question_id,
         group=group,
         lifts=groups.measure_lift(checking, group),
-        gain=groups.ratio_by_student(gain, n_predicted),
+        gain=groups.ratio_by_student(gain_sum, n_predicted),
         n_checking=int((part == CHECKING).sum()),
     )
 

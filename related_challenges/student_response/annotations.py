@@ -94,7 +94,7 @@ def label_of_facets(facet_labels: Collection[str]) -> str:
 
 
 def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
-    """Read annotations of answers, and turn them into one of five labels for each annotator.
+    """Read annotations, and turn what each annotator says about an answer into one of five labels.
 
     Parameters
     ----------
@@ -121,14 +121,15 @@ def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
 
     # The label of each pair (annotator, id of the answer).
     labels: dict[Any, str] = {}
-    # `view` holds the rows in which one annotator describes one answer.
-    for (answer_id, annotator), view in rows.groupby(["id", "annotator"], sort=False):
-        has_facets = view["facet"].iloc[0] != ""
+    # A view is what one annotator says about one answer. `rows_of_view` holds its rows.
+    for (answer_id, annotator), rows_of_view in rows.groupby(["id", "annotator"], sort=False):
+        has_facets = rows_of_view["facet"].iloc[0] != ""
         if has_facets:
-            label = label_of_facets(view["label"].tolist())
+            label = label_of_facets(rows_of_view["label"].tolist())
         else:
-            label_of_answer = view["label"].iloc[0]
-            label = DEMAND[label_of_answer]
+            # The only row holds a DeMAND label, which is about the whole answer.
+            demand_label = rows_of_view["label"].iloc[0]
+            label = DEMAND[demand_label]
         labels[annotator, answer_id] = label
     # A row for each answer, a column for each annotator.
     by_annotator = pd.Series(labels).unstack(level=0)
@@ -158,7 +159,7 @@ def _require_valid(source: reading.Source, rows: pd.DataFrame, answers: pd.DataF
     is_wrong_facet = is_facet & ~rows["label"].isin(FACETS)
     _refuse_rows(source, rows, "label", is_wrong_facet, expected=_one_of(FACETS))
 
-    # A row without a facet must be the only row of its annotator about the answer.
+    # An annotator has either one row without facet about an answer, or one row for each facet.
     answer_and_annotator = [rows["id"], rows["annotator"]]
     # For each row, how many rows its annotator has about its answer.
     n_rows = rows.groupby(answer_and_annotator)["label"].transform("size")
@@ -167,8 +168,8 @@ def _require_valid(source: reading.Source, rows: pd.DataFrame, answers: pd.DataF
     expected = "either one row without facet or one row for each facet, from each annotator"
     _refuse_rows(source, rows, "id", is_repeated | is_mixed, expected)
 
-    # A facet with the label Assumed tells nothing about the answer: the question itself states it.
-    # At least one facet of each answer must have another label.
+    # A facet with the label Assumed tells nothing about the answer: the question itself states the
+    # facet. At least one of an annotator's facets of an answer must have another label.
     is_assumed = is_facet & (rows["label"].map(FACETS) == ASSUMED)
     all_assumed = is_assumed.groupby(answer_and_annotator).transform("all")
     expected = "a facet that is not Assumed for each answer"
@@ -189,8 +190,9 @@ def _refuse_rows(
 ) -> None:
     """Raise `InputError` if any of the `rows` is wrong.
 
-    `is_wrong` says for each row whether it is wrong. The message shows what the first wrong rows
-    hold in this `column`, and `expected`, what the column should hold.
+    `is_wrong` says for each row whether it is wrong. The message shows the values of the first
+    wrong rows in this `column`. It ends with `expected`, which says what the column should hold.
     """
+    # What is wrong, by the label of the row. `stop` raises `InputError` with the message.
     faults = {row: f"is {quote(rows[column][row])}" for row in rows.index[is_wrong]}
     challenge.report_faults(source, column, faults, expected, report=stop)

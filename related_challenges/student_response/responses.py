@@ -185,9 +185,9 @@ def find_question_files(folder: Path) -> list[Path]:
 
 def _find_files(folder: Path) -> list[tuple[str, Path]]:
     """Return the XML files of a folder, or of the test sets in it, as pairs (scenario, file)."""
-    # A test set (scenario) is a folder with a certain name. Its files are in this folder itself or
-    # in the subfolder Core. If `folder` is either of these two folders, all files belong to this
-    # test set.
+    # A test set (scenario) is a folder whose name is in `SCENARIOS`. Its files are in this folder
+    # itself or in the subfolder Core. If `folder` is a test set or its subfolder Core, the name of
+    # the test set is one of the last two parts of the path, and all files belong to this test set.
     own_scenario = ""
     for scenario in SCENARIOS:
         if scenario in folder.parts[-2:]:
@@ -195,6 +195,7 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
             break
     # The folders to search, each with its scenario.
     places = [(own_scenario, folder), (own_scenario, folder / CORE)]
+    # A folder without XML files of its own may hold folders of test sets.
     if not any(list_paths(folder, "*.xml")):
         for scenario in SCENARIOS:
             places.append((scenario, folder / scenario))
@@ -204,7 +205,7 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
         for path in list_paths(place, "*.xml"):
             files.append((scenario, path))
     if not files:
-        # Raises an error that says what is missing.
+        # No file has this name: `require_file` raises an error that says what is missing.
         reading.require_file(folder / "*.xml")
     return files
 
@@ -232,6 +233,7 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
     parser.buffer_size = 2**20
 
     def start(tag: str, attributes: dict[str, str]) -> None:
+        """Append an element to `elements`, and let expat pass the text after it to `add_text`."""
         element = {
             "id": attributes.get("id", ""),
             "module": attributes.get("module", ""),
@@ -281,7 +283,8 @@ def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
     """
     used = set(answers["label"])
     only_in_largest = set(LABEL_SETS[5]) - set(LABEL_SETS[3])
-    if "incorrect" not in used or used & only_in_largest:
+    needs_largest_set = bool(used & only_in_largest)
+    if "incorrect" not in used or needs_largest_set:
         labels = LABEL_SETS[5]
     elif used <= set(LABEL_SETS[2]):
         labels = LABEL_SETS[2]
@@ -423,7 +426,7 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
     by_question = both.groupby(["module", "question_id"], sort=False)
     # Number the questions: answers with the same module and question id get the same number.
     both["question"] = by_question.ngroup()
-    # The file that each answer was read from.
+    # The file that each answer was read from. The column `path` is replaced below.
     own_path = both["path"]
     # Give all answers to a question the text, the references and the path of its first answer. If
     # the question is in the training files, its first answer is a training answer. So a test answer
@@ -452,8 +455,9 @@ def _require_expected_questions(
         Whether the module of each answer is in the training files.
     """
     scenario = both["scenario"]
-    # In `both`, a test answer to a known question has the path of the training file instead of its
-    # own path.
+    # In `both`, an answer to a known question has the path of the training file. So of the test
+    # answers, only an answer to a new question keeps its own path. Training answers have no
+    # scenario: the checks below never concern them.
     is_new_question = both["path"] == own_path
     _refuse_questions(
         both,
@@ -481,8 +485,8 @@ def _refuse_questions(
     """Raise `InputError` about the question of the first wrong answer, if any answer is wrong.
 
     `own_path` holds the file that each answer was read from. `fault` says what is wrong with the
-    question, such as ``is in {training_file}``. There, ``{training_file}`` is replaced by the
-    `path` of the answer in `answers`, which is the training file of a known question.
+    question, such as ``is in {training_file}``. In `fault`, ``{training_file}`` stands for the
+    training file of a known question, which is the `path` of the answer in `answers`.
     """
     if not is_wrong.any():
         return
@@ -623,8 +627,9 @@ def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
     n_gold = counts.sum().to_numpy()
     # Number of answers of each label that are predicted correctly.
     n_agreed = np.diag(labelled)
-    # Treat the decision that an answer needs correction as one more label. It unites all labels but
-    # the first, which is `correct`. Append its numbers to the numbers of the labels.
+    # Treat the decision that an answer needs correction as one more label, which unites all labels
+    # but the first (the first is `correct`). Append the numbers of this label to the numbers of the
+    # labels.
     agreed = np.append(n_agreed, labelled[1:, 1:].sum()).astype(float)
     predicted = np.append(n_predicted, n_predicted[1:].sum())
     gold = np.append(n_gold, n_gold[1:].sum())
@@ -633,6 +638,7 @@ def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
     # This equals 2 * precision * recall / (precision + recall).
     f1 = 2 * agreed / np.maximum(predicted + gold, 1)
     measures = np.stack([precision, recall, f1], axis=1)
+    # The last row is the decision that an answer needs correction.
     by_label = measures[:-1]
     macro = by_label.mean(axis=0)
     micro = n_gold @ by_label / n_gold.sum()
@@ -672,13 +678,14 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
         can be merged to: 5, 3 and 2 for answers with 5 labels, and only 2 for answers with 2.
     """
     rows = []
-    # "Ways" is a number of labels. Labels can be merged to the same number of labels or fewer.
-    sizes = [ways for ways in LABEL_SETS if ways <= len(labels_of(answers))]
+    # The task calls the number of labels "ways". Labels can be merged to fewer labels, but not
+    # divided into more.
+    possible_ways = [ways for ways in LABEL_SETS if ways <= len(labels_of(answers))]
     scored = answers.assign(predicted=predicted)
     scored = scored[scored["scenario"] != ""]
     for scenario, test_set in scored.groupby("scenario", sort=False):
         gold = test_set["label"].tolist()
-        for ways in sizes:
+        for ways in possible_ways:
             # `confusion_matrix` merges the labels to this number of labels.
             counts = confusion_matrix(gold, test_set["predicted"].tolist(), ways)
             measures = evaluate(counts)
