@@ -189,9 +189,9 @@ def reduce_rows(words: csr_array, compute: Callable[[IntArray], FloatArray]) -> 
     words : csr_array, shape (rows, words)
         The words that each row has, as stored values.
     compute : callable
-        Computes the values of several rows that have the same number of words, k. Its argument has
-        the shape (these rows, k) and holds the positions in ``words.data`` of each row's words. It
-        returns a value for each of these rows.
+        Computes the values of m rows that have the same number of words, k. Its argument has the
+        shape (m, k) and holds the positions in ``words.data`` of each row's words. It returns m
+        values.
     """
     result = np.zeros(words.shape[0])
     # The number of words of each row.
@@ -244,16 +244,16 @@ class TextWords:
         self.is_negation = np.array([word in NEGATIONS for word in vocabulary], float)
         # A symbol is a number, or a single letter that names something, such as "B" in "bulb B".
         # The function word "a" is no symbol.
-        is_symbol = np.array([len(word) == 1 or word.isdigit() for word in vocabulary], float)
-        self.is_symbol = is_symbol * (1 - self.is_function)
+        looks_like_symbol = [len(word) == 1 or word.isdigit() for word in vocabulary]
+        self.is_symbol = np.array(looks_like_symbol, float) * (1 - self.is_function)
         # 1 where a text has a content word, which is any word but a function word.
         self.content = self.is_in_text @ diags_array(1 - self.is_function)
         # The product leaves the column indices of each row unsorted. Sort them, as they are sorted
         # in the other matrices.
         self.content.sort_indices()
-        # Both matrices have the shape (texts, words). A value is the similarity of a word of the
-        # vocabulary to the nearest word of a text: in `nearest` among all words of the text, in
-        # `nearest_content` among its content words.
+        # `nearest` and `nearest_content` have the shape (texts, words). A value is the similarity
+        # of a word of the vocabulary to the nearest word of a text: in `nearest` among all words of
+        # the text, in `nearest_content` among its content words.
         spelling = compare_spelling(vocabulary)
         self.nearest = similarity_to_nearest(self.is_in_text, spelling)
         self.nearest_content = similarity_to_nearest(self.content, spelling)
@@ -274,10 +274,10 @@ class Matches:
         answers : DataFrame
             Answers, as described at the top of `responses.py`.
         """
-        # A pair is an answer with one of its references. `explode` makes a row for each pair, with
-        # the row of its answer as the index.
+        # A pair is an answer with one of its references. `explode` makes a row for each pair, and
+        # gives it the position of its answer in `answers` as the index.
         references = answers["references"].reset_index(drop=True).explode()
-        # For each pair, the row of its answer, shape (pairs,).
+        # For each pair, the position of its answer in `answers`, shape (pairs,).
         self.answer_of_pair = references.index.to_numpy()
         # Each different text is a row in the matrices of `TextWords`, even if several answers share
         # it.
@@ -370,13 +370,13 @@ class Matches:
         nearest_in_reference = self._words.nearest_content[pair_reference]
         # All content words have the same weight.
         weight = np.ones(content.shape[1])
-        # The content words of each reference, each with its similarity to the nearest content word
-        # of the answer; then the content words of each answer, compared with the reference.
-        reference_words = match_words(content[pair_reference], nearest_in_answer)
-        answer_words = match_words(content[pair_answer], nearest_in_reference)
+        # Compare the content words of each reference with the answer, then the content words of
+        # each answer with the reference.
+        matched_in_reference = match_words(content[pair_reference], nearest_in_answer)
+        matched_in_answer = match_words(content[pair_answer], nearest_in_reference)
         return {
-            "recall of content words": matched_share(reference_words, weight),
-            "precision of content words": matched_share(answer_words, weight),
+            "recall of content words": matched_share(matched_in_reference, weight),
+            "precision of content words": matched_share(matched_in_answer, weight),
         }
 
     def _ngram_features(
@@ -410,19 +410,22 @@ class Matches:
         is_in_text = texts.is_in_text
         # 1 where both texts of a pair have a word, shape (pairs, words).
         same_words = is_in_text[pair_answer].multiply(is_in_text[pair_reference])
+        # Number of different words of each reference, at least 1, since numbers are divided by it.
         n_reference_words = np.maximum(is_in_text[pair_reference].sum(axis=1), 1)
         features = {"recall of words as spelt": same_words.sum(axis=1) / n_reference_words}
         # A product with the vector `is_symbol`, which is 1 for a symbol and 0 for other words,
         # counts symbols: the symbols that both texts of a pair have, and all symbols of each text.
         n_same_symbols = same_words @ texts.is_symbol
         n_symbols = is_in_text @ texts.is_symbol
+        # Recall is the share of the reference's symbols that the answer has. Precision is the share
+        # of the answer's symbols that the reference has.
         for name, pair_text in (("recall", pair_reference), ("precision", pair_answer)):
             share = n_same_symbols / np.maximum(n_symbols[pair_text], 1)
             # The share is 1 for a text without symbols, since none of its symbols is missing.
             has_symbols = n_symbols[pair_text] > 0
             features[f"{name} of symbols"] = np.where(has_symbols, share, 1)
         has_negation = (is_in_text @ texts.is_negation > 0).astype(float)
-        # 1 if only the answer has a negation, -1 if only the reference has one.
+        # 1 if only the answer has a negation, -1 if only the reference has a negation, otherwise 0.
         negation_difference = has_negation[pair_answer] - has_negation[pair_reference]
         features["negated unlike the reference"] = negation_difference
         n_words = texts.n_words
@@ -436,21 +439,25 @@ class Matches:
         """Return features of answers: lengths, and numbers and shares of words of some kinds.
 
         The kinds are new words (words that the question does not have), negations, function words
-        and symbols. The parameters are rows in the matrices of `TextWords`; see `_match_words`.
+        and symbols.
+
+        The parameters are rows in the matrices of `TextWords`. For each answer, `answer` and
+        `question` are the rows of its text and of its question's text. For each pair (answer,
+        reference), `pair_reference` is the row of the reference.
         """
         texts = self._words
         n_words = texts.n_words
         n_answer_words = n_words[answer]
-        # Number of different words, at least 1, since numbers are divided by it.
+        # Number of different words of each answer, at least 1, since numbers are divided by it.
         n_different_words = np.maximum(self.answer_words.sum(axis=1), 1)
         n_new_words = self.new_words.sum(axis=1)
         # A product with a vector that is 1 for the words of a kind, and 0 for other words, counts
         # the words of this kind in each text.
         n_function_words = (texts.counts @ texts.is_function)[answer]
-        # An answer has a pair for each of its references. Count the pairs of each answer, and sum
-        # the words of their references.
+        # `self.answer_of_pair` holds the answer of each pair. An answer has a pair for each of its
+        # references. Count the pairs of each answer, and sum the words of their references.
         n_references = np.bincount(self.answer_of_pair)
-        n_reference_words = np.bincount(self.answer_of_pair, n_words[pair_reference])
+        n_words_of_references = np.bincount(self.answer_of_pair, n_words[pair_reference])
         return {
             "words": n_answer_words,
             "new words": n_new_words,
@@ -459,7 +466,7 @@ class Matches:
             "share of function words": n_function_words / np.maximum(n_answer_words, 1),
             "symbols": (texts.counts @ texts.is_symbol)[answer],
             "references": n_references.astype(float),
-            "mean words of a reference": n_reference_words / n_references,
+            "mean words of a reference": n_words_of_references / n_references,
             "words of the question": n_words[question],
         }
 
@@ -500,8 +507,8 @@ class Matches:
         by_answer = pairs.groupby(self.answer_of_pair)
         best = pairs.loc[by_answer["f1"].idxmax()].reset_index(drop=True)
         smallest = by_answer[FEATURES_WITH_SMALLEST].min()
-        # Models draw features at random by their positions, so another order would give other
-        # results.
+        # Keep the order of the features: models draw features at random by their positions, so
+        # another order would give other results.
         parts = [
             best,
             by_answer.max().add_prefix("largest "),
@@ -516,8 +523,8 @@ class Matches:
         # `ascontiguousarray` stores the rows one after the other. NumPy then adds up row by row, so
         # that rounding is the same on every machine. pandas does not promise this.
         values = np.ascontiguousarray(pairs)
-        # The pairs of an answer are consecutive. The first of these pairs is where `answer_of_pair`
-        # changes.
+        # The pairs of an answer are consecutive. So a pair is the first pair of its answer if
+        # `answer_of_pair` changes there. The -1 makes the very first pair count as a change.
         is_first_pair = np.diff(self.answer_of_pair, prepend=-1) != 0
         first_rows = np.flatnonzero(is_first_pair)
         values_by_answer = np.split(values, first_rows[1:])
@@ -535,12 +542,14 @@ class Matches:
             "recall of the question": matched_share(self.matched_questions.recall, weight),
             "precision of the question": matched_share(self.matched_questions.precision, weight),
         }
+        # These four features are in `answer_features` too. They are entered here because the order
+        # of the features affects the results of models (see `describe`).
         for name in ("words", "new words", "share of new words", "negations"):
             features[name] = self.answer_features[name]
         features["largest weight of a new word"] = largest_weights(self.new_words, weight)
         features["mean weight of a word"] = mean_weights(self.answer_words, weight)
-        # The order of the features affects the results of models (see `describe`). With `|`, a
-        # feature that `features` has already keeps its place, and the other features are appended.
+        # With `|`, a feature that `features` has already keeps its place, and the other features of
+        # `answer_features` are appended.
         return features | self.answer_features
 
 

@@ -190,9 +190,12 @@ def draw_answer(
     each label.
     """
     label = str(rng.choice(responses.LABEL_SETS[5], p=probabilities))
-    # Draw another question of the domain, by going 1 to N_QUESTIONS - 1 steps round the questions.
-    other = (number + int(rng.integers(1, N_QUESTIONS))) % N_QUESTIONS
-    return label, write_answer(rng, label, ideas_by_question[number], ideas_by_question[other])
+    # Draw the number of another question of the domain, by going 1 to N_QUESTIONS - 1 steps round
+    # the questions.
+    n_steps = int(rng.integers(1, N_QUESTIONS))
+    other_number = (number + n_steps) % N_QUESTIONS
+    other_ideas = ideas_by_question[other_number]
+    return label, write_answer(rng, label, ideas_by_question[number], other_ideas)
 
 
 def write_answer(
@@ -288,8 +291,9 @@ def annotate_once(
     that an answer is outside the domain, so such an answer has a DeMAND label.
     """
     if not facets or label == "non_domain":
-        names = [name for name, five_label in annotations.DEMAND.items() if five_label == label]
-        return [(answer_id, annotator, "", str(rng.choice(names)))]
+        # Draw one of the DeMAND labels that become `label`.
+        demand_labels = [name for name, becomes in annotations.DEMAND.items() if becomes == label]
+        return [(answer_id, annotator, "", str(rng.choice(demand_labels)))]
     # What the annotator finds about the facets in the first half, and about the facets in the
     # second half. The two findings differ only if the answer is partly correct or contradictory.
     finding_in_first_half, finding_in_second_half = {
@@ -302,8 +306,9 @@ def annotate_once(
     for number, facet in enumerate(facets):
         is_in_first_half = number < len(facets) // 2
         finding = finding_in_first_half if is_in_first_half else finding_in_second_half
-        names = [name for name, meaning in annotations.FACETS.items() if meaning == finding]
-        rows.append((answer_id, annotator, facet, str(rng.choice(names))))
+        # Draw one of the facet labels with this finding.
+        facet_labels = [name for name, finds in annotations.FACETS.items() if finds == finding]
+        rows.append((answer_id, annotator, facet, str(rng.choice(facet_labels))))
     return rows
 
 

@@ -36,6 +36,7 @@ def main() -> None:
     """Assign the answers to folds, and write the folds."""
     options = build_parser().parse_args()
     answers = responses.read_responses(options.input_dir)
+    # `group` holds the number of each answer's group. The answers of a group are in the same fold.
     if options.by_question:
         group, _ = answers["question"].factorize()
     elif options.by_domain:
@@ -45,7 +46,7 @@ def main() -> None:
                 f"{paths_without_module.iloc[0]}: <question> has no attribute 'module', which "
                 "--by_domain needs"
             )
-        # Sorted, so that the folds do not depend on which file of a module comes first.
+        # Sort the modules, so that the folds do not depend on which file of a module comes first.
         group, _ = answers["module"].factorize(sort=True)
     else:
         # Each answer is a group of its own.

@@ -200,14 +200,15 @@ def hold_out(
     is_new_question = answers["question"].isin(held_out_questions)
     folder[is_new_question] = responses.UNSEEN_QUESTIONS
 
-    # Shuffle the answers. The first answer to each question, which `duplicated` does not mark,
-    # stays in the training set.
+    # Shuffle the answers. The first answer to each question then stays in the training set:
+    # `duplicated` is true for all later answers to the question.
     shuffled = answers[~is_new_question].sample(frac=1, random_state=rng)
     may_be_held_out = shuffled["question"].duplicated()
     for _, same_label in shuffled.groupby("label", observed=True):
         n_to_hold_out = round(answer_share * len(same_label))
+        is_candidate = may_be_held_out[same_label.index]
+        candidates = same_label.index[is_candidate]
         # The answers are shuffled, so the first candidates are a random choice.
-        candidates = same_label.index[may_be_held_out[same_label.index]]
         folder[candidates[:n_to_hold_out]] = responses.UNSEEN_ANSWERS
     return folder
 
@@ -217,9 +218,9 @@ def place_files(
 ) -> None:
     """Write the question files of all sets, or none.
 
-    If all sources are simulated, the new files are too: a marker file in the folder says so, and
-    files that were simulated earlier are replaced. Otherwise the folder must not exist, or be
-    empty.
+    If all sources are simulated, the new files are simulated too: a marker file in the folder says
+    so, and files that were simulated earlier are replaced. Otherwise the folder must not exist, or
+    must be empty.
 
     Parameters
     ----------
@@ -232,7 +233,7 @@ def place_files(
     """
 
     def write_tree(folder: Path) -> dict[str, Any]:
-        """Write the sets into a folder; return entries for the marker of simulated files."""
+        """Write the sets into a folder; return entries for the marker file of simulated files."""
         for name, part in parts.items():
             for path in part["path"].unique():
                 text = question_with_labels(path, part[part["path"] == path])
@@ -242,6 +243,7 @@ def place_files(
     if provenance.origin_of(*sources) is Origin.SIMULATED:
         simulated.place_simulated(options.output_dir, FOLDERS, write_tree)
     else:
+        # These files have no marker file, so `place_tree` ignores the entries.
         place_tree(options.output_dir, write_tree)
 
 
