@@ -124,10 +124,10 @@ def choose_weight(
     errors, the weight is 1. A smaller weight would be too cautious: these trees have learned from
     half of the rows only, and the final trees, which learn from all rows, predict better.
 
-    Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. This
-    weight lies about two standard errors below the best weight, because a weight that is z standard
-    errors away lowers the log-likelihood by about z² / 2. So trees get a weight above 0 only if
-    they surely add something to the item response model.
+    Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the largest
+    log-likelihood. This weight lies about two standard errors below the best weight, because a
+    weight that is z standard errors away lowers the log-likelihood by about z² / 2. So trees get a
+    weight above 0 only if they surely add something to the item response model.
     """
     # The log-likelihood of each outcome (row) with each weight (column). The first column is the
     # item response model alone (weight 0), the last column the trees alone (weight 1).
@@ -158,9 +158,9 @@ def weigh_trees(
 
     To choose the weight, trees learn from a random half of the rows and predict the other half.
 
-    `start` holds the logits that the item response model predicts for the rows. `outcome` is 1
-    where the answer is right. `more_settings` are the settings that `fit_trees` adds to `SETTINGS`,
-    as for the final trees.
+    Each row is an answer. `start` holds the logits of a right answer that the item response model
+    predicts, and `outcome` is 1 where the answer is right. `more_settings` are the settings that
+    `fit_trees` adds to `SETTINGS`, as for the final trees.
     """
     random_state = np.random.RandomState(seed)
     learned, held_out = train_test_split(

@@ -61,22 +61,28 @@ class PartialVAE(nn.Module):
         is the length of z.
         """
         super().__init__()
+        # The log odds of a right answer to each question. Adding 1 keeps the logarithm finite.
         logit = torch.log((n_correct + 1) / (n_wrong + 1))
         self.intercept = nn.Parameter(logit.mean())
         self.easiness = nn.Parameter(logit - logit.mean())
         # Each loading, score and raw precision is the sum of a part that all questions share and a
-        # part of the single question (`own_…`). The prior keeps the second part small if the
-        # question has few answers. A loading has a third part, `loading_slope` times the easiness.
-        # At the start, the shared part lets only z[0] raise the logit of a right answer, so z[0]
-        # becomes the student's ability. An answer tells little about z at the start: its precision
-        # is softplus(raw_precision) = softplus(-2) = 0.13.
+        # part of the single question (`own_…`). The prior keeps the question's own part small if
+        # the question has few answers. A loading has a third part: `loading_slope` times the
+        # easiness.
+        #
+        # At the start, the shared part of the loadings is 1 for z[0] and 0 for the other elements
+        # of z. So only z[0] raises the logit of a right answer, and z[0] becomes the student's
+        # ability.
         loading = torch.zeros(k)
         loading[0] = 1
         self.loading = nn.Parameter(loading)
         self.loading_slope = nn.Parameter(torch.zeros(k))
         self.own_loading = nn.Parameter(0.1 * torch.randn(len(logit), k))
+        # Scores and raw precisions have two rows: one for a wrong answer, one for a right answer.
         self.score = nn.Parameter(0.1 * torch.randn(2, k))
         self.own_score = nn.Parameter(torch.zeros(len(logit), 2, k))
+        # An answer tells little about z at the start: its precision is softplus(raw_precision) =
+        # softplus(-2) = 0.13.
         self.raw_precision = nn.Parameter(torch.full((2, k), -2.0))
         self.own_raw_precision = nn.Parameter(torch.zeros(len(logit), 2, k))
 
@@ -98,17 +104,19 @@ class PartialVAE(nn.Module):
         shown
             1 for an answer to use, 0 for an answer to leave out, same shape as `answer`.
         """
-        # A table with a row for each value of `answer`: k scores, then k precisions. softplus makes
-        # the precisions positive. The scores and precisions have the shape (questions, 2, k).
+        # `score` and `precision` have the shape (questions, 2, k): for each question, a row for a
+        # wrong answer, then a row for a right answer. softplus makes the precisions positive.
         score = self.score + self.own_score
         precision = functional.softplus(self.raw_precision + self.own_raw_precision)
+        # Row 2 · question + is_correct of the table holds the k scores, then the k precisions.
         table = torch.cat([score, precision], dim=2).flatten(0, 1)
-        # Sum the rows of the table over the answers of each student. `embedding_bag` needs the
-        # position at which each student's answers begin.
+        # `embedding_bag` adds up the rows of the table that belong to the answers of each student.
+        # It needs the position at which each student's answers begin.
         first_answer = (count.cumsum(0) - count).int()
         total = functional.embedding_bag(
             answer, table, first_answer, mode="sum", per_sample_weights=shown
         )
+        # The first k columns are sums of scores, the last k columns are sums of precisions.
         score_sum, precision_sum = total.chunk(2, dim=1)
         variance = 1 / (1 + precision_sum)
         return variance * score_sum, variance
@@ -156,7 +164,7 @@ class PartialVAE(nn.Module):
         divergence = 0.5 * (variance + mean.square() - 1 - variance.log()).sum()
         # Gaussian priors keep the parameters of single questions near 0. They matter most for
         # questions with few answers. Up to a constant, minus the log density of a parameter is its
-        # square times 1 / (2 · variance of the prior): the factors 20, 15 and 1 below.
+        # square times 1 / (2 · variance of the prior). These factors are 20, 15 and 1.
         encoder_squares = self.own_score.square().sum() + self.own_raw_precision.square().sum()
         minus_log_prior = (
             20 * self.own_loading.square().sum()
@@ -267,12 +275,13 @@ def main() -> None:
     n_students = len(student_ids) + 1
     n_questions = len(question_ids) + 1
     is_correct = answers["IsCorrect"].to_numpy()
-    # `PartialVAE` reads each answer as one number, and needs the answers in the order of the
-    # students.
+    # `PartialVAE` reads each answer as one number, 2 · question + is_correct, and needs the answers
+    # in the order of the students.
     order_by_student = np.argsort(student, kind="stable")
     answer = torch.as_tensor((2 * question + is_correct)[order_by_student])
     count = torch.as_tensor(np.bincount(student, minlength=n_students))
-    # For each question, how many answers are wrong and how many are correct.
+    # Count the answers with each number, 2 · question for wrong and 2 · question + 1 for correct.
+    # `view` makes a row for each question: the numbers of its wrong and of its correct answers.
     counts_of_question = answer.bincount(minlength=2 * n_questions).view(-1, 2)
     n_wrong, n_correct = counts_of_question.T
     model = PartialVAE(n_wrong, n_correct, options.dimensions)

@@ -80,7 +80,7 @@ def main() -> None:
 
     # For each model, the mean of the log probabilities over its fits.
     logs = np.stack([predict_template(fits, paths, TASK).mean(axis=0) for fits in commands])
-    # `p_option` has a column for each of the options, from 1.
+    # Column i of `p_option` holds the probability of option i + 1.
     p_option = answer_options.for_template(np.exp(log_blend(logs, weights)), template)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------

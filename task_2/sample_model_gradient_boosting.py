@@ -149,14 +149,16 @@ def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]
         # Column r: the log odds of a higher rank than r against rank r.
         logits: npt.NDArray[np.float64] = np.log(p_reached[:, 1:] / p_rank[:, :-1])
         return logits
-    # `model` and `distractor` are logits of stopping at ranks 0 and 1. The minus makes them logits
-    # of going on to a higher rank.
+    # An answer stops at stage r if its option has rank r, and goes on if its option has a higher
+    # rank. `model` and `distractor` are logits of stopping at stages 0 and 1. The minus makes them
+    # logits of going on.
     columns = [-table["model"].to_numpy(), -table["distractor"].to_numpy()]
     share = table[[f"share_{rank}" for rank in range(n_options)]].to_numpy()
     for stage in range(2, n_options - 1):
         share_stopping = np.maximum(share[:, stage], MIN_SHARE)
         share_going_on = np.maximum(share[:, stage + 1 :].sum(axis=1), MIN_SHARE)
         columns.append(np.log(share_going_on / share_stopping))
+    # With two options, only column 0 is needed.
     return np.column_stack(columns[: n_options - 1]).astype(np.float64)
 
 
@@ -187,10 +189,10 @@ def choose_weight(
     errors, the weight is 1. A smaller weight would be too cautious: these trees have learned from
     half of the rows only, and the final trees, which learn from all rows, predict better.
 
-    Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the best. This
-    weight lies about two standard errors below the best weight, because a weight that is z standard
-    errors away lowers the log-likelihood by about z² / 2. So trees get a weight above 0 only if
-    they surely add something to the simpler models.
+    Otherwise the weight is the smallest one whose log-likelihood is at most 2 below the largest
+    log-likelihood. This weight lies about two standard errors below the best weight, because a
+    weight that is z standard errors away lowers the log-likelihood by about z² / 2. So trees get a
+    weight above 0 only if they surely add something to the simpler models.
     """
     # The log-likelihood of each outcome (row) with each weight (column). The first column is the
     # simpler models alone (weight 0), the last column the trees alone (weight 1).
@@ -221,11 +223,12 @@ def weigh_trees(
 
     To choose the weight, trees learn from a random half of the rows and predict the other half.
 
-    All rows belong to one stage r: they are answers whose option has rank r or a higher rank. Rank
-    0 is the right option, rank 1 the most popular wrong option. `outcome` is true where the rank is
-    higher than r. `start` holds the logits that the simpler models predict for a true `outcome`
-    (`start_logits`). `more_settings` are the settings that `fit_trees` adds to `SETTINGS`, as for
-    the final trees.
+    Options have ranks: rank 0 is the right option, rank 1 the most popular wrong option, and so on.
+    All rows belong to one stage r: each row is an answer whose option has rank r or a higher rank.
+    `outcome` is true where the rank is higher than r.
+
+    `start` holds the logits that the simpler models predict for a true `outcome` (`start_logits`).
+    `more_settings` are the settings that `fit_trees` adds to `SETTINGS`, as for the final trees.
     """
     random_state = np.random.RandomState(seed)
     learned, held_out = train_test_split(
@@ -252,9 +255,9 @@ class LoggedStage:
 def log_losses(log_event: run_log.LogEvent, stages: list[LoggedStage]) -> None:
     """Write to the log file the training loss and the loss for early stopping after each tree.
 
-    Each stage has trees of its own, and so losses of its own. A loss of all stages is the sum of
-    their losses, weighted by the share of the answers that reach each stage. A stage with fewer
-    trees than another one keeps the loss after its last tree.
+    Each stage has its own trees, and so its own losses. The loss written is the sum of the losses
+    of all stages, each multiplied by the share of the answers that reach the stage. A stage with
+    fewer trees than another stage keeps the loss after its last tree.
     """
     # Step 0 is the loss before the first tree.
     n_steps = 1 + max(N_TREES)

@@ -32,9 +32,10 @@ def score_items(phase: recommend.Phase) -> csr_array:
     n_user_clicks = np.maximum(clicked.sum(axis=1), 1)
     user_weight = diags_array(1 / np.log1p(n_user_clicks))
     item_weight = diags_array(1 / np.sqrt(clicked.sum(axis=0)))
-    # The scores are test clicks @ similarity, where the similarity of items is
-    # item_weight @ clicked.T @ user_weight @ clicked @ item_weight. Multiply from left to right, so
-    # that the large (items, items) matrix is never formed.
+    # Both weights are diagonal matrices: a product with them multiplies the row or column of each
+    # user or item by the user's or item's weight. The scores are test clicks @ similarity, where
+    # the similarity of items is item_weight @ clicked.T @ user_weight @ clicked @ item_weight.
+    # Multiply from left to right, so that the large (items, items) matrix is never formed.
     overlap = clicked[phase.test_user] @ item_weight @ clicked.T
     return overlap @ user_weight @ clicked @ item_weight
     # ---- End of the model. --------------------------------------------------------------------

@@ -54,8 +54,9 @@ def item_similarity(phase: recommend.Phase) -> csr_array:
     """
     n_items = len(phase.item_ids)
     earlier, later, weight = pairs_of_clicks(phase)
-    # Use each pair of clicks twice: first with the item of the earlier click as the clicked item
-    # and the item of the later click as the scored item, then the other way round.
+    # Use each pair of clicks twice, with the same weight. At first the item of the earlier click is
+    # the clicked item, and the item of the later click is the scored item. Then the two items
+    # change places.
     clicked = phase.item[np.concatenate([earlier, later])]
     scored = phase.item[np.concatenate([later, earlier])]
     n_clicks = np.bincount(phase.item)
@@ -63,7 +64,8 @@ def item_similarity(phase: recommend.Phase) -> csr_array:
     # the pair counts.
     factor_of_clicked = n_clicks[clicked] ** (-CLICKED_POWER)
     factor_of_scored = n_clicks[scored] ** (-SCORED_POWER)
-    similarity = np.tile(weight, 2) * (factor_of_clicked * factor_of_scored)
+    weight_of_use = np.tile(weight, 2)
+    similarity = weight_of_use * (factor_of_clicked * factor_of_scored)
     # If a pair of items occurs several times, `csr_array` adds up its values.
     return csr_array((similarity, (clicked, scored)), shape=(n_items, n_items))
 
@@ -87,6 +89,7 @@ def pairs_of_clicks(phase: recommend.Phase) -> tuple[IntArray, IntArray, FloatAr
     ]
     n_pairs = [len(indices) for indices in earlier_by_distance]
     earlier = np.concatenate(earlier_by_distance)
+    # For each pair, how many positions apart its clicks are.
     distance = np.repeat(np.arange(1, MAX_DISTANCE + 1), n_pairs)
     later = earlier + distance
     time_apart = phase.time[later] - phase.time[earlier]

@@ -120,10 +120,11 @@ def _count_repeated(items: Sequence[int | None]) -> int:
 
 
 def _report_faults(source: reading.Source, faults: _Faults, report: Report) -> None:
-    """Report each kind of fault in one message, which shows the first fault of this kind.
+    """Report the faults of a submission, with one message for each kind of fault.
 
-    Only faulty cells are reported differently: each column with faulty cells has its own message,
-    which shows several cells. `faults` holds descriptions of the faults of each kind.
+    A message shows the first fault of its kind. Faulty cells are different: each column with faulty
+    cells has a message, which shows several cells. `faults` holds descriptions of the faults of
+    each kind.
     """
     # If several rows have a fault, `_count` adds their number to the message.
     if faults.wrong_length:
@@ -180,7 +181,7 @@ def select_users(
     items = np.full((len(users), N_RECOMMENDED), NO_ITEM)
     for row, user in enumerate(users):
         if user in recommended:
-            # The array holds numbers of 64 bits. A longer id becomes `NO_ITEM`.
+            # The array holds integers of 64 bits. An id that needs more bits becomes `NO_ITEM`.
             items[row] = list(map(_fit_into_64_bits, recommended[user]))
     return items
 

@@ -118,8 +118,10 @@ def unpack(path: Path, shown_name: str, places: Places) -> None:
     """
     # A zip inside another one lies in the temporary folder, to which it has been unpacked.
     is_inside_another = path.parent == places.partial
+    # A zip inside another one is expected to hold no further zips.
+    endings = [".csv"] if is_inside_another else [".csv", ".zip"]
     with open_zip(path) as archive:
-        members = find_members(archive, [".csv"] if is_inside_another else [".csv", ".zip"])
+        members = find_members(archive, endings)
         for member in tqdm(members, shown_name, leave=False, disable=None):
             name = PurePosixPath(member.filename).name
             origin = f"{shown_name}/{name}"
@@ -163,6 +165,7 @@ def is_new(member: zipfile.ZipInfo, origin: str, places: Places) -> bool:
         if reading.is_there(present):
             if checksum(present) != member.CRC:
                 raise InputError(
+                    # Name the final place of the file, even if the file is in the temporary folder.
                     f"{places.folder / name}: is not the file in {printable(origin)}, expected "
                     "the same; move the file or the zip that it is from to another folder"
                 )
@@ -187,9 +190,9 @@ def write_member(
     if not member.flag_bits & ENCRYPTED:
         copy_member(archive, member, target)
         return
-    # Each zip has its own password. The CSV files in the zip are encrypted with this password. If
-    # the zip is inside another zip, it is itself encrypted with the same password. `locked_zip` is
-    # the zip whose password opens the member.
+    # Each zip has its own password, with which the CSV files in it are encrypted. A zip inside
+    # another zip is itself encrypted with its own password, not with the password of the outer zip.
+    # `locked_zip` is the zip whose password opens the member.
     is_zip_in_zip = target.suffix == ".zip"
     locked_zip = target if is_zip_in_zip else Path(str(archive.filename))
     name = locked_zip.stem

@@ -166,7 +166,7 @@ def plan_fits(
         fold = splits.assign_folds(group, min(N_FOLDS, len(different_prompts)), options.seed)
     fold_by_prompt = dict(zip(train["prompt"], fold.tolist(), strict=True))
     # Questions that are not among the training questions get fold -1. No training question is in
-    # that fold, so its fit learns from all of them.
+    # fold -1, so the fit for this fold learns from all training questions.
     predicted_fold = to_predict["prompt"].map(fold_by_prompt).fillna(-1).to_numpy(int)
     fits = []
     for test_fold in np.unique(predicted_fold):

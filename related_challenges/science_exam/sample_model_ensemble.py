@@ -77,6 +77,7 @@ def main() -> None:
         vectorizer.fit(exam.option_texts(train[train_rows]))
         train_features = describe(train, options.members, vectorizer)
         features = describe(questions, options.members, vectorizer)
+        # `train_rows` has an element for each question, `train_features` a row for each option.
         option_rows = np.repeat(train_rows, len(exam.LABELS))
         weights = fit_ranker(train_features[option_rows], answer[train_rows], options.seed)
         # All questions are scored, but only the scores of this fit's questions are kept.
@@ -120,8 +121,8 @@ def fit_ranker(features: csr_array, answer: IntArray, seed: int) -> FloatArray:
     # 1) and wrong minus right (class 0).
     both_signs = csr_array(vstack([differences, -differences]))
     is_right_minus_wrong = np.repeat([1, 0], differences.shape[0])
-    # Each question has eight rows in `both_signs`: four differences, each with both signs. All
-    # eight rows are in the same fold.
+    # `both_signs` holds all differences, then all of them with the other sign. So each question has
+    # eight rows: four differences, each with both signs. All eight rows are in the same fold.
     question_of_difference = np.repeat(np.arange(len(answer)), len(exam.LABELS) - 1)
     question_of_row = np.tile(question_of_difference, 2)
     fold = splits.assign_folds(question_of_row, min(N_INNER_FOLDS, len(answer)), seed)

@@ -70,8 +70,9 @@ def describe(questions: pd.DataFrame) -> FloatArray:
     n_options = len(exam.LABELS)
     texts = exam.option_texts(questions)
     length = np.array([len(text) for text in texts], float)
-    # Rank by length within the question, 0 for the shortest. The first `argsort` sorts the options.
-    # The second `argsort` gives the place of each option in this order.
+    # Rank by length within the question, 0 for the shortest option. The first `argsort` lists the
+    # options from the shortest to the longest. The second `argsort` returns the place of each
+    # option in this list.
     length_rank = length.reshape(n_questions, n_options).argsort(axis=1).argsort(axis=1)
     n_digits = [sum(map(str.isdigit, text)) for text in texts]
     # Each feature has a value for each option of each question, shape (5 * questions,).
@@ -93,16 +94,17 @@ def cosine_with_other_options(questions: pd.DataFrame) -> FloatArray:
     n_options = len(exam.LABELS)
     texts = exam.option_texts(questions)
     vectors = TfidfVectorizer().fit([*questions["prompt"], *texts]).transform(texts)
-    # `membership` is 1 where an option (row) belongs to a question (column), else 0. Its transpose
-    # adds up the vectors of each question's options. The matrix itself then repeats this sum in the
-    # row of each option.
+    # `membership` is 1 where an option (row) belongs to a question (column), else 0. The product of
+    # its transpose and the vectors is the sum of the vectors of each question's options. The
+    # product with `membership` itself repeats this sum in the row of each option.
     membership = csr_array(np.repeat(np.eye(len(questions)), n_options, axis=0))
     question_sums = membership @ (membership.T @ vectors)
     # The vectors have length 1. So the product of an option's vector and this sum is the sum of the
     # option's cosines with all options of its question.
     cosine_sum = np.asarray(vectors.multiply(question_sums).sum(axis=1))
     # The sum includes 1, the cosine of the option with itself.
-    return np.asarray((cosine_sum.ravel() - 1) / (n_options - 1))
+    cosine_sum_of_others = cosine_sum.ravel() - 1
+    return np.asarray(cosine_sum_of_others / (n_options - 1))
 
 
 def differences_from_right(features: Any, answer: IntArray) -> Any:
