@@ -118,7 +118,7 @@ def unpack(path: Path, shown_name: str, places: Places) -> None:
     """
     # A zip inside another one lies in the temporary folder, to which it has been unpacked.
     is_inside_another = path.parent == places.partial
-    # A zip inside another one is expected to hold no further zips.
+    # A zip inside another zip holds only CSV files.
     endings = [".csv"] if is_inside_another else [".csv", ".zip"]
     with open_zip(path) as archive:
         members = find_members(archive, endings)

@@ -93,7 +93,8 @@ def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVecto
 
     `members` are the members of the ensemble that give features. The member "words" gives a feature
     for each word of the options, weighed by TF-IDF in `vectorizer`. Every other member gives one
-    score for each option (`SCORE_MEMBERS`). The scores are standardised within each question.
+    score for each option, which its function in `SCORE_MEMBERS` computes. The scores are
+    standardised within each question.
     """
     blocks = []
     for member in members:

@@ -135,8 +135,9 @@ def fit_ranker(features: FloatArray, answer: IntArray) -> FloatArray:
     option_features = features.reshape(-1, features.shape[-1])
     # A row for each wrong option: its features, subtracted from the features of the right option.
     differences = differences_from_right(option_features, answer)
-    # Fit the model to differences divided by their standard deviation, to which 1e-9 is added to
-    # avoid a division by 0. The weights returned are for the undivided features.
+    # Divide the differences by their standard deviation, so that the penalty treats all features
+    # alike. 1e-9 is added to avoid a division by 0. The weights returned are for the undivided
+    # features.
     scale = differences.std(axis=0) + 1e-9
     # A classifier needs two classes, so each difference is entered twice: right minus wrong (class
     # 1) and wrong minus right (class 0).

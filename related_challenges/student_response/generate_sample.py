@@ -129,7 +129,7 @@ def write_question(
     ideas_by_question : list of lists of str
         Ideas of all questions of the domain.
     folders : list of (Path, int)
-        Result of `choose_folders`.
+        Folders, each with the number of answers to write into it; see `choose_folders`.
     """
     name = f"{domain}_{number}"
     # The question asks about the first word of one of its ideas.

@@ -70,7 +70,7 @@ def print_table(answers_by_title: Mapping[str, pd.DataFrame]) -> None:
         columns[title] = cells
     order = [*responses.ALL_LABELS, "answers", "questions", "modules"]
     table = pd.DataFrame(columns).reindex(order)
-    # Leave out labels that no set of answers has.
+    # Leave out labels without a cell in any column: they are in no label set of the answers.
     table = table.dropna(how="all").fillna("")
     # Every title needs its length and a blank.
     width = max(MIN_WIDTH, *(len(title) + 1 for title in columns))

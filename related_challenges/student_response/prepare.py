@@ -248,9 +248,10 @@ def place_files(
 
 
 def place_tree(folder: Path, write_tree: Callable[[Path], object]) -> None:
-    """Make a folder with the files that `write_tree` writes into it, or leave everything as it is.
+    """Make a folder with the files that `write_tree` writes; after an error, leave all as it was.
 
-    Raises `InputError` if the folder holds anything already.
+    `write_tree` gets a temporary folder to write into, and its result is ignored. Raises
+    `InputError` if the folder holds anything already.
     """
     if folder.exists() and any(folder.iterdir()):
         raise InputError(
