@@ -259,8 +259,8 @@ def _describe_step(
     """
     everybody = np.arange(len(question))
     is_asked = question >= 0
-    # A student who was not asked has the column -1, which reads the last column. `np.where`
-    # discards this value.
+    # A student who was not asked has the question -1. Indexing with -1 reads the last column, and
+    # `np.where` discards what it reads.
     is_right = np.where(is_asked, reference.is_correct[everybody, question], -1)
     expected = np.where(is_asked, before[everybody, question], np.nan)
     ability, error = bank.overall_ability(posterior)

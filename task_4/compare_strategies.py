@@ -263,7 +263,7 @@ def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
         # Each split has one mask, so --masks says how many splits there are.
         n_splits = options.masks or N_SPLITS
         for learned, reference in splits(answers, protocol, n_splits, options.questions, n_columns):
-            # The only mask of a reference has the same name as the reference.
+            # Each reference has one mask, and the mask has the name of the reference.
             yield Case(calibrate(learned, n_columns), reference, mask=reference.name)
         return
     answers = read_students(files.train)
@@ -341,17 +341,19 @@ def _divide_students(n_students: int, protocol: Protocol, split_number: int) -> 
     Students in the parts 0 to ``n_test - 1`` are examined. The next ``n_unused`` parts are left
     out. The model learns from the students of all other parts.
     """
-    # Each split examines `n_test` parts that no earlier split of the same shuffle has examined. If
-    # too few such parts are left, the students are shuffled anew. `position` is the number of
-    # earlier splits of the same shuffle.
+    # Several splits share a shuffle of the students, and examine different parts of it. If fewer
+    # than `n_test` parts are left to examine, the students are shuffled anew. `position` is the
+    # number of earlier splits of the same shuffle.
     splits_per_shuffle = protocol.n_parts // protocol.n_test
     shuffle_number, position = divmod(split_number, splits_per_shuffle)
     shuffled = np.random.default_rng([shuffle_number, 0]).permutation(n_students)
-    # Cut the shuffled list of students into `n_parts` parts of about the same size.
+    # Cut the shuffled list of students into `n_parts` parts of about the same size. Element s of
+    # `part` is the part of student s.
     part = np.empty(n_students, np.int64)
     part[shuffled] = np.arange(n_students) * protocol.n_parts // n_students
     # Earlier splits of the same shuffle have examined the first `n_examined` parts. Renumber the
-    # parts: the next part becomes part 0, and the parts that were examined become the last parts.
+    # parts cyclically: the first part that was not examined becomes part 0, and the examined parts
+    # become the last parts.
     n_examined = position * protocol.n_test
     return (part - n_examined) % protocol.n_parts
 
@@ -501,8 +503,8 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
         score and n with a line break between them.
     """
     by_strategy_and_n = scores.drop(columns="mask").groupby(["strategy", "n"], sort=False)
-    # Means and standard deviations over the masks: a row for each strategy, a column for each score
-    # and each n.
+    # Means and standard deviations over the masks: a row for each strategy. A column is named by a
+    # score and n, such as ("auc", 10).
     means: Any = by_strategy_and_n.mean().unstack("n", sort=False)
     deviations = by_strategy_and_n.std().unstack("n", sort=False)
     # The numbers n of questions, without 0: the scores before the first question are the same for
@@ -513,21 +515,21 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
     # the length of a test in the challenge, or at the end of a shorter test.
     n_main = _CHALLENGE_LENGTH if _CHALLENGE_LENGTH in numbers else last
     tables = {}
-    for title, name in _MEASURES.items():
+    for measure, name in _MEASURES.items():
         table = means[name][numbers].rename(columns=str)
         if scores["mask"].nunique() > 1:
             table[f"± ({n_main})"] = deviations[name, n_main]
-        tables[f"{title} after n questions"] = table.map("{:.4f}".format)
-    title = "Largest exposure, mean test overlap, share of the bank used"
+        tables[f"{measure} after n questions"] = table.map("{:.4f}".format)
+    caption = "Largest exposure, mean test overlap, share of the bank used"
     names = ["exposure", "overlap", "bank"]
     # The numbers of questions after which these scores are shown.
     shown = [n_main] if n_main == last else [n_main, last]
     if stops:
-        title += ", mean length"
+        caption += ", mean length"
         names.append("length")
         # Two columns for each of four scores would not fit into 80 characters.
         shown = [last]
-    tables[title] = _format_scores(means, names, shown)
+    tables[caption] = _format_scores(means, names, shown)
     return tables
 
 
@@ -551,9 +553,10 @@ def as_text(result: Result) -> str:
     """Return a result, the tables of all games by the same rules, as text of at most 80 columns."""
     parts = [result.title]
     for caption, table in result.tables.items():
-        # If a column's name has line breaks, the header gets a level for each line of the name.
+        # The name of a column may have several lines. The header then gets a level for each line.
         header = pd.MultiIndex.from_tuples([tuple(str(name).split("\n")) for name in table])
-        # pandas prints the name of the last header level above the row names, which are strategies.
+        # pandas prints the name of the last header level above the row names. The rows are
+        # strategies. Their own index name would take another line, so `rename_axis` removes it.
         header = header.set_names("strategy", level=-1)
         shown = table.set_axis(header, axis=1).rename_axis(None)
         shown = shown.rename(index=lambda name: name[:_NAME_WIDTH])
@@ -604,8 +607,8 @@ def render_page(
     for name, strategy in strategies.items():
         first_line = (strategy.__doc__ or "").strip().partition("\n")[0]
         descriptions.append((name, first_line))
-    # The published scores of the same protocol. Without --protocol, `options.protocol` is None, and
-    # no published score is shown, because each of them has a protocol.
+    # The published scores of the same protocol. Without --protocol, `options.protocol` is None,
+    # which differs from the protocol of every published score, so none is shown.
     published = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
     published = published[published["protocol"] == options.protocol].drop(columns="protocol")
     return pages.render(

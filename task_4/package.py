@@ -51,6 +51,7 @@ def main() -> None:
     if faults:
         raise InputError(faults[0])
     with tempfile.TemporaryDirectory() as folder:
+        # Play a draft, so that a package that fails the dry run does not become the output.
         draft = Path(folder) / output.name
         # `atomic_write` yields an open file for each path.
         with writing.atomic_write(draft) as (file,):
@@ -81,7 +82,7 @@ def warn_of_local(package: Path, origin: Provenance) -> None:
     # package, which may be a copy of the one that was run.
     options = {name: value for name, value in origin.options.items() if name != "local"}
     trainer = cli.show((package / Path(origin.script).name).resolve())
-    # `Provenance.command` writes the script and the options as a command line.
+    # `Provenance.command` is the command line for the script and the options of the record.
     command = replace(origin, script=trainer, options=options).command
     print(
         f"warning: {cli.show(package)}: its model was trained with --local and never saw the "

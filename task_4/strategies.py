@@ -248,14 +248,16 @@ def eddi(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArr
     where `total` is the variance of the answer (the variance of its logit plus the variance of its
     noise), and `explained` is C (H + N)⁻¹ Cᵀ. C is the covariance of the question's logit with the
     logits of the hidden answers. H is the covariance matrix of these logits. N is the diagonal
-    matrix of the noise variances of the hidden answers. A hidden answer that may not exist counts
-    less: its noise variance is divided by the probability that the answer is hidden.
+    matrix of the noise variances of the hidden answers. The model only estimates which answers are
+    hidden. An improbable hidden answer counts less: its noise variance is divided by the
+    probability that the answer is hidden.
     """
     noise = _noise(posterior)
     value = np.zeros(askable.shape)
     for row in range(len(askable)):
         question = np.flatnonzero(askable[row])
         target = np.flatnonzero(hidden[row])
+        # The matrices C (`with_target`), with a row for each question, H and N.
         covariance = posterior.covariance(row, np.concatenate([question, target]), target)
         with_target, among_targets = np.split(covariance, [len(question)])
         target_noise = np.diag(noise[row, target] / hidden[row, target])
@@ -279,8 +281,8 @@ def most_right_predictions(
 
         Σ weight(q) · covariance(j, q)² / (variance(j) + noise(j)).
 
-    Covariance and variance are those of the logits. The answer to j is treated as a measurement of
-    the logit of j with Gaussian noise (`_noise`). Then the fraction is the variance that the answer
+    Covariances and variances are those of the logits. The answer to j is treated as a measurement
+    of the logit of j with Gaussian noise (`_noise`). The fraction is the variance that the answer
     removes from the logit of q. The weight says how much a better known logit of q should improve
     the predictions (`_prediction_weight`).
 

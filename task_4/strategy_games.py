@@ -115,8 +115,8 @@ def start_posterior(bank: Bank, askable: BoolArray) -> Any:
     model = bank.model.pad_questions(q)
     # Add the artificial questions.
     model = model.pad_questions(q + k)
-    # A logit is slopes · abilities + intercept. With the slope 1 on one ability, the slope 0 on the
-    # others and the intercept 0, it equals the one ability.
+    # A logit is slopes · abilities + intercept. The logit equals one ability if the slope on this
+    # ability is 1, all other slopes are 0, and the intercept is 0.
     model.intercept[q:] = 0
     model.slopes[q:] = np.eye(k)
     not_askable = np.zeros((n_students, k), bool)
@@ -261,7 +261,8 @@ def _ask_strategy(
         # The strategy gets a copy, because the choice is checked against `free` afterwards.
         wanted = strategy(posterior, free.copy(), hidden)
     except (Exception, SystemExit) as error:
-        # The first frame of the traceback is this function, the second one is the strategy.
+        # The first frame of the traceback is this function, the second frame is the strategy. The
+        # line of the second frame is where the strategy failed.
         frames = traceback.extract_tb(error.__traceback__)
         line = f"line {frames[1].lineno}: " if len(frames) > 1 else ""
         raise InputError(
@@ -273,8 +274,8 @@ def _ask_strategy(
             f"{name} returns {reprlib.repr(wanted)}, expected an array of whole numbers, one for "
             f"each of {len(free)} students"
         )
-    # Indexing `free` by `wanted` would accept a negative column, so compare `wanted` with all
-    # columns.
+    # Compare `wanted` with all column numbers. Indexing `free` by `wanted` would accept a negative
+    # column, and would fail at a column that is too large.
     is_wanted = np.arange(free.shape[1]) == wanted[:, None]
     is_allowed = (is_wanted & free).any(axis=1)
     if not is_allowed.all():

@@ -190,12 +190,12 @@ class StudentPosterior:
     """
 
     def __init__(self, model: Model, answered_mask: BoolArray) -> None:
-        """Set the distribution before any answer, from which questions each student may be asked.
+        """Set the distribution before any answer, which depends on the answered mask.
 
         In the game, some answers of every student are the *targets*, which have to be predicted.
         The game does not tell the model which answers are targets. By most rules, the targets are
-        hidden, that is, outside the answered mask, and the model estimates where they are. By other
-        rules, targets may be asked, and are in the mask.
+        hidden: they may not be asked, they are outside the answered mask, and the model estimates
+        where they are. By other rules, the targets may be asked, so they are in the mask.
         """
         self.model = model
         self.n_answers = np.zeros(len(answered_mask), np.int64)
@@ -204,9 +204,9 @@ class StudentPosterior:
 
         # The probability that a student has a hidden answer to a question, shape (S, Q).
         p_hidden = self._hidden_probability(answered_mask)
-        # Every student has targets. So if the model looks for hidden answers and finds almost none,
-        # the targets must be in the mask. A model whose `completion` is 0 does not look for hidden
-        # answers.
+        # Every student has targets, outside or inside the mask. So if the model looks for hidden
+        # answers outside the mask and finds almost none, the targets must be inside. A model whose
+        # `completion` is 0 does not look for hidden answers.
         looks_for_hidden = model.completion.any()
         finds_few = p_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
         self.targets_may_be_asked = bool(looks_for_hidden and finds_few)
@@ -217,11 +217,13 @@ class StudentPosterior:
         has_hidden = p_hidden.any(axis=1, keepdims=True)
         self.target_weight = np.where(has_hidden, p_hidden, answered_mask).astype(np.float32)
 
-        # Which questions a student has answered, hidden answers included, says something about the
-        # abilities.
-        ability = self._expected_ability(answered_mask | (p_hidden > 0.5))
-        # Mean logits before any answer, for the population of the training students.
+        # Predict the abilities from which questions a student has answered. These are the questions
+        # in the mask and the questions whose answers are probably hidden.
+        probably_answered = answered_mask | (p_hidden > 0.5)
+        ability = self._expected_ability(probably_answered)
+        # Mean logits before any answer, if the students are like the training students.
         self._expected_logits = model.intercept + ability @ model.slopes.T
+        # `Population()` is the population of the training students.
         self._begin(Population())
 
     def _hidden_probability(self, answered_mask: BoolArray) -> FloatArray:
@@ -317,12 +319,13 @@ class StudentPosterior:
             is_right,
             self.model.guessing,
         )
-        # Factors of the earlier answers of the students who answer now, one new answer each. Shape
-        # (new answers, earlier answers, Q).
+        # Each of these students gives one new answer. `earlier_factors` holds the factors of their
+        # earlier answers, shape (new answers, earlier answers, Q).
         earlier_factors = self.factors[student]
-        # Covariance of the answered question's logit with all logits, shape (new answers, Q): the
-        # question's row of the student's covariance matrix. The row of f fᵀ, which is subtracted
-        # for each earlier factor f, is the number f[question] times f.
+        # `covariance` is the covariance of the answered question's logit with all logits, shape
+        # (new answers, Q): the question's row of the student's covariance matrix. This row is the
+        # row before any answer, minus the row of f fᵀ for each earlier factor f. The row of f fᵀ is
+        # the number f[question] times f.
         covariance = self.covariance[question]
         if earlier_factors.shape[1]:
             f_of_question = earlier_factors[range(len(student)), :, question]
@@ -365,10 +368,10 @@ class StudentPosterior:
 
         This is the log prior plus the log probability of all answers so far. A student's answers
         are taken one after the other: the Gaussian distribution of the logits gives the probability
-        of the next answer, and then the answer updates the distribution as in `_update`. If c is
-        the covariance of the answered question's logit with the other logits, the answer adds
-        gradient · c to the mean and subtracts curvature · c cᵀ from the covariance. Only the logits
-        of the questions that the student was asked are needed here.
+        of the next answer, and then the answer updates the distribution as in `_update`. Let c be
+        the covariance of the answered question's logit with the logits of all questions that the
+        student was asked (other logits are not needed here). The answer adds gradient · c to the
+        mean and subtracts curvature · c cᵀ from the covariance.
         """
         # The question that each student was asked in each round, shape (S, rounds). The entry of a
         # student who was not asked in a round stays 0. It has no effect, because the loop below
@@ -389,15 +392,16 @@ class StudentPosterior:
         total = log_prior
         for t, (student, _, is_right) in enumerate(self._observed):
             # Covariance of the logit of the question asked in round t with the logits of the
-            # questions asked in all rounds.
+            # questions asked in all rounds, shape (answers, rounds). Column t is the variance of
+            # the logit.
             c = covariance[student, t]
             variance = np.maximum(c[:, t], _MIN_VARIANCE)
             gradient, curvature, probability = _match_moments(
                 mean[student, t], variance, is_right, self.model.guessing
             )
             mean[student] += c * gradient[:, None]
-            scaled = c * curvature[:, None]
-            covariance[student] -= scaled[:, :, None] * c[:, None, :]
+            curvature_times_c = c * curvature[:, None]
+            covariance[student] -= curvature_times_c[:, :, None] * c[:, None, :]
             total += float(np.log(probability).sum())
         return total
 
@@ -440,10 +444,10 @@ class StudentPosterior:
 
             value(j) = Σ weight(q) · covariance(j, q)² / (variance(j) + noise(j)).
 
-        Covariance and variance are those of the logits. The answer to j is treated as a measurement
-        of the logit of j with Gaussian noise (`_answer_noise`). Then the fraction is the variance
-        that the answer removes from the logit of q. The weight says how much a better known logit
-        of q should improve the predictions (`_weight`).
+        Covariances and variances are those of the logits. The answer to j is treated as a
+        measurement of the logit of j with Gaussian noise (`_answer_noise`). The fraction is the
+        variance that the answer removes from the logit of q. The weight says how much a better
+        known logit of q should improve the predictions (`_weight`).
 
         If targets may be asked, asking j makes the prediction for j certain. So the probability
         that this prediction would otherwise be wrong is added, times `_OWN_UNCERTAINTY`.
@@ -457,8 +461,9 @@ class StudentPosterior:
         for row in np.flatnonzero(askable.any(axis=1)):
             questions = np.flatnonzero(askable[row])
             targets = np.flatnonzero(weight[row])
-            # Covariance between the logits of the askable questions and of the possible targets,
-            # after the student's answers so far, shape (questions, targets).
+            # Covariance between the logits of the askable questions and the logits of the possible
+            # targets, shape (questions, targets). Every answer of the student has a factor f, and
+            # subtracts f fᵀ from the covariance before any answer.
             factors = self.factors[row]
             covariance = self.covariance[np.ix_(questions, targets)]
             covariance -= factors[:, questions].T @ factors[:, targets]
@@ -529,18 +534,23 @@ def _match_moments(
         Probability of each given answer before it is known, shape (answers,).
     """
     deviation = np.sqrt(variance)
-    # P(right), and the weight times the likelihood of the answer, at each node of the quadrature.
-    # The nodes are in standard deviations from the mean. Shape (answers, nodes).
+    # Let z be (logit − mean) / deviation. Before the answer, z is standard normal. So the mean of a
+    # function f of z is about Σ weight · f(node), over the nodes of the quadrature.
+    # P(right) if z is the node, shape (answers, nodes).
     right = guessing + (1 - guessing) * _sigmoid(mean[:, None] + deviation[:, None] * _NODES)
-    weight = _NODE_WEIGHTS * np.where(is_right[:, None] == 1, right, 1 - right)
+    likelihood = np.where(is_right[:, None] == 1, right, 1 - right)
+    weight = _NODE_WEIGHTS * likelihood
     probability = weight.sum(axis=1)
-    # Let z be (logit − mean) / deviation. After the answer, z has the mean `first`, and z² has the
-    # mean `second`. So the logit has the mean `mean + deviation * first` and the variance `variance
-    # * (second - first**2)`.
-    first = weight @ _NODES / probability
-    second = weight @ _NODES**2 / probability
-    curvature = np.maximum(1 - (second - first**2), 0) / variance
-    return first / deviation, curvature, probability
+    # The means of z and of z² after the answer. The logit is mean + deviation · z. So after the
+    # answer, it has the mean `mean + deviation * mean_z` and the variance `variance * variance_z`.
+    mean_z = weight @ _NODES / probability
+    mean_z_squared = weight @ _NODES**2 / probability
+    variance_z = mean_z_squared - mean_z**2
+    # The docstring gives formulas for the same mean and variance. Solve them for the gradient and
+    # the curvature.
+    gradient = mean_z / deviation
+    curvature = np.maximum(1 - variance_z, 0) / variance
+    return gradient, curvature, probability
 
 
 def _sigmoid(x: FloatArray) -> FloatArray:

@@ -57,19 +57,20 @@ class Submission:
         """Return what is known of the students, after learning from newly revealed answers.
 
         The posterior starts from the answered mask: which answers may be asked or are revealed. The
-        evaluator tells the mask by `can_query`. If the evaluator first calls a method without
-        `can_query`, the posterior starts from an empty mask. It starts again as soon as `can_query`
-        is known.
+        mask is known from the first call with `can_query`. Until then, the posterior starts from an
+        empty mask. The first call with `can_query` replaces this posterior by a new one, which
+        learns from all revealed answers.
         """
         revealed = self._find_revealed(masked_data, masked_binary_data, can_query)
         if can_query is not None and self.askable is None:
-            # Now the mask is known. A posterior that was started without the mask is dropped.
+            # Now the mask is known. Drop a posterior that was started without the mask.
             self.askable = revealed | (can_query == 1)
             self.posterior = None
         if self.posterior is None:
             # An empty mask tells the posterior that the mask is not known.
-            unknown_mask = np.zeros(revealed.shape, bool)
-            answered_mask = unknown_mask if self.askable is None else self.askable
+            empty_mask = np.zeros(revealed.shape, bool)
+            answered_mask = empty_mask if self.askable is None else self.askable
+            # A new posterior has not learned from any answer.
             self.observed = np.zeros(revealed.shape, bool)
             model = self.model.pad_questions(revealed.shape[1])
             self.posterior = StudentPosterior(model, answered_mask)

@@ -64,9 +64,9 @@ def fit(answers: pd.DataFrame, n_questions: int) -> Model:
     """Fit the item response model, and two regressions that use only which questions are answered.
 
     The first regression predicts a student's abilities from the list of questions that the student
-    has answered (`mask_mean` and `mask_weights`). The second one is for answers that the game
-    hides: from the list without the hidden answers, it predicts which questions the student has
-    really answered (`completion`).
+    has answered (`mask_mean` and `mask_weights`). The second regression is for the game, which
+    hides some answers. From the list of the other answered questions, it predicts all questions
+    that the student has answered (`completion`).
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def fit(answers: pd.DataFrame, n_questions: int) -> Model:
     # The answered masks: 1 where a student answered a question, shape (students, questions).
     answered = np.zeros((len(ability), n_questions), np.float32)
     answered[find_ids(fitted.student_ids_, answers["UserId"]), answers["QuestionId"]] = 1
-    # `together` says how many students answered both questions of each pair. `similarity` is the
-    # same on a scale from 0 to 1; it is near 1 for two questions of one quiz. Both have the shape
-    # (questions, questions).
+    # `together` says how many students answered both questions of each pair. `similarity` brings
+    # these numbers to a scale from 0 to 1. It is near 1 for two questions of one quiz, because the
+    # same students answer them. Both have the shape (questions, questions).
     together, similarity = answered_mask.count_together(answered)
-    # A student does better or worse in all questions of a quiz than the abilities say. So the
-    # logits have quiz effects, whose covariance is large for similar questions, and near 0 for
-    # others.
+    # A student does better or worse in all questions of a quiz than the abilities say. So each
+    # logit includes a quiz effect. The effects of two similar questions have a large covariance,
+    # the effects of two other questions have a covariance near 0.
     quiz_covariance = np.float32(QUIZ_VARIANCE) * similarity**QUIZ_POWER
     mask_mean, mask_weights = answered_mask.fit_latent(answered, ability)
     return Model(

@@ -79,7 +79,7 @@ def fit_abilities(model: Model, answered: Any, is_right: Any) -> tuple[FloatArra
         1 where a student has answered a question, else 0, float32, shape (students, Q). An array or
         a sparse matrix.
     is_right
-        1 where the answer is right, else 0, of the same kind.
+        1 where the answer is right, else 0: an array or a sparse matrix like `answered`.
 
     Returns
     -------

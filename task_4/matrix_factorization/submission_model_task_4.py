@@ -57,15 +57,22 @@ class Submission:
         return self._students(masked_data, masked_binary_data).predict()
 
     def _students(self, masked_data: IntArray, masked_binary_data: IntArray) -> Students:
-        """Return the students' abilities, given the answers revealed so far."""
+        """Return the students' abilities, given the answers revealed so far.
+
+        `masked_data` holds the chosen option of a revealed answer, 1 or more. `masked_binary_data`
+        is 1 for a right and 0 for a wrong answer; if an answer is not revealed, it is -1 with some
+        evaluators, 0 with others.
+        """
         marks_by_minus_one = (masked_binary_data == -1).any()
         if marks_by_minus_one:
             revealed = masked_binary_data >= 0
         else:
-            # 0 is a wrong or a hidden answer. Only revealed answers have an option or are right.
-            revealed = (masked_data > 0) | (masked_binary_data == 1)
-        # If the evaluator reveals no options and marks hidden answers by 0, a revealed wrong answer
-        # looks like a hidden one. `update_model` has noted which questions were asked.
+            # Here 0 in `masked_binary_data` is a wrong answer or an answer that is not revealed.
+            is_right = masked_binary_data == 1
+            has_option = masked_data > 0
+            revealed = is_right | has_option
+        # Some evaluators give no options, so a revealed wrong answer looks as if it were not
+        # revealed. But `update_model` has noted which answers were revealed.
         if self.revealed is not None:
             revealed = revealed | self.revealed
         model = self.model.pad_questions(revealed.shape[1])

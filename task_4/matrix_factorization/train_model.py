@@ -129,7 +129,7 @@ def fit_questions(
 
     # The noise is the mean of E[(answer - prediction)²] over all answers, where the prediction is
     # vector · x. The sum of answer² is the number of right answers, because an answer is 0 or 1.
-    # `fitted_squares` is the sum of E[prediction²].
+    # `fitted_squares` is the sum of E[prediction²]: a question adds vectorᵀ · square sum · vector.
     fitted_squares = np.einsum("qi,qij,qj->", vectors, square_sums, vectors)
     residual_squares = is_right.sum() - 2 * (vectors * right_sums).sum() + fitted_squares
     return make_model(vectors, residual_squares / answered.nnz)

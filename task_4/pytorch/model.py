@@ -85,11 +85,13 @@ class Model:
     def pad_questions(self, n_questions: int) -> "Model":
         """Return the model for another number of questions.
 
-        Questions beyond that number are cut off. A new question has the mean intercept. Its answer
-        tells nothing, and no other answer tells anything about it.
+        Questions beyond that number are cut off. A new question has the mean intercept. The logit
+        of a new question is the same for all students, so its answer tells nothing about other
+        questions, and their answers tell nothing about it.
         """
         # `pad` takes two numbers for each axis, beginning with the last axis: how many entries to
-        # add before and after the array. A negative number cuts entries off.
+        # add before and after the array. A negative number cuts entries off: `n_new` is negative if
+        # the model loses questions.
         n_new = n_questions - len(self.intercept)
         return replace(
             self,
@@ -117,12 +119,12 @@ class StudentPosterior:
     """
 
     def __init__(self, model: Model, answered_mask: Tensor) -> None:
-        """Set the distribution before any answer, from which questions each student may be asked.
+        """Set the distribution before any answer, which depends on the answered mask.
 
         In the game, some answers of every student are the *targets*, which have to be predicted.
         The game does not tell the model which answers are targets. By most rules, the targets are
-        hidden, that is, outside the answered mask, and the model estimates where they are. By other
-        rules, targets may be asked, and are in the mask.
+        hidden: they may not be asked, they are outside the answered mask, and the model estimates
+        where they are. By other rules, the targets may be asked, so they are in the mask.
         """
         self.model = model
         # An entry for each call of `observe`: which students, which questions, right or wrong.
@@ -130,9 +132,9 @@ class StudentPosterior:
 
         # The probability that a student has a hidden answer to a question, shape (S, Q).
         p_hidden = self._hidden_probability(answered_mask)
-        # Every student has targets. So if the model looks for hidden answers and finds almost none,
-        # the targets must be in the mask. A model whose `completion` is 0 does not look for hidden
-        # answers.
+        # Every student has targets, outside or inside the mask. So if the model looks for hidden
+        # answers outside the mask and finds almost none, the targets must be inside. A model whose
+        # `completion` is 0 does not look for hidden answers.
         looks_for_hidden = model.completion.any()
         finds_few = p_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
         self._targets_may_be_asked = bool(looks_for_hidden and finds_few)
@@ -147,10 +149,12 @@ class StudentPosterior:
 
         # Each student has a sum of precisions and a sum of scores, of shape (S, k) each, to which
         # every answer adds. The mean of the latent vector z is the sum of scores divided by the sum
-        # of precisions. The sums start from the mean and the precision before any answer. This mean
-        # depends on which questions the student has answered, hidden answers included.
+        # of precisions. The sums start from the mean and the precision before any answer.
         self._precision = model.prior_precision.repeat(len(answered_mask), 1)
-        prior_mean = self._prior_mean(answered_mask | (p_hidden > 0.5))
+        # This mean depends on which questions the student has answered. These are the questions in
+        # the mask and the questions whose answers are probably hidden.
+        probably_answered = answered_mask | (p_hidden > 0.5)
+        prior_mean = self._prior_mean(probably_answered)
         self._score = prior_mean * self._precision
 
     def _hidden_probability(self, answered_mask: Tensor) -> Tensor:
@@ -235,9 +239,9 @@ class StudentPosterior:
         for row in askable.any(dim=1).nonzero()[:, 0]:
             questions = askable[row].nonzero()[:, 0]
             targets = weight[row].nonzero()[:, 0]
-            # A wrong or a right answer to a question would change the sums of the student to these
-            # new sums. `move` is how far the mean of z, score / precision, would move, shape
-            # (questions, 2, k).
+            # What the student's sums of scores and of precisions would be after a wrong answer
+            # (index 0 of the second axis) or a right answer (index 1) to each question. `move` says
+            # how the mean of z, score / precision, would move. The shapes are (questions, 2, k).
             new_score = self._score[row] + model.score[questions]
             new_precision = self._precision[row] + model.precision[questions]
             move = new_score / new_precision - self._score[row] / self._precision[row]

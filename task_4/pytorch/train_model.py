@@ -151,7 +151,9 @@ def factorise(covariance: FloatArray, n_factors: int) -> FloatArray:
     unexplained = np.diagonal(covariance).copy()
     while factors.shape[1] < n_factors and unexplained.max() > 1e-3:
         pivot = unexplained.argmax()
+        # The part of the covariances with the pivot question that the factors do not explain yet.
         factor = covariance[:, pivot] - factors @ factors[pivot]
+        # Scale the factor so that its square explains the rest of the variance of this question.
         factor = factor / np.sqrt(unexplained[pivot])
         factors = np.column_stack([factors, factor])
         unexplained -= factor**2
@@ -184,15 +186,17 @@ class PartialVAE(nn.Module):
         # rate = GUESSING + (1 − GUESSING) · knows, where `knows` is the rate without guessing.
         knows = (rate - GUESSING) / (1 - GUESSING)
         self.intercept = nn.Parameter(knows.clamp(0.03, 0.97).logit())
-        # The first dimension of z starts as the general ability: all questions have positive
-        # loadings.
+        # The first dimension of z starts as the general ability: all questions have loadings near
+        # 1.2. In the other dimensions of ability, the loadings start near 0.
         ability_loadings = 0.1 * torch.randn(len(rate), N_DIMENSIONS)
         ability_loadings[:, 0] += 1.2
         self.quiz_loadings = quiz_loadings
         self.loading = nn.Parameter(torch.cat([ability_loadings, quiz_loadings], dim=1))
+        # Logarithm of the precision of z before any answer.
         self.log_precision = nn.Parameter(torch.zeros(self.loading.shape[1]))
-        # Learned corrections of the scores and precisions of `evidence`. Row 0 is for wrong
-        # answers, row 1 for right answers.
+        # `evidence` multiplies its scores and precisions by learned numbers, which start at 1. The
+        # parameters are the logarithms of these numbers. Row 0 is for wrong answers, row 1 for
+        # right answers.
         self.log_score_multiplier = nn.Parameter(torch.zeros(2, self.loading.shape[1]))
         self.log_precision_multiplier = nn.Parameter(torch.zeros(2, self.loading.shape[1]))
 
@@ -208,11 +212,12 @@ class PartialVAE(nn.Module):
         right = GUESSING + (1 - GUESSING) * knows
         # Derivative of P(right) with respect to the logit.
         slope = (1 - GUESSING) * knows * (1 - knows)
-        # Derivatives of the log likelihood of a wrong and of a right answer with respect to the
-        # logit. Times the loadings, these are the derivatives with respect to z.
-        slopes = torch.stack([-slope / (1 - right), slope / right], dim=1)
-        score = slopes[:, :, None] * self.loading[:, None]
-        # Fisher information of an answer about each dimension of z.
+        # The score is the derivative of the log likelihood of the answer, log(1 - right) or
+        # log(right), with respect to z. It is the derivative with respect to the logit, times the
+        # loading.
+        log_likelihood_slope = torch.stack([-slope / (1 - right), slope / right], dim=1)
+        score = log_likelihood_slope[:, :, None] * self.loading[:, None]
+        # Fisher information of an answer about each dimension of z, shape (Q, dimensions).
         information = (slope**2 / (right * (1 - right)))[:, None] * self.loading**2
         # Where a loading is 0, the information is 0. 1e-4 keeps the precision above 0 there.
         precision = (information[:, None] + 1e-4) * self.log_precision_multiplier.exp()
@@ -265,12 +270,13 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
         batch = torch.randperm(len(right))[:BATCH_SIZE]
         is_right = right[batch]
         known = answered[batch]
-        # The share of each student's answers to show. As in the game, it is usually small: up to
-        # `MAX_SHOWN` answers. To learn more from the data, the encoder sees as many answers as
-        # possible of some students. A share `HIDDEN_SHARE` is never shown: in the game, these
-        # answers are the targets.
-        share = MAX_SHOWN * torch.rand(len(batch), 1) / known.sum(dim=1, keepdim=True)
+        # Each answer of a student is shown with the probability `share`. As in the game, the number
+        # of shown answers is usually small: at most about `MAX_SHOWN`.
+        n_to_show = MAX_SHOWN * torch.rand(len(batch), 1)
+        share = n_to_show / known.sum(dim=1, keepdim=True)
+        # To learn more from the data, show nearly all answers of some students.
         share[torch.rand(len(batch)) < SHARE_SHOWING_ALL] = 1
+        # Never show all answers: in the game, the share `HIDDEN_SHARE` of them are targets.
         share = share.clamp(max=1 - answered_mask.HIDDEN_SHARE)
         shown = known * (torch.rand_like(known) < share)
         hidden = known - shown
