@@ -135,9 +135,9 @@ def rank_options(
     """Return the rank of each option of each question, shape (n_questions, n_options).
 
     Rank 0 is the correct option, 1 the most popular wrong one, and so on. Options that a question
-    does not have rank last, since nobody chose them. The last question stands for unknown ids. Its
-    correct option is unknown, so the popularity of the options in all answers together decides all
-    its ranks.
+    does not have rank last, since nobody chose them. The last question stands for all questions
+    that have no training answers. Its correct option is unknown. So its ranks follow the popularity
+    of the options in all answers together: its most popular option has rank 0.
 
     Parameters
     ----------
@@ -149,7 +149,9 @@ def rank_options(
     n_options
         Largest number of options of a question, usually 4.
     """
-    n_chosen = np.bincount(n_options * question + option, minlength=n_options * n_questions)
+    # Count the answers in each cell of a table (questions, options), numbered row by row.
+    cell = n_options * question + option
+    n_chosen = np.bincount(cell, minlength=n_options * n_questions)
     popularity = n_chosen.reshape(n_questions, n_options).astype(float)
     popularity[-1] = popularity.sum(axis=0)
     # Infinite popularity puts the correct option first.
@@ -192,11 +194,11 @@ def decision_prior(
 ) -> Prior:
     """Return the prior of the vectors of all decisions. It is the same for every question.
 
-    Decision d of a question is a yes for the answers of rank d, and a no for answers of a higher
-    rank. Answers of a lower rank do not come to this decision. Rank 0 is the correct option, rank 1
-    the most popular wrong option. The vector of a decision holds the easiness, which is the logit
-    of a yes for a student whose abilities are all 0, and the loadings, which multiply the
-    abilities.
+    Decision d of a question asks whether an answer has rank d: yes for an answer of rank d, no for
+    an answer of a higher rank. An answer of a lower rank does not come to this decision, because an
+    earlier decision was a yes. Rank 0 is the correct option, rank 1 the most popular wrong option.
+    The vector of a decision holds the easiness, which is the logit of a yes for a student whose
+    abilities are all 0, and the loadings, which multiply the abilities.
 
     A penalty is the precision of the prior, 1 / variance: the larger the penalty, the closer the
     element of the vector stays to its prior mean.
@@ -205,7 +207,8 @@ def decision_prior(
     of each answer's question: one fewer than the question has options.
     """
     most_decisions = int(n_decisions_of_answer.max())
-    # The prior means of a question's decisions, a row for each decision.
+    # The prior means of a question's decisions, a row for each decision. The loop below sets the
+    # easiness and the first loading. The other loadings have the prior mean 0.
     means_of_question = np.zeros((most_decisions, 1 + n_dimensions))
     for decision in range(most_decisions):
         # Questions with few options lack the later decisions. Leave out the answers to such
@@ -245,8 +248,8 @@ def fit(
     # element of the decision's vector. The large penalty 1e8 keeps the 1 from changing.
     student_prior = Prior(mean=np.array([1.0] + [0.0] * k), penalty=np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
-    # The covariances of the rows of `decisions`. They are 0 at first: the first step takes the
-    # random rows above as exact.
+    # The covariances of the decision vectors. They are 0 at first: the first step takes the start
+    # vectors as exact.
     decision_covariances = np.zeros((n_decisions, 1 + k, 1 + k), np.float32)
     # The row (student) and the column (decision) of each element, in the order of `choices.data`.
     student, decision = choices.tocoo().coords

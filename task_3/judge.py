@@ -176,6 +176,7 @@ def draw_pairs(
         The QuestionIds of the left and the right question.
     """
     rng = np.random.default_rng(seed)
+    # Every pair of questions, as two positions in `question_ids`.
     first, second = np.triu_indices(len(question_ids), k=1)
     if rankings:
         # Whether the first question of each pair is the better one, by each of the two rankings.

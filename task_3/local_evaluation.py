@@ -86,9 +86,9 @@ def main() -> None:
     options = build_parser().parse_args()
     options.phase = choose_phase(options, TASK_3)
     if options.phase == LOCAL and options.ref_data:
-        # Scoring the local split uses no experts, but `--ref_data` names a file with the judgements
-        # of a panel of experts. So score against this panel. The phase then only says where files
-        # lie by default, and the first phase of the challenge will do.
+        # Scoring the local split uses no experts. But `--ref_data` names a file with the judgements
+        # of a panel of experts, so score against this panel. The phase then only says where
+        # files lie by default, so take the first phase of the challenge.
         options.phase = layout.PHASES[0]
     default = TASK_3.submission_path(options.phase)
     submission_dir = options.submission_dir or default.parent
@@ -239,16 +239,16 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     # The split writes the second half of the students to the file that holds the held-out answers
     # in the other tasks.
     second_half = folder / TASK_3.local_answers
-    # Both halves must come from the present training file. The ranking must come from the present
-    # first half, and the other files that it was made from must not have changed since then.
+    # Check that both halves come from the present training file, that the ranking comes from the
+    # present first half, and that the other files that it was made from have not changed since.
     provenance.require_current([first_half, second_half])
     require_same_split(submitted, origin, first_half)
     entry_origin.require_same_sources(submitted, origin, submitted.parent)
-    in_both = find_common_questions(first_half, second_half)
+    common_questions = find_common_questions(first_half, second_half)
     rank_by_second = rank_by_other_half(submitted, origin, template)
 
     ranks = pd.DataFrame({"first": rank_by_first, "second": rank_by_second})
-    ranks = ranks.reindex(in_both).dropna()
+    ranks = ranks.reindex(common_questions).dropna()
     if len(ranks) < _MIN_QUESTIONS:
         raise InputError(f"{folder}: {len(ranks)} questions are answered in both halves, too few")
     evaluation, lines = explain_halves(ranks, submitted, second_half)

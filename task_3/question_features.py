@@ -72,18 +72,18 @@ def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnsw
     The table ``questions`` of the result has a row for each question in the answers and for each of
     `question_id`, even if nobody answered it.
     """
-    ids, code = number_ids(np.concatenate([answers["QuestionId"].to_numpy(), question_id]))
-    # `code` has an element for each answer, then one for each of `question_id`.
-    question_code = code[: len(answers)]
+    ids, codes = number_ids(np.concatenate([answers["QuestionId"].to_numpy(), question_id]))
+    # `codes` has an element for each answer, then an element for each of `question_id`.
+    question_code = codes[: len(answers)]
     _, student_code = number_ids(answers["UserId"])
     n_options = int(answers[["AnswerValue", "CorrectAnswer"]].to_numpy().max())
-    # For each question and option, the number of rows that name this option as CorrectAnswer. If
-    # the rows of a question disagree, CorrectAnswer is the option that most rows name. It is 0 for
-    # a question without answers.
-    n_rows = _count(question_code, answers["CorrectAnswer"], (len(ids), n_options + 1))
+    # How many answers to each question name each option as CorrectAnswer, shape (questions, options
+    # from 0). If the answers disagree, `argmax` takes the option that most of them name. A question
+    # without answers gets 0.
+    n_named = _count(question_code, answers["CorrectAnswer"], (len(ids), n_options + 1))
     return QuestionAnswers(
         answers=answers.assign(question_code=question_code, student_code=student_code),
-        questions=pd.DataFrame({"CorrectAnswer": n_rows.argmax(axis=1)}, index=ids),
+        questions=pd.DataFrame({"CorrectAnswer": n_named.argmax(axis=1)}, index=ids),
         n_options=n_options,
     )
 
@@ -96,6 +96,7 @@ def read_for_features(
     The table ``questions`` of the result has a row for each question in the answers and for each of
     `question_id`, even if nobody answered it.
     """
+    # The metadata files that the features need, by name of the file.
     files: dict[str, Path] = {}
     for name in names:
         file_name = FEATURES[name].metadata_file
@@ -331,6 +332,7 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
 
     NaN stays NaN. If the answers are too few to estimate the noise, all values stay as they are.
     """
+    # Count the students of all answers, as the next line may leave out some of the answers.
     n_students = data.answers["student_code"].max() + 1
     data = feature.relevant_answers(data)
     value = feature.values(data)
@@ -401,8 +403,8 @@ def _estimate_noise(feature: Feature, data: QuestionAnswers, n_students: int, se
     n_1 = n_1[compared]
     n_2 = n_2[compared]
     difference = (value_1 - value_2)[compared]
-    # Divide each squared difference by 1 / n_1 + 1 / n_2, so that its expectation is `noise`. The
-    # mean over the questions estimates `noise`.
+    # Divide each squared difference by 1 / n_1 + 1 / n_2 = 1 / weight, so that its expectation is
+    # `noise`. The mean over the questions estimates `noise`.
     weight = n_1 * n_2 / (n_1 + n_2)
     return float(np.mean(weight * difference**2))
 
@@ -487,14 +489,16 @@ def _correlation(data: QuestionAnswers, x: "pd.Series") -> FloatArray:
     """
     question = data.answers["question_code"]
     y = data.answers["rest_score"].to_numpy()
-    # Subtract the means from x and y before the sums: sums of raw products would lose digits.
+    # Subtract from x and y their means in the question of each answer. Without this, the sums of
+    # products would lose digits.
     x_centred = x.to_numpy() - data.means(x)[question]
     y_centred = y - data.means(y)[question]
-    product = data.sums(x_centred**2) * data.sums(y_centred**2)
-    # The correlation is Σ x y / sqrt(Σ x² · Σ y²), where the sums are over the question's answers.
-    # Rounding may leave a little more than 0 where x or y is constant.
-    varies = product > 1e-18
-    value = data.sums(x_centred * y_centred) / np.sqrt(np.where(varies, product, 1))
+    # The correlation is Σ x y / sqrt(Σ x² · Σ y²), with centred x and y. The sums are over the
+    # question's answers.
+    product_of_squares = data.sums(x_centred**2) * data.sums(y_centred**2)
+    # If x or y is constant, the product is 0, or a little more by rounding.
+    varies = product_of_squares > 1e-18
+    value = data.sums(x_centred * y_centred) / np.sqrt(np.where(varies, product_of_squares, 1))
     return np.where(varies, value, np.nan)
 
 

@@ -240,9 +240,9 @@ def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:
     table = pd.DataFrame({"value": value, "shrunk": shrunk}, index=data.questions.index)
     # `feature.better` is 1 if high values are better, -1 if low values are better.
     quality = feature.better * table["shrunk"]
-    # Without ties, rank − 1 questions are worse. `rank` gives questions with the same value the
-    # mean of their ranks. If the ranks 5, 6 and 7 are tied, each becomes 6, so half of the other
-    # tied questions count as worse.
+    # The lowest quality has rank 1. Without ties, rank − 1 questions are worse. `rank` gives tied
+    # questions the mean of their ranks, so half of the other tied questions count as worse. If the
+    # ranks 5, 6 and 7 are tied, each becomes 6: the 4 questions below and 1 tied question count.
     n_worse = quality.rank() - 1
     n_others = quality.count() - 1
     return table.assign(better_than=n_worse / max(n_others, 1))

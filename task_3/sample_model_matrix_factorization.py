@@ -146,7 +146,7 @@ def question_prior(is_correct: pd.Series, n_dimensions: int) -> Prior:
 
 
 def fit(answers: csr_matrix, prior: Prior, seed: int) -> FloatArray:
-    """Fit the vectors of students and questions in turns; return those of the questions.
+    """Fit the vectors of students and questions in turns; return the vectors of the questions.
 
     `answers` has a row for each student and a column for each question: 1 for a right answer, 0 for
     a wrong one. `prior` is the prior of the questions.
@@ -159,8 +159,8 @@ def fit(answers: csr_matrix, prior: Prior, seed: int) -> FloatArray:
     # element of the question's vector. The large penalty 1e8 keeps the 1 from changing.
     student_prior = Prior(mean=np.array([1.0] + [0.0] * k), penalty=np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
-    # The covariances of the question vectors. They are 0 at the start, as if the start vectors were
-    # exact.
+    # The covariances of the question vectors. They are 0 at first: the first step takes the start
+    # vectors as exact.
     question_covariances = np.zeros((n_questions, 1 + k, 1 + k), np.float32)
     # The row (student) and the column (question) of each element, in the order of `answers.data`.
     student, question = answers.tocoo().coords
@@ -174,8 +174,8 @@ def fit(answers: csr_matrix, prior: Prior, seed: int) -> FloatArray:
             questions, question_covariances = ridge_step(
                 prior, students, student_covariances, answers.T, logits
             )
-            # The mean logistic loss before the questions were updated above. The loss after the
-            # update would need new logits, which take time.
+            # Show the mean logistic loss before the step above. To compute the logits again after
+            # this step would take time.
             show(loss=np.mean(np.logaddexp(0, logits) - answers.data * logits))
     return questions
 

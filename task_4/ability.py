@@ -304,7 +304,7 @@ def _describe_session(
         Element n describes all students after n questions. It is a dict with the columns of
         `Session.steps` as keys. Each value is an array with an element for each student.
     row
-        The row of the student in these arrays.
+        The student to describe: a row of these arrays.
     """
     steps_of_student = []
     for step in steps:

@@ -151,8 +151,8 @@ class StudentPosterior:
         # every answer adds. The mean of the latent vector z is the sum of scores divided by the sum
         # of precisions. The sums start from the mean and the precision before any answer.
         self._precision = model.prior_precision.repeat(len(answered_mask), 1)
-        # This mean depends on which questions the student has answered. These are the questions in
-        # the mask and the questions whose answers are probably hidden.
+        # The mean of z before any answer depends on which questions the student has answered. These
+        # are the questions in the mask and the questions whose answers are probably hidden.
         probably_answered = answered_mask | (p_hidden > 0.5)
         prior_mean = self._prior_mean(probably_answered)
         self._score = prior_mean * self._precision

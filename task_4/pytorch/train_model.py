@@ -274,9 +274,9 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
         # of shown answers is usually small: at most about `MAX_SHOWN`.
         n_to_show = MAX_SHOWN * torch.rand(len(batch), 1)
         share = n_to_show / known.sum(dim=1, keepdim=True)
-        # To learn more from the data, show nearly all answers of some students.
+        # To learn more from the data, show as many answers as possible of some students.
         share[torch.rand(len(batch)) < SHARE_SHOWING_ALL] = 1
-        # Never show all answers: in the game, the share `HIDDEN_SHARE` of them are targets.
+        # Leave some answers to predict. In the game, the share `HIDDEN_SHARE` of them are targets.
         share = share.clamp(max=1 - answered_mask.HIDDEN_SHARE)
         shown = known * (torch.rand_like(known) < share)
         hidden = known - shown
