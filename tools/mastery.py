@@ -88,8 +88,9 @@ def main() -> None:
     options = build_parser().parse_args()
     model_files.refuse_model_with_settings(options)
     train = cli.answers_path(options)
-    outputs = [options.output_dir / name for name in (mastery_table.FILE_NAME, "mastery.html")]
-    cli.require_outputs(outputs, [train, options.concepts, options.model])
+    table_path = options.output_dir / mastery_table.FILE_NAME
+    page_path = options.output_dir / "mastery.html"
+    cli.require_outputs([table_path, page_path], [train, options.concepts, options.model])
     answers = read_answers(train, options=False)
     question_ids = np.unique(answers["QuestionId"])
     if options.concepts is None:
@@ -98,7 +99,7 @@ def main() -> None:
         subjects = read_concepts(options.concepts, question_ids)
     students = find_class(answers, options.students, train)
 
-    # The subjects of the question of each answer, shape (n_answers, n_levels).
+    # For each answer, the subjects of its question, shape (n_answers, n_levels).
     context = subjects.path[find_ids(question_ids, answers["QuestionId"])]
     if options.model is None:
         source = cli.show(train)
@@ -116,10 +117,9 @@ def main() -> None:
     by_abilities = options.model is not None
     page = class_page(mastery, students, origin, source, by_abilities=by_abilities)
 
-    table, html = outputs
-    writing.write_files({table: mastery_table.columns_of_file(mastery), html: page})
+    writing.write_files({table_path: mastery_table.columns_of_file(mastery), page_path: page})
     print(f"{len(mastery):,} pairs of a student and a subject, {len(students)} on the page")
-    print(f"written: {cli.show(table)}, {cli.show(html)}")
+    print(f"written: {cli.show(table_path)}, {cli.show(page_path)}")
 
 
 # ---- The subjects of questions -----------------------------------------------------------------
@@ -134,11 +134,14 @@ def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
     In the result, `path` has a row for each question and a column for each level. Its values are
     row numbers of `table`, the table of the subjects. Larger values stand for "no subject".
     """
-    names = f"question_metadata_{layout.ending_of(tasks)}", layout.SUBJECT_METADATA
-    for name in names:
-        reading.require_file(folder / name)
-    tree = metadata.read_subject_tree(folder / names[1])
-    listed = metadata.read_question_subjects(folder / names[0], question_ids, tree)
+    question_metadata = folder / f"question_metadata_{layout.ending_of(tasks)}"
+    subject_metadata = folder / layout.SUBJECT_METADATA
+    for file in (question_metadata, subject_metadata):
+        reading.require_file(file)
+    tree = metadata.read_subject_tree(subject_metadata)
+    # Each row of `listed` is a question and one subject of its list. `row` is the question's index
+    # in `question_ids`, and `subject` is the subject's row in `tree`.
+    listed = metadata.read_question_subjects(question_metadata, question_ids, tree)
     listed["level"] = tree["Level"].to_numpy()[listed["subject"]]
     listed = listed[listed["level"] <= _TREE_LEVELS[-1]]
     # Keep the deepest subject of each question. If several subjects are equally deep, the first one
@@ -156,7 +159,7 @@ def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
     # `subject` has an element for each question with a subject, in the row `rows` of `path`.
     subject = deepest["subject"].to_numpy()
     rows = deepest["row"].to_numpy()
-    # Go through the levels from the lowest one up. `subject` stays the deepest subject of a
+    # Go through the levels from the deepest one up. `subject` stays the deepest subject of a
     # question until the loop reaches the level of this subject. From there on, `subject` rises with
     # the loop: to the parent of the subject, to the parent of the parent, and so on.
     for column in reversed(range(len(_TREE_LEVELS))):
@@ -230,31 +233,36 @@ def class_page(
     `by_abilities` says whether the shares follow from the abilities alone, without effects of
     subjects.
     """
-    shown = mastery[mastery["UserId"].isin(students)]
-    widest = shown[shown["Level"] == shown["Level"].min()]
-    narrowest = shown[shown["Level"] == shown["Level"].max()]
-    # The areas in which most students of the class have answers come first.
-    areas = widest.groupby(["SubjectId", "Name"]).size().sort_values(ascending=False, kind="stable")
+    mastery_of_class = mastery[mastery["UserId"].isin(students)]
+    # The areas have the smallest level, the topics the largest one. Concepts have a single level,
+    # so they are both areas and topics.
+    level = mastery_of_class["Level"]
+    area_mastery = mastery_of_class[level == level.min()]
+    topic_mastery = mastery_of_class[level == level.max()]
+    # The number of students of the class with answers in each area, the largest number first. The
+    # index of `n_students` names an area by its SubjectId and Name.
+    n_students = area_mastery.groupby(["SubjectId", "Name"]).size()
+    n_students = n_students.sort_values(ascending=False, kind="stable")
+    areas = n_students.index
     # The page has a table with a row for each student and a column for each area. A cell of this
-    # table is a row of `mastery`: a student's expected share in an area. An area is named by its
-    # SubjectId and Name, as in the index of `areas`.
-    cell_of = {}
-    for cell in widest.itertuples(index=False):
+    # table is a row of `mastery`: a student's expected share in an area.
+    cells = {}
+    for cell in area_mastery.itertuples(index=False):
         area = (cell.SubjectId, cell.Name)
-        cell_of[cell.UserId, area] = cell
+        cells[cell.UserId, area] = cell
     # Each row holds a student and the cells of this student, with None for an area without answers.
     rows = []
     for student in students.tolist():
-        rows.append((student, [cell_of.get((student, area)) for area in areas.index]))
+        rows.append((student, [cells.get((student, area)) for area in areas]))
     return pages.render(
         "mastery.html",
         title="What the class is expected to know",
         origin=origin,
         source=source,
         by_abilities=by_abilities,
-        areas=[name for _, name in areas.index],
+        areas=[name for _, name in areas],
         rows=rows,
-        topics=list(_topics_to_help_with(narrowest).itertuples(index=False)),
+        topics=list(_topics_to_help_with(topic_mastery).itertuples(index=False)),
         min_students=_MIN_STUDENTS,
     )
 

@@ -30,7 +30,8 @@ _RADIUS = 2.8
 def map_chart(parameters: pd.DataFrame) -> Html:
     """Draw how many questions have which difficulty and discrimination, a cell for each range.
 
-    At each end of an axis, the 0.5 % most extreme questions may be outside of the chart.
+    At each end of an axis, the 0.5 % most extreme questions may be outside of the chart. The
+    opacity of a cell shows its number of questions.
     """
     known = parameters.dropna(subset=["difficulty", "discrimination"])
     difficulty = known["difficulty"].to_numpy()
@@ -42,10 +43,11 @@ def map_chart(parameters: pd.DataFrame) -> Html:
     )
     axes = _axes(_MAP_HEIGHT, x_limits, y_limits, "discrimination", "difficulty")
     axes.draw_x_axis(ticks(*x_limits, 6), "difficulty")
+    # Only cells with questions are drawn.
     for column, row in np.argwhere(counts).tolist():
         n = int(counts[column, row])
-        # The opacity grows with the square root of the number, so that a cell with few questions
-        # can be seen beside a cell with many.
+        # The opacity grows with the square root of the number of questions, so that a cell with few
+        # questions can be seen beside a cell with many.
         opacity = 0.15 + 0.85 * np.sqrt(n / counts.max())
         # In the drawing, y runs downwards: the upper edge of a cell comes first.
         axes.drawing.box(
@@ -69,7 +71,7 @@ def fit_chart(groups: pd.DataFrame, question: int) -> Html:
     # The axis has the positions 1 to n_groups. The two texts are centred half a step away from its
     # ends, so that they are not cut off.
     axes.draw_x_axis([(1.5, "least able"), (n_groups - 0.5, "most able")])
-    # The column `group` counts the groups from 0, the axis from 1.
+    # The column `group` counts the groups from 0, and the axis counts them from 1.
     expected_points = []
     for group in records:
         expected_points.append((axes.x(group["group"] + 1), axes.y(group["expected"])))

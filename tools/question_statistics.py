@@ -107,16 +107,20 @@ def main() -> None:
     answers = read_answers(train, options=False)
     group = read_groups(options, answers)
 
-    columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
-    # The model, with the file and the origin of the answers that it has learned from.
+    # `found` holds the model, and the file and the origin of the answers that the model has learned
+    # from.
     found = find_model(options, train, answers)
     model_files.write_model(found.model, options.save_model)
-    tables = make_tables(QuestionStatistics(found.model, *columns), group)
+    statistics = QuestionStatistics(
+        found.model, answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
+    )
+    tables = make_tables(statistics, group)
     page = make_page(tables, found.origin, found.source)
 
     table_of_groups = options.output_dir / "question_groups.csv"
+    has_groups = tables.groups is not None
     # Without groups, no table of groups is written.
-    if tables.groups is None:
+    if not has_groups:
         outputs.remove(table_of_groups)
     with writing.atomic_write(*outputs) as files:
         for path, file in zip(outputs, files, strict=True):
@@ -124,8 +128,8 @@ def main() -> None:
                 file.write(page.encode())
             else:
                 _write_csv(_table_of_file(tables, path.name), file)
-    # A table of groups that is left from an earlier run must not be taken for a table of this run.
-    if tables.groups is None and table_of_groups.is_file():
+    # An earlier run may have left a table of groups. Nobody must take it for a table of this run.
+    if not has_groups and table_of_groups.is_file():
         table_of_groups.unlink()
         print(f"removed: {cli.show(table_of_groups)}, of an earlier run; there are no groups now")
     print(f"{len(tables.questions):,} questions, {len(tables.pairs):,} pairs of questions")
@@ -138,20 +142,21 @@ def find_model(options: argparse.Namespace, train: Path, answers: pd.DataFrame) 
     Contexts are quizzes, whose effects a model may learn beside the abilities. The result also says
     which answers the model has learned from.
     """
-    columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
+    known_answers = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
     if options.model is None:
-        model = model_files.new_model(options).fit(*columns)
+        model = model_files.new_model(options).fit(*known_answers)
         origin = provenance.origin_of(train)
         return FoundModel(model, had_contexts=False, source=cli.show(train), origin=origin)
-    read = model_files.read_model(options.model, train)
-    if not read.had_contexts:
-        return read
-    # Effects of contexts explained a part of the answers. Without these effects, the abilities must
-    # explain this part, so a few more steps of the fit follow.
-    settings = read.model
-    model = ItemResponse(settings.n_dimensions, guessing=settings.guessing, seed=settings.seed)
-    model.fit(*columns, start=read.model)
-    return replace(read, model=model)
+    found = model_files.read_model(options.model, train)
+    if not found.had_contexts:
+        return found
+    # In the model from the file, effects of contexts explained a part of the answers. Without these
+    # effects, the abilities must explain this part. So a new model with the same settings takes a
+    # few more steps of the fit, which start from the model of the file.
+    old = found.model
+    model = ItemResponse(old.n_dimensions, guessing=old.guessing, seed=old.seed)
+    model.fit(*known_answers, start=old)
+    return replace(found, model=model)
 
 
 def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series | None:
@@ -163,30 +168,34 @@ def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series
     if options.groups is not None:
         source = reading.file_source(options.groups)
         table = reading.read_table(source, [schema.USER_ID, _GROUP_COLUMN])
-        is_twice = table["UserId"].duplicated()
-        if is_twice.any():
-            row = int(is_twice.argmax())
+        is_repeated = table["UserId"].duplicated()
+        if is_repeated.any():
+            # `argmax` returns the first row whose UserId an earlier row has too.
+            row = int(is_repeated.argmax())
             raise InputError(
                 f"{options.groups}: row {source.row_number(row)}: column 'UserId': "
                 f"{table['UserId'][row]} appears a second time, expected each student once"
             )
         group: pd.Series = table.set_index("UserId")["Group"].str.strip()
-        where = options.groups
+        file = options.groups
+        column = "Group"
     elif options.group == "none":
         return None
     else:
-        where = options.metadata_dir / f"student_metadata_{layout.ending_of(options.tasks)}"
-        reading.require_file(where)
+        file = options.metadata_dir / f"student_metadata_{layout.ending_of(options.tasks)}"
+        column = options.group
+        reading.require_file(file)
         students = answers["UserId"].unique()
-        students_table = metadata.read_student_metadata(where, students)
-        names = _NAMES_OF_GROUPS[options.group]
+        students_table = metadata.read_student_metadata(file, students)
+        # The metadata hold a number for each group, such as 1 for "female".
+        name_of_number = _NAMES_OF_GROUPS[column]
         # The rows of `students_table` are in the order of `students`.
-        group = students_table[options.group].map(names).set_axis(students)
+        group = students_table[column].map(name_of_number).set_axis(students)
+    # A file of groups may also name students without answers.
     has_answers = group.index.isin(answers["UserId"])
     if group[has_answers].nunique() < 2:
-        column = "Group" if options.groups is not None else options.group
         raise InputError(
-            f"{where}: column '{column}': has fewer than two groups among the students with "
+            f"{file}: column '{column}': has fewer than two groups among the students with "
             "answers, expected at least two; --group none does without"
         )
     return group
@@ -264,15 +273,17 @@ def _fit_part(tables: Tables) -> dict[str, Any]:
     (`p_adjusted`). With many answers, even a small difference between observed and expected shares
     of right answers is significant. `misfit` measures the size of this difference.
     """
+    # A question with too few answers for a test has no p-value.
     tested = tables.questions.dropna(subset=["p"])
     is_misfit = tested["p_adjusted"] <= _SIGNIFICANT
-    is_large = is_misfit & (tested["misfit"] > _SMALL_MISFIT)
+    is_large_misfit = is_misfit & (tested["misfit"] > _SMALL_MISFIT)
     clearest = tested.sort_values("p", kind="stable").head(_N_SHOWN)
-    by_question = tables.fit_groups.groupby("question")
+    # For each question, the observed and expected shares in groups of students by ability.
+    groups_by_question = tables.fit_groups.groupby("question")
     return {
         "n_tested": len(tested),
         "n_misfit": int(is_misfit.sum()),
-        "n_large": int(is_large.sum()),
+        "n_large": int(is_large_misfit.sum()),
         "rows": [
             (
                 f"{row['question']}",
@@ -283,7 +294,7 @@ def _fit_part(tables: Tables) -> dict[str, Any]:
             for row in clearest.to_dict("records")
         ],
         "charts": [
-            fit_chart(by_question.get_group(question), question)
+            fit_chart(groups_by_question.get_group(question), question)
             for question in clearest["question"].head(_N_FIT_CHARTS).tolist()
         ],
     }
@@ -293,7 +304,8 @@ def _pairs_part(pairs: pd.DataFrame) -> dict[str, Any]:
     """Return what the page says about pairs of questions.
 
     If the model explains the answers to two questions, their residuals are not correlated. The
-    chart shows the pairs with the clearest correlation, each with its 90 % interval; 0 is marked.
+    chart shows the pairs with the clearest correlation, each with its 90 % interval. The chart
+    marks 0, which means no correlation.
     """
     is_dependent = pairs["p_adjusted"] <= _SIGNIFICANT
     dots = []
@@ -314,12 +326,13 @@ def _pairs_part(pairs: pd.DataFrame) -> dict[str, Any]:
 def _groups_part(groups: pd.DataFrame) -> dict[str, Any]:
     """Return what the page says about groups of students (differential item functioning).
 
-    A row of `groups` tests whether students of equal ability answer a question differently in two
-    groups. The effect is the difference between the groups in the logit of a right answer. The
-    chart marks 0, which means no difference.
+    A row of `groups` compares a group with the reference group, the largest one, on a question. The
+    row tests whether students of equal ability answer the question differently in the two groups.
+    The effect is the difference between the groups in the logit of a right answer. The chart marks
+    0, which means no difference.
     """
     is_different = groups["p_adjusted"] <= _SIGNIFICANT
-    is_large = is_different & (groups["size"] == "large")
+    is_large_difference = is_different & (groups["size"] == "large")
     shown = groups.sort_values("p", kind="stable").head(_N_SHOWN)
     dots = [
         charts.Dot(f"{row['question']}, {row['group']}", row["effect"], (row["low"], row["high"]))
@@ -329,7 +342,8 @@ def _groups_part(groups: pd.DataFrame) -> dict[str, Any]:
     return {
         "n_tested": len(groups),
         "n_different": int(is_different.sum()),
-        "n_large": int(is_large.sum()),
+        "n_large": int(is_large_difference.sum()),
+        # All rows have the same reference group.
         "reference": groups["reference"].iloc[0] if len(groups) else "",
         "chart": charts.dot_chart(dots, label=label, digits=2, chance=0) if dots else None,
     }
@@ -358,12 +372,13 @@ def _information_chart(information: pd.DataFrame, n_questions: int) -> pages.Htm
 
     The measure is the Fisher information: 1 / information is about the squared standard error of
     the ability. The table `information` holds the sum of the information of all `n_questions`
-    questions. A test of average questions has this sum times its own length / `n_questions`.
+    questions, for each ability.
     """
+    information_of_test = information["information"] * _TEST_LENGTH / n_questions
     curve = charts.Curve(
         f"a test of {_TEST_LENGTH} average questions",
         information["ability"].tolist(),
-        (information["information"] * _TEST_LENGTH / n_questions).tolist(),
+        information_of_test.tolist(),
     )
     return charts.curve_chart(
         [curve],
