@@ -157,7 +157,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def find_students(options: argparse.Namespace, reference: Reference, mask: str) -> list[int]:
-    """Return the rows of the students that the flags name.
+    """Return the rows in `reference` of the students that --student names.
 
     Raises
     ------
@@ -170,9 +170,12 @@ def find_students(options: argparse.Namespace, reference: Reference, mask: str) 
             f"--mask {mask}: is not a mask of {reference.name}, "
             f"expected {', '.join(reference.targets)}"
         )
+    # `can_query` has a row for each student and a column for each question. It says which questions
+    # the student may be asked.
     state = GameState(reference, mask, Rules())
     # The messages give examples of students with enough answers.
-    has_enough = state.can_query.sum(axis=1) >= options.questions
+    n_askable = state.can_query.sum(axis=1)
+    has_enough = n_askable >= options.questions
     examples = ", ".join(map(str, reference.student[has_enough][:3]))
     expected = f"expected UserIds of {reference.name}, such as {examples}"
     if not options.student:
@@ -194,8 +197,8 @@ def find_subjects(metadata_dir: Path, n_questions: int) -> Subjects:
     The QuestionIds are 0 to ``n_questions - 1``.
     """
     listed = metadata.find_subjects(metadata_dir, np.arange(n_questions))
-    # Each row is a question and one of its subjects. `row` is the index of the question in the
-    # array of QuestionIds 0, 1, 2, …, and so it is the QuestionId itself.
+    # Each row is a question and one of its subjects. The column `row` holds the index of the
+    # question in the array of QuestionIds, which is 0, 1, 2, …: so this index is the QuestionId.
     listed = listed.rename(columns={"row": "QuestionId"})
     subjects = Subjects(areas=[], topics=[])
     for _, rows in listed.groupby("subject"):
@@ -259,8 +262,8 @@ def show_abilities(session: Session, names: Sequence[str]) -> Mapping[str, Any]:
 
     `names` holds the names of each question's subjects, by QuestionId.
     """
-    # `session.steps` has a row for each number of questions asked, from 0 on. An interval is the
-    # ability ± `half_width`.
+    # Row n of `session.steps` describes the student after n questions; row 0 is before the first
+    # question. An interval is the ability ± `half_width`.
     half_width = _NORMAL_QUANTILE * session.steps["error"]
     ability = session.steps["ability"]
     table = session.steps.assign(
@@ -281,6 +284,7 @@ def show_abilities(session: Session, names: Sequence[str]) -> Mapping[str, Any]:
         "first": first,
         "last": last,
         "share_interval": interval(share_draws),
+        # The share of the training students who are less able than this student.
         "below": share_below(last.ability),
         "below_interval": [share_below(last.low), share_below(last.high)],
         "ability_chart": draw_abilities(steps),
@@ -314,7 +318,7 @@ def question_row(step: Any, name: str) -> tuple[str, ...]:
 def draw_abilities(steps: Sequence[Any]) -> Html:
     """Draw the ability with its interval after each step; `show_abilities` makes the `steps`."""
     first = steps[0]
-    # Before the first answer, the ability is a diamond (`mark`) instead of a dot (`value`).
+    # Before the first answer, the ability is a diamond (`mark`). The value nan draws no dot.
     dots = [charts.Dot("before", value=nan, interval=(first.low, first.high), mark=first.ability)]
     for step in steps[1:]:
         label = f"{step.Index}, {_OUTCOMES[step.is_right]}"
@@ -336,11 +340,12 @@ def show_subjects(shares: pd.DataFrame, context: Context) -> Mapping[str, Any]:
     interval are the least known.
     """
     n_areas = len(context.subjects.areas)
+    area_shares = shares[:n_areas]
     topic_shares = shares[n_areas:]
-    areas = subject_dots(context.bank, context.subjects.areas, shares[:n_areas])
-    topics = subject_dots(context.bank, context.subjects.topics, topic_shares)
+    area_dots = subject_dots(context.bank, context.subjects.areas, area_shares)
+    topic_dots = subject_dots(context.bank, context.subjects.topics, topic_shares)
     subject_charts = {}
-    for title, dots in (("Areas of mathematics", areas), ("Topics", topics)):
+    for title, dots in (("Areas of mathematics", area_dots), ("Topics", topic_dots)):
         if dots:
             subject_charts[title] = charts.dot_chart(
                 dots,
@@ -349,12 +354,12 @@ def show_subjects(shares: pd.DataFrame, context: Context) -> Mapping[str, Any]:
                 limits=(0, 1),
                 axis="share of the questions expected right",
             )
-    widest_first = sorted(topics, key=_width_of_interval, reverse=True)
+    least_known_first = sorted(topic_dots, key=_width_of_interval, reverse=True)
     return {
         "subject_charts": subject_charts,
-        "n_topics": len(topics),
+        "n_topics": len(topic_dots),
         "n_topics_asked": int((topic_shares["Answers"] > 0).sum()),
-        "least_known": widest_first[:3],
+        "least_known": least_known_first[:3],
     }
 
 
@@ -367,11 +372,13 @@ def show_hidden_answers(session: Session) -> Mapping[str, Any]:
     probability = session.hidden_probability
     truth = session.hidden_truth
     expected_right = probability > 0.5
+    # A prediction between these probabilities is called unsure.
     low, high = _UNSURE
     return {
         "is_hit": expected_right == (truth == 1),
         "unsure": _UNSURE,
         "is_unsure": (probability > low) & (probability < high),
+        # Each element of `hidden_counts` is a draw of the number of right hidden answers.
         "hidden_interval": interval(session.hidden_counts),
         "outcomes": [
             outcome_row("expected right", truth[expected_right]),

@@ -117,7 +117,8 @@ def list_scores(results: Sequence[Result], path: Path, phase: str | None) -> Non
     """Print every score that can be compared, with its number; `path` is the record of scores."""
     n_listed = 0
     for number, result in enumerate(results, 1):
-        # A comparison needs the outcomes: which answers were predicted right.
+        # A comparison needs the outcomes: which answers were predicted right. The result names the
+        # file of its outcomes, or nothing if there is none.
         has_outcomes = result.outcomes != ""
         if not has_outcomes or not is_of_phase(result, phase):
             continue
@@ -272,13 +273,14 @@ def require_one_model(word: str, matches: Sequence[Result], results: Sequence[Re
     `matches` are the results that the word may mean, `results` all results in the record of scores.
     So that the user can choose, the message gives the number of each model's latest result.
     """
-    latest_number = {}
+    # For each model, the number of its latest result: a later result replaces an earlier one.
+    latest_numbers = {}
     for number, result in enumerate(results, 1):
         if result in matches:
-            latest_number[result.task, result.name] = number
-    if len(latest_number) > 1:
+            latest_numbers[result.task, result.name] = number
+    if len(latest_numbers) > 1:
         models = []
-        for (task, name), number in latest_number.items():
+        for (task, name), number in latest_numbers.items():
             models.append(f"{number} ({name}, task {task})")
         raise InputError(
             f"{quote(word)} may be any of these: {', '.join(models)}; expected one such number"
@@ -342,29 +344,31 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
     phase = phase or LOCAL
     if task is TASK_3 and phase == LOCAL:
+        # Take the public phase, the first one.
         phase = layout.PHASES[0]
     reference = task.answers_path(phase)
     provenance.require_current([reference])
     # `doubts` are reasons not to trust the score, such as a model that has seen these answers. In
-    # tasks 1 and 2, the search for doubts also needs the training answers. `kept` says which
-    # answers (in task 3, which judgements) the submission predicts right.
+    # tasks 1 and 2, the search for doubts also needs the training answers. `predicted_right` says
+    # which answers (in task 3, which judgements) the submission predicts right.
     if task is TASK_3:
         doubts = entry_origin.judge_submission(path, [reference])
         template = layout.TEMPLATE_DIR / str(task.template)
-        kept = ranking.match(path, reference, template, phase).outcomes
+        predicted_right = ranking.match(path, reference, template, phase).outcomes
     else:
         train = task.train_path(phase)
         doubts = entry_origin.judge_submission(path, [reference], task.template_names, train)
-        kept = outcomes.of_predictions(pairs.match(task, path, reference, phase).pairs)
+        matched = pairs.match(task, path, reference, phase).pairs
+        predicted_right = outcomes.of_predictions(matched)
     marks = [doubt.mark for doubt in doubts]
     return Candidate(
         name=", ".join([score_files.describe_entry(path), *marks]),
         # The score is not in the record.
         number=0,
         task=task,
-        where=describe_test(phase, "", provenance.origin_of(reference)),
+        where=describe_test(phase, rules="", origin=provenance.origin_of(reference)),
         # The outcomes are known already, so `read` need not read a file.
-        read=lambda: kept,
+        read=lambda: predicted_right,
         test=AnswerSet(phase, rules="", data=record.fingerprint_of(reference)),
     )
 
@@ -562,10 +566,10 @@ def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
     for _ in range(N_DRAWS):
         drawn = rng.integers(n_units, size=n_units, dtype=np.int32)
         times_drawn = np.bincount(drawn, minlength=n_units)
-        # Sum over the units of this resample; a unit that is drawn twice counts twice.
+        # The product sums the counts of the units; a unit that is drawn twice counts twice.
         sums.append(times_drawn @ counts_by_unit)
-    # The rows of `sums` are the resamples. Split the columns into three arrays, each of the shape
-    # (N_DRAWS, parts).
+    # The rows of `sums` are the resamples. Its columns are three groups of counts, one after the
+    # other: split them into three arrays of the shape (N_DRAWS, parts).
     right_a, right_b, n = np.split(np.array(sums), 3, axis=1)
     # In task 3, the score is the share of the best expert. In other tasks, it is the mean of the
     # shares of all parts.
@@ -592,8 +596,7 @@ def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
     if not a.distinct:
         return f"{counts}; no test by McNemar: the same answers are counted several times"
     n_differing = n_only_a + n_only_b
-    # If A and B predicted equally well, each would be right on half of the answers on which they
-    # differ.
+    # If A and B predicted equally well, A alone would be right on about half of these answers.
     p = float(binomtest(n_only_a, n_differing, 0.5).pvalue) if n_differing else 1.0
     shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
     # The columns of `a.counts` are the units that are resampled. A single unit gives no interval.

@@ -119,8 +119,9 @@ def main() -> None:
     if is_package:
         reading.require_file(entry / TRAINER)
         script /= TRAINER
+    # If the rules or the limits of the game are not the default ones, the user has given flags of
+    # task 4.
     elif read_rules(options) != Rules() or read_limits(options) != Limits():
-        # The flags of task 4 do not have their default values, so the user has given some.
         raise InputError(f"{entry}: is of task {task.number}, expected no flags of task 4")
     path = record.results_path(options.output_dir)
     cli.require_outputs([path])
@@ -158,8 +159,8 @@ def frozen_copy(script: Path) -> Iterator[EntryCode]:
 
     Every fold runs the copy, so that an edit of the script in the meantime changes nothing. The
     copy has the kit's metadata: a script may read them, because they hold no outcomes. The copy has
-    no answers: a script finds none if it ignores its flags and looks in the kit's folders. A script
-    outside of the kit is not copied.
+    no answers. So a script that ignores its flags and looks in the folders of the kit finds none. A
+    script outside of the kit is not copied.
     """
     if not script.is_relative_to(layout.ROOT):
         yield EntryCode(script, frozen_script=script, kit_copy=None)
@@ -226,8 +227,9 @@ def evaluate(
     `folds_text` says in words how the folds were made.
     """
     accuracy_by_fold = {run.title: run.accuracy for run in runs}
-    # A row for every prediction; `part` is the index of the run.
-    targets = pd.concat([run.predicted.assign(part=index) for index, run in enumerate(runs)])
+    # A row for every prediction. The column `part` holds the index of the run, from 0.
+    predictions = [run.predicted.assign(part=index) for index, run in enumerate(runs)]
+    targets = pd.concat(predictions)
     memories = [run.training.memory for run in runs if run.training.memory is not None]
     # The rules of the game belong to the score of an entry of task 4. Flags may change these rules.
     rules = folds_text
@@ -351,6 +353,7 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     position = words.index("--") if "--" in words else len(words)
     flags = list(words[position + 1 :])
     for word in flags:
+        # A value may follow "=" in the same word: the name of "--seed=3" is "--seed".
         name = word.partition("=")[0]
         # argparse also accepts the beginning of a flag: "--input" for "--input_dir". So the
         # beginning of a forbidden flag is forbidden too. But "-" and "--" are no flags.
@@ -417,6 +420,7 @@ def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) 
     # The record of how the submission was made; None if the user's script has written no record.
     written_record = provenance.read(submission)
     doubts = doubt_record(written_record, code.script, template)
+    # `training` says how the predictions were made, also if the script has written no record.
     if written_record is None:
         training = Provenance(script=str(script), options={}, seconds=float("nan"))
     else:
@@ -444,8 +448,8 @@ def doubt_record(record: Provenance | None, script: Path, template: Path) -> lis
     if record is None:
         return [UNKNOWN_SOURCES]
     doubts_about_sources = entry_origin.doubt_sources(record, [template.name])
-    # A doubt holds a sentence that names the script in the record. This script is the temporary
-    # copy that the fold has run, so put the user's script in its place.
+    # A doubt about the run holds a sentence that names the script of the record. The record names
+    # the temporary copy that the fold has run: put the user's script in place of the copy.
     shown_record = replace(record, script=provenance.show_path(script))
     # No doubt about a change of the code is raised here. If the script is in the kit, all folds run
     # one copy, which nobody edits. Otherwise `doubt_changes` looks for changes.

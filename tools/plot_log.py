@@ -127,16 +127,17 @@ def _name_run(event: dict[str, Any], path: Path) -> str:
 def describe(run: Run) -> str:
     """Say in one line how the losses of a run fell, and how high its other quantities rose."""
     parts = []
-    for key, points in run.series.items():
-        name = key.replace("_", " ").replace("held out", "held-out")
-        if key.endswith("loss"):
+    # A point is a pair of a step and the value of the quantity at this step.
+    for quantity, points in run.series.items():
+        name = quantity.replace("_", " ").replace("held out", "held-out")
+        if quantity.endswith("loss"):
             _, first_loss = points[0]
             _, last_loss = points[-1]
             parts.append(f"{name} {first_loss:.4f} to {last_loss:.4f}")
         else:
-            step, best = max(points, key=lambda point: point[1])
-            parts.append(f"{name} up to {best:.4f}, at step {step:g}")
-    n_steps = max(map(len, run.series.values()))
+            step, highest = max(points, key=lambda point: point[1])
+            parts.append(f"{name} up to {highest:.4f}, at step {step:g}")
+    n_steps = max(len(points) for points in run.series.values())
     early = ", stopped early" if "stopped early" in run.events else ""
     return f"{run.name}: {n_steps} steps{early}; {'; '.join(parts)}"
 
@@ -144,10 +145,11 @@ def describe(run: Run) -> str:
 def draw(runs: list[Run]) -> list[tuple[str, pages.Html]]:
     """Return the title and the chart of each logged quantity, with a curve for each run.
 
-    Quantities in `_DRAWN_WITH` share the chart of another quantity, in which they are dashed.
+    A quantity in `_DRAWN_WITH` has no chart of its own: its curve is dashed in the chart of the
+    quantity that `_DRAWN_WITH` names.
     """
-    # Each chart has the name of a quantity as its key. The charts that have a title in `_TITLES`
-    # come first: a dict keeps its order.
+    # A chart is named after its quantity. The charts that have a title in `_TITLES` come first,
+    # because a dict keeps its order.
     curves_of_chart: dict[str, list[charts.Curve]] = {quantity: [] for quantity in _TITLES}
     # In all charts, the number of a run determines the colour of its curves.
     for number, (run, name) in enumerate(zip(runs, _distinct_names(runs), strict=True)):

@@ -97,7 +97,8 @@ def _end_with_children(process: subprocess.Popen[bytes]) -> None:
 
 
 def _last_lines(output: BinaryIO) -> list[str]:
-    """Return the last lines of a file that are not empty."""
+    """Return the lines in the last `_TAIL` bytes of a file; empty lines are left out."""
+    # `seek` returns the new position. At the end of the file, this is the size of the file.
     size = output.seek(0, os.SEEK_END)
     output.seek(max(0, size - _TAIL))
     lines = []
@@ -142,7 +143,7 @@ def run_script(
         If the script fails. The message ends with the last line that the script printed.
     """
     words = [str(word) for word in command]
-    # A package of task 4 may have been copied out of the kit. This path lets it import the kit.
+    # A package of task 4 may lie in a copy outside of the kit. PYTHONPATH lets it import the kit.
     search_path = [str(kit_copy or layout.ROOT), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path))}
     code, lines = run_to_end([sys.executable, *words], env=environment)
@@ -242,15 +243,16 @@ def _find_forged_flag(script: Path, options: Mapping[str, Any], flags: Sequence[
 
     `options` are the options in the record, by name. `flags` are the same options as words of a
     command line, such as "--seed" and "3". In a forged record, the value of an option may itself be
-    a flag, such as --output_dir. So a word that begins with -- may be passed only if it names one
-    of the options, the script declares it, and it appears once.
+    a flag, such as --output_dir. So a word that begins with -- may be passed only if it is the name
+    of a recorded option, the script declares it, and it appears once.
     """
     if not flags:
         return None
     allowed = {f"--{name}" for name in options} & declared_flags(script)
     for word in flags:
         is_flag = word.startswith("--")
-        if is_flag and (word not in allowed or flags.count(word) > 1):
+        may_be_passed = word in allowed and flags.count(word) == 1
+        if is_flag and not may_be_passed:
             return word
     return None
 
@@ -274,7 +276,7 @@ class Fold:
 def run_on_fold(
     script: Path, flags: Sequence[str], fold: Fold, kit_copy: Path | None = None
 ) -> Path:
-    """Let a script of task 1 or 2 predict the held-out answers of a fold from the others.
+    """Let a script of task 1 or 2 predict the held-out answers of a fold from its other answers.
 
     The predictions are written to the fold's folder. Returns the path of the template of the
     submission, a file that lists the held-out answers without their outcomes. `kit_copy` is the
