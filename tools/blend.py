@@ -214,7 +214,8 @@ def command_to_repeat(file: Probabilities, train: Path) -> Command:
         )
     script, flags = script_runs.command_to_repeat(record, TASKS[file.task], file.path, other_way)
     # Refuse a file that was learned from other training answers: they might include answers that
-    # the blend predicts.
+    # the blend predicts. `made_from` holds the fingerprint of each source file, by its path, which
+    # is relative to the folder of `file`.
     if fingerprints.fingerprint(train) not in record.made_from.values():
         learned_from = "unknown answers"
         if record.made_from:
@@ -252,7 +253,7 @@ def predict_held_out(commands: Sequence[Command], paths: sample_models.Paths, ta
     is_held_out = hold_out_answers(len(answers), _HELD_OUT, seed=0)
     if is_held_out.all() or not is_held_out.any():
         raise InputError(f"{train}: holds too few answers to hold some out, expected more")
-    # Count the categories from 0. In the file of answers, they count from `column.low`.
+    # `truth` counts the categories from 0. The file of answers counts them from `column.low`.
     column = TASKS[task].column
     truth = answers.loc[is_held_out, column.name].to_numpy(np.int64) - column.low
     logs = []
@@ -280,9 +281,8 @@ def predict_template(
 ) -> FloatArray:
     """Let every command learn from all training answers and predict the template.
 
-    A command is a script with its flags. The files that this process writes afterwards get a record
-    of how they were made. For this record, `note_part` notes the sources and the code of each
-    command.
+    A command is a script with its flags. `note_part` notes the sources and the code of each
+    command. The records of the files that this process writes later then name them.
 
     Returns
     -------
@@ -374,10 +374,10 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
         """
         log_blended = log_blend(logs, weights)
         p = np.exp(log_blended)
+        # The derivative of the total loss of all answers, by the weight of each file.
         derivatives = []
         for file_logs, file_logs_of_truth in zip(logs, logs_of_truth, strict=True):
-            sum_over_answers = float((p * file_logs).sum() - file_logs_of_truth.sum())
-            derivatives.append(sum_over_answers)
+            derivatives.append(float((p * file_logs).sum() - file_logs_of_truth.sum()))
         mean_loss = -log_blended[rows, truth].mean()
         return float(mean_loss), np.array(derivatives) / len(truth)
 
@@ -399,8 +399,10 @@ def describe_weights(
     The last row is the blend. Each half of the answers is blended with weights that were learned
     from the other half. So no answer is scored with weights that were learned from this answer.
     """
-    # Assign every answer to one of two halves, 0 or 1, at random.
+    # Assign every answer to one of two halves, 0 or 1, at random: half of the numbers of a
+    # permutation are even.
     half = np.random.default_rng(0).permutation(len(truth)) % 2
+    # The probabilities of the blend, shape (n_answers, n_categories).
     blended = np.empty(logs.shape[1:])
     for this_half in (0, 1):
         is_blended = half == this_half

@@ -161,7 +161,8 @@ def describe_shares(task: Task, predicted: Array, train: Path) -> list[str]:
     values_by_title = {"predicted": predicted}
     if train.is_file():
         source = reading.file_source(train)
-        # Questions may have more than four options: the file says which values the column may have.
+        # In the user's data, questions may have more than four options. The file then says which
+        # values the column may have.
         column = answer_options.column_in(source, column)
         answers = reading.read_table(source, [column])
         values_by_title[cli.show(train)] = answers[column.name].to_numpy()
@@ -230,6 +231,7 @@ def warn_of_local_training(path: Path) -> list[str]:
     if record is None or is_local(path):
         return []
     sources = [(path.parent / source).resolve() for source in record.made_from]
+    # The name of each file of training answers contains "train".
     train_folders = {source.parent for source in sources if "train" in source.name}
     # The local split writes its training answers to this folder. The file with all training answers
     # lies in another folder.

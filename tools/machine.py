@@ -100,6 +100,7 @@ def read_cpuinfo(path: Path) -> str | None:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
+    # The file describes one processor after another: `setdefault` keeps the first value of a key.
     facts: dict[str, str] = {}
     for line in text.splitlines():
         key, _, value = line.partition(":")

@@ -93,7 +93,10 @@ def entry_name(text: str) -> str:
         raise argparse.ArgumentTypeError(
             f"'{text}' is the name of a Python module, which the entry would hide"
         )
-    if keyword.iskeyword(text) or text.startswith(PREFIX) or _WINDOWS_DEVICES.fullmatch(text):
+    # Python could not import a module whose name is a keyword. The prefix marks a sample model.
+    # Windows has no file with the name of a device.
+    is_device = _WINDOWS_DEVICES.fullmatch(text)
+    if keyword.iskeyword(text) or text.startswith(PREFIX) or is_device:
         raise argparse.ArgumentTypeError(f"'{text}' is a reserved name, expected another one")
     return text
 
@@ -195,7 +198,8 @@ def rename(text: str, old: str, new: str) -> str:
     pattern = f"{re.escape(old)}{rest_of_command}{gap_before_comment}?"
 
     def with_new_name(match: re.Match[str]) -> str:
-        # The rest of the command may hold the name again.
+        """Return the match with the new name, and with a gap that fits the new name."""
+        # The rest of the command may hold the old name again.
         rest = match["rest"].replace(old, new)
         gap = ""
         if match["gap"]:
@@ -230,11 +234,11 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
     first_line, rest = text.split("\n", 1)
     old_title = first_line.removeprefix('"""').removesuffix('"""')
     # The new docstring has several lines. If the old one has a single line, its closing quotes move
-    # to a line of their own.
+    # to a line of their own. A first line of only three quotes opens a docstring and closes none.
     is_one_line = first_line.endswith('"""') and len(first_line) > 3
     closing = '\n"""' if is_one_line else ""
-    # Drop the paragraph that begins with "Score:" or "Scores:", and its indented lines: the copy
-    # will have other scores.
+    # Drop the line that begins with "Score:" or "Scores:", and the indented lines that follow it:
+    # the copy will have other scores.
     rest = re.sub(r"^Scores?:.*\n(?:[ \t]+.*\n)*", "", rest, count=1, flags=re.MULTILINE)
     copied = f"Copied from {source}, whose description is:"
     return f'"""{title}\n\n{copied}\n{old_title}{closing}\n{rest}'
@@ -245,12 +249,14 @@ def commands(task: str, entry: Path) -> list[tuple[str, str]]:
 
     `task` is the path of the folder in the kit, such as "task_1" or "related_challenges/cloze".
     """
+    # Each step is a list of words after "python", with its purpose.
     if task == PACKAGE_TASK:
         steps = package_commands(f"{task}/{entry.name}")
     elif task in ("task_1", "task_2"):
         steps = prediction_commands(task, f"{task}/{entry.name}")
     else:
         steps = task_3_or_related_commands(task, entry)
+    # `MODELS` names the folders of the tasks. Any other folder is a related challenge.
     if task in MODELS:
         submission = f"{layout.SUBMISSION_DIR.name}/submission_{task}.zip"
     else:

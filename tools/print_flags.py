@@ -14,6 +14,7 @@ from pathlib import Path
 def main() -> None:
     """Import the script without running its `main`, and print the flags of its parser."""
     script = Path(sys.argv[1]).resolve()
+    # The script sees the same arguments as if it ran without flags.
     sys.argv[:] = [str(script)]
     # A script imports the modules beside it.
     sys.path[0] = str(script.parent)

@@ -236,11 +236,13 @@ def make_table(results: Sequence[Result]) -> Table:
     results_by_answers: dict[str, list[Result]] = {}
     for result in results:
         results_by_answers.setdefault(result.data, []).append(result)
-    # The results on the present answers are the group with the latest result.
+    # Sort the groups by the time of their latest result. The last group is on the present answers.
     by_latest_time = sorted(results_by_answers.values(), key=lambda group: group[-1].time)
     *groups_on_earlier_answers, current = by_latest_time
     latest = current[-1]
     models, former = model_rows(current)
+    # A row averages the latest result of each seed; all other results have been replaced.
+    n_averaged = sum(row.n_seeds for row in [*models, *former])
     rows = models + published_rows(latest)
     default_metric = TASKS[latest.task].metric if latest.task in TASKS else "score"
     metric = latest.metric_name or default_metric
@@ -260,8 +262,7 @@ def make_table(results: Sequence[Result]) -> Table:
         random_range=random_range,
         about_random=describe_random(random_range),
         spread_over="folds" if latest.phase == CROSS_VALIDATION else "seeds",
-        # A row averages the latest result of each seed; all other results have been replaced.
-        n_replaced=len(current) - sum(row.n_seeds for row in [*models, *former]),
+        n_replaced=len(current) - n_averaged,
     )
 
 
@@ -355,7 +356,8 @@ def model_of(result: Result) -> Model:
     has changed since does not count, because versions of the code are versions of one model.
     """
     # A notebook's model is called after the notebook if its user has given it no name. Such a
-    # notebook may have held any model, so each of its scores counts as a new model.
+    # notebook may have held any model. So each of its scores counts as a new model, which its time
+    # tells from the others.
     is_unnamed = result.script == provenance.NOTEBOOK and result.model == provenance.NOTEBOOK
     sources = result.learned_from
     return Model(
@@ -415,30 +417,32 @@ def describe_sources(
         has more files, the only phrase is "from fewer files". If the files of this model are not
         recorded, but the files of another model are, the only phrase is "sources not recorded".
     """
-    all_sources = [dict(other) for other in all_learned_from if other is not None]
+    known_sources = [dict(sources) for sources in all_learned_from if sources is not None]
     if learned_from is None:
-        return ["sources not recorded"] if all_sources else []
-    sources = dict(learned_from)
+        return ["sources not recorded"] if known_sources else []
+    own_sources = dict(learned_from)
     described = []
-    for name, digest in sources.items():
-        # The fingerprints of the file among the sources of all models. None stands for a model
-        # whose sources lack the file.
-        digests = {other.get(name) for other in all_sources}
+    for name, digest in own_sources.items():
+        # The fingerprints of this file in all models. None stands for a model whose sources lack
+        # the file.
+        digests = {sources.get(name) for sources in known_sources}
         has_several_versions = len(digests - {None}) > 1
+        some_model_lacks_file = None in digests
         if has_several_versions:
             described.append(f"from {name} {digest[:6]}")
-        elif None in digests:
+        elif some_model_lacks_file:
             described.append(f"from {name}")
-    if not described and any(other != sources for other in all_sources):
+    # If no file differs, but another model has other sources, this model has only a part of them.
+    if not described and any(sources != own_sources for sources in known_sources):
         described.append("from fewer files")
     return described
 
 
 def model_row(name: str, results: Sequence[Result]) -> Row:
-    """Return the row of a model. `results` holds one result for each seed."""
+    """Return the row of a model. `results` holds one result for each seed, all of one phase."""
     scores = [result.score for result in results]
     # The standard deviation is over the seeds or, in a cross-validation, over all folds of all
-    # seeds.
+    # seeds. The parts of a result of a cross-validation are its folds.
     scores_for_deviation = scores
     if results[0].phase == CROSS_VALIDATION:
         scores_for_deviation = []
@@ -550,7 +554,7 @@ def draw(table: Table) -> pages.Html:
     dots = []
     for row in table.rows:
         if row.is_published:
-            # Because of the value nan, the chart has a mark for this row, but no dot.
+            # The value nan draws no dot, so the row has only its mark.
             dot = charts.Dot(row.name, nan, mark=row.score, band=table.random_range)
         else:
             deviation = row.deviation or 0.0

@@ -55,8 +55,9 @@ def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
     record_path = path.with_name(layout.RECORD_OF_FILE[name])
     with writing.atomic_write(record_path, path) as (record_file, file):
         writing.write_csv_to(file, rows)
-        # The record holds fingerprints of the template and of its sources. The template is only
-        # moved to `path` at the end of this block, so its fingerprint is taken from `file`.
+        # The record holds fingerprints of the template and of its sources. The template moves to
+        # `path` only at the end of this block, so the fingerprint of the template is taken from
+        # `file`.
         this_process = provenance.this_process(template_dir, {path: file}, sources)
         # The record does not depend on the script that calls this function: data/generate_sample.py
         # builds the template too.

@@ -30,6 +30,7 @@ def main(description: str | None) -> int:
         return 1
     except KeyboardInterrupt:
         print("\nstopped; the next run resumes here", file=sys.stderr)
+        # By convention, a program that Control-C stops ends with this exit code.
         return 130
 
 

@@ -16,10 +16,11 @@ PATH_FILE = "education_kit.pth"
 
 
 def set_up(*, for_tests: bool) -> str:
-    """Return a Python that has the kit and its packages, after installing both if need be.
+    """Return the path of a Python that has the kit and its packages.
 
-    If the Python that runs the quickstart has them, return this Python, otherwise the Python in
-    .venv. With `for_tests`, the packages that only the tests need are required too.
+    If the Python that runs the quickstart has them, return its path. Otherwise return the path of
+    the Python in .venv, and install there what it lacks. With `for_tests`, the packages that only
+    the tests need are required too.
     """
     pin_files = ["requirements.txt"]
     if for_tests:

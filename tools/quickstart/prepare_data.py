@@ -12,8 +12,8 @@ from tools.quickstart.steps import show
 def prepare_task_data(python: str, size: str | None) -> None:
     """Get the data of the tasks ready, and print whether they are simulated or the user's files.
 
-    Data are simulated if there are none, or if the simulated data have another size than `size`.
-    Missing and outdated submission templates are built.
+    Data are simulated if there are none, or if the simulated data have another size than `size`. If
+    `size` is None, the user accepts any size. Missing and outdated submission templates are built.
     """
     is_empty = not any(list_paths(layout.TRAIN_DIR, "*.csv"))
     is_simulated = not is_empty and bool(fingerprints.simulated_files(layout.DATA_DIR))

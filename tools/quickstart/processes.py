@@ -66,7 +66,7 @@ class Children:
 
     def _start(self, command: Sequence[str], output: IO[bytes] | None) -> subprocess.Popen[bytes]:
         """Start a command, which writes what it prints into `output`; None for the terminal."""
-        # With the lock, no process starts after `stop` has ended the running ones.
+        # Because of the lock, no process starts after `stop` has ended the running ones.
         with self._lock:
             if self._is_stopped:
                 raise StoppedError

@@ -30,6 +30,7 @@ def run_step(python: str, step: Step, children: Children) -> str:
     fingerprint = finished.fingerprint_of(step)
     if finished.is_finished(step, fingerprint):
         return "done already"
+    # The mark says that the step is finished. It must not say so while the step runs.
     mark = finished.mark_path(step)
     mark.unlink(missing_ok=True)
     started = time.perf_counter()
@@ -57,7 +58,8 @@ def run_in_one_process(python: str, step: Step, children: Children) -> str:
     ended = children.run([python, run_commands.__file__, *commands])
     if ended.code:
         # Before each command, `run_commands` prints a line with the prompt and the command. The
-        # last such line names the command that failed. The output of this command follows.
+        # last such line names the command that failed. The output of this command follows. The line
+        # break in front lets the search find a prompt that begins the output.
         _, _, after_prompt = f"\n{ended.printed}".rpartition(f"\n{run_commands.PROMPT}")
         command, _, printed = after_prompt.partition("\n")
         raise failure(f"python {command}", ended.code, printed)
@@ -72,8 +74,8 @@ def bring_back_weights(copy: Path, package: Path) -> None:
     """
     old_weights = list(package.glob(f"{WEIGHTS}*"))
     record = read_record(package)
-    are_local = record is not None and "local" in record.options
-    if old_weights and not are_local:
+    old_weights_are_local = record is not None and "local" in record.options
+    if old_weights and not old_weights_are_local:
         return
     for path in old_weights:
         remove(path)

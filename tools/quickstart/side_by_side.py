@@ -111,7 +111,7 @@ def run_group(
     latest_of_quick_worker: Future[str] | None = None
     while waiting or running:
         while waiting and len(running) < n_workers:
-            # The worker is free if its latest step is not in `running`, and so has ended.
+            # This worker is free if its latest step has ended, and so is no longer in `running`.
             quick_worker_is_free = latest_of_quick_worker not in running
             step = waiting.popleft() if quick_worker_is_free else waiting.pop()
             future = pool.submit(run_step, python, step, children)
