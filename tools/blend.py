@@ -103,18 +103,18 @@ def main() -> None:
     if TASKS[task].needs_options:
         blended = answer_options.for_template(blended, template)
     # The columns of `blended` are categories, counted from 0: wrong and right (task 1), or the
-    # options (task 2). In the submission, the values of the categories begin with `low`, which is 0
-    # in task 1 and 1 in task 2.
+    # options (task 2). The submission counts the categories from `low`, which is 0 in task 1 and 1
+    # in task 2.
     most_probable = blended.argmax(axis=1)
-    value = most_probable + TASKS[task].column.low
-    submission.write_predictions(template, task, value, paths.output)
+    predicted = most_probable + TASKS[task].column.low
+    submission.write_predictions(template, task, predicted, paths.output)
     # A file of probabilities for task 1 holds only the probability that an answer is right. A file
     # for task 2 holds the probabilities of all options.
     probabilities = blended if TASKS[task].needs_options else blended[:, 1]
     write_probabilities(template, task, probabilities, probabilities_path)
     print(
         f"written: {cli.show(paths.output)}, the zip and the probabilities beside it "
-        f"({len(value):,} rows)"
+        f"({len(predicted):,} rows)"
     )
 
 

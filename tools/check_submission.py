@@ -128,9 +128,10 @@ def check_pairs(options: argparse.Namespace, task: Task, faults: list[str]) -> l
     """Check the rows of a submission of task 1 or 2.
 
     Every error is added to `faults`. Returns lines that summarise a valid submission: its number of
-    rows, and how often it predicts each value, beside how often the value is in the training
-    answers. Shares that are far apart are a sign of a mistake.
+    rows, and the share of each value in the predictions, beside the share of the value in the
+    training answers. Two shares that are far apart are a sign of a mistake.
     """
+    # A submission for the local split has a template and training answers of its own.
     if is_local(options.file):
         template_dir = layout.TEST_INPUT_DIR
         train_dir = layout.TEST_INPUT_DIR

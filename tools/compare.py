@@ -291,9 +291,10 @@ def as_candidate(word: str, result: Result, number: int, path: Path) -> Candidat
     """Return the `Candidate` for a score in the record, which the user may want to compare.
 
     `path` is the record, `number` is the number of the score in the record, and `word` is what the
-    user wrote on the command line. A file beside the record holds the outcomes: which answers were
-    predicted right. `Candidate.read` reads this file, and is called only if this candidate is
-    chosen. Two candidates can be compared only if their test sets, `Candidate.test`, are the same.
+    user wrote on the command line. A file in a folder beside the record holds the outcomes: which
+    answers were predicted right. `Candidate.read` reads this file, and is called only if this
+    candidate is chosen. Two candidates can be compared only if their test sets, `Candidate.test`,
+    are the same.
     """
     if isinstance(result.task, str) or result.task not in TASKS:
         raise InputError(
@@ -311,15 +312,15 @@ def as_candidate(word: str, result: Result, number: int, path: Path) -> Candidat
                 f"({where}): score it again"
             )
         file = path.with_name(layout.OUTCOMES_NAME) / f"{result.outcomes}.npz"
-        kept = outcomes.read(file)
-        score = score_of(task, kept)
+        recorded_outcomes = outcomes.read(file)
+        score = score_of(task, recorded_outcomes)
         if abs(score - result.score) > _SAME_SCORE:
             raise InputError(
                 f"{cli.show(file)}: its outcomes give the score {score:.4f}, but the line of "
                 f"{cli.show(path)} for {quote(word)} says {result.score:.4f}: they do not belong "
                 "together, score it again"
             )
-        return kept
+        return recorded_outcomes
 
     return Candidate(
         name=describe_result(result),
@@ -465,8 +466,9 @@ def choose_pair(
 
     If no score of A and no score of B share a test set, return the latest score of each.
     """
-    # The latest score of A on each test set: in the dict, it replaces earlier scores.
+    # The latest score of A on each test set: in the dict, a later score replaces earlier ones.
     latest_a = {(a.task, a.test): a for a in candidates_a}
+    # The latest score of B comes first.
     for b in reversed(candidates_b):
         if (b.task, b.test) in latest_a:
             return latest_a[b.task, b.test], b

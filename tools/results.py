@@ -79,20 +79,20 @@ def _is_valid(result: Result) -> bool:
     except ValueError:
         return False
     # `flags_of` returns the options as the words of a command line: each word must be a text.
-    # Fingerprints are hexadecimal, and empty if they are unknown.
-    digests = (result.data, result.code, result.outcomes)
+    # A fingerprint is hexadecimal, and empty if it is unknown.
+    fingerprints = (result.data, result.code, result.outcomes)
     return (
         _has_valid_numbers(result)
         and _has_valid_task(result)
         and all(isinstance(word, str) for word in provenance.flags_of(result.options))
-        and all(re.fullmatch("[0-9a-f]*", digest) for digest in digests)
+        and all(re.fullmatch("[0-9a-f]*", fingerprint) for fingerprint in fingerprints)
     )
 
 
 def _has_types(result: Result) -> bool:
     """Return whether each value has the type of its field. A bool does not count as a number."""
-    # The allowed types of each field. `get_args` returns int and None for `int | None`, and nothing
-    # for a plain type.
+    # The allowed types of each field. `get_args` returns the types of a union such as `int | None`,
+    # and an empty tuple for a plain type such as `int`.
     types = {field.name: get_args(field.type) or (field.type,) for field in fields(result)}
     types["parts"] = (dict,)
     types["options"] = (dict,)

@@ -531,7 +531,7 @@ def align(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 def as_page(tables: Sequence[Table]) -> str:
     """Return a page with the chart and the rows of every table, and the published scores."""
-    # The rows of the page's table of published scores.
+    # The rows of the page's table of published scores: task, test, name, score, source.
     published = []
     for score in PUBLISHED:
         test = ", ".join(filter(None, (f"{score.phase} test", score.rules)))

@@ -72,7 +72,7 @@ def find_task_models(task: int) -> list[Step]:
 
 
 def find_packages() -> list[Step]:
-    """Return every entry of task 4 that is a package with a script for training."""
+    """Return a step for every package of task 4 that has a script for training: train, score."""
     steps = []
     for script in sorted((ROOT / "task_4").glob("*/train_model.py")):
         package = script.parent
@@ -85,8 +85,8 @@ def find_packages() -> list[Step]:
         evaluation = show(package / "local_evaluation.py")
         path_flags = ("--submission", show(trained_copy), "--output_dir", show(output_dir))
         score = (evaluation, *flags.score, *path_flags)
-        step = Step("task 4", package.name, (train, score), output_dir, package=package)
-        steps.append(step)
+        commands = (train, score)
+        steps.append(Step("task 4", package.name, commands, output_dir, package=package))
     return steps
 
 
