@@ -277,9 +277,11 @@ def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> l
     train_dir = options.input_dir or layout.TRAIN_DIR
     train = train_dir / (options.train_data or task.data.train)
     metadata_dir = train_dir.parent / layout.METADATA_DIR.name
-    # The dry run examines students of the training file: there are no test students.
+    # There are no test students, so the dry run examines students of the training file. The flags
+    # of the game may change its rules and limits.
     setting = Setting(submission=entry, reference=train, train=train, metadata_dir=metadata_dir)
-    dry_run(read_game_flags(options, setting))
+    setting_with_flags = read_game_flags(options, setting)
+    dry_run(setting_with_flags)
     summary = [
         f"its files: {', '.join([*modules, *entry_files.list_weights(entry)])}",
         f"dry run: the ten rounds ran with {N_DRY_RUN_STUDENTS} students of {cli.show(train)}",

@@ -372,7 +372,7 @@ def _information_chart(information: pd.DataFrame, n_questions: int) -> pages.Htm
 
     The measure is the Fisher information: 1 / information is about the squared standard error of
     the ability. The table `information` holds the sum of the information of all `n_questions`
-    questions, for each ability.
+    questions, for each ability. An average question has 1 / `n_questions` of this sum.
     """
     information_of_test = information["information"] * _TEST_LENGTH / n_questions
     curve = charts.Curve(
