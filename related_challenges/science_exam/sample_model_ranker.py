@@ -102,9 +102,10 @@ def cosine_with_other_options(questions: pd.DataFrame) -> FloatArray:
     # The vectors have length 1. So the product of an option's vector and this sum is the sum of the
     # option's cosines with all options of its question.
     cosine_sum = np.asarray(vectors.multiply(question_sums).sum(axis=1))
-    # The sum includes 1, the cosine of the option with itself.
-    cosine_sum_of_others = cosine_sum.ravel() - 1
-    return np.asarray(cosine_sum_of_others / (n_options - 1))
+    # The sum includes the cosine of the option with itself: 1, or 0 for an option without words,
+    # such as "5", whose vector is 0.
+    cosine_with_itself = np.asarray(vectors.multiply(vectors).sum(axis=1))
+    return np.asarray((cosine_sum - cosine_with_itself).ravel() / (n_options - 1))
 
 
 def differences_from_right(features: Any, answer: IntArray) -> Any:
