@@ -273,7 +273,7 @@ def _hide_folder(facts: PairFacts, data_dir: Path) -> PairFacts:
     """Return the facts about pairs with texts that do not name the folder `data_dir`.
 
     `facts.left_out` says which facts are not known and why, for example because a file is missing.
-    Participants may read these reasons, but no folder of this machine.
+    Participants may read these reasons, but not the names of folders on the organiser's machine.
     """
     left_out = []
     for part in facts.left_out:

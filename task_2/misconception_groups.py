@@ -241,11 +241,12 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
         # Entry (i, j) is the number of students who got both question `start` + i and question j
         # wrong.
         both_wrong = (columns[:, start : start + BLOCK].T @ is_wrong).tocoo()
-        # Leave out the entries of a question with itself.
+        # Leave out the entries (i, j) for which both questions are the same.
         is_pair = both_wrong.row + start != both_wrong.col
         n_common = both_wrong.data[is_pair].astype(np.int64)
         n_ordered_pairs += np.bincount(n_common, minlength=n_students + 2)
-        # Question B is in several entries. Unlike an assignment, `maximum.at` handles all of them.
+        # A question occurs in several pairs. `maximum.at` takes all of them into account, while an
+        # assignment to `most_students[...]` would keep the last pair of each question only.
         np.maximum.at(most_students, both_wrong.col[is_pair], n_common)
     # Sum from the last element backwards: element m becomes the number of pairs for which at least
     # m students got both questions wrong. Here (A, B) and (B, A) are one pair, so divide by 2.
@@ -467,8 +468,8 @@ def _list_chances(wrong: WrongAnswers, group: IntArray) -> Chances:
     # Every option that is in a group is a chance.
     row, option = np.nonzero(group_by_answer >= 0)
     group_of_chance = group_by_answer[row, option]
-    # A cell is one number for a pair of a student and a group. All chances that the student had to
-    # choose an option of the group have the same cell, so that callers can sum over them.
+    # Number the pairs of a student and a group. Each chance gets the number of its pair, `cell`, so
+    # that callers can sum over all chances that a student had to choose an option of a group.
     cell = wrong.student[row].astype(np.int64) * count_groups(group) + group_of_chance
     return Chances(
         row=row,

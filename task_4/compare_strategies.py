@@ -263,7 +263,7 @@ def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
         # Each split has one mask, so --masks says how many splits there are.
         n_splits = options.masks or N_SPLITS
         for learned, reference in splits(answers, protocol, n_splits, options.questions, n_columns):
-            # Each reference has one mask, and the mask has the name of the reference.
+            # The only mask of a reference that a split made has the same name as the reference.
             yield Case(calibrate(learned, n_columns), reference, mask=reference.name)
         return
     answers = read_students(files.train)

@@ -531,8 +531,8 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
         # education_kit.pth names the kit's folder.
         assert list(kit.glob(".venv/[Ll]ib/**/education_kit.pth"))
 
-    # The first run replaces the environment by a new environment with pip, which lacks the file
-    # `left_over`. The second run keeps the new environment, and so also the file.
+    # The first run replaces the environment by a new environment with pip. So the file `left_over`
+    # is gone. The second run keeps the environment, so the file stays.
     run_without_index()
     assert not left_over.exists()
     run_without_index()

@@ -448,8 +448,8 @@ def doubt_record(record: Provenance | None, script: Path, template: Path) -> lis
     if record is None:
         return [UNKNOWN_SOURCES]
     doubts_about_sources = entry_origin.doubt_sources(record, [template.name])
-    # A doubt about the run holds a sentence that names the script of the record. The record names
-    # the temporary copy that the fold has run: put the user's script in place of the copy.
+    # The record names the script that the fold has run, a temporary copy. Sentences about doubts
+    # name the script of the record, so put the user's script in its place.
     shown_record = replace(record, script=provenance.show_path(script))
     # No doubt about a change of the code is raised here. If the script is in the kit, all folds run
     # one copy, which nobody edits. Otherwise `doubt_changes` looks for changes.

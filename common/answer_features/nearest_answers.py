@@ -89,9 +89,9 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
         residual = np.where(nearest >= 0, known.residual[nearest], 0)
         for power, weight in weight_by_power.items():
             summary.weight[power][block] = weight.sum(axis=1)
-            # The weighted mean of the residuals, which `_shrunk_total` shrinks towards 0.
+            # The weighted mean of the residuals, shrunk towards 0.
             weighted_sum = (weight * residual).sum(axis=1)
-            summary.residual[power][block] = weighted_sum / _shrunk_total(weight, power)
+            summary.residual[power][block] = weighted_sum / _divisor_of_shrunk_mean(weight, power)
         if known.has_options:
             # The rank of the option at each position of the question asked: 0 for the right option,
             # 1 for the most popular wrong one, and so on.
@@ -155,7 +155,7 @@ def _habits(
         # For each row and position, the sum of weight · excess over the nearest answers. It is a
         # product of two matrices for each row: (1, nearest) times (nearest, options).
         weighted_excess = (weight[:, None, :] @ excess)[:, 0, :]
-        habit = weighted_excess / _shrunk_total(weight, power)[:, None]
+        habit = weighted_excess / _divisor_of_shrunk_mean(weight, power)[:, None]
         # Change the order of the columns from positions to ranks.
         habit_by_power[power] = np.take_along_axis(habit, position_of_rank, axis=1)
     return habit_by_power
@@ -191,7 +191,7 @@ def _ranks_chosen(known: Known, nearest: IntArray, rank_of_position: IntArray) -
     return ranks
 
 
-def _shrunk_total(weight: FloatArray, power: int) -> FloatArray:
+def _divisor_of_shrunk_mean(weight: FloatArray, power: int) -> FloatArray:
     """Return the number by which the weighted sum of each row is divided to get a shrunk mean.
 
     This is the sum of the row's weights plus a prior weight. So the mean is shrunk towards 0, as if

@@ -153,15 +153,15 @@ def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) 
 
 
 def _add_contexts(posterior: Posterior, context: IntArray) -> Posterior:
-    """Return a posterior that also knows the contexts of further answers, as average ones.
+    """Return a posterior that also knows the contexts of further answers.
 
-    Each context of the last level (MODEL.md explains levels) has an effect on the logits of its
-    answers that all students share. A context that the posterior does not know gets the shared
-    effect of unknown contexts.
+    A context has two kinds of effects on the logits of its answers. One effect is the same for all
+    students (at the last level of contexts only; MODEL.md explains levels). If the posterior does
+    not know the context, it gets the shared effect of unknown contexts.
 
-    Students also have effects of their own in the contexts in which they have answers. The result
-    has none of these effects, because they belong to the students of the fit and not to the
-    students of the further answers.
+    The other effects belong to single students: a student has one in each context with answers of
+    the student. The result leaves them out, since they belong to the students of the fit and not to
+    the students of the further answers.
 
     Parameters
     ----------

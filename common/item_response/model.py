@@ -285,10 +285,11 @@ def update_students(sums: FloatArray, prior: Gaussians | None = None) -> Gaussia
 def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussians:
     """Return the posteriors of items (slopes, intercept), given the students, float64.
 
-    `sums` has a row for each item: the `weighted_sums` over the item's answers, whose log
-    likelihoods are linear · logit − weight · logit² / 2. `prior` has one Gaussian for each group of
-    items, and `group` the number of each item's group. With the vectors v = (ability, 1) of the
-    students who answered the item, the posterior has
+    `sums` has a row for each item: the `weighted_sums` over the item's answers. The log likelihood
+    of an answer is approximated by a parabola, linear · logit − weight · logit² / 2, where `linear`
+    and `weight` are two numbers of the answer. `prior` has one Gaussian for each group of items,
+    and `group` the number of each item's group. With the vectors v = (ability, 1) of the students
+    who answered the item, the posterior has
 
         precision = prior precision + Σ weight · E[v vᵀ],
         precision · mean = prior precision · prior mean + Σ linear · E[v].

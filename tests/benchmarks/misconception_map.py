@@ -148,7 +148,7 @@ def find_groups(prepared: Prepared) -> IntArray:
 
 
 def measure(prepared: Prepared, group: IntArray) -> Measured:
-    """Return gain and lift of groups, on the students who neither found nor chose the groups."""
+    """Return gain and lift of groups, on students from whose answers no group was made."""
     known = prepared.known
     asked = prepared.asked
     return Measured(

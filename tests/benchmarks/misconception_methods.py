@@ -156,8 +156,9 @@ def fit_latent_classes(finding: Any) -> Iterator[IntArray]:
     The model treats a student as a text and the wrong options that the student chose as its words.
     Each student is a mixture of classes, and each class has a probability of each option. A class
     raises the share of an option, among the wrong answers to its question, by some factor. An
-    option joins the class with the largest factor, if this factor exceeds a value of RAISES.
-    `finding` is a `WrongAnswers`. The groups are arrays (n_items,), -1 for an option in no group.
+    option joins the class with the largest factor, if this factor exceeds a limit. Each value of
+    RAISES is tried as the limit, and yields an array of groups, shape (n_items,), with -1 for an
+    option in no group. `finding` is a `WrongAnswers`.
     """
     item = finding.question * N_OPTIONS + finding.option
     shape = (finding.n_students, finding.n_items)

@@ -63,11 +63,12 @@ def dots(request: pytest.FixtureRequest) -> DotChart:
         DOTS, label='"dots"', limits=request.param, digits=3, axis="share right", chance=0.5
     )
     chart = draw(svg)
-    # Find out how the axis turns a value into a position, from one shape of each row: its dot. The
-    # last row has no dot, because its value is NaN, so its mark is used.
+    # Find out how the axis turns a value into a position, from the dot of each row. The last row
+    # has no dot, because its value is NaN. There, use the mark instead.
     labels = [row.label for row in DOTS]
     values = [row.mark if isnan(row.value) else row.value for row in DOTS]
-    # The mark of the first row must lie on the scale, too.
+    # `on_scale` also checks that the positions fit one scale. Let it check a mark too, that of the
+    # first row.
     labels.append(DOTS[0].label)
     values.append(DOTS[0].mark)
     # The tooltip of a shape shows its label and value, and `places` finds the shape by the tooltip.

@@ -634,10 +634,12 @@ def test_label_distribution(write: Write, tmp_path: Path) -> None:
     expected = {
         # The cell of folder x, then the cell of folder y.
         "correct": "1 (50.0%) 3 (75.0%)",
-        # Only the set of 5 labels has these two labels, so the cells of folder y are empty.
+        # Only the set of 5 labels has these two labels. So the cells of folder y are empty, and
+        # these are the cells of folder x.
         "irrelevant": "1 (50.0%)",
         "non_domain": "0 (0.0%)",
-        # The set of 5 labels does not have this label, so the cell of folder x is empty.
+        # The set of 5 labels does not have this label. So the cell of folder x is empty, and this
+        # is the cell of folder y.
         "incorrect": "1 (25.0%)",
         "answers": "2 4",
         "questions": "1 2",

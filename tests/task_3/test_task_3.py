@@ -658,7 +658,7 @@ def halves_compared(
     model = ["task_3/sample_model_rank_average.py", "--features", "correct_rate", "option_entropy"]
 
     def rank_by(name: str) -> pd.Series:
-        """Return the model's ranking by the answers in a file."""
+        """Run the model on the answers in the file `name`; return the rank of each question."""
         flags = ["--input_dir", kit / "data/test_input", "--train_data", name]
         succeeds([*model, *flags, "--output_dir", folder], kit=kit)
         return pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId").ranking

@@ -336,7 +336,8 @@ def write_entry(kit: Path, folder: Path, name: str, *edits: tuple[str, str]) -> 
     return path
 
 
-# The end of the record of a submission in the code of `ENTRY`. Tests replace it to add fields.
+# `ENTRY` is the code of an entry. It writes a record of its submission, by a call that ends with
+# this text. Tests replace the text to add fields to the record.
 END_OF_RECORD = "files=files)"
 # A field of the record: the files from which the entry has made its submission.
 LEARNED = "made_from={'train.csv': {}, 'template.csv': {}}"

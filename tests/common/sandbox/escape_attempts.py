@@ -566,8 +566,9 @@ def try_all(tables, folder, targets, outside):
     """Evaluate the expressions of some tables; print their outcomes on one line, after `MARK`.
 
     The line is a JSON object with the outcome of each expression: "succeeded", or "blocked: " and
-    the reason. An expression is blocked if it raises an error. An attempt to read the answers or to
-    find a message is also blocked if the value of its expression lacks `SECRET`.
+    the reason. An expression is blocked if it raises an error. Some expressions try to read the
+    answers or to find a message, which hold the text `SECRET`. Such an expression is also blocked
+    if it returns a value without this text.
 
     Parameters
     ----------
