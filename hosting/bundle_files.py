@@ -92,7 +92,7 @@ class PhaseFiles:
     phase: str
     # The folder of the bundle, or the folder of its private part.
     base: Path
-    # What the scoring program does with a submission. "scored": it computes and shows the score.
+    # How the scoring program treats a submission. "scored": it computes and shows the score.
     # "hidden": it computes the score, but only the organiser sees it. "received": it has no
     # answers, and only checks the submission.
     mode: str

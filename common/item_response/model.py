@@ -325,7 +325,7 @@ def estimate_prior(
     """
     mean = old.mean.copy()
     covariance = old.covariance.copy()
-    # What the additional items contribute to the sum of squares of a group.
+    # The contribution of the additional items to the sum of squares of a group.
     guessed_sum = _ITEMS_OF_GUESS * _GUESSED_VARIANCE * np.eye(mean.shape[1])
     for g in np.unique(group[is_answered]):
         is_counted = is_answered & (group == g)

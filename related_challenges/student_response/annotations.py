@@ -49,9 +49,9 @@ DEMAND = {
     "metacognitive": "non_domain",
     "social": "non_domain",
 }
-# What each facet label finds: the answer states the facet (understood), states the opposite
-# (contradicted), or states neither (not addressed). A facet that the question itself states is
-# assumed and does not count.
+# The four findings about a facet: the answer states the facet (understood), states the opposite
+# (contradicted), or states neither (not addressed), or the question itself states the facet
+# (assumed). An assumed facet does not count.
 UNDERSTOOD = "understood"
 CONTRADICTED = "contradicted"
 NOT_ADDRESSED = "not addressed"
@@ -193,6 +193,7 @@ def _refuse_rows(
     `is_wrong` says for each row whether it is wrong. The message shows the values of the first
     wrong rows in this `column`. It ends with `expected`, which says what the column should hold.
     """
-    # What is wrong, by the label of the row. `stop` raises `InputError` with the message.
+    # For each wrong row, by its label, the text that says what is wrong. `stop` raises `InputError`
+    # with the message.
     faults = {row: f"is {quote(rows[column][row])}" for row in rows.index[is_wrong]}
     challenge.report_faults(source, column, faults, expected, report=stop)

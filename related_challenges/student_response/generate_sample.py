@@ -294,7 +294,7 @@ def annotate_once(
         # Draw one of the DeMAND labels that become `label`.
         demand_labels = [name for name, becomes in annotations.DEMAND.items() if becomes == label]
         return [(answer_id, annotator, "", str(rng.choice(demand_labels)))]
-    # What the annotator finds about the facets in the first half, and about the facets in the
+    # The findings of the annotator about the facets in the first half and about the facets in the
     # second half. The two findings differ only if the answer is partly correct or contradictory.
     finding_in_first_half, finding_in_second_half = {
         "correct": (annotations.UNDERSTOOD, annotations.UNDERSTOOD),

@@ -239,9 +239,9 @@ class StudentPosterior:
         for row in askable.any(dim=1).nonzero()[:, 0]:
             questions = askable[row].nonzero()[:, 0]
             targets = weight[row].nonzero()[:, 0]
-            # What the student's sums of scores and of precisions would be after a wrong answer
-            # (index 0 of the second axis) or a right answer (index 1) to each question. `move` says
-            # how the mean of z, score / precision, would move. The shapes are (questions, 2, k).
+            # The student's sums of scores and of precisions after one more answer to each question,
+            # a wrong one (index 0 of the second axis) or a right one (index 1). `move` says how the
+            # mean of z, score / precision, would move. The shapes are (questions, 2, k).
             new_score = self._score[row] + model.score[questions]
             new_precision = self._precision[row] + model.precision[questions]
             move = new_score / new_precision - self._score[row] / self._precision[row]

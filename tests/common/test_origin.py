@@ -286,7 +286,7 @@ class OwnPanel:
     kit: Path
     # The contents of the files PUBLIC_SCORES before the ranking was scored with the user's panel.
     public_scores_before: list[bytes]
-    # What the evaluation with the user's panel prints.
+    # The output of the evaluation with the user's panel.
     printed: str
 
     @property

@@ -138,7 +138,7 @@ def test_all_groups_of_features_are_used_if_all_metadata_are_there(
     p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
     assert 0 < p.min() <= p.max() < 1
     if task == 2:
-        # Of the four options of a question, nobody chose two. So in each row, the two smallest
+        # Each question has two options that nobody chose. So in each row, the two smallest
         # probabilities are small.
         second_smallest = np.sort(p, axis=1)[:, 1]
         assert (second_smallest < 0.01).all()

@@ -293,8 +293,8 @@ def two_quizzes(read: Read) -> TwoQuizzes:
     """
     student, question = (index.ravel() for index in np.indices((30, 12)))
     quiz = question // 6
-    # Of the other students, those with even numbers answer quiz 0, those with odd numbers quiz 1.
-    # Students 0 and 1 answer both quizzes.
+    # Students with even numbers answer quiz 0, students with odd numbers answer quiz 1. Students 0
+    # and 1 answer both quizzes.
     is_answered = (quiz == student % 2) | (student < 2)
     student = student[is_answered]
     question = question[is_answered]
