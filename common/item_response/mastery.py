@@ -312,7 +312,6 @@ def _interval(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, Float
     # The derivative of a share by its logit is share · (1 − share). Near the mean, the deviation of
     # the logit is the deviation of the share, divided by this derivative (delta method).
     share_by_logit = mean * (1 - mean)
-    # 90 % of a normal distribution lie within `_QUANTILE` deviations of its mean.
     half_width = _QUANTILE * np.sqrt(variance) / share_by_logit
     # Turn the ends logit − half_width and logit + half_width into shares by the sigmoid,
     # 1 / (1 + exp(−end)).
