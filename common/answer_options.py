@@ -176,9 +176,9 @@ def number_of_each(answers: pd.DataFrame) -> IntArray:
 def for_template(p_option: FloatArray, template: pd.DataFrame) -> FloatArray:
     """Return probabilities of the options that the questions of a template have.
 
-    The questions of the training answers may have more options than those of the template, or
-    fewer. An option that a question of the template does not have gets probability 0. An option
-    that has no column in `p_option` gets the probability 1 / number of options. Then all
+    The questions of the training answers may have more options than the questions of the template,
+    or fewer. An option that a question of the template does not have gets the probability 0. An
+    option that has no column in `p_option` gets the probability 1 / number of options. Then all
     probabilities of a question are divided by their sum. Without the column NumberOfOptions in the
     template, `p_option` is returned unchanged.
 

@@ -398,6 +398,6 @@ def whole_number(low: int, high: int = sys.maxsize) -> Callable[[str], int]:
     return number
 
 
-# Two parsers of whole numbers: of the seed of random numbers, and of a count of at least 1.
+# Two parsers of whole numbers: for the seed of random numbers, and for a count of at least 1.
 seed = whole_number(0)
 count = whole_number(1)

@@ -128,8 +128,8 @@ def read_json(path: Path) -> Any:
 def _read_json(path: Path, changed: int, size: int) -> Any:
     """Return the content of a JSON file.
 
-    `changed` and `size` only serve as keys of the cache: if the time of the last change or the size
-    of the file is another, the file is read again.
+    `changed`, the time of the last change, and `size` only serve as keys of the cache: if one of
+    them differs from an earlier call, the file is read again.
     """
     return json.loads(path.read_bytes())
 

@@ -45,8 +45,7 @@ TRAIN_TASK_4 = "train_task_4.csv"
 VALID_TASK_4 = "valid_task_4.csv"
 FOLDS = "folds.csv"
 # The local split of the debiasing challenge writes one file with the answers of all phases, and one
-# file with the answers of each phase. In the name of the second, {} stands for the number of the
-# phase.
+# file for each phase. In the name of the file for a phase, {} stands for the number of the phase.
 DEBIASING_ANSWERS = "debias_track_answer.csv"
 DEBIASING_TRUE_CLICKS = "underexpose_test_qtime_with_answer-{}.csv"
 DEBIASING_PHASES = range(10)

@@ -206,7 +206,8 @@ def area_under_roc_curve(happened: BoolArray, event_probability: FloatArray) -> 
     n_not = np.bincount(index, ~happened, len(distinct))
     # The number of events with a smaller probability that did not happen.
     n_not_below = np.cumsum(n_not) - n_not
-    # The number of pairs in which the event that happened has the larger probability.
+    # The number of pairs in which the event that happened has the larger probability; a pair with
+    # equal probabilities counts half.
     n_pairs_won = (n_happened * (n_not_below + n_not / 2)).sum()
     return float(n_pairs_won / (n_happened.sum() * n_not.sum()))
 

@@ -76,7 +76,7 @@ def new_model(options: argparse.Namespace) -> ItemResponse:
 
 
 def write_model(model: BaseItemResponse, path: Path | None) -> None:
-    """Write a fitted model with the record of this run, and print `path`; if None, do nothing."""
+    """Write a fitted model and the record of this run to `path`; do nothing if `path` is None."""
     if path is None:
         return
     model.save(path, record=provenance.this_process(path.parent).as_json().decode())

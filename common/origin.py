@@ -5,9 +5,9 @@ from enum import StrEnum
 
 
 class Origin(StrEnum):
-    """The three origins of answers. Only scores on official answers compare with published scores.
+    """The three origins of answers; `provenance.origin_of` finds the origin of a file.
 
-    `provenance.origin_of` finds the origin of a file.
+    Only scores on official answers can be compared with published scores.
     """
 
     # The file has the checksum of an official file, or its record says that it was made from

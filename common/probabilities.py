@@ -188,7 +188,7 @@ def _read_column(path: Path, cells: pd.Series, column: Column) -> Array:
         expected = "whole numbers" if column.whole else "numbers"
         raise InputError(f"{path}: column '{column.name}' holds {cells.dtype}, expected {expected}")
     if column.whole:
-        # Check integers before they are converted, since conversion would wrap around large ones.
+        # Check integers before they are converted: conversion would change the largest ones.
         values = cells.to_numpy()
     else:
         # A float64 that is too large for float32 becomes inf, which `require_valid` reports.

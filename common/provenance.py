@@ -468,7 +468,7 @@ def _peak_memory() -> int | None:
     except ImportError:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Linux counts in kilobytes, macOS in bytes.
+    # `ru_maxrss` is in kilobytes on Linux and in bytes on macOS.
     return peak if sys.platform == "darwin" else 1024 * peak
 
 

@@ -112,10 +112,10 @@ class Source:
                 yield number, row
 
     def row_number(self, index: int) -> int:
-        """Return the number in the file, from 1, of the data row with an index, from 0.
+        """Return the row number in the file of the data row `index`.
 
-        The number counts the header and blank lines, but `index` counts data rows only. This method
-        reads the file up to the row.
+        Row numbers begin at 1, and count the header and blank lines. `index` begins at 0, and
+        counts data rows only. This method reads the file up to the row.
         """
         n_rows_before = index if self.column_names else index + 1
         rows = islice(self.rows(), n_rows_before, None)

@@ -29,8 +29,9 @@ def _limit_threads() -> None:
     # wait busily for a short time, then sleep.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    # Always use one thread in BLAS, because its rounding depends on the number of threads. The kit
-    # uses several cores by calling BLAS from several threads (see `common.threads`).
+    # Use one thread in BLAS, unless the user has set another number: BLAS rounds differently with
+    # another number. The kit uses several cores by calling BLAS from several threads (see
+    # `common.threads`).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 

@@ -35,8 +35,8 @@ Sketch = Mapping[str, str]
 # The sketch of a file keeps `_N_KEPT` hashes of rows, 5 bytes each, or the hashes of the share
 # `_KEPT_SHARE` of the rows if that is more. Only these rows can be found again in another file,
 # such as a copy of a part of the file. The simulator makes 400,000 training answers by default. On
-# average, 400 of these answers have 400 · 8192 / 400,000 = 8 hashes in the sketch. Of 16 million
-# answers, 1,024 have 8 hashes in the sketch.
+# average, 400 of these answers have 400 · 8192 / 400,000 = 8 hashes in the sketch. With 16 million
+# answers, 1,024 of these have 1,024 / 128 = 8 hashes in the sketch.
 _N_KEPT = 8192
 _KEPT_SHARE = 1 / 128
 # A file is recognised if at least `_MIN_ROWS` of its rows can be compared, and if the sketch holds

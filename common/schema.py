@@ -151,8 +151,8 @@ N_OPTIONS = 4
 CORRECT_ANSWER = Column("CorrectAnswer", INT8, 1, N_OPTIONS)
 ANSWER_VALUE = Column("AnswerValue", INT8, 1, N_OPTIONS)
 ANSWER_COLUMNS = (QUESTION_ID, USER_ID, ANSWER_ID, IS_CORRECT, CORRECT_ANSWER, ANSWER_VALUE)
-# In other tests than the challenge, a question may have fewer or more than four options. This
-# column holds the number (see `common.answer_options`).
+# Outside the challenge, a question may have fewer or more than four options. This column holds the
+# number of options (see `common.answer_options`).
 NUMBER_OF_OPTIONS = Column("NumberOfOptions", INT8, 2, 8)
 
 # Task 3: the rank of a question in a submission; 1 is the best.

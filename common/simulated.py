@@ -81,9 +81,9 @@ def _require_no_other_process(data_dir: Path, partial: Path) -> None:
 def _replace_files(
     old_paths: Iterable[Path], new_paths: Iterable[Path], partial: Path, data_dir: Path
 ) -> None:
-    """Move the new files from the folder `partial` into the data folder, and remove old files.
+    """Move the new files from the folder `partial` into the data folder, and remove the old files.
 
-    An old file with the path of a new file is overwritten.
+    A new file overwrites an old file of the same path. All other old files are deleted.
     """
     targets = set()
     for path in new_paths:

@@ -172,6 +172,6 @@ def hold_out_students(answers: pd.DataFrame, share: float, seed: int) -> BoolArr
         True for the answers of students who are held out.
     """
     students, student_index = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
-    # `hold_out_answers` only needs a number of things to choose from. Here these are students.
+    # `hold_out_answers` only needs the number of things to choose from, here of students.
     is_held_out = hold_out_answers(len(students), share, seed)
     return is_held_out[student_index]

@@ -190,7 +190,6 @@ class Task:
         """
         if phase in layout.PHASES:
             return layout.SUBMISSION_DIR / self.submission
-        # The two possible paths of a submission for the local split.
         in_output = layout.TEST_OUTPUT_DIR / self.local_submission
         in_input = layout.TEST_INPUT_DIR / self.local_submission
         if not in_input.is_file():

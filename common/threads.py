@@ -16,8 +16,8 @@ _MAX_THREADS = 8
 def _count_threads() -> int:
     """Return the number of threads: OMP_NUM_THREADS if it is set, otherwise the number of cores.
 
-    The number of cores counts up to _MAX_THREADS. To share the cores of one machine among several
-    processes, set OMP_NUM_THREADS.
+    Without OMP_NUM_THREADS, there are at most _MAX_THREADS threads. To share the cores of one
+    machine among several processes, set OMP_NUM_THREADS.
     """
     # OMP_NUM_THREADS may be a list, with a number for each level of nested threads. Take the first.
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()

@@ -34,7 +34,7 @@ def require_writable(path: Path) -> None:
 
 def require_writable_folder(folder: Path) -> None:
     """Raise `InputError` unless a file can be written in a folder, or the folder can be made."""
-    # The folder itself, or the nearest folder above it that exists.
+    # The folder itself if it exists, otherwise the nearest path above it that exists.
     existing = next((place for place in (folder, *folder.parents) if is_there(place)), folder)
     if not existing.is_dir():
         raise InputError(f"{existing}: is no folder, expected one to write to")

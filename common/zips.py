@@ -110,9 +110,9 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
     if member.flag_bits & 1:  # Flag of encryption, APPNOTE 4.4.4.
         raise InputError(f"{name}: is encrypted, expected a zip without a password")
     # The zip may state a size that is too small. Python's reader would stop there, and nobody would
-    # notice that the member is larger. So read with a copy of the member whose stated size is more
-    # than the bytes that are read below. The copy has no checksum (CRC), because the reader could
-    # not compare a checksum correctly. This function checks the size and the checksum itself.
+    # notice that the member is larger. So read with a copy of the member that states more bytes
+    # than are read below. The copy has no checksum (CRC), because the reader could not compare it
+    # correctly. This function checks the size and the checksum itself.
     with_large_size: Any = copy(member)
     with_large_size.file_size = max_size + 2
     with_large_size.CRC = None

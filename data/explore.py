@@ -308,8 +308,8 @@ def read_subjects(
     part["n_subjects"] = len(tree)
     part["n_with_questions"] = subjects["subject"].nunique()
     is_below_root = subjects["subject"].map(tree["Level"]) == 1
-    main_subjects = subjects[is_below_root].drop_duplicates("QuestionId")
-    main_subject = main_subjects.set_index("QuestionId")["subject"]
+    first_below_root = subjects[is_below_root].drop_duplicates("QuestionId")
+    main_subject = first_below_root.set_index("QuestionId")["subject"]
     return main_subject.reindex(questions.index, fill_value=-1)
 
 
@@ -383,7 +383,7 @@ def read_students(path: Path, students: pd.DataFrame) -> tuple[pd.DataFrame, lis
     """
     student_id = students.index.to_numpy()
     known = metadata.read_student_metadata(path, student_id)
-    # A missing value is NaN, NaT or -1, by the dtype of its column.
+    # A missing value is NaN, NaT or -1, depending on the dtype of its column.
     has_no_value = known.isna() | (known == -1)
     # The reader drops dates of birth that are nonsense. Read the column once more, to distinguish
     # such dates from dates that were never stated.
@@ -413,7 +413,7 @@ def add_answer_metadata(
     Dates that are nonsense become NaT. The second result is the list that `count_missing` returns.
     """
     known = metadata.read_circumstances(path, answers["AnswerId"].to_numpy())
-    # A missing value is NaN, NaT or -1, by the dtype of its column.
+    # A missing value is NaN, NaT or -1, depending on the dtype of its column.
     is_missing = known.isna() | (known == -1)
     date = known["DateAnswered"]
     is_possible = date.between(FIRST_ANSWER, AFTER_LAST_ANSWER, inclusive="left")
@@ -681,7 +681,7 @@ def subject_month_figures(
     )
     counts = counts.reindex(columns=months, fill_value=0)
     n_by_month = counts.sum()
-    # In a month with few answers, the shares would be chance: the cells of the month stay empty.
+    # In a month with few answers, the shares are mostly chance: leave the month's cells empty.
     has_enough = n_by_month >= ENOUGH_FOR_A_SHADE
     if not has_enough.any():
         return

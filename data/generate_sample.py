@@ -234,8 +234,8 @@ def settings(size: str, n_questions: int | None = None) -> Size:
             fewest = math.ceil(answers_per_student / MOST_ANSWERED)
             raise InputError(
                 f"--questions {n_questions}: too few questions for {n_answers:,} answers of "
-                f"{n_students:,} students, expected at least {fewest}; choose "
-                "more, or a smaller --size"
+                f"{n_students:,} students, expected at least {fewest}; choose more, "
+                "or a smaller --size"
             )
     # The number of quizzes changes in proportion to the number of questions.
     n_quizzes = max(1, round(setting.n_quizzes * n_questions / setting.n_questions))
@@ -306,8 +306,8 @@ def tabulate_students(
 
     `student_id` is the UserId of each student, and `cohort` is the student's cohort. The column
     part of the result says in which file the student's answers are: training, public test or
-    private test. The students of a part follow one another. In tasks 1/2, all students have the
-    first part.
+    private test. The students of a part follow one another. In tasks 1/2, all students belong to
+    the first part.
     """
     # All students of a cohort belong to one school year.
     first_year, last_year = setting.birth_years
@@ -377,7 +377,7 @@ def draw_answer_counts(rng: Rng, setting: SchoolSetting) -> Array:
 
 
 def change_keys(rng: Rng, school: School) -> None:
-    """Change the right option (key) of three questions in time.
+    """Let the right option (key) of three questions change over time.
 
     In the earliest 20 to 40 % of the answers to each of these questions, another option is the
     right one. The official tasks 3/4 have such questions too. The answers of `school` are changed
@@ -682,8 +682,8 @@ def judge(rng: Rng, school: School) -> Iterator[TableFile]:
 def write_images(rng: Rng, folder: Path, school: School) -> None:
     """Write a small picture of every question: its QuestionId, a sum and four options.
 
-    In a picture, the right option is the sum. If the right option of a question changes in time,
-    the picture shows the later right option.
+    In a picture, the right option is the sum. If the right option of a question changes over
+    time, the picture shows the later right option.
     """
     folder.mkdir(parents=True)
     font = ImageFont.load_default(IMAGE_FONT_SIZE)

@@ -373,13 +373,15 @@ def _draw_listed_quizzes(
     """Draw a list of quizzes for each cohort; return the quizzes of all lists, one after the other.
 
     A list holds no quiz twice. Popular quizzes and quizzes of the cohort's level tend to come
-    first, because they have larger weights: the weight of a quiz falls with the difference between
-    its level and the cohort's level, like a normal density with the standard deviation
-    `level_width`. `n_listed` is the length of each cohort's list.
+    first, because they have larger weights. The weight of a quiz is its popularity times a factor.
+    This factor falls with the difference between the quiz's level and the cohort's level, like a
+    normal density with the standard deviation `level_width`. `n_listed` is the length of each
+    cohort's list.
 
     Each quiz gets a random waiting time, exponentially distributed with the mean 1 / weight. The
-    list is the quizzes with the shortest waiting times, sorted by these. This draws quizzes without
-    replacement, with probabilities in proportion to the weights (Efraimidis & Spirakis 2006).
+    list consists of the quizzes with the shortest waiting times, the shortest first. This draws
+    quizzes without replacement, with probabilities in proportion to the weights (Efraimidis &
+    Spirakis 2006).
     """
     longest = int(n_listed.max())
     cohort_level = rng.random(len(n_listed))
@@ -462,8 +464,8 @@ def _draw_list_indices(
 def _draw_answers_in_sittings(rng: Rng, student: Array, n_wanted: Array, n_new: Array) -> Array:
     """Draw how many answers each sitting has, until each student has the wanted number of answers.
 
-    `student` is the student of each sitting, in increasing order, and `n_new` is the number of
-    questions that a sitting has at most. `n_wanted` is the number of answers that each student is
+    `student` is the student of each sitting, in increasing order, and `n_new` is the largest number
+    of answers that the sitting can have. `n_wanted` is the number of answers that each student is
     to give.
     """
     stops_early = rng.random(len(student)) < 0.2
@@ -586,9 +588,8 @@ def _add_alone(
     """
     extra = extra.sort_values(["student", "quiz"], kind="stable")
     sittings = extra[["student", "quiz"]].drop_duplicates()
-    # A random time in school days, from 0 to `n_days`.
+    # Draw the start as a random time in school days, and convert it to minutes.
     school_day = rng.random(len(sittings)) * setting.n_days
-    # The start in minutes since midnight of the first day.
     start = _school_minute(school_day)
     sittings = sittings.assign(cohort=cohort[sittings["student"]], start=start, alone=True)
     # `ngroup` numbers the new sittings from 0, by student and quiz: the order of the rows of

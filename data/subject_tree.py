@@ -71,8 +71,6 @@ def make_subjects() -> pd.DataFrame:
         for topic in topics:
             topic_row = len(nodes)
             nodes.append({"Name": topic, "parent": area_row, "Level": 2})
-            # The tree gets as many subjects as the official tree has if only the first topics have
-            # a fifth subtopic.
             n_subtopics = 5 if n_topics < N_FIVE_SUBTOPICS else 4
             for subtopic in SUBTOPICS[:n_subtopics]:
                 nodes.append({"Name": f"{topic}: {subtopic}", "parent": topic_row, "Level": 3})

@@ -73,7 +73,7 @@ class Phase:
     """A phase of competition.yaml."""
 
     name: str
-    # When the phase begins and ends, as competition.yaml writes it.
+    # The times at which the phase begins and ends, as competition.yaml writes them.
     start: Any
     end: Any
     tasks: list[Task]
@@ -327,10 +327,10 @@ def _run_steps(
     # ingestion program fails, the scoring program fails too, but the lines of the scoring program
     # do not tell the reason.
     has_ingestion_failed = bool(ingestion.exit_code)
-    lines_of_failed = scoring_lines
+    fault_lines = scoring_lines
     if has_ingestion_failed and ingestion.lines:
-        lines_of_failed = ingestion.lines
-    fault = lines_of_failed[-1].removeprefix("error: ") if lines_of_failed else NO_SCORES
+        fault_lines = ingestion.lines
+    fault = fault_lines[-1].removeprefix("error: ") if fault_lines else NO_SCORES
     return Result({}, fault, output=output)
 
 

@@ -99,7 +99,7 @@ def _refuse_dropped_zeros(source: Source, column: str, ids: pd.Series, distinct:
     without_zeros = numbers.str.lstrip("0")
     is_repeated = without_zeros.duplicated(keep=False)
     if is_repeated.any():
-        # Show one number only: the first one that is written both with and without leading zeros.
+        # Show one number only: the first number that is written in more than one way.
         first_number = without_zeros[is_repeated].iloc[0]
         spellings = numbers[without_zeros == first_number]
         _refuse(source, column, ids, spellings, "has dropped zeros before some numbers")

@@ -322,7 +322,7 @@ def _set_students_aside(
 
 
 def draw_targets(student: IntArray, rng: np.random.Generator) -> BoolArray:
-    """Draw a fifth of each student's answers, rounded to a whole number, as random targets.
+    """Draw the targets at random: a fifth of each student's answers, rounded to a whole number.
 
     Parameters
     ----------

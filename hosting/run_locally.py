@@ -268,7 +268,8 @@ def _tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
     tasks_in_zip = []
     for task in tasks:
         # In a bundle that was edited by hand, a task may have a number that the kit does not know.
-        # The kit then does not know the name of its file either, and finds no submission to it.
+        # The kit then does not know the name of the task's file, and finds no submission for the
+        # task.
         is_known = task.number in TASKS
         if is_known and TASKS[task.number].submission in members:
             tasks_in_zip.append(task)
@@ -469,9 +470,10 @@ def _list_attempts(
     rows: list[dict[str, Any]] = []
     for submission in submissions:
         try:
-            # `_tasks_of` returns all its tasks if the zip holds a file of none of them, so that
-            # scoring them fails. Look for the files of all tasks of the phase, not only of the
-            # tasks to be scored: a zip for another task then adds no attempt, and is no failure.
+            # Look for the files of all tasks of the phase, not only of the tasks to be scored. If
+            # `_tasks_of` finds none of the files that it looks for, it returns all tasks, and
+            # scoring these fails. A zip that only holds files of tasks that are not to be scored
+            # must add no attempt, and is no failure.
             tasks_in_zip = _tasks_of(phase_tasks.phase.tasks, submission.path)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission.path}: ")

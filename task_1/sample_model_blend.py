@@ -44,7 +44,7 @@ def list_commands(name: str, seed: int) -> list[Command]:
     """Return a command for each fit of a model: a script of this folder, and its flags."""
     script = Path(__file__).with_name(f"sample_model_{name}.py")
     n_fits = N_FITS[name]
-    # If two blends have different seeds, all their fits have different seeds too.
+    # All fits of a model have different seeds, in two blends with different seeds too.
     return [(script, ["--seed", str(n_fits * seed + i)]) for i in range(n_fits)]
 
 

@@ -135,8 +135,8 @@ def choose_weight(
     for i, weight in enumerate(WEIGHTS):
         p = mix(start, p_trees, weight)
         by_outcome[:, i] = np.log(np.where(outcome, p, 1 - p))
-    # How much larger the log-likelihood of each outcome is with the trees alone than with
-    # the item response model alone.
+    # How much larger the log-likelihood of each outcome is with the trees alone than with the item
+    # response model alone.
     gain = by_outcome[:, -1] - by_outcome[:, 0]
     # The standard error of the sum of all gains.
     standard_error = gain.std() * np.sqrt(len(gain))

@@ -144,9 +144,9 @@ def question_prior(is_correct: pd.Series, n_dimensions: int) -> Prior:
 def fit(
     answers: csr_matrix, prior: Prior, options: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray]:
-    """Fit the vectors of the students and of the questions in turns; return both.
+    """Fit the vectors of students and questions in turns.
 
-    The first array returned has a row for each student, the second a row for each question.
+    Returns two arrays: one with a row for each student, one with a row for each question.
 
     `answers` has a row for each student and a column for each question: 1 for a right answer, 0 for
     a wrong one. `prior` is the prior of the questions.
@@ -174,8 +174,8 @@ def fit(
             questions, question_covariances = ridge_step(
                 prior, students, student_covariances, answers.T, logits
             )
-            # Show the mean logistic loss from before the last step, which has changed `questions`.
-            # Computing the logits again after this step would take time.
+            # Show the mean logistic loss before the step above. To compute the logits again after
+            # this step would take time.
             show(loss=np.mean(np.logaddexp(0, logits) - answers.data * logits))
     return students, questions
 

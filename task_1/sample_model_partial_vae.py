@@ -164,7 +164,7 @@ class PartialVAE(nn.Module):
         divergence = 0.5 * (variance + mean.square() - 1 - variance.log()).sum()
         # Gaussian priors keep the parameters of single questions near 0. They matter most for
         # questions with few answers. Up to a constant, minus the log density of a parameter is its
-        # square times 1 / (2 · variance of the prior). These factors are 20, 15 and 1.
+        # square times 1 / (2 · variance of the prior): the factors 20, 15 and 1 below.
         encoder_squares = self.own_score.square().sum() + self.own_raw_precision.square().sum()
         minus_log_prior = (
             20 * self.own_loading.square().sum()

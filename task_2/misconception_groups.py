@@ -25,7 +25,7 @@ from scipy import sparse
 
 # The variance of a student's tendency to choose options of a group, on the scale of logits.
 SPREAD = 0.5
-# Two groups are merged if the evidence for it exceeds a threshold, in standard deviations.
+# Two groups are merged if their evidence exceeds a threshold, in standard deviations.
 # `choose_groups` tries each of these thresholds.
 THRESHOLDS = (3.5, 3.75, 4.0, 4.5, 5.0, 6.0)
 # This constant is added to the variance of each pair. Without it, two students who both chose two
@@ -384,9 +384,9 @@ def predict_with_groups(
 ) -> FloatArray:
     """Return the probabilities of the options of wrong answers, from a student's other choices.
 
-    A student has a tendency to each group. It is a number that is added to the logits of the
-    group's options. Its prior is normal with mean 0 and variance `spread`. One step of Newton's
-    method from 0 approximates its posterior mode. The result of the step is the sum of the
+    A student has a tendency to each group: a number that is added to the logits of the group's
+    options. The prior of a tendency is normal with mean 0 and variance `spread`. One step of
+    Newton's method from 0 approximates the posterior mode. The result of the step is the sum of the
     student's residuals in the group, divided by (sum of the variances of these residuals +
     1 / `spread`).
 
@@ -581,16 +581,14 @@ class Choices:
 def pair_choices(known: WrongAnswers, asked: WrongAnswers, group: IntArray) -> Choices:
     """Count how often students who chose an option of a group chose further options of the group.
 
-    The counts are pairs of choices. A pair consists of two choices of one student, and both are
-    options of the same group. The first choice is in the wrong answers `known`, the second choice
-    in the wrong answers `asked`. If `known` and `asked` are the same object, a choice makes no pair
-    with itself. `group` is as in `find_groups`.
+    The counts are pairs of choices: two choices of one student that are options of the same group.
+    The first choice is in the wrong answers `known`, the second choice in the wrong answers
+    `asked`. If `known` and `asked` are the same object, a choice makes no pair with itself. `group`
+    is as in `find_groups`.
 
     For each student and group, the result holds the number of pairs, and the number of pairs that
     the model of answers expects if the first choices are given.
     """
-    # The chances to choose an option of a group: a chance is a wrong answer together with an option
-    # of its question that is in a group.
     chances = _list_chances(known, group)
     # Each sum below is a sparse array with a row for each student and a column for each group. `*`
     # multiplies such arrays element by element.
@@ -646,8 +644,8 @@ def count_students(wrong: WrongAnswers, group: IntArray) -> IntArray:
     n_groups = count_groups(group)
     chosen_group = group[wrong.question * wrong.n_options + wrong.option]
     rows = np.flatnonzero(chosen_group >= 0)
-    # A cell is one number for a pair of a student and a group. Its remainder, divided by the number
-    # of groups, is the group.
+    # A cell is one number for a pair of a student and a group: student · n_groups + group. So the
+    # cell modulo n_groups is the group.
     cells = wrong.student[rows].astype(np.int64) * n_groups + chosen_group[rows]
     cells, n_chosen = np.unique(cells, return_counts=True)
     counts: IntArray = np.bincount(cells[n_chosen >= 2] % max(n_groups, 1), minlength=n_groups)

@@ -274,7 +274,8 @@ def describe(
     images_dir, report_dir
         Folders with images of questions and with pages about questions; None if there are none.
     """
-    # Item n_options · question + option is an option of a question. Both are numbered from 0.
+    # Item n_options · question + option is an option of a question. Questions and options are
+    # numbered from 0.
     question = np.searchsorted(found.question_id, answers["QuestionId"].to_numpy())
     n_options = found.wrong.n_options
     item = question * n_options + answers["AnswerValue"].to_numpy() - 1

@@ -171,7 +171,7 @@ def list_decisions(
     a yes (1) in decision 0 of its question. Rank 1 is a no (0) in decision 0 and a yes in decision
     1. The last rank is a no in all decisions.
 
-    `student`, `question` and `rank` have an element for each answer, `n_decisions` has the number
+    `student`, `question` and `rank` have an element for each answer. `n_decisions` has the number
     of decisions of each question. If no question has more than 3 decisions, question q has the
     columns 3 q, 3 q + 1 and 3 q + 2.
     """

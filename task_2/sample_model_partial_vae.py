@@ -92,8 +92,8 @@ class PartialVAE(nn.Module):
         self.intercept = nn.Parameter(logit.mean(dim=0))
         self.popularity = nn.Parameter(logit - logit.mean(dim=0))
         # Each loading, score and raw precision is the sum of a part that all questions share and a
-        # part of the single question (`own_…`). The prior keeps the second part small if the
-        # question has few answers.
+        # part of the single question (`own_…`). The prior keeps the question's own part small if
+        # the question has few answers.
 
         # The decoder: the loading of a question, shape (K, k), says how much each element of z
         # raises the logit of each category. It is loading + popularity · loading_slope +
@@ -131,17 +131,19 @@ class PartialVAE(nn.Module):
         shown
             1 for an answer to use, 0 for an answer to leave out, same shape as `answer`.
         """
-        # A table with a row for each value of `answer`: k scores, then k precisions. softplus makes
-        # the precisions positive. The scores and precisions have the shape (questions, K, k).
+        # `score` and `precision` have the shape (questions, K, k): for each question, a row for
+        # each category. softplus makes the precisions positive.
         score = self.score + self.own_score
         precision = functional.softplus(self.raw_precision + self.own_raw_precision)
+        # Row K · question + category of the table holds the k scores, then the k precisions.
         table = torch.cat([score, precision], dim=2).flatten(0, 1)
-        # Sum the rows of the table over the answers of each student. `embedding_bag` needs the
-        # position at which each student's answers begin.
+        # `embedding_bag` adds up the rows of the table that belong to the answers of each student.
+        # It needs the position at which each student's answers begin.
         first_answer = (count.cumsum(0) - count).int()
         total = functional.embedding_bag(
             answer, table, first_answer, mode="sum", per_sample_weights=shown
         )
+        # The first k columns are sums of scores, the last k columns are sums of precisions.
         score_sum, precision_sum = total.chunk(2, dim=1)
         variance = 1 / (1 + precision_sum)
         return variance * score_sum, variance

@@ -87,8 +87,8 @@ def main() -> None:
     options.phase = choose_phase(options, TASK_3)
     if options.phase == LOCAL and options.ref_data:
         # Scoring the local split uses no experts. But `--ref_data` names a file with the judgements
-        # of a panel of experts, so score against this panel. The phase then only says where
-        # files lie by default, so take the first phase of the challenge.
+        # of a panel of experts, so score against this panel. The phase then only says where files
+        # lie by default, so take the first phase of the challenge.
         options.phase = layout.PHASES[0]
     default = TASK_3.submission_path(options.phase)
     submission_dir = options.submission_dir or default.parent
@@ -148,8 +148,8 @@ def read_rivals(
     """Read the rankings that are compared with the scored ranking.
 
     `reference` is the file with the experts' judgements, `template` the file with the questions to
-    rank. The results are the rankings by name, and notes on doubts. A doubt is a reason not to
-    trust a ranking, such as a ranking made with the judgements.
+    rank. The results are the rankings by name, and a note for each reason not to trust a ranking,
+    such as that it was made with the judgements.
     """
     rivals = {}
     notes = []

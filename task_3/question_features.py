@@ -376,7 +376,7 @@ def _variance_of_true_values(value: FloatArray, precision: FloatArray) -> float:
 
 
 def _estimate_noise(feature: Feature, data: QuestionAnswers, n_students: int, seed: int) -> float:
-    """Estimate the noise of a feature: noise / n is the variance by chance of a value of n answers.
+    """Estimate the noise of a feature: chance gives a value of n answers the variance noise / n.
 
     The students are divided at random into two halves. A question's values in the two halves, from
     n_1 and n_2 answers, differ only by chance. So the expectation of their squared difference is

@@ -101,10 +101,10 @@ def ridge_step(
     covariances : array, shape (n, k, k)
         The new covariances of the vectors.
     """
-    # For an element y, 1 if right and 0 if wrong, with the present logit x, the parabola is
-    #     curvature · z² / 2 - (y - 1/2) · z + constant,    curvature = tanh(x / 2) / (2 x),
-    # as a function of the new logit z.
-    # The lower limit 1e-4 avoids 0 / 0.
+    # Let y be an element (1 for right, 0 for wrong), x its present logit and z its new logit. The
+    # parabola is a function of z:
+    #     curvature · z² / 2 - (y - 1/2) · z + constant,    curvature = tanh(x / 2) / (2 x).
+    # The lower limit 1e-4 of |x| / 2 avoids 0 / 0.
     half = np.maximum(np.abs(logits) / 2, 1e-4)
     curvatures = answers.copy()
     curvatures.data = np.tanh(half) / (4 * half)

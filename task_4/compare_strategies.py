@@ -111,7 +111,7 @@ class Protocol:
     n_unused: int
     # Share of an examined student's answers that are to be predicted.
     target_share: float
-    # The paper, and what the page says about its results.
+    # The paper, and notes on its results, for the page.
     source: str
 
 

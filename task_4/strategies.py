@@ -181,7 +181,7 @@ def kullback_leibler(posterior: Posterior, askable: BoolArray, hidden: FloatArra
     """The question whose answer best distinguishes the estimated abilities from others near them.
 
     Let p be the probability of a right answer for a student with the estimated abilities, and p'
-    the same probability for a student with other abilities. Their Kullback-Leibler divergence is
+    the same probability for a student with other abilities. The Kullback-Leibler divergence is
 
         p log(p / p') + (1 − p) log((1 − p) / (1 − p')).
 

@@ -105,8 +105,8 @@ def start_posterior(bank: Bank, askable: BoolArray) -> Any:
 
     A `StudentPosterior` holds the distribution of the logits of questions, but not of the k
     abilities. So the model gets an artificial question for each ability. The logit of an artificial
-    question equals the ability, and no student may be asked it. The posterior has Q + k columns;
-    `strategies.Posterior` separates the questions from the abilities. `askable` says which
+    question equals the ability, and no student may be asked this question. The posterior has Q + k
+    columns; `strategies.Posterior` separates the questions from the abilities. `askable` says which
     questions may be asked, shape (students, Q).
     """
     n_students, q = askable.shape
@@ -350,7 +350,7 @@ def mean_overlap(counts: IntArray, n_students: int) -> float:
     n_common = (counts * (counts - 1)).sum()
     if n_common == 0:
         return 0.0
-    # The sum of the counts is L N, because each of the N tests has L questions.
+    # The sum of the counts is L N. If tests end early, L is the mean length of the N tests.
     return float(n_common / (counts.sum() * (n_students - 1)))
 
 

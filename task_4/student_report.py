@@ -372,7 +372,6 @@ def show_hidden_answers(session: Session) -> Mapping[str, Any]:
     probability = session.hidden_probability
     truth = session.hidden_truth
     expected_right = probability > 0.5
-    # A prediction between these probabilities is called unsure.
     low, high = _UNSURE
     return {
         "is_hit": expected_right == (truth == 1),

@@ -81,8 +81,8 @@ def pytest_collection_finish() -> None:
 def run(arguments: Sequence[object], **options: Any) -> Done:
     """Run Python with these arguments.
 
-    The kit's scripts and the modules of `tools` run in this process, which is quicker. A new
-    process runs all other arguments, and the quickstart, which starts further processes.
+    The kit's scripts and the modules of `tools` run in this process, which is quicker. Everything
+    else runs in a new process, and so does the quickstart, which starts further processes.
     """
     first, *rest = map(str, arguments)
     is_tool = first == "-m" and rest[0].startswith("tools.")

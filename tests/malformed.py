@@ -219,8 +219,8 @@ def write_row(row: Sequence[str]) -> bytes:
 def damage_csv(input_file: InputFile, content: bytes) -> Cases:
     """Yield damage to a CSV."""
     lines = cut_csv(input_file, content)
-    # A submission of the debiasing challenge has 50 alike columns of items. To save time, only the
-    # first columns are damaged.
+    # A submission of the debiasing challenge has 50 columns of items, which are all alike. To save
+    # time, only the first columns are damaged.
     for input_column in input_file.columns[:9]:
         yield from damage_cells(input_column, lines)
         if input_file.has_header:
@@ -502,7 +502,7 @@ def is_refused(input_file: InputFile, done: Done) -> bool:
     The message names the file, and no score is printed.
     """
     lines = done.stderr.splitlines()
-    # The scripts check_submission print a line for each fault.
+    # The scripts named check_submission.py print a line for each fault.
     is_one_line = len(lines) == 1 or "check_submission" in input_file.script
     is_readable = all(
         line.startswith("error: ") and line.isprintable() and len(line) < 1000 for line in lines

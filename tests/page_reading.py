@@ -125,8 +125,8 @@ def read_page(html: str, links: Collection[str] = ()) -> Page:
 
 def _parse(html: str) -> Element:
     """Parse a page as XML, because an XML parser refuses unclosed elements."""
-    # An XML parser also refuses three things that are valid HTML, so they are removed first: the
-    # doctype, attributes without a value, and empty elements such as <br> without a closing slash.
+    # An XML parser also refuses three things that are valid HTML. So remove the doctype and
+    # attributes without a value, and close empty elements such as <br>.
     html = html.removeprefix("<!doctype html>").replace("<details open>", "<details>")
     return fromstring(_EMPTY.sub(r"<\1/>", html))
 

@@ -16,7 +16,7 @@ N_STUDENTS = N_CLASSES * CLASS_SIZE
 N_QUIZZES = 30
 QUIZ_SIZE = 10
 N_QUESTIONS = N_QUIZZES * QUIZ_SIZE
-# An id that no simulated quiz or class has.
+# An id that no simulated student, question, quiz, class or group has.
 UNKNOWN = 1_000_000
 # The Fisher information that one answer gives about its logit, which is p (1 − p) if the answer is
 # right with probability p. The number is the mean over the simulated answers.

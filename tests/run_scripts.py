@@ -49,8 +49,8 @@ SHARED_FOLDERS = tuple(
 _STAYING_MODULES: set[str] = set()
 
 Done = subprocess.CompletedProcess[str]
-# A process that runs longer than this number of seconds is taken to hang. The time is enough even
-# on a busy machine, which may be twenty times slower than a quiet one.
+# If a process runs longer than this number of seconds, it is thought to hang. The time is enough
+# even on a busy machine, which may be twenty times slower than a quiet one.
 PATIENCE = 600
 
 
@@ -277,7 +277,7 @@ def _redirect_paths(kit: Path) -> Iterator[None]:
         redirect(kit, ROOT)
 
 
-# Cached, because a script's run would look at 8,000 attributes of modules twice.
+# Cached, because the run of a script would look at all attributes of these modules twice.
 @functools.cache
 def _names_of_paths(module: ModuleType) -> list[str]:
     """Return the names of a module's constants that hold paths."""
@@ -301,11 +301,10 @@ def without_modules_of(*folders: Path) -> Iterator[None]:
     def remove() -> dict[str, ModuleType]:
         """Remove the modules of the tests and the modules beside scripts from `sys.modules`.
 
-        `_STAYING_MODULES` holds the names of modules that are known to stay, so that their paths
-        are not looked at again. Returns the removed modules by name.
+        Returns the removed modules by name.
         """
         removed = {}
-        for name in sys.modules.keys() - _STAYING_MODULES:
+        for name in [name for name in sys.modules if name not in _STAYING_MODULES]:
             module = sys.modules[name]
             path = f"{_path_of(module)}{os.sep}"
             if path.startswith(SHARED_FOLDERS) or "site-packages" in path:

@@ -73,7 +73,7 @@ def any_text(*names: str) -> tuple[InputColumn, ...]:
 
 
 def expert_judgements(*names: str) -> tuple[InputColumn, ...]:
-    """Return the column of each expert's judgements. The script accepts any name of the column."""
+    """Return a column for each expert's judgements. Scripts accept any name of such a column."""
     columns = [schema.expert_judgement(name) for name in names]
     return tuple(InputColumn(column, may_have_any_name=True) for column in columns)
 

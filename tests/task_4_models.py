@@ -67,9 +67,8 @@ def full_model(package: ModuleType, n_questions: int, seed: int, completion: flo
         intercept=rng.normal(0.3, 0.8, n),
         quiz_covariance=0.5 * quiz @ quiz.T,
         guessing=0.2,
-        # The model divides a mask with k ones by √k, so that its Euclidean length is 1.
-        # `mask_mean` is the mean of these scaled masks over students. Its elements lie between
-        # 0 and 1 / √n.
+        # The model divides a mask with k ones by √k, so that its Euclidean length is 1. `mask_mean`
+        # is the mean of these scaled masks over students. Its elements lie between 0 and 1 / √n.
         mask_mean=rng.random(n) / n**0.5,
         mask_weights=rng.normal(0, 0.4, (n, 2)),
         # mask @ completion[:, j] is the probability that a student has a hidden answer to question

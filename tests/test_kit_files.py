@@ -75,9 +75,9 @@ def test_files_that_a_user_adds_do_not_belong_to_the_kit(tmp_path: Path) -> None
 def test_the_record_holds_the_marked_blocks_of_all_sample_models() -> None:
     """If this fails, run `python tests/sample_blocks.py`.
 
-    By this record, tests/sample_blocks.json, tests find out whether a user has edited the marked
-    block of a sample model, and are then skipped. If the record were out of date, tests would be
-    skipped although no user has edited a block.
+    The record, tests/sample_blocks.json, tells whether a user has edited the marked block of a
+    sample model. Tests of an edited model are skipped. If the record were out of date, tests would
+    be skipped although no user has edited a block.
     """
     recorded = sample_blocks.RECORD.read_text(encoding="utf-8")
     assert recorded == sample_blocks.format_record()

@@ -10,7 +10,7 @@ import pytest
 from run_scripts import ROOT, run_process
 
 # On Windows, a program can write only the characters of the system's code page to a pipe. To test
-# this on every system, Python writes in ASCII, the characters that all code pages have.
+# this on every system, let Python write only ASCII, whose characters are in all code pages.
 CODE_PAGE = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
 
 

@@ -461,7 +461,7 @@ def test_a_model_that_fails_stops_no_other_and_its_last_lines_are_shown(quick_ki
 
 
 def test_an_evaluation_that_fails_is_named_with_only_its_own_output(quick_kit: Path) -> None:
-    """The model runs before the evaluation. The failure does not show its output, "trained"."""
+    """The model runs first and prints "trained". The evaluation's failure does not show this."""
     without_scoreboard(quick_kit)
     (quick_kit / "task_2/sample_model_majority.py").unlink()
     model = quick_kit / "task_1/sample_model_majority.py"

@@ -83,7 +83,7 @@ def test_commands_of_a_related_challenge_run_in_order(challenge: str, tiny_kit: 
 def save_time(kit: Path, debiasing: str) -> None:
     """Simulate few users for debiasing, and let its model have few trees.
 
-    Its score does not matter here, because no test reads it.
+    The model's score does not matter, because no test reads the score.
     """
     shorten(kit, f"{debiasing}/generate_sample.py", r"N_USERS = \d+", "N_USERS = 300")
     boosting = f"{debiasing}/sample_model_gradient_boosting.py"

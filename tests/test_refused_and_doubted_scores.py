@@ -135,7 +135,7 @@ def test_an_entry_may_learn_from_other_answers_that_are_not_scored(kit: Path) ->
 
 
 def test_answers_that_an_entry_reads_with_pandas_are_noticed(kit: Path) -> None:
-    """The entry reads its training answers by the kit's functions, and all answers by pandas."""
+    """The entry reads its training answers with the kit, and all answers with pandas."""
     path = kit / "data/train_data/train_task_1_2.csv"
     read_all = f"    import pandas as pd\n    pd.read_csv({str(path)!r})\n"
     script = add_to_model(kit, "peeks", read_all)
@@ -187,7 +187,7 @@ def test_an_own_file_of_true_answers_is_compared_with_the_training_answers_besid
 
 
 def test_a_ranking_that_has_learned_from_a_copy_of_the_panel_gets_no_score(kit: Path) -> None:
-    """The panel are the judgements of experts on which rankings of task 3 are scored.
+    """A panel is a file of experts' judgements, which score the rankings of task 3.
 
     The entry task_3/peeks.py opens a copy of the judgements, with the rows in another order.
     """
@@ -226,7 +226,7 @@ submission.write_predictions(template, 1, prediction, path)
 
 
 def test_an_entry_that_reads_its_training_answers_in_its_own_way_is_marked(kit: Path) -> None:
-    """An entry reads its training answers by pandas, and not by the kit's functions.
+    """An entry reads its training answers with pandas, and not with the kit's functions.
 
     The kit then does not know from which answers the entry has learned.
     """

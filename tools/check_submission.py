@@ -207,7 +207,7 @@ def check_ranking(options: argparse.Namespace, task: Task, faults: list[str]) ->
 
 
 def report_differing_zip(path: Path, task: Task, faults: list[str]) -> None:
-    """Add a fault if the CSV in the zip beside a CSV differs: participants upload the zip."""
+    """Add a fault if a CSV differs from the CSV in the zip beside it, which users upload."""
     zipped = path.with_suffix(".zip")
     if path == zipped or not zipped.is_file():
         return

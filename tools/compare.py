@@ -598,7 +598,8 @@ def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
     if not a.distinct:
         return f"{counts}; no test by McNemar: the same answers are counted several times"
     n_differing = n_only_a + n_only_b
-    # If A and B predicted equally well, A alone would be right on about half of these answers.
+    # If A and B predicted equally well, A would be right on about half of the answers on which only
+    # one of A and B is right.
     p = float(binomtest(n_only_a, n_differing, 0.5).pvalue) if n_differing else 1.0
     shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
     # The columns of `a.counts` are the units that are resampled. A single unit gives no interval.

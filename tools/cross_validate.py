@@ -159,8 +159,8 @@ def frozen_copy(script: Path) -> Iterator[EntryCode]:
 
     Every fold runs the copy, so that an edit of the script in the meantime changes nothing. The
     copy has the kit's metadata: a script may read them, because they hold no outcomes. The copy has
-    no answers. So a script that ignores its flags and looks in the folders of the kit finds none. A
-    script outside of the kit is not copied.
+    no answers, so a script that ignores its flags and looks for answers in the kit's folders finds
+    none. A script outside of the kit is not copied.
     """
     if not script.is_relative_to(layout.ROOT):
         yield EntryCode(script, frozen_script=script, kit_copy=None)

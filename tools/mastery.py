@@ -156,7 +156,8 @@ def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
     # questions without any subject share the number 2 * n_subjects.
     no_subject_at_all = 2 * n_subjects
     path = np.full((len(question_ids), len(_TREE_LEVELS)), no_subject_at_all, np.int32)
-    # `subject` has an element for each question with a subject, in the row `rows` of `path`.
+    # Element i of `subject` is a subject of the question in row `rows[i]` of `path`. Questions
+    # without any subject are left out.
     subject = deepest["subject"].to_numpy()
     rows = deepest["row"].to_numpy()
     # Go through the levels from the deepest one up. `subject` stays the deepest subject of a

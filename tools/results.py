@@ -78,8 +78,8 @@ def _is_valid(result: Result) -> bool:
         datetime.fromisoformat(result.time)
     except ValueError:
         return False
-    # `flags_of` returns the options as the words of a command line: each word must be a text.
-    # A fingerprint is hexadecimal, and empty if it is unknown.
+    # `flags_of` returns the options as the words of a command line: each word must be a text. A
+    # fingerprint is hexadecimal, and empty if it is unknown.
     fingerprints = (result.data, result.code, result.outcomes)
     return (
         _has_valid_numbers(result)

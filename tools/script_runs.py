@@ -129,8 +129,8 @@ def run_script(
     named_script
         The script that the error message names. By default, the script in `command`.
     kit_copy
-        The temporary copy of the kit in which the script lies, or None if it was not copied. The
-        error message then shows paths in the kit in place of paths in the copy.
+        The temporary copy of the kit in which the script lies, or None if it was not copied. In
+        the error message, paths in the kit replace paths in the copy.
 
     Returns
     -------
@@ -196,8 +196,7 @@ def command_to_repeat(
     or_else
         The end of the error message: what the user can do instead.
     keep
-        Names of flags for paths to keep. All other flags for paths are left out, except
-        --metadata_dir.
+        Flags that name paths are left out, except --metadata_dir and the flags with these names.
 
     Returns
     -------

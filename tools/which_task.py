@@ -57,8 +57,8 @@ def _task_of_zip(path: Path) -> Task:
 def _task_of_columns(path: Path) -> Task:
     """Return the task of a CSV file, by the column with the predictions."""
     header = reading.read_header(reading.file_source(path))
-    # Accept a column's name in upper or lower case here. The check of the file asks the user to
-    # correct such a name.
+    # Accept a column's name in any letter case here. The check of the file asks the user to correct
+    # the letter case.
     lower_case = {name.strip().lower() for name in header}
     matches = [task for task in _TASKS_WITH_CSV if task.column.name.lower() in lower_case]
     if len(matches) != 1:

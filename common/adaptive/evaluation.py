@@ -117,8 +117,8 @@ def build_parser(doc: str | None, package: Path | None = None) -> argparse.Argum
     Returns
     -------
     ArgumentParser
-        The options that it parses hold the entry's path as `submission`. This is None if
-        `package` is None and the user names no entry.
+        The parsed options hold the entry's path as `submission`. The path is None if `package` is
+        None and the user names no entry.
     """
     parser = cli.parser(doc)
     _add_submission(parser, package)
@@ -191,8 +191,8 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
 def _with_local_weights(setting: Setting, may_train: bool) -> Iterator[Setting]:
     """Yield the setting with the entry to be played.
 
-    If `may_train` is true and the entry's weights are trained on students of the local split, this
-    is a copy of the entry with other weights (see `package_without_local_students`).
+    If `may_train` is true and the entry's weights are trained on students of the local split, a
+    copy of the entry with other weights is played (see `package_without_local_students`).
     """
     if may_train:
         with package_without_local_students(setting.submission, setting.reference) as package:

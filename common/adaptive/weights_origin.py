@@ -61,8 +61,8 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
     An entry may have a record of the training in a file beside the weights, and a list of the
     students that the weights are trained on. Only with this list does the record count as complete.
 
-    Weights that a complete record names are made as it says. All other weights are compared with
-    the weights of the kit's packages. If they are equal to weights of a package, the package's
+    A complete record says how the weights that it names were made. All other weights are compared
+    with the weights of the kit's packages. If they are equal to weights of a package, the package's
     record says how they were made.
 
     Raises

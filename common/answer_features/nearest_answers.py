@@ -162,7 +162,7 @@ def _habits(
 
 
 def _ranks_chosen(known: Known, nearest: IntArray, rank_of_position: IntArray) -> FloatArray:
-    """Return the rank of the option of the question asked at each position that was chosen before.
+    """Return the rank of the asked question's option at the position chosen in each nearest answer.
 
     If the student chose the third option in a nearest answer, the result is the rank of the third
     option of the question asked: 0 for the right option, 1 for the most popular wrong one, and so

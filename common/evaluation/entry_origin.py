@@ -138,9 +138,9 @@ def require_no_shared_rows(
 def key_columns(path: Path) -> tuple[Column, Column] | None:
     """Return the two columns that identify a row of answers or of judgements.
 
-    Returns None for a file that holds neither, such as a template or metadata, and for a missing
-    file. The file is not noted as one that this process has learned from
-    (`reading.unnoticed_source`).
+    Returns None for a file that holds neither answers nor judgements, such as a template or
+    metadata, and for a missing file. The file is not noted as a file that this process has learned
+    from (`reading.unnoticed_source`).
     """
     if path.suffix.lower() != ".csv" or not path.is_file():
         return None
@@ -216,9 +216,9 @@ def require_unseen(entry: Path, record: Provenance, references: Sequence[Path]) 
 
 def require_same_sources(entry: Path, record: Provenance, folder: Path) -> None:
     """Raise `InputError` if a file that an entry was made from has changed since."""
-    for name, known in record.made_from.items():
+    for name, source_fingerprint in record.made_from.items():
         source = folder / name
-        if source.is_file() and not fingerprints.matches(source, known):
+        if source.is_file() and not fingerprints.matches(source, source_fingerprint):
             raise InputError(
                 f"{entry}: was made from other data than now lie in {cli.show(source.resolve())}; "
                 f"{_how_to_repeat(record)}"
@@ -304,7 +304,7 @@ def has_code_changed(script: str, code: str) -> bool:
 
 
 def require_same_run(path: Path, record: Provenance | None, submission: Path) -> None:
-    """Raise `InputError` if another run made a file, such as probabilities, than the submission.
+    """Raise `InputError` if different runs made a file, such as probabilities, and the submission.
 
     Two runs of scripts count as the same run if they must make equal predictions (see
     `_predictions_key`). All runs of notebooks count as the same run.

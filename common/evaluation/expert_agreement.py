@@ -154,7 +154,6 @@ def contest(agrees_first: pd.DataFrame, agrees_second: pd.DataFrame) -> Contest:
     n_second = int((balance < 0).sum())
     n = n_first + n_second
     low, high = metrics.binomial_interval(np.array(n_first), np.array(n))
-    n_further_pairs_needed = count_further(n_first, n)
     return Contest(
         n_pairs=int(is_contested.sum()),
         n_first=n_first,
@@ -162,7 +161,7 @@ def contest(agrees_first: pd.DataFrame, agrees_second: pd.DataFrame) -> Contest:
         share=n_first / n if n else np.nan,
         low=float(low),
         high=float(high),
-        n_further=n_further_pairs_needed,
+        n_further=count_further(n_first, n),
     )
 
 

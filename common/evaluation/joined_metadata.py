@@ -37,7 +37,7 @@ def find_doubts(answers: Iterable[Path], metadata: Iterable[Path], consequence: 
     metadata
         Metadata files. Other files are ignored.
     consequence
-        What the doubt means for the score, as the end of the doubt's sentence.
+        The meaning of the doubt for the score, as the end of the doubt's sentence.
     """
     paths = [path for path in metadata if path.name in NAMES and path.is_file()]
     if not paths:
@@ -93,8 +93,8 @@ def _is_foreign(
 
     A simulation leaves a marker, a file that lists the files that the simulation wrote.
     `simulations` are the simulations whose markers `_find_simulations` has found in the folders of
-    the answers and of the metadata. The attribute `wrote_answers` says whether the answers come
-    from a simulation.
+    the answers and of the metadata. The attribute `wrote_answers` of a simulation says whether the
+    answers come from this simulation.
     """
     fingerprint = provenance.fingerprint_of_source(path)
     # The simulations whose markers list the metadata file.

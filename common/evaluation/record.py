@@ -205,13 +205,13 @@ def _short_fingerprints(training: Provenance) -> dict[str, str]:
     Submission templates are left out.
     """
     short = {}
-    for source, known in training.made_from.items():
+    for source, fingerprint in training.made_from.items():
         if Path(source).name in _TEMPLATES:
             continue
         # The names of the folder and of the file, such as "train_data/train_task_1_2.csv".
         name = "/".join(Path(source).parts[-2:])
-        # A damaged record may hold anything.
-        digests = known if isinstance(known, Mapping) else {}
+        # In a damaged record, values may be of any type.
+        digests = fingerprint if isinstance(fingerprint, Mapping) else {}
         # A small file has the digest "sha256" of its content; a large file has only the digest of
         # samples of its content.
         digest = digests.get("sha256", digests.get("sha256_of_samples", ""))

@@ -194,8 +194,8 @@ def eliminate(
     leaf_sums
         Shape (leaves, 2 + d). The columns are weight_sum, linear_sum and the d numbers of item_sum,
         where d is the length of an item vector (slopes, intercept). The module's docstring defines
-        the three sums. In its log likelihood of an answer, linear · logit − weight · logit² / 2,
-        the logit here does not contain the mean of the effect that students share.
+        the three sums. Here the log likelihood of an answer is linear · logit − weight · logit² / 2
+        with a logit that does not contain the mean of the effect that students share.
     variance
         Prior variances of the effects, shape (levels, stages).
     n_students
@@ -206,8 +206,8 @@ def eliminate(
     conditional_totals : list of ConditionalTotals
         For `restore`, the coarsest level first.
     correction : array of float32, shape (students, d + d(d + 1)/2)
-        What to subtract from the sums that `model.weighted_sums` returns for each student: first
-        the d numbers of Σ linear · E[item vector], then the d(d + 1)/2 numbers that determine
+        The numbers to subtract from the sums that `model.weighted_sums` returns for each student:
+        first the d numbers of Σ linear · E[item vector], then the d(d + 1)/2 numbers that determine
         Σ weight · E[item vector item vectorᵀ]. The differences belong to the log likelihood with
         the effects integrated out.
     """
@@ -251,8 +251,8 @@ def _totals_given_above(node_sums: FloatArray, precision: FloatArray) -> Conditi
     # The precisions of the prior and of the likelihood add up. `noise` is the variance of the total
     # if the ability and the total above are known.
     noise = 1 / (precision + weight_sum)
-    # The prior pulls the node's total to the total above. `gain` says how strongly: it is the
-    # share of the prior in the sum of the two precisions.
+    # The prior pulls the node's total to the total above. `gain` says how strongly: it is the share
+    # of the prior in the sum of the two precisions.
     gain = precision * noise
     return ConditionalTotals(
         gain=gain,
@@ -500,7 +500,7 @@ def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
 def accelerate(
     old: FloatArray, new: FloatArray, squared_removed: FloatArray, max_acceleration: float
 ) -> FloatArray:
-    """Extrapolate a step of expectation maximisation (EM), which changes variances `old` to `new`.
+    """Extrapolate a step of expectation maximisation (EM) of variances, from `old` to `new`.
 
     `squared_removed` is the mean of (1 − posterior variance / prior variance)² over the effects
     whose variance is estimated. One EM step goes about this share of the way from `old` to the

@@ -1,15 +1,16 @@
 """Local dependence: pairs of questions whose answers agree more than the abilities explain.
 
 The residuals z of a student's answers, each divided by its standard deviation, rest on the
-student's other answers. Hence those of two questions j and k are correlated even if the model is
-true: a right answer to j raises what is expected for k. To first order, with the curvatures w and
-the slopes a of the answers, the student's covariance V and the variances u₋ of `left_out`,
+student's other answers. Hence the residuals of two questions j and k are correlated even if the
+model is true: a right answer to j raises the expected answer to k. To first order, with the
+curvatures w and the slopes a of the answers, the covariance V of the student's abilities, and the
+variances u₋ of `left_out`,
 
     E[z_j z_k] = −a_jᵀ V a_k c_j c_k, where c = √(w (1 + w u₋)).
 
 These are the partial correlations of a factor model, whose inverse covariance matrix is
-I − √w a V aᵀ √w. With several abilities, V is replaced by v I, where v is the mean of the variance
-of the logits of all questions, relative to that of a student without answers. Then
+I − √w a V aᵀ √w. With several abilities, V is replaced by v I. Here v is the mean variance of the
+logits of all questions, divided by the mean variance for a student without answers. Then
 
     E[z_j z_k] = −(a_j · a_k) l_j l_k, where l = c √v is the loading of an answer.
 """

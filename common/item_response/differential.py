@@ -1,4 +1,4 @@
-"""Differential item functioning: questions that are easier for one group than for others as able.
+"""Differential item functioning: questions easier for one group than for equally able others.
 
 The posterior of each student is shrunk towards the average of all students. So a group of lower
 mean ability would seem to answer all questions worse than expected. Therefore each group first gets
@@ -30,7 +30,8 @@ from scipy.special import ndtr
 # sets them to 1 and 1.5 on its delta scale: a logit is 2.35 units of this scale.
 _MODERATE = 1 / 2.35
 _LARGE = 1.5 / 2.35
-# A difference is significant if chance alone makes one at least as large in less than 5 % of cases.
+# A difference is significant if chance alone makes a difference of at least this size in less than
+# 5 % of cases.
 _SIGNIFICANT = 0.05
 
 
@@ -61,7 +62,6 @@ def find_effects(answers: AnswersOfStudents, group: pd.Series, min_answers: int)
     z = table["effect"] / table["error"]
     table["p"] = 2 * ndtr(-z.abs())
     table["p_adjusted"] = adjust_for_many(table["p"].to_numpy())
-    # Each size is "negligible", "moderate" or "large".
     table["size"] = _sizes(table)
     return table
 
@@ -150,11 +150,8 @@ def _sum_by_question(
 def _effects(reference: pd.DataFrame, focal: pd.DataFrame, min_answers: int) -> pd.DataFrame:
     """Return the effect of the focal group on each question, and its standard error.
 
-    `reference` and `focal` are the sums that `_sum_by_question` returns for the two groups. The
-    column n is the number of answers. Each other column is a sum of products of two numbers,
-    divided by the variance of the residual. The letters of its name stand for the two numbers: i
-    and s are the derivatives of P(right) by the question's intercept and slope, and r is the
-    residual.
+    `reference` and `focal` are the sums that `_sum_by_question` returns for the two groups. Its
+    docstring explains the columns, such as "ir".
 
     The effect is NaN if one of the groups has fewer than `min_answers` answers to the question.
     """

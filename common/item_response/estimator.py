@@ -388,15 +388,14 @@ class ItemResponse(BaseItemResponse):
     ) -> Abilities:
         """Return the ability of one student from the student's answers.
 
-        The result equals the result of `transform`, with one student, whose id is 0. A student
-        without answers has the average ability; its uncertainty is the variance of the abilities of
-        all students.
+        The result is as exact as the result of `transform`; its only student has the id 0. A
+        student without answers has the average ability, whose uncertainty is the variance of the
+        abilities of all students.
         """
         posterior = self._check_fitted()
         n_answers = len(np.atleast_1d(question))
-        n_outcomes = len(np.atleast_1d(is_correct))
         student_ids = np.zeros(1, np.int32)
-        if n_answers == 0 and n_outcomes == 0:
+        if n_answers == 0 and len(np.atleast_1d(is_correct)) == 0:
             average = model.standard_normal(1, self.n_dimensions_)
             return Abilities(student_ids, average.mean, average.covariance)
         student_of_answer = np.zeros(n_answers, np.int32)
@@ -406,7 +405,8 @@ class ItemResponse(BaseItemResponse):
         answers = self._as_further_answers(student_of_answer, question, is_correct, context)
         # The outcome of a right answer is 0.
         is_right = answers.outcome == 0
-        # `transform` would return the same ability, but has more overhead for a single student.
+        # `transform` would find the same ability, up to the error at which its passes end, but it
+        # has more overhead for a single student.
         ability = find_ability(posterior, answers.question, is_right)
         return Abilities(student_ids, ability.mean, ability.covariance)
 

@@ -173,8 +173,8 @@ class _SortedAnswers:
     # For each level of contexts, the ids of the contexts with answers, increasing.
     context_ids: tuple[IntArray, ...]
     # A leaf is a student in a context of the last level. All answers of a leaf have the same
-    # contexts, so one answer is enough to look them up. Here is the row of one answer of each leaf
-    # in `Answers`.
+    # contexts, so one answer is enough to look them up. `leaf_row` has, for each leaf, the row in
+    # `Answers` of one of its answers.
     leaf_row: IntArray
     # For each leaf, the position of its student in `student_ids`.
     leaf_student: IntArray
@@ -286,9 +286,7 @@ def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) ->
         guessing=_guessing_by_item(data, settings.guessing),
         student_ids=data.student_ids,
         question_ids=data.question_ids,
-        # A step reads only the effects at the last level, so the tuple holds only their array.
         effects=(_leaf_effects_at_start(levels, settings.n_dimensions),),
-        # The prior variance of the effects of each level in each stage.
         variance=np.full((len(levels), data.n_stages), START_VARIANCE),
         shared=_shared_effects_at_start(data),
         context_ids=data.context_ids,
@@ -371,7 +369,6 @@ def _continue(
         guessing=_guessing_by_item(data, settings.guessing),
         student_ids=data.student_ids,
         question_ids=data.question_ids,
-        # A step reads only the effects at the last level, so the tuple holds only their array.
         effects=(leaf_effects,),
         variance=start.variance,
         shared=shared,
@@ -420,19 +417,14 @@ def _make_plan(
     # A fit stops early if the user sets no number of steps, and enough answers can be held out.
     stops_early = settings.n_steps is None and share * n_answers >= _MIN_HELD_OUT
     default_steps = _MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT
-    # With very many answers, a step takes long, so the fit uses momentum and ends earlier. With
-    # contexts, momentum could make the steps oscillate.
     has_contexts = answers.context.shape[1] > 0
     uses_momentum = n_answers > _MANY_ANSWERS and not has_contexts
-    # The steps do not learn from held-out answers. If these are a large share of the answers, one
-    # more step at the end learns from all answers.
-    learns_from_held_out = stops_early and share >= _SHARE_WORTH_A_STEP
     return _Plan(
         max_steps=settings.n_steps or default_steps,
         held_out_share=share if stops_early else 0.0,
         min_gain=_MIN_GAIN_WITH_MOMENTUM if uses_momentum else _MIN_GAIN,
         uses_momentum=uses_momentum,
-        learns_from_held_out=learns_from_held_out,
+        learns_from_held_out=stops_early and share >= _SHARE_WORTH_A_STEP,
         shows_progress=shows_progress,
         is_trial=is_trial,
     )

@@ -110,8 +110,8 @@ def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) 
     anew from the parabolas. The passes end when the ability hardly changes. The answers have no
     contexts.
 
-    The result equals the result of `find_students`, which is made for many students and takes
-    several times as long for a single student.
+    `find_students` finds the same ability, up to about `_MAX_CHANGE`. It is made for many students,
+    and takes several times as long for a single student.
 
     Parameters
     ----------
@@ -156,8 +156,8 @@ def _add_contexts(posterior: Posterior, context: IntArray) -> Posterior:
     """Return a posterior that also knows the contexts of further answers.
 
     A context has two kinds of effects on the logits of its answers. One effect is the same for all
-    students (at the last level of contexts only; MODEL.md explains levels). If the posterior does
-    not know the context, it gets the shared effect of unknown contexts.
+    students (at the last level of contexts only; MODEL.md explains levels). A context that the
+    posterior does not know gets the shared effect of unknown contexts.
 
     The other effects belong to single students: a student has one in each context with answers of
     the student. The result leaves them out, since they belong to the students of the fit and not to

@@ -175,9 +175,8 @@ def _update_habits(
     array of float64, shape (2, 1, 4)
         The sums from which `_estimate_variance` computes the prior variances of the next step. Row
         0 is about the terms that students have everywhere, row 1 about the terms for contexts. A
-        row has four numbers: the number of terms, and the sums over the terms of
-        (posterior mean)², of the posterior variance, and of
-        (1 − posterior variance / prior variance)².
+        row has four numbers: the number of terms, and the sums over the terms of (posterior mean)²,
+        of the posterior variance, and of (1 − posterior variance / prior variance)².
     """
     sums: FloatArray = np.zeros((2, 1, 4))
     # Different chunks of students write into different rows of `habits`.
@@ -287,10 +286,7 @@ def _sum_by_leaf(
 def _estimate_variance(sums: FloatArray, old: FloatArray, n_options: int) -> FloatArray:
     """Return new prior variances of the two kinds of terms (see `_update_habits`), shape (2, 1).
 
-    `sums` is the result of `_update_habits`. Its last axis has four numbers: the number of terms,
-    the sum of their squared posterior means, the sum of their posterior variances, and the sum of
-    (1 − posterior variance / prior variance)². `old` has the prior variances with which the sums
-    were computed.
+    `sums` is the result of `_update_habits` with the prior variances `old`.
     """
     n_terms, squares, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
     # A constant that is added to the terms of all n options does not change the probabilities, so

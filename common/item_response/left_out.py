@@ -156,8 +156,8 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
 
 def predict_left_out(answers: AnswersOfStudents) -> Predictions:
     """Predict each answer from the student's other answers, in the order of `answers`."""
-    # Treat the parameters of the questions as known: set their covariances to 0. The functions that
-    # compute statistics from the predictions take the uncertainty of the parameters into account.
+    # Treat the parameters of the questions as known: set their covariances to 0. `_chi_square` and
+    # `parameters` in `question_statistics`, and `differential`, allow for their uncertainty.
     items = Gaussians(answers.items.mean, np.zeros_like(answers.items.covariance))
     # A student's k abilities are summed up in one number, the overall ability: direction · ability,
     # where `direction` is a unit vector.
@@ -168,10 +168,7 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
     fields = np.empty((6, len(answers.student)), np.float32)
 
     def predict_block(begin: int) -> None:
-        """Write the predictions of the answers begin to begin + `_BLOCK` into `fields`.
-
-        The rows of `fields` are the fields of `Predictions`, in the same order.
-        """
+        """Write the predictions of the answers begin to begin + `_BLOCK` into `fields`."""
         rows = slice(begin, begin + _BLOCK)
         is_right = answers.is_right[rows]
         guessing = answers.guessing[answers.question[rows]]
@@ -248,15 +245,9 @@ def _leave_out(
     """Take each answer out of the distribution of its own logit and of the student's ability.
 
     `with_answer` holds the distributions given all answers of the student, including the answer
-    itself. The fit has replaced the log likelihood of each answer by a parabola in the logit. Let w
-    be the curvature of the parabola, s its slope at the mean logit, and u the variance of the
-    logit. Then leaving out the answer has these effects:
-
-    - The precision of the logit falls from 1 / u to 1 / u − w. So the variance of the logit becomes
-      u / (1 − w u).
-    - The covariance of the logit with the ability is divided by 1 − w u too.
-    - The mean of the logit falls by s times the new variance of the logit.
-    - The mean of the ability falls by s times the new covariance.
+    itself. The fit has replaced the log likelihood of each answer by a parabola in the logit.
+    Without the parabola of an answer, the variance and the covariance are larger, and the means
+    differ. The module's docstring has the formulas.
 
     Returns
     -------
@@ -264,12 +255,13 @@ def _leave_out(
         The distributions given the student's other answers. The module's docstring calls the
         variance of the logit u₋ and the covariance q₋.
     curvature : array of float32, shape (answers,)
-        The curvature w of each answer's parabola.
+        The curvature of each answer's parabola, w in the module's docstring.
     """
     slope, curvature = model.expected_slope_and_curvature(
         with_answer.logit_mean, with_answer.logit_variance, is_right, guessing
     )
-    # w u, the share of the information on the logit that comes from the answer itself.
+    # The share of the information on the logit that comes from the answer itself, w u in the
+    # module's docstring.
     share = np.minimum(curvature * with_answer.logit_variance, _MAX_SHARE)
     logit_variance = with_answer.logit_variance / (1 - share)
     covariance = with_answer.covariance / (1 - share)

@@ -21,6 +21,7 @@ from common.item_response.context import (
     Level,
 )
 from common.item_response.model import expected_probability
+from common.item_response.significance import QUANTILE_90
 from common.item_response.steps import Posterior
 
 import numpy as np
@@ -28,8 +29,6 @@ import pandas as pd
 
 # At most this many questions stand for all questions of a subject.
 _MAX_QUESTIONS = 20
-# 90 % of a normal distribution lie within this many standard deviations of its mean.
-_QUANTILE = 1.645
 # Largest number of students whose shares of one subject are computed at a time.
 _ROWS_AT_ONCE = 1 << 16
 
@@ -312,7 +311,7 @@ def _interval(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, Float
     # The derivative of a share by its logit is share · (1 − share). Near the mean, the deviation of
     # the logit is the deviation of the share, divided by this derivative (delta method).
     share_by_logit = mean * (1 - mean)
-    half_width = _QUANTILE * np.sqrt(variance) / share_by_logit
+    half_width = QUANTILE_90 * np.sqrt(variance) / share_by_logit
     # Turn the ends logit − half_width and logit + half_width into shares by the sigmoid,
     # 1 / (1 + exp(−end)).
     low = 1 / (1 + np.exp(half_width - logit))

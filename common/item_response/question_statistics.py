@@ -324,7 +324,7 @@ class QuestionStatistics:
         return dependence.find_pairs(self._answers, self._predictions, min_students)
 
     def differential_functioning(self, group: pd.Series, min_answers: int = 30) -> pd.DataFrame:
-        """Test whether questions are easier for one group than for an equally able other group.
+        """Test whether questions are easier for one group than for equally able other students.
 
         The group with most students is the reference. Each other group is compared with it, after
         a difference of the mean abilities of the groups is taken into account.

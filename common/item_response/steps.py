@@ -40,8 +40,8 @@ class State:
     """The quantities that a step of the fit updates.
 
     An item is a question in one stage (MODEL.md explains the words). Items are in the order of
-    stages: all items of the first stage, then all of the second, and so on. The last item of each
-    stage belongs to a question without answers.
+    stages: all items of the first stage, then all items of the second stage, and so on. The last
+    item of each stage belongs to a question without answers.
     """
 
     # Posteriors of the abilities, k dimensions.
@@ -55,7 +55,8 @@ class State:
     guessing: FloatArray
     # For each level of contexts, the coarsest first, the posteriors of the total effects at its
     # nodes: mean, variance, covariance with each ability; shape (nodes, 2 + k), float32. At the
-    # start of a fit, the tuple has the array of the last level alone, since a step reads no other.
+    # start of a fit, the tuple has only the array of the last level, since a step reads only this
+    # array.
     effects: tuple[FloatArray, ...] = ()
     # Prior variance of the effects of the nodes at each level, shape (levels, stages).
     variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
@@ -574,8 +575,7 @@ def _logit_blocks(
     effects
         Mean, variance and k covariances with the ability of total effects, shape (rows, 2 + k).
     node
-        The row of each pair in `effects`, shape (pairs,). By default, the effects are those of the
-        pairs, in their order.
+        The row of each pair in `effects`, shape (pairs,). By default, row i belongs to pair i.
     """
     d = model.count_dimensions(item_moments)
     # The buffers must have the dtype of the moments. Otherwise, `take` would first convert the

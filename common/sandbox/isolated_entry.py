@@ -105,8 +105,8 @@ class IsolatedEntry:
             self._isolate(process)
             # Make the first instance of the class.
             self.restart()
-            # All steps have succeeded. `pop_all` keeps the `with` block from undoing them, and
-            # `__exit__` will do so.
+            # All steps have succeeded. After `pop_all`, the `with` block does not undo the steps:
+            # `__exit__` will undo them.
             self._cleanup = stack.pop_all()
         return self
 
@@ -127,7 +127,7 @@ class IsolatedEntry:
         """Call a method of the entry with int64 copies of arrays.
 
         Returns the array of numbers that the method has returned, of any dtype and shape, or None.
-        If the method has changed its arguments, their names are noted in `self.changed`.
+        Notes in `self.changed` the names of the arguments that the method has changed.
         """
         # `received` has the reply and the array that the method has returned.
         received = self._running().exchange(Call(method), arrays, Reply.parse)

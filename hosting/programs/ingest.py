@@ -198,8 +198,8 @@ def _curves_or_reason(
 
     `games` holds one game for each mask, and `seconds` is the time that these games have taken. To
     measure the accuracy, the entry plays two more games with each mask: one game with the questions
-    that it has chosen in `games`, and one game with random questions. In these games the entry
-    chooses no questions, it only predicts.
+    that it has chosen in `games`, and one game with random questions. In these two games,
+    the entry chooses no questions: it only predicts.
     """
     seconds_per_game = seconds / len(games)
     n_more_games = 2 * len(games)

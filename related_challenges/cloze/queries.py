@@ -294,7 +294,7 @@ def read_guesses(
     def parse(text: str) -> list[str]:
         guesses: list[str] = _parse_json(text)
         if not _are_texts(guesses):
-            # For an error without a message, `challenge.read_predictions` reports the cell's text.
+            # For a `ValueError` that is no `InputError`, the report shows the text of the cell.
             raise ValueError
         if len(guesses) > allowed:
             raise InputError(f"holds {len(guesses)} guesses")

@@ -145,8 +145,8 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
         parts.append(earlier[is_in_time & is_on_known_item])
         oldest = min(oldest, earlier["time"].min())
     table = pd.concat(parts).sort_values(["user_id", "time"], kind="stable")
-    # Number the users of the clicks and the test users together, since most test users have clicks
-    # and need the same number in both tables.
+    # Number the users of the clicks and the test users together, since a user needs the same number
+    # in both tables.
     user, user_ids = pd.concat([table["user_id"], queries["user_id"]]).factorize()
     return Phase(
         user=user[: len(table)],

@@ -64,8 +64,7 @@ def item_similarity(phase: recommend.Phase) -> csr_array:
     # the pair counts.
     factor_of_clicked = n_clicks[clicked] ** (-CLICKED_POWER)
     factor_of_scored = n_clicks[scored] ** (-SCORED_POWER)
-    weight_of_use = np.tile(weight, 2)
-    similarity = weight_of_use * (factor_of_clicked * factor_of_scored)
+    similarity = np.tile(weight, 2) * (factor_of_clicked * factor_of_scored)
     # If a pair of items occurs several times, `csr_array` adds up its values.
     return csr_array((similarity, (clicked, scored)), shape=(n_items, n_items))
 

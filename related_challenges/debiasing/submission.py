@@ -123,8 +123,7 @@ def _report_faults(source: reading.Source, faults: _Faults, report: Report) -> N
     """Report the faults of a submission, with one message for each kind of fault.
 
     A message shows the first fault of its kind. Faulty cells are different: each column with faulty
-    cells has a message, which shows several cells. `faults` holds descriptions of the faults of
-    each kind.
+    cells has a message, which shows several cells.
     """
     # If several rows have a fault, `_count` adds their number to the message.
     if faults.wrong_length:
@@ -145,7 +144,7 @@ def _report_faults(source: reading.Source, faults: _Faults, report: Report) -> N
 
 
 def _count(faults: Sequence[str]) -> str:
-    """Return the number of faults, for a message that shows only the first; empty for one."""
+    """Return the number of faults, for a message that shows the first; "" for a single fault."""
     return f" ({len(faults)} such rows)" if len(faults) > 1 else ""
 
 

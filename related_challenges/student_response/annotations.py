@@ -193,7 +193,7 @@ def _refuse_rows(
     `is_wrong` says for each row whether it is wrong. The message shows the values of the first
     wrong rows in this `column`. It ends with `expected`, which says what the column should hold.
     """
-    # For each wrong row, by its label, the text that says what is wrong. `stop` raises `InputError`
-    # with the message.
+    # Maps the number of each wrong row to the text that says what is wrong. `stop` raises
+    # `InputError` with the message.
     faults = {row: f"is {quote(rows[column][row])}" for row in rows.index[is_wrong]}
     challenge.report_faults(source, column, faults, expected, report=stop)

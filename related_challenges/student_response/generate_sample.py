@@ -219,7 +219,6 @@ def write_answer(
     kept = [word for word in words if word == "not" or rng.random() > DROP_PROBABILITY]
     if not kept:
         kept = words
-    # A misspelt word lacks its last letter.
     spelt = [word[:-1] if rng.random() < MISSPELL_PROBABILITY else word for word in kept]
     return " ".join(spelt)
 

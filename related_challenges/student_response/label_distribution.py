@@ -72,7 +72,7 @@ def print_table(answers_by_title: Mapping[str, pd.DataFrame]) -> None:
     table = pd.DataFrame(columns).reindex(order)
     # Leave out labels without a cell in any column: they are in no label set of the answers.
     table = table.dropna(how="all").fillna("")
-    # Every title needs its length and a blank.
+    # All columns are wide enough for the longest title and a blank.
     width = max(MIN_WIDTH, *(len(title) + 1 for title in columns))
     rows = [["", *columns], *table.reset_index().to_numpy().tolist()]
     lines = challenge.align_columns(rows, first_width=FIRST_WIDTH, other_width=width)

@@ -293,7 +293,7 @@ class StudentPosterior:
         """Return a population's mean logits, (S, Q), and its slopes, (Q, k).
 
         The model keeps the variance of the abilities at 1. In a population with another variance,
-        the slopes are multiplied by the standard deviation instead, which gives the same logits.
+        the slopes are multiplied by the standard deviation instead: the logits vary as much.
         """
         deviation = np.float32(np.exp(population.log_variance / 2))
         stretch = np.float32(np.exp(population.log_stretch))

@@ -1,7 +1,7 @@
 """Matrix factorisation: ask what tells most about a student's abilities, then predict the answers.
 
 Every student has a short vector of abilities, and every question a vector of loadings. An answer, 1
-if right and 0 if wrong, is taken as a measurement with noise,
+if right and 0 if wrong, is treated as a measurement with noise,
 
     answer = intercept + loading · ability + noise.
 

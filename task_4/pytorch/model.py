@@ -312,8 +312,8 @@ def information_reward(move: Tensor, right: Tensor, loading: Tensor, weight: Ten
 
     where the sum is over the targets, and E is the mean over a wrong and a right answer. Here
     (loading · move) is how far the answer moves the logit of the target, and r is the variance of z
-    after the answer divided by the variance before the answer.
-    This function takes r = 1, which scored higher; r is near 1 in any case.
+    after the answer divided by the variance before the answer. This function takes r = 1, which
+    scored higher; r is near 1 in any case.
     """
     # How far a wrong and a right answer move the targets' logits, shape (questions, 2, targets).
     logit_move = move @ loading.T

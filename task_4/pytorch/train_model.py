@@ -276,7 +276,8 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
         share = n_to_show / known.sum(dim=1, keepdim=True)
         # To learn more from the data, show as many answers as possible of some students.
         share[torch.rand(len(batch)) < SHARE_SHOWING_ALL] = 1
-        # Leave some answers to predict. In the game, the share `HIDDEN_SHARE` of them are targets.
+        # Hide at least about the share `HIDDEN_SHARE` of the answers, which is the share of targets
+        # in the game.
         share = share.clamp(max=1 - answered_mask.HIDDEN_SHARE)
         shown = known * (torch.rand_like(known) < share)
         hidden = known - shown

@@ -39,7 +39,7 @@ def measure(name: str, function: Callable[[], Any]) -> Any:
 
 
 def measure_statistics(answers: pd.DataFrame, metadata_dir: Path) -> None:
-    """Fit without contexts, then compute every statistic of the questions; print each time."""
+    """Fit without contexts, then compute every statistic of the questions; time each step."""
     columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
     path = metadata_dir / f"student_metadata_{layout.ending_of(_TASKS)}"
     students = answers["UserId"].unique()

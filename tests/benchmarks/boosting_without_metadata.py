@@ -5,7 +5,7 @@ Run:     python tests/benchmarks/boosting_without_metadata.py
 Writes:  a table for each task to the terminal
 
 Ten sets of 300 to 3,000 students and 15 to 100 questions are simulated: every student answers every
-question, and one to three abilities decide its outcome. There are no quizzes and no metadata, so
+question, and one to three abilities decide the outcome. There are no quizzes and no metadata, so
 the item response model knows all that there is to know, and trees can only fall behind.
 
 With --sat12 the answers are those of a real test, SAT12, instead: 600 students, 32 questions. In

@@ -139,7 +139,7 @@ def compare(
 
 
 def main() -> None:
-    """Compare the models. With --measure, only measure one fit: `compare` runs the script so."""
+    """Compare the models, or only measure one fit: `compare` runs this script with --measure."""
     parser = cli.parser(__doc__)
     parser.add_argument("peer_python", type=Path, metavar="PEER/bin/python")
     parser.add_argument("--data_dir", type=Path, default=layout.DATA_DIR, help="default data")

@@ -105,7 +105,8 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
     choose. Groups are found with the first part of the students and chosen by the second part. The
     third part measures how well the groups predict wrong answers. Two item response models give the
     probability of each option without groups. Half of the answers of the third part are held out of
-    both models: `Prepared.asked` has these, and `Prepared.known` has the other half.
+    both models: `Prepared.asked` has the wrong ones of these, and `Prepared.known` has the wrong
+    ones of the other half.
     """
     rng = np.random.default_rng(seed)
     student_id, student = number_ids(answers["UserId"])
@@ -164,8 +165,8 @@ def measure_lift(known: Any, asked: Any, group: IntArray) -> Any:
     """Return the lift of all groups together, a `Ratio`.
 
     Take the students who chose an option of a group in `known`. In `asked`, these students have
-    wrong answers to the group's questions. The lift is the number of these answers that chose the
-    group's option, divided by the number that the model of answers expects.
+    wrong answers to the group's questions. The lift is how many of these answers are the group's
+    option, divided by the number that the model of answers expects.
     """
     choices = groups.pair_choices(known, asked, group)
     n_pairs = np.asarray(choices.n_pairs.sum(axis=1))

@@ -225,7 +225,7 @@ def choose(candidates: Iterator[IntArray], choosing: Any) -> IntArray:
     best_gain = 0.0
     best: IntArray = np.full(choosing.n_items, -1, np.int32)
     for group in candidates:
-        # Predict each answer from the student's other answers: all of these are in `choosing` too.
+        # Predict each answer in `choosing` from the student's other answers in `choosing`.
         gain_sum, n_answers = groups.gain_by_student(known=choosing, asked=choosing, group=group)
         gain = groups.ratio_by_student(gain_sum, n_answers)
         if gain.low > 0 and gain.value > best_gain:

@@ -6,7 +6,7 @@ Run:     KIT_REAL_DATA=… python tests/benchmarks/peers_on_real_answers.py Surp
 Writes:  rows of a table to the terminal
 
 PEER is an environment with the library: python -m venv PEER, then PEER/bin/python -m pip install …
-The script says what to install if the library is missing. The kit needs none of them.
+The script says what to install if the library is missing. The kit itself needs no such library.
 
 Each model runs twice: with the library's defaults (without defaults, with the values of its
 example), and with one setting chosen by log loss on a fifth of the training answers. The time is

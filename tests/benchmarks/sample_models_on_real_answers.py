@@ -109,8 +109,7 @@ def print_pool(
     """Print the mean scores of a model, or of a blend of several models, as a row of a table.
 
     The answers of `pool` are split at random into training answers and answers to score. The means
-    are taken over the first `n_splits` splits. The scores are
-    accuracy, log loss and the others in `COLUMNS`.
+    are taken over the first `n_splits` splits. `COLUMNS` names the scores.
     """
     splits = itertools.islice(pool_splits(pool), n_splits)
     figures = [

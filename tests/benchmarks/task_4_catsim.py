@@ -116,7 +116,7 @@ def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
     # The sign of a fitted ability is arbitrary. Choose it so that a larger ability means more right
     # answers.
     sign = np.sign(slope.mean())
-    # Slopes that are still negative become MIN_SLOPE, because catsim takes no negative ones.
+    # Raise negative and very small slopes to MIN_SLOPE: catsim takes no negative slopes.
     slope = np.maximum(slope * sign, MIN_SLOPE)
     mean_ability = ability.mean() * sign
     # Move the abilities so that their mean is 0. The new logit is slope · (ability − mean) +

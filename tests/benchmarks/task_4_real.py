@@ -200,8 +200,8 @@ def score(
     the model has learned from, and the fold's students with their masks. `submission` is the module
     of the entry, which plays with the model.
 
-    The accuracy with a mask is that over the targets of all folds. The seconds are the median over
-    all games.
+    The accuracy with a mask counts the targets of all folds. The seconds are the median over all
+    games.
     """
     masks = list(games[0][1].targets)
     scores = []

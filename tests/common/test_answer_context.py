@@ -69,8 +69,8 @@ def write_metadata(
 ) -> None:
     """Write answer metadata in which the quizzes and groups of some pairs are unknown.
 
-    A pair whose group is unknown has an empty cell. Of the pairs whose quiz is unknown, some have
-    an empty cell and some have no row: only the pairs at even positions keep their row.
+    A pair whose group is unknown has an empty cell. A pair whose quiz is unknown has an empty cell
+    if the pair is at an even position, and no row if the pair is at an odd position.
     """
     metadata = PAIRS[["AnswerId", "GroupId", "QuizId"]].assign(
         GroupId=PAIRS.GroupId.where(knows_group), QuizId=PAIRS.QuizId.where(knows_quiz)

@@ -67,8 +67,8 @@ def dots(request: pytest.FixtureRequest) -> DotChart:
     # has no dot, because its value is NaN. There, use the mark instead.
     labels = [row.label for row in DOTS]
     values = [row.mark if isnan(row.value) else row.value for row in DOTS]
-    # `on_scale` also checks that the positions fit one scale. Let it check a mark too, that of the
-    # first row.
+    # `on_scale` also checks that the positions fit one scale. Let it check a mark, too: the mark of
+    # the first row.
     labels.append(DOTS[0].label)
     values.append(DOTS[0].mark)
     # The tooltip of a shape shows its label and value, and `places` finds the shape by the tooltip.

@@ -52,7 +52,7 @@ def test_a_file_may_be_written_in_many_forms(write: Write, content: str) -> None
     ("number", "is_read"),
     [
         # numpy.savetxt writes 1234567 in the first form, R writes 100000 in the second form, and a
-        # spreadsheet shows 12345 in the third form. All their digits are there.
+        # spreadsheet shows 12345 in the third form. These forms keep all digits.
         ("1.234567000000000000e+06", True),
         ("1e+05", True),
         ("1.2345E+04", True),

@@ -534,7 +534,7 @@ def run_and_kill(case: Case, number: int) -> bool:
 
 
 def kill_at_disk_access(folder: Path, number: int) -> None:
-    """Let this process kill itself just before it accesses a folder for the time `number`."""
+    """Let this process kill itself just before its access number `number` to a folder."""
     n_accesses = 0
 
     def kill_in_time(event: str, details: Any) -> None:

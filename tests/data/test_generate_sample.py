@@ -264,7 +264,7 @@ def test_subjects_are_sorted_and_their_names_differ(tree: Path) -> None:
 def test_a_question_has_subjects_of_all_levels_with_their_parents(
     tree: Path, group: str, n_questions: int
 ) -> None:
-    """A question has subjects of four levels; the parent of each of its subjects is one of them."""
+    """A question has subjects of all four levels, and with each subject the subject's parent."""
     subjects = read(tree, "metadata/subject_metadata.csv", keep_default_na=False)
     level = dict(zip(subjects.SubjectId, subjects.Level, strict=True))
     parent = dict(zip(subjects.SubjectId, subjects.ParentId, strict=True))
@@ -284,7 +284,8 @@ def test_a_question_has_subjects_of_all_levels_with_their_parents(
 def test_judgements_look_like_the_official_ones(tree: Path) -> None:
     """Five experts judge 25 pairs of questions in the public file, and 25 in the private one.
 
-    "1" means that the question in column `left` is better, "2" that in column `right`.
+    "1" means that the question in column `left` is better, and "2" that the question in column
+    `right` is better.
     """
     public = read(tree, f"test_data/{TASKS[3].answers_name('public')}", dtype=str)
     private = read(tree, f"test_data/{TASKS[3].answers_name('private')}", dtype=str)
@@ -365,7 +366,7 @@ def test_a_flag_sets_the_number_of_questions_of_tasks_3_and_4_alone(
 
 
 def test_each_of_many_questions_has_five_answers(other_tree: Path) -> None:
-    """A question with fewer answers gets answers in place of answers to frequent questions."""
+    """The simulation exchanges answers to frequent questions for answers to rare questions."""
     answers = all_answers(other_tree, "3_4")
     assert answers.QuestionId.value_counts().min() >= 5
     assert not answers.duplicated(["QuestionId", "UserId"]).any()
@@ -521,7 +522,7 @@ def test_the_limits_of_accuracy_in_tasks_3_and_4() -> None:
 
 
 def test_experts_agree_with_each_other_and_with_the_answers() -> None:
-    """Simulated experts judge the quality of questions with errors; answers show it, too."""
+    """Simulated experts judge a question's quality, with errors; answers show this quality, too."""
     school = simulate("full", "tasks_3_4")
     # With each seed, `judge` makes a public and a private file. A file holds a table of 25 pairs of
     # questions. So 40 seeds make 2,000 pairs.
@@ -530,7 +531,7 @@ def test_experts_agree_with_each_other_and_with_the_answers() -> None:
         for file in generate_sample.judge(np.random.default_rng(seed), school):
             tables += file.tables
     judged = pd.concat(tables)
-    # The higher the entropy of the options that students choose, the better is the question.
+    # The higher the entropy of the options that students choose, the better the question.
     share = school.answers.groupby("QuestionId").AnswerValue.value_counts(normalize=True)
     entropy = -(share * np.log(share)).groupby("QuestionId").sum().to_numpy()
     # A pair is a question on the left and a question on the right. A judgement of 2 prefers the
@@ -591,7 +592,7 @@ def test_answers_in_a_quiz_are_correlated_as_in_a_real_sample() -> None:
 
 
 def test_students_who_are_surer_are_right_more_often() -> None:
-    """Real answers with confidence 0 are right in 28 % of cases, those with 100 in 75 %."""
+    """Real answers are right in 28 % of cases at confidence 0, and in 75 % at confidence 100."""
     answers = simulate("small", "tasks_1_2").answers
     asked = answers[answers.confidence >= 0]
     by_level = asked.groupby("confidence").IsCorrect.mean()

@@ -46,8 +46,8 @@ WITH_TASK_4 = [(4,), (2, 4), (1, 2, 4)]
 def draw_rows(seed: int = 0, n_students: int = 30, n_questions: int = 25) -> list[Row]:
     """Draw answers of a school class to questions with four options.
 
-    Of the students, the last fifth answers only six questions, and all others answer 14 or more. A
-    student chooses the correct option in 60 % of cases, and otherwise any option at random.
+    The last fifth of the students answer only six questions each, and all others answer 14 or more.
+    A student chooses the correct option in 60 % of cases, and otherwise any option at random.
     """
     rng = np.random.default_rng(seed)
     correct_option = rng.integers(1, 5, n_questions)
@@ -277,8 +277,8 @@ def test_each_of_ten_masks_hides_a_fifth_of_a_student_s_answers(
 def test_at_most_a_quarter_of_the_able_students_is_examined_in_a_phase(tmp_path: Path) -> None:
     """Task 4 examines only students with at least 12 answers, here called "able".
 
-    Of the 100 students, 13 are able. A phase examines a tenth of all students, but at most a
-    quarter of the able students. So it examines 3 students, not 10.
+    Here 13 of 100 students are able. A phase examines a tenth of all students, but at most a
+    quarter of the able students. So a phase examines 3 students here, not 10.
     """
     n_able = 13
     n_answers_needed = 12

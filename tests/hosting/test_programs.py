@@ -407,10 +407,10 @@ def test_a_record_does_not_count_for_a_submission_without_its_files(
 def test_a_replaced_record_is_refused(
     honest: PlatformRun, other: PlatformRun, tmp_path: Path, replacement: str, fault: str
 ) -> None:
-    """A program that a submission brings can replace the record of the games, but cannot sign it.
+    """The code of a submission can replace the record of its games, but cannot sign a record.
 
     `honest` and `other` are runs of two submissions. Before the run `other` is scored, its record
-    is replaced by the record of `honest` or by a forged record.
+    is replaced by the record of `honest`, by a forged record or by an empty list.
     """
     record = (honest.result / RECORD).read_text()
     text = {

@@ -124,8 +124,8 @@ FAULTS = {
 QUERY = '{"qid": "0", "query": "[MASK]", "answer": ["x"]}'
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
 GOOD = question_file("a", {"a.1": "correct", "a.2": "irrelevant"})
-# Malformed files of right answers. A key is the path of the file. Each value is a malformed content
-# of the file, and a part of the message about it.
+# Malformed files of right answers. A key is the path of a file. Its value is a list of pairs: a
+# malformed content of the file, and a part of the message about this content.
 WRONG: dict[str, list[tuple[str, str]]] = {
     "cloze/KCT_train_public.txt": [
         (QUERY[:-3], "line 1 is not JSON"),

@@ -231,10 +231,10 @@ def scored(team: str, full: float, half: float) -> object:
 def test_the_best_by_half_does_not_win_if_it_is_not_qualified(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The ten teams with the best full scores qualify. The one with the best half score wins.
+    """Among the ten teams with the best full scores, the team with the best half score wins.
 
-    Of eleven teams, team "rare" has the worst full score and the best half score, but has not
-    qualified. Two qualified teams share the victory.
+    Only these ten teams qualify. The eleventh team, "rare", has the worst full score and the best
+    half score. Two qualified teams share the victory.
     """
     # The full scores of team_0 to team_7 are 9.0, 8.9, …, 8.3.
     submissions = [scored(f"team_{number}", full=9 - number / 10, half=8) for number in range(8)]

@@ -200,7 +200,7 @@ def test_a_zip_with_a_password_need_not_be_inside_another(write: Write) -> None:
 def test_a_zip_may_itself_be_encrypted_in_another(write: Write) -> None:
     """An outer zip holds an encrypted zip, which holds a file that is not encrypted.
 
-    The published password has the name of the inner zip.
+    The password is published under the name of the inner zip, not of the outer zip.
     """
     outer = zip_with_password({"underexpose_train_click-3.zip": zip_of(TRAIN_CLICKS)}, PASSWORD)
     folder = write("clicks/underexpose_train.zip", outer).parent

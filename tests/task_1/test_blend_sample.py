@@ -56,9 +56,9 @@ def test_a_blend_of_one_model_is_the_model_to_the_power_of_its_weight(
     weight = float(row.removeprefix(ITEM_RESPONSE).split()[0])
     power = read_probabilities(files[0], task).value ** weight
     expected = power / power.sum(axis=1, keepdims=True)
-    # The weight is printed with three decimals, so the printed weight may be off by 0.0005. A
-    # blended probability q changes with the weight by q · (log q − m) / weight, the derivative.
-    # Here m is the mean of log q over the possible answers, weighted by their probabilities. The
+    # The weight is printed with three decimals, so the printed weight may be off by 0.0005. The
+    # derivative of a blended probability q with respect to the weight is q · (log q − m) / weight,
+    # where m is the mean of log q over the possible answers, weighted by their probabilities. The
     # terms q · log q and −q · m have opposite signs, and with up to four possible answers neither
     # exceeds log(4) in absolute value. So the derivative is at most log(4) / weight.
     tolerance = 0.0005 * np.log(4) / weight + 1e-5

@@ -370,9 +370,9 @@ def test_the_weight_lies_two_standard_errors_below_that_of_the_outcomes(
 def test_the_weight_is_0_without_gain_and_1_if_the_trees_are_better_than_the_start(
     sample: ModuleType, true_weight: float, expected: float
 ) -> None:
-    # The chosen weight lies two standard errors below the best weight, or is 0. If the true weight
-    # is 0.0, the best weight is more than two standard errors in one of fifty draws of outcomes,
-    # and the chosen weight then is above 0. The outcomes here are none of these draws.
+    # If the trees alone predict clearly better than the start, the chosen weight is 1. Otherwise it
+    # lies two standard errors below the best weight, or is 0. So if the true weight is 0.0, about
+    # one of fifty draws of outcomes gives a weight above 0. The draw here gives 0.
     start, p_trees, outcome, _ = draw_outcomes(true_weight)
     assert sample.choose_weight(start, p_trees, outcome) == expected
 

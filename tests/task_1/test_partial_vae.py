@@ -76,11 +76,11 @@ def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) 
 def test_a_process_without_students_takes_part_in_torchrun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int
 ) -> None:
-    """If torchrun starts three processes and the third gets no students, it fits without students.
+    """The third of three processes fits without students, prints nothing and writes no file.
 
-    The third process must print nothing and write no file. The students of a batch are dealt to the
-    processes in turn. The batch here holds two students: one with answers, and one without answers,
-    who stands for unknown ids. So the third process gets no student.
+    The students of a batch are dealt to the processes in turn. The batch here holds two students:
+    one with answers, and one without answers, who stands for unknown ids. So the third process gets
+    no student.
     """
     answers_of_one_student = TRAIN[TRAIN.UserId == TRAIN.UserId[0]]
     arguments = command(SCRIPT.format(task), tmp_path, answers_of_one_student)

@@ -52,7 +52,8 @@ def draw(share: float, seed: int = 0) -> WrongAnswers:
     is_in_group = group >= 0
     has_misconception = rng.random((N_STUDENTS, N_GROUPS)) < share
     p_follow = 0.85
-    # The index -1 takes the last column of `has_misconception`; `is_in_group` excludes it again.
+    # If the question has no planted group, the index -1 takes the last column of
+    # `has_misconception`. `is_in_group` excludes these answers.
     follows = is_in_group & has_misconception[student, group]
     follows &= rng.random(len(student)) < p_follow
     option = np.where(follows, 1, rng.integers(1, N_OPTIONS, len(student)))
@@ -426,7 +427,8 @@ def test_planting_changes_only_answers_of_students_with_the_misconception() -> N
     # For each answer, the number of the misconception of its question; -1 if the question has none.
     misconception = question_id.map(misconception_of_question).fillna(-1).astype(int)
     student = number_students(planted, planted.answers["UserId"])
-    # The index -1 takes the last column of `has`; the second condition excludes it again.
+    # If the question has no misconception, the index -1 takes the last column of `has`. The second
+    # condition excludes these answers.
     has_misconception = planted.misconceptions.has[student, misconception] & (misconception >= 0)
     is_changed = plain.answers["AnswerValue"] != planted.answers["AnswerValue"]
     assert is_changed.any() and has_misconception[is_changed].all()

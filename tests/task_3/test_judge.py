@@ -555,7 +555,7 @@ def test_kappa_is_that_of_scikit_learn_over_the_pairs_that_both_judged() -> None
     rng = np.random.default_rng(0)
     by_first = pd.Series(rng.integers(1, 3, 60), dtype=float)
     by_second = by_first.where(rng.random(60) < 0.6, rng.integers(1, 3, 60))
-    # NaN, and a number other than 1 and 2, does not count as a judgement.
+    # NaN and numbers other than 1 and 2 do not count as judgements.
     by_first[::7] = np.nan
     by_second[::5] = 3
     judged_by_both = by_first.notna() & (by_second != 3)
@@ -738,9 +738,10 @@ def power_of_sign_test(n: int, share: float) -> float:
 def test_the_further_pairs_tell_rankings_apart_four_times_out_of_five(n_first: int, n: int) -> None:
     """With the advised further pairs, a sign test tells the rankings apart with probability 0.8.
 
-    `n_first` of `n` judged pairs speak for the first ranking. The probability, the power of the
-    test, assumes that the same share of all pairs speaks for it. The power can only be close to
-    0.8, because one more pair changes it by up to 0.09. So at least 0.71 is required.
+    `n_first` of `n` judged pairs speak for the first ranking. The probability, which is the power
+    of the test, assumes that the same share of all pairs speaks for the first ranking. The power
+    can only be close to 0.8, because one more pair changes the power by up to 0.09. So at least
+    0.71 is required.
     """
     n_further = expert_agreement.count_further(n_first, n)
     assert n_further is not None

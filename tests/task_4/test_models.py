@@ -246,9 +246,9 @@ def begin(name: str, targets_may_be_asked: bool) -> Beginning:
     concludes this from which questions may be asked. For these six students, the conclusion must be
     `targets_may_be_asked`.
 
-    The function also checks how likely each answer is a target and the mean logits of the model,
-    against expected values from `infer_from_mask`. The mean logits follow from the mean abilities
-    that `infer_from_mask` returns.
+    The function also checks two results of the model: how likely each answer is a target, and the
+    mean logits. `infer_from_mask` returns the expected values of the first, and the mean abilities,
+    from which the expected mean logits follow.
     """
     package = PACKAGES[name]
     # With completion 1.4, the model expects many hidden answers outside the askable questions.
@@ -314,10 +314,10 @@ def reward_terms(posterior: Any, weight: Any, row: int, question: int) -> tuple[
     # A right answer is predicted if the logit is above a boundary, where P(right) is 1/2. With the
     # guessing probability 0.2, P(right) is 0.2 + 0.8 · sigmoid(logit).
     boundary = np.log(0.3 / 0.5)
-    # A change of a logit matters only if the logit crosses the boundary. So it is weighted by the
-    # density, at the boundary, of a normal distribution around the mean logit. A constant factor of
-    # the density is left out. The variance of the distribution is the same rule of thumb as in
-    # task_4/pytorch/model.py.
+    # A change of a logit matters only if the logit crosses the boundary. So the change is weighted
+    # by the density, at the boundary, of a normal distribution around the mean logit. A constant
+    # factor of the density is left out. The variance of the distribution follows the rule of thumb
+    # in task_4/pytorch/model.py.
     density_variance = 0.5 * variance + 0.05
     squared_distance = (mean - boundary) ** 2
     density = np.exp(-squared_distance / (2 * density_variance)) / density_variance**0.5

@@ -187,12 +187,13 @@ def test_weights_of_two_packages_have_learned_from_the_students_of_both(
     """A zip holds weights of two packages; one package was trained on all students.
 
     The kit refuses to score the zip on the local split, because the weights of this package have
-    learned from the students of the local split.
+    learned from the students that the local split examines.
     """
     package = Path(shutil.copytree(kit / "task_4/numpy", kit / "task_4/mine"))
     succeeds([package / "train_model.py"], kit=kit)
-    # The zip gets the first file of weights from task_4/numpy, trained on the local split, and the
-    # second file from task_4/mine, trained on all students.
+    # The zip gets the first file of weights from task_4/numpy, which was trained without the
+    # students that the local split examines. The second file is from task_4/mine, trained on all
+    # students.
     shutil.copy(kit / "task_4/numpy" / NUMPY_WEIGHTS[0], package)
     message = fails([EVALUATE, zip_by_hand(package), "--output_dir", tmp_path], kit=kit)
     assert "its model is trained on UserId " in message

@@ -110,7 +110,7 @@ def fisher_information(logit: float) -> float:
     the derivative.
     """
     slope = (right(logit + 1e-4) - right(logit - 1e-4)) / 2e-4
-    return float(slope**2 / (right(logit) * (1 - right(logit))))
+    return float(slope**2 / (right(logit) * wrong(logit)))
 
 
 def logit_of_mean_probability(posterior: Posterior, row: int, question: int) -> float:
@@ -139,7 +139,7 @@ def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
 
     The difference is the Kullback-Leibler divergence between the distributions of the answer at the
     estimated abilities and at other abilities. The result is the mean divergence over the posterior
-    of the abilities (Chang and Ying 1996). STEPS are the nodes of Gaussian quadrature.
+    of the abilities (Chang and Ying 1996).
     """
     slopes = posterior.slopes[question]
     # The abilities are normally distributed, and the logit is linear in them. So the mean is over a
@@ -147,7 +147,6 @@ def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
     deviation = np.sqrt(slopes @ posterior.ability_covariance[row] @ slopes)
     logit = posterior.mean[row, question]
     other_logits = logit + deviation * STEPS
-    # The functions `right` and `wrong` give P(right) and P(wrong) at a logit.
     part_of_right = right(logit) * np.log(right(logit) / right(other_logits))
     part_of_wrong = wrong(logit) * np.log(wrong(logit) / wrong(other_logits))
     return float(WEIGHTS @ (part_of_right + part_of_wrong))
@@ -158,9 +157,8 @@ def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
 
     An answer first moves the mean of the question's logit, by a distance that follows from Bayes'
     rule. The abilities and the logit are jointly normal. So if the mean of the logit moves by d,
-    the mean of the abilities moves by d · covariance / variance. Here the covariance is between the
-    abilities and the logit, and the variance is of the logit.
-    (`hidden` is not used: all formulas take the same arguments.)
+    the mean of the abilities moves by d · covariance / variance. Here `covariance` is the
+    covariance of the abilities and the logit, and `variance` is the variance of the logit.
     """
     # Integrate over the logit, by Gaussian quadrature. A step is the distance of the logit from its
     # mean, in standard deviations.
@@ -300,8 +298,9 @@ def after_four_answers() -> AfterFourAnswers:
     bank = Bank(PACKAGE, without_quizzes)
     reference = some_students(4)
     rows = np.arange(len(reference.student))
-    # `known` is the posterior that the model updates by each answer. It starts with only the
-    # knowledge which questions each student has answered. `Posterior` shows it to strategies.
+    # `known` is the posterior that the model updates by each answer. At first, this posterior
+    # follows only from which questions each student has answered. `Posterior` shows `known` to
+    # strategies.
     is_answered = reference.is_correct >= 0
     known = start_posterior(bank, is_answered)
     prior_variance = Posterior(known, POPULARITY, seed=rows).prior_covariance.mean()

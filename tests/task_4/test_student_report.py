@@ -295,7 +295,7 @@ class Report:
 
     @property
     def is_prediction_right(self) -> Any:
-        """For each hidden answer, whether it came out as predicted: the more probable outcome."""
+        """Whether the prediction, the more probable outcome, is right, for each hidden answer."""
         return (self.session.hidden_probability > 0.5) == self.session.hidden_truth
 
 
@@ -379,12 +379,13 @@ def test_the_page_tells_how_the_hidden_answers_came_out(report: Report) -> None:
     p = report.session.hidden_probability
     is_right = report.session.hidden_truth == 1
     is_prediction_right = report.is_prediction_right
-    n_right = is_prediction_right.sum()
-    share_right = is_prediction_right.mean()
+    n_as_expected = is_prediction_right.sum()
+    share_as_expected = is_prediction_right.mean()
     is_unsure = np.abs(p - 0.5) < 0.1
     for sentence in (
         f"{len(p)} further answers of this student were kept back",
-        f"{n_right} of them ({share_right:.0%}) came out as expected. {is_right.sum()} are",
+        f"{n_as_expected} of them ({share_as_expected:.0%}) came out as expected. "
+        f"{is_right.sum()} are",
         f"{p.sum():.1f} were expected to be",
         f"For {is_unsure.sum()} the probability was between 40% and 60%",
         f"{(is_prediction_right & is_unsure).sum()} of these came out as expected",

@@ -220,13 +220,12 @@ def test_the_confusion_matrix_holds_all_targets(evaluated: Evaluated) -> None:
     # The first row is a part of the heading.
     _, *rows = evaluated.page.table("Confusion matrix").rows
     assert [row[0] for row in rows] == ["wrong", "right"]
-    # A cell holds a share and a count, such as "25% 30". The first cell of a row is its name.
+    # A cell holds a share and a count, such as "25.0% 30". The first cell of a row is its name.
     counts = np.array([[int(cell.split("%")[1]) for cell in row[1:]] for row in rows])
     n_targets = valid.IsTarget.sum()
     n_right = valid[valid.IsTarget == 1].IsCorrect.sum()
     assert counts.sum(axis=1).tolist() == [n_targets - n_right, n_right]
-    n_predicted_right = np.trace(counts)
-    accuracy = n_predicted_right / counts.sum()
+    accuracy = np.trace(counts) / counts.sum()
     assert accuracy == pytest.approx(most_popular_score(evaluated.train, valid))
 
 
@@ -530,7 +529,7 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
 
 # Files that task_4/package.py packs together with an entry.
 TAKEN = ["notes/table.csv", "model_task_4_b/0.pt", "notes/common.py"]
-# Files that it never packs: hidden, cached and partial files.
+# Files that task_4/package.py never packs: hidden, cached and partial files.
 IGNORED = [".hidden", ".git/a", "notes/__pycache__/a.pyc", "__MACOSX/a", "a.npy.partial"]
 IGNORED += ["._a.npy", "Thumbs.db", "notes/desktop.ini", "a.npy.bak", "a.npy~"]
 

@@ -360,7 +360,7 @@ BROKEN = {
          ["starting Submission: class Submission has no method predict"]),
         # The challenge's guide allows an entry without `update_model`.
         ({ENTRY_FILE: entry()[ENTRY_FILE].replace("update_model", "learn")}, "", []),
-        # The checker recognises saved models by the suffixes .pt and .npy.
+        # The checker recognises saved models by suffixes such as .pt and .npy.
         ({**entry(), "model.pt": "", "w/a.npy": "", "table.csv": ""}, "", [
             ": model.pt seems to be a saved model, expected a name that begins with model_task_4_",
             ": w/a.npy seems to be a saved model, expected a name that begins with model_task_4_",

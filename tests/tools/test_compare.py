@@ -169,8 +169,8 @@ def test_scores_that_cannot_be_compared_are_refused(
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
-        # Score 1 (task 1) and score 2 (a related challenge) have the same model. The tool takes
-        # the score of the task, 1. Its line names no file of outcomes.
+        # Score 1 (task 1) and score 2 (a related challenge) have the same model. The tool takes the
+        # score of the task, 1. The line of score 1 names no file of outcomes.
         ("majority", "local split.*: score it again"),
         ("2", "is scored in Student response, expected scores of"),
         # The line of the score names a file of outcomes that does not exist.
@@ -185,7 +185,7 @@ def test_scores_without_outcomes_or_with_other_ones_are_refused(
     """To compare scores, the tool needs files of outcomes, which say which predictions are right.
 
     The record has four scores. Score 1 is of a majority model in task 1 (`RESULT`), and score 2 is
-    of a majority model in a related challenge; both have no outcomes. Scores 3 and 4 are of the
+    of a majority model in a related challenge; neither has outcomes. Scores 3 and 4 are of the
     models "gone" and "other". The test compares a score with itself. `word` names the score by its
     number in the record or by its model, and `expected` is a part of the message.
     """
@@ -205,7 +205,7 @@ def make_outcomes(right: Any, *, student: Any, part: Any = None, question: Any =
     """Return the outcomes of predictions; each argument has an element for each prediction.
 
     `right` is 1 if the prediction is right. `student` and `question` are the ids of the predicted
-    answer, by default of questions 0, 1, 2 and so on. `part` is the mask or the fold of the
+    answer; by default, the questions are 0, 1, 2 and so on. `part` is the mask or the fold of the
     prediction, by default 0.
     """
     questions = question or range(len(right))

@@ -336,8 +336,8 @@ def write_entry(kit: Path, folder: Path, name: str, *edits: tuple[str, str]) -> 
     return path
 
 
-# `ENTRY` is the code of an entry. It writes a record of its submission, by a call that ends with
-# this text. Tests replace the text to add fields to the record.
+# `ENTRY` is the code of an entry. The entry writes a record of its submission, by a call that ends
+# with this text. Tests replace the text to add fields to the record.
 END_OF_RECORD = "files=files)"
 # A field of the record: the files from which the entry has made its submission.
 LEARNED = "made_from={'train.csv': {}, 'template.csv': {}}"
@@ -396,7 +396,7 @@ def test_an_entry_that_writes_no_record_may_have_seen_the_answers(doubtful_kit: 
 def test_an_entry_outside_the_kit_whose_code_changes_meanwhile_is_doubted(
     doubtful_kit: Path, tmp_path: Path, is_edited: bool
 ) -> None:
-    """Cross-validation copies only entries in the kit. So an edit of this entry changes the folds.
+    """Cross-validation does not copy this entry, so an edit of it changes what later folds run.
 
     The submission of the entry has a record of its sources (`LEARNED`). So the edit is the only
     reason to doubt the score.

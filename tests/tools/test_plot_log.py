@@ -75,7 +75,7 @@ def test_every_run_of_the_logs_is_printed(logs: list[Path]) -> None:
 
 
 def test_every_run_of_the_logs_is_drawn(logs: list[Path]) -> None:
-    """The page beside the first log has a chart for each kind of quantity, with a curve for a run.
+    """The page beside the first log has a chart for each kind of quantity, with curves of the runs.
 
     Both logs begin with `SAME_RUN`, which has two losses and an accuracy. The page numbers these
     two runs, because they have the same name. The second run of the first log, `STOPPED_RUN`, has 3

@@ -67,8 +67,8 @@ def test_a_saved_model_predicts_new_students(tiny_kit: Path) -> None:
     questions = model.question_ids_[:20]
     able = model.ability_of(questions, np.ones(20, int))
     weak = model.ability_of(questions, np.zeros(20, int))
-    # An ability has several dimensions. The mean of the discriminations over the questions is the
-    # direction in which an ability must grow to raise P(right) most.
+    # An ability has several dimensions. The discrimination of a question is the direction in which
+    # a growing ability raises P(right) most. Take the mean direction over the questions.
     direction = model.discrimination_.mean(axis=0)
     assert able.mean[0] @ direction > weak.mean[0] @ direction
 

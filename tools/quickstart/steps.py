@@ -72,7 +72,7 @@ def find_task_models(task: int) -> list[Step]:
 
 
 def find_packages() -> list[Step]:
-    """Return a step for every package of task 4 that has a script for training: train, score."""
+    """Return a step for every package of task 4 with a script for training: train, then score."""
     steps = []
     for script in sorted((ROOT / "task_4").glob("*/train_model.py")):
         package = script.parent

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from .readable_paths import devices
 from .system_calls import call, try_call
 
-# The numbers of Landlock's system calls, which are the same on all architectures of Python.
+# Landlock's system calls. Their numbers are the same on all architectures that Python runs on.
 _CREATE_RULESET = 444
 _ADD_RULE = 445
 _RESTRICT_SELF = 446

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Protections:
     """The protections of the operating system that isolate an entry's process.
 
-    They are either those wanted or those in force. By default there are none.
+    The fields are either the wanted protections or the protections in force; by default, none.
     """
 
     # The process has its own namespaces of the network and of System V IPC. Its child processes
@@ -29,8 +29,7 @@ ALL = Protections(namespaces=True, root=True, seccomp=True, landlock=10)
 
 def describe(protections: Protections) -> str:
     """Describe in one line which ways to do harm the protections close, and which stay open."""
-    # The version of Landlock; 0 if Landlock is not used. Each version also refuses all that the
-    # earlier versions refuse.
+    # Each version of Landlock also refuses all that the earlier versions refuse.
     version = protections.landlock
     # Each key is a way to do harm; the value says whether a protection prevents this way. The file
     # ../README.md explains why.

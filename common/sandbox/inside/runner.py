@@ -39,7 +39,7 @@ def answer_requests(protections: Protections, memory: int) -> None:
                 entry = create()
             else:
                 returned = call_method(entry, method, request.arrays)
-                # Also tell the evaluator which of its arguments the method has changed.
+                # Also tell the evaluator which arguments the method has changed.
                 reply = Reply(changed=returned.changed)
                 values = returned.values
         # An entry may raise anything, also SystemExit.

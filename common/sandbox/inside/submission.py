@@ -63,8 +63,8 @@ def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
     if method == UPDATE and not hasattr(entry, UPDATE):
         return Returned(None, [])
     copies = [array.astype(np.int64) for array in arrays]
-    # `METHODS` lists the names that are accepted for a method. Any other method is accepted only
-    # under its own name.
+    # `METHODS` lists the accepted names of each method that an entry must have. The method
+    # `update_model` has only its own name.
     accepted_names = METHODS.get(method, (method,))
     call = _find_method(entry, accepted_names)
     result = call(*copies)

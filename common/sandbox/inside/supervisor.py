@@ -71,7 +71,7 @@ def supervise(folder: Path, has_namespaces: bool) -> None:
 
 
 def _fork_namespace_init() -> int:
-    """Fork the first process of a namespace of process ids; return the id of this process.
+    """Fork the first process of a namespace of process ids; return the id of the new process.
 
     When the first process ends, the kernel kills all other processes of the namespace. So the first
     process only waits, until it is killed.

@@ -79,7 +79,7 @@ class StubEntry:
         def predict_probabilities(options: Array, outcomes: Array) -> Array:
             return np.broadcast_to(probabilities, options.shape)
 
-        # The methods are attributes, because an entry without `probabilities` lacks one of them.
+        # The methods are attributes, because an entry without `probabilities` lacks the last one.
         self.select_questions = select_questions
         self.update_model = lambda *arrays: None
         self.predict = lambda options, outcomes: predict(options)

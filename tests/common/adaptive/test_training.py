@@ -100,8 +100,7 @@ def save_and_be_killed(folder: Path, students: list[int], weights: str, n_rename
         with patch, contextlib.suppress(BaseException):
             save_weights(folder, students, weights)
         os._exit(0)
-    # If saving had no more than `n_renames` renames, the process would not be killed, and would end
-    # with 0.
+    # If saving made at most `n_renames` renames, the process would end with 0.
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == KILLED
 
 

@@ -345,7 +345,8 @@ def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
     """The feature nearness_2 is a sum of weights, and near_2 is a mean residual.
 
     nearness_6, near_6, nearness_15 and near_15 have other powers. For the power p, the weight of an
-    answer is the p-th power of the similarity between its question and the question to predict.
+    answer is the p-th power of the similarity between its question and the question to predict. The
+    features are
 
         nearness_p = Σ weight    and    near_p = Σ weight · residual / (Σ weight + shrinkage).
     """
@@ -594,7 +595,7 @@ def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
 
 
 def test_confidence_is_compared_with_the_student_s_usual_one(joined: Joined) -> None:
-    """The usual confidence is the mean over all answers for which the student stated a confidence.
+    """The usual confidence comes from all answers for which the student stated a confidence.
 
     The feature confidence_count is the number of these answers.
     """
@@ -781,9 +782,9 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
         ):
             if (student, neighbour) in position:
                 expected.append((position[student, neighbour], similarity))
-        filled = [*expected, *[(-1, 0.0)] * row_length][:row_length]
+        expected += [(-1, 0.0)] * row_length
         found = list(zip(nearest.answers[row], nearest.answer_similarity[row], strict=True))
-        assert found == filled
+        assert found == expected[:row_length]
 
 
 # ---- No feature depends on the outcome of its own answer ----------------------------------------

@@ -214,8 +214,7 @@ def test_the_page_explains_the_standard_error(evaluated: Evaluated) -> None:
     low = float(fact[2])
     high = float(fact[3])
     assert low < float(score) < high
-    # The page does not compute the interval as score ± 1.96 standard errors, but its width is
-    # nearly the same.
+    # The interval on the page is not exactly the score ± 1.96 standard errors, but nearly as wide.
     assert high - low == pytest.approx(2 * 1.96 * float(error), rel=0.1)
     assert f" {score} ± {error} standard error " in evaluated.page.text
 

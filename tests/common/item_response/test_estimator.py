@@ -399,7 +399,7 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
         p_by_student = predict(by_student, test, test.quiz)
         assert loss(p, test.p_right) < loss(p_by_student, test.p_right) - gain
         # In each of at least 8 bins, the mean prediction is within 7 standard errors of the truth.
-        # The other tests allow fewer errors, but many of these students have few answers.
+        # The other tests allow fewer standard errors, but many students here have few answers.
         assert_calibrated(p, test.p_right, errors=7, n_bins=8)
 
 

@@ -60,12 +60,12 @@ def test_attributes_have_a_row_for_each_stage() -> None:
 
 
 def test_the_quiz_tells_which_wrong_option_a_student_chooses() -> None:
-    """If a simulated student is wrong in a quiz, the student always chooses the same wrong option.
+    """A student's wrong options in a quiz all lie at the same distance after the right option.
 
-    This option is one of two. A model that knows the quiz can learn which of the two it is, from
-    the student's other answers in the quiz. Without the quiz, both are about equally likely. The
-    mean probability of the chosen options is 0.72 with the quiz and 0.55 without. The limits of the
-    test lie between these numbers.
+    The distance is 1 or 2 (see `options`). A model that knows the quiz can learn the distance from
+    the student's other answers in the quiz. Without the quiz, both distances are about equally
+    likely. The mean probability of the chosen options is 0.72 with the quiz and 0.55 without. The
+    limits of the test lie between these numbers.
     """
     model = fit_options(TRAIN, TRAIN.quiz)
     option, right_option = options(TEST)

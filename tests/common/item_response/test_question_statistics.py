@@ -145,9 +145,9 @@ def test_5_percent_of_p_values_are_below_0_05_if_nothing_is_planted(
 ) -> None:
     """The answers follow the model here, so p-values should be uniform between 0 and 1.
 
-    The test looks at the shares of p-values below 0.05 and below 0.5.
-    `name` is a method of QuestionStatistics that makes a significance test for each question, or
-    for each pair of questions.
+    The test looks at the shares of p-values below 0.05 and below 0.5. `name` is a method of
+    QuestionStatistics that makes a significance test for each question, or for each pair of
+    questions.
     """
     p_values = []
     for planted, statistics in simulations:
@@ -211,8 +211,8 @@ def test_wrong_difficulties_are_no_misfit() -> None:
     # The estimator computes its fitted attributes anew from the changed posterior.
     model._set_attributes(replace(model.posterior_, items=Gaussians(mean, items.covariance)))
     p = QuestionStatistics(model, *columns).item_fit()["p"]
-    # The share of 60 p-values that are below 0.05 has the sampling error √(0.05 · 0.95 / 60) =
-    # 0.028. Three times this error is allowed.
+    # Among 60 p-values, the share below 0.05 has the sampling error √(0.05 · 0.95 / 60) = 0.028.
+    # Three times this error is allowed.
     assert (p < 0.05).mean() < 0.05 + 3 * 0.028
 
 
@@ -407,9 +407,9 @@ def test_an_answer_is_predicted_from_the_other_answers_alone(guessing: float) ->
 def test_p_values_are_adjusted_for_many_tests() -> None:
     p = np.array([0.01, 0.04, 0.03, np.nan, 0.5])
     # The method of Benjamini and Hochberg multiplies the p of rank i by n / i. There are n = 4
-    # tests, since NaN does not count. The smallest p becomes 0.01 · 4/1. The next two become 0.03 ·
-    # 4/2 = 0.06 and 0.04 · 4/3 = 0.0533. A smaller p must not get the larger result, so both get
-    # 0.0533 = 0.16 / 3.
+    # tests, since NaN does not count. The smallest p becomes 0.01 · 4/1 = 0.04. The next two become
+    # 0.03 · 4/2 = 0.06 and 0.04 · 4/3 = 0.0533. A smaller p must not get the larger result, so both
+    # get 0.0533 = 0.16 / 3.
     assert_allclose(adjust_for_many(p), [0.04, 0.16 / 3, 0.16 / 3, np.nan, 0.5])
 
 

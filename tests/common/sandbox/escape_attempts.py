@@ -75,7 +75,7 @@ def names_to_read_answers(folder):
 
 
 def names_to_do_damage(target):
-    """Return the names that an expression may use that does not try to read the answers.
+    """Return the names that an expression may use if it does not try to read the answers.
 
     `target` is the folder to damage, which holds a file and a folder. The name `new` is a path in
     this folder at which nothing exists.
