@@ -81,6 +81,15 @@ OUTCOMES_NAME = "outcomes"
 PHASES = ("public", "private")
 
 
+def template_dir_of(data_dir: Path) -> Path:
+    """Return the folder of the templates that belong to a data folder.
+
+    The templates of the kit's data/ lie beside data/, and those of another folder inside it.
+    """
+    is_default = data_dir.resolve() == DATA_DIR
+    return TEMPLATE_DIR if is_default else data_dir / TEMPLATE_DIR.name
+
+
 def ending_of(tasks: str) -> str:
     """Return the end of the file names of a pair of tasks: task_1_2.csv for ``1/2``."""
     return f"task_{tasks.replace('/', '_')}.csv"

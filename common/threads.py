@@ -38,3 +38,9 @@ def in_threads(function: Callable[[Part], Result], parts: Iterable[Part]) -> Ite
         return
     with ThreadPoolExecutor(N_THREADS) as pool:
         yield from pool.map(function, parts)
+
+
+def run_in_threads(function: Callable[[Part], None], parts: Iterable[Part]) -> None:
+    """Call function(part), which returns nothing, for every part; several run at the same time."""
+    # `in_threads` calls the function only while its results are read.
+    list(in_threads(function, parts))

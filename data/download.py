@@ -81,10 +81,7 @@ def main() -> None:
     """Fetch, check and unpack the archive, then build the templates."""
     options = build_parser().parse_args()
     data_dir: Path = options.output_dir
-    # The templates of data/ go to a folder beside data/, where the kit looks for them. The
-    # templates of another data folder go to a folder inside it.
-    is_default = data_dir.resolve() == layout.DATA_DIR
-    template_dir = layout.TEMPLATE_DIR if is_default else data_dir / layout.TEMPLATE_DIR.name
+    template_dir = layout.template_dir_of(data_dir)
     log_event = run_log.open_log(options.log)
     if "images" in options.parts:
         print(IMAGES_NOTE)

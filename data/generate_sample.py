@@ -829,12 +829,9 @@ def generate(
 
     folders = (TRAIN_FOLDER, METADATA_FOLDER, TEST_FOLDER, layout.IMAGES_DIR.name)
     simulated.place_simulated(output_dir, folders, write)
-    # The templates of data/ go to a folder beside data/, where the kit looks for them. The
-    # templates of another data folder go to a folder inside it.
-    is_default = output_dir.resolve() == layout.DATA_DIR
-    templates = layout.TEMPLATE_DIR if is_default else output_dir / layout.TEMPLATE_DIR.name
-    build_templates(output_dir, templates)
-    return templates
+    template_dir = layout.template_dir_of(output_dir)
+    build_templates(output_dir, template_dir)
+    return template_dir
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -8,7 +8,7 @@ from common.answer_features.known import Known
 from common.answer_features.pairs import Pairs
 from common.arrays import FloatArray, IntArray
 from common.item_response.observations import sort_answers
-from common.threads import N_THREADS, in_threads
+from common.threads import N_THREADS, run_in_threads
 
 import numpy as np
 
@@ -300,8 +300,7 @@ def visit_nearest(
             answer_table[cells] = -1
 
     first_of_table = np.arange(0, n_students, n_table_students)
-    for _ in in_threads(visit_students, np.array_split(first_of_table, N_THREADS)):
-        pass
+    run_in_threads(visit_students, np.array_split(first_of_table, N_THREADS))
 
 
 def _take_nearest(

@@ -1,7 +1,7 @@
 """Find similar questions: those that the same students answer."""
 
 from common.arrays import BoolArray, FloatArray, IntArray
-from common.threads import in_threads
+from common.threads import run_in_threads
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -67,8 +67,7 @@ def similar_questions(
         similarity[block] = np.take_along_axis(cosine, nearest, 1)
 
     if k > 0:
-        # `list` waits until all threads have filled their blocks.
-        list(in_threads(fill_block, range(0, n_questions, _BLOCK)))
+        run_in_threads(fill_block, range(0, n_questions, _BLOCK))
     return neighbours, similarity
 
 

@@ -27,7 +27,7 @@ from common.item_response.fitting import Answers
 from common.item_response.model import Gaussians
 from common.item_response.observations import number_rows, observe
 from common.item_response.steps import Posterior, logit_moments, pass_over_answers
-from common.threads import in_threads
+from common.threads import in_threads, run_in_threads
 
 import numpy as np
 
@@ -189,9 +189,7 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
             without_answer.logit_variance,
         ]
 
-    # Run `predict_block` for every block. It returns nothing, so the loop has nothing to do.
-    for _ in in_threads(predict_block, range(0, len(answers.student), _BLOCK)):
-        pass
+    run_in_threads(predict_block, range(0, len(answers.student), _BLOCK))
     return Predictions(*fields)
 
 

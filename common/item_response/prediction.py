@@ -13,7 +13,7 @@ from common.item_response.context import (
 from common.item_response.model import expected_probability
 from common.item_response.observations import find_nodes, sort_answers
 from common.item_response.steps import Posterior, logit_moments
-from common.threads import in_threads
+from common.threads import run_in_threads
 
 import numpy as np
 
@@ -71,9 +71,7 @@ def predict_stages(
     # At most `_PAIRS_AT_ONCE` pairs in each part. An even number of parts keeps two threads equally
     # busy.
     n_parts = 2 * (len(order) // (2 * _PAIRS_AT_ONCE) + 1)
-    # Run `predict_pairs` for every part. It returns nothing, so the loop has nothing to do.
-    for _ in in_threads(predict_pairs, np.array_split(order, n_parts)):
-        pass
+    run_in_threads(predict_pairs, np.array_split(order, n_parts))
     return passing
 
 

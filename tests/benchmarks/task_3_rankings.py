@@ -20,9 +20,7 @@ def main() -> None:
     p = cli.parser(__doc__)
     p.add_argument("--data_dir", type=Path, default=layout.DATA_DIR, help="default data")
     data_dir = p.parse_args().data_dir
-    template_dir = (
-        layout.TEMPLATE_DIR if data_dir == layout.DATA_DIR else data_dir / layout.TEMPLATE_DIR.name
-    )
+    template_dir = layout.template_dir_of(data_dir)
     scripts = sorted((layout.ROOT / "task_3").glob("sample_model_*.py"))
     runs = [(short_name(script), [str(script)]) for script in scripts]
     average = layout.ROOT / "task_3/sample_model_rank_average.py"

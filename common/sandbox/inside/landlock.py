@@ -111,14 +111,18 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
         # The kernel returns a file descriptor of the ruleset. Later calls add rules to it, and put
         # it in force.
         rules = call("syscall", _CREATE_RULESET, attributes, len(attributes), 0)
+    except OSError:
+        return 0
+    try:
         for path, rights in rights_by_path:
             # A path that does not exist needs no rule.
             with contextlib.suppress(OSError):
                 _allow(rules, path, rights & known_rights)
         call("syscall", _RESTRICT_SELF, rules, 0)
-        os.close(rules)
     except OSError:
         return 0
+    finally:
+        os.close(rules)
     return version
 
 
