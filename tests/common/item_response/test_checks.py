@@ -107,30 +107,25 @@ def test_a_start_with_other_levels_of_contexts_is_refused() -> None:
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64])
 def test_the_integer_type_of_ids_changes_no_prediction(dtype: Any) -> None:
-    """The ids include the largest id of the type, which must not overflow."""
+    """Predictions are the same if the ids 0, 3, 7 and a high one are replaced by 0, 1, 2 and 3.
+
+    The high id is the largest one of the type, or 2**62 for types of 64 bits. It must not overflow.
+    """
     high = min(int(np.iinfo(dtype).max), 2**62)
-    student = np.array([0, high, high, 7], dtype)
-    question = np.array([3, 3, high, high], dtype)
     is_correct = [1, 0, 1, 0]
-    context = np.array([high, 0, high, 0], dtype)
-    small_id_of = {0: 0, 3: 1, 7: 2, high: 3}
 
-    def with_small_ids(ids: np.ndarray) -> list[int]:
-        """Replace each id by an integer from 0 to 3; a larger id gets a larger integer."""
-        return [small_id_of[int(one_id)] for one_id in ids]
+    def fit_and_predict(ids: list[int], id_type: Any) -> np.ndarray:
+        """Fit four answers whose ids are taken from four increasing ids, and predict them."""
+        id_0, id_3, id_7, id_high = ids
+        student = np.array([id_0, id_high, id_high, id_7], id_type)
+        question = np.array([id_3, id_3, id_high, id_high], id_type)
+        context = np.array([id_high, id_0, id_high, id_0], id_type)
+        model = ItemResponse(n_steps=2).fit(student, question, is_correct, context=context)
+        return model.predict_proba(student, question, context=context)
 
-    small_student = with_small_ids(student)
-    small_question = with_small_ids(question)
-    small_context = with_small_ids(context)
-
-    model = ItemResponse(n_steps=2).fit(student, question, is_correct, context=context)
-    expected = ItemResponse(n_steps=2).fit(
-        small_student, small_question, is_correct, context=small_context
-    )
-    np.testing.assert_array_equal(
-        model.predict_proba(student, question, context=context),
-        expected.predict_proba(small_student, small_question, context=small_context),
-    )
+    predicted = fit_and_predict([0, 3, 7, high], dtype)
+    expected = fit_and_predict([0, 1, 2, 3], int)
+    np.testing.assert_array_equal(predicted, expected)
 
 
 def test_right_and_wrong_may_be_booleans() -> None:

@@ -1,5 +1,6 @@
 """Settings that a fit chooses: abilities, guessing, and whether contexts are used."""
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,8 +43,14 @@ class Drawn:
 
 
 def draw(guessing: float, effect: float = 0.0, seed: int = 1) -> Drawn:
-    """Draw answers; `effect` is the standard deviation of the effects of five contexts."""
+    """Draw an answer of each student to each question.
+
+    A student who does not know an answer guesses it with the probability `guessing`. Each question
+    belongs to one of five contexts. `effect` is the standard deviation of the effects that contexts
+    have on students.
+    """
     rng = np.random.default_rng(seed)
+    # Each element of these arrays belongs to one answer.
     student, question = np.divmod(np.arange(N_STUDENTS * N_QUESTIONS), N_QUESTIONS)
     context = question % 5
     ability = rng.normal(size=N_STUDENTS)[student]
@@ -53,9 +60,12 @@ def draw(guessing: float, effect: float = 0.0, seed: int = 1) -> Drawn:
     # student knows the answer to an average question with probability sigmoid(-0.5) = 38 %.
     intercept = rng.normal(-0.5, 1, N_QUESTIONS)[question]
     logit: FloatArray = slope * ability + intercept + effects
+    # A logistic random number is below the logit with the probability sigmoid(logit).
     knows = rng.logistic(size=len(student)) < logit
     guesses = rng.random(len(student)) < guessing
-    return Drawn(student, question, knows | guesses, context[:, None])
+    # The fit takes a column for each level of contexts; there is one level here.
+    column_of_contexts = context[:, None]
+    return Drawn(student, question, knows | guesses, column_of_contexts)
 
 
 def settings(model: ItemResponse | ItemResponseOptions) -> tuple[int, float, bool]:
@@ -105,15 +115,18 @@ def test_a_fit_that_leaves_contexts_out_predicts_pairs_with_contexts(
 ) -> None:
     """`fitted` was given contexts, but does not use them, because they have no effects.
 
-    It accepts contexts of pairs to predict, and ignores them. An estimator that is loaded from a
-    file does so too, and so does one that is extended by further students.
+    It accepts contexts of pairs to predict, and ignores them: it predicts as a fit without contexts
+    does. An estimator that is loaded from a file ignores them too. An estimator that is extended by
+    further students accepts them.
     """
     assert not fitted.uses_context
     # Student 0 answers question 2 in context 2. Student 1 answers question 3 in context 99, which
     # does not occur in the fit.
     students, questions = [0, 1], [2, 3]
     contexts = np.array([[2], [99]])
+
     predicted = fitted.predict_proba(students, questions, context=contexts)
+
     without_contexts = ItemResponse(fitted.n_dimensions_, guessing=fitted.guessing_)
     without_contexts.fit(open_answers.student, open_answers.question, open_answers.is_right)
     assert (predicted == without_contexts.predict_proba(students, questions)).all()
@@ -122,7 +135,10 @@ def test_a_fit_that_leaves_contexts_out_predicts_pairs_with_contexts(
     loaded = ItemResponse.load(tmp_path / "fit.npz")
     assert (predicted == loaded.predict_proba(students, questions, context=contexts)).all()
     assert settings(loaded) == settings(fitted)
+
+    # The new student 7 has answered question 2 right and question 3 wrong.
     extended = fitted.for_students([7, 7], [2, 3], [1, 0], context=contexts)
+    # The prediction is a row with two probabilities, of a wrong and of a right answer.
     assert extended.predict_proba([7], [4], context=contexts[:1]).shape == (1, 2)
 
 
@@ -172,12 +188,11 @@ def test_control_c_while_settings_are_chosen_ends_the_program(
     no use to the user, so here Control-C (KeyboardInterrupt) is passed on. The third step of the
     program belongs to one of the short fits.
     """
-    calls = []
     run_step = fitting.run_step
+    step_numbers = itertools.count(1)
 
     def interrupt_third_step(*arguments: Any) -> Any:
-        calls.append(1)
-        if len(calls) == 3:
+        if next(step_numbers) == 3:
             raise KeyboardInterrupt
         return run_step(*arguments)
 

@@ -59,14 +59,17 @@ class Planted:
 
 
 def plant_slopes(k: int, n_students: int, n_questions: int, guessing: float = 0) -> Planted:
-    """Simulate answers with k planted abilities; slopes on the first ability are positive."""
+    """Simulate answers that depend on k planted abilities of the students.
+
+    The slopes of the questions on the first ability are positive; all other slopes, and the
+    intercepts, may have either sign.
+    """
     rng = RNG(3)
     ability = rng.standard_normal((n_students, k))
-    # The columns are k slopes and the intercept. The slopes on the first ability are replaced by
-    # positive ones.
     parameters = rng.normal(0, 0.7, (n_questions, k + 1))
     slopes = parameters[:, :k]
     intercept = parameters[:, k]
+    # Replace the slopes on the first ability by positive ones, near 1.
     slopes[:, 0] = np.exp(rng.normal(0, 0.3, n_questions))
     # A student answers each question with probability 1/2.
     student, question = np.nonzero(rng.random((n_students, n_questions)) < 0.5)
@@ -105,21 +108,26 @@ def mean_probability(logit: np.ndarray, variance: float) -> np.ndarray:
 
 
 def test_difficulties_are_recovered_if_the_probability_of_guessing_is_given() -> None:
-    planted = plant_slopes(1, 1_500, 120, guessing=0.25)
+    """Students who do not know an answer guess it with probability 0.25.
+
+    A fit without guessing takes the guessed answers for knowledge, so its difficulties are wrong.
+    """
+    planted = plant_slopes(k=1, n_students=1_500, n_questions=120, guessing=0.25)
+    true_difficulty = -planted.intercept
+
     with_guessing = planted.fit(n_dimensions=1, guessing=0.25)
-    without = planted.fit(n_dimensions=1, guessing=0.0)
+    without_guessing = planted.fit(n_dimensions=1, guessing=0.0)
 
     def mean_error(model: ItemResponse) -> float:
-        """Return the mean absolute error of the difficulties.
-
-        The true difficulty of a question is minus its planted intercept.
-        """
-        return float(np.abs(model.difficulty_ + planted.intercept).mean())
+        """Return the mean absolute error of the difficulties."""
+        return float(np.abs(model.difficulty_ - true_difficulty).mean())
 
     assert mean_error(with_guessing) < 0.15
-    assert mean_error(with_guessing) < mean_error(without) / 2
+    assert mean_error(with_guessing) < mean_error(without_guessing) / 2
     p = with_guessing.predict_proba(planted.student, planted.question)[:, 1]
     assert p.min() >= 0.25
+    # No prediction is below 0.25, so the two lowest of the ten bins are empty, and one may be
+    # small: seven bins remain.
     assert_calibrated(p, planted.p_right, n_bins=7)
 
 
@@ -130,7 +138,7 @@ def test_three_dimensions_are_found_if_they_are_planted_and_shrink_otherwise(k: 
     If k is 3, the fit finds slopes on all three. If k is 1, the slopes on the other two shrink.
     """
     n_questions = 150
-    planted = plant_slopes(k, 2_000, n_questions)
+    planted = plant_slopes(k, n_students=2_000, n_questions=n_questions)
 
     slopes = planted.fit(n_dimensions=3, guessing=0.0, n_steps=15).discrimination_
 
@@ -151,17 +159,21 @@ def test_three_dimensions_are_found_if_they_are_planted_and_shrink_otherwise(k: 
 
 
 def test_fitted_attributes_belong_to_their_ids() -> None:
-    model = fit(TRAIN)
+    """Abilities have a row for each of `student_ids_`, and slopes for each of `question_ids_`."""
+    n_dimensions = 2
+    model = fit(TRAIN, n_dimensions=n_dimensions)
     assert_array_equal(model.student_ids_, np.unique(TRAIN.student))
     assert_array_equal(model.question_ids_, np.unique(TRAIN.question))
     n_students, n_questions = len(model.student_ids_), len(model.question_ids_)
-    assert model.ability_.shape == (n_students, 2)
-    assert model.ability_covariance_.shape == (n_students, 2, 2)
-    assert model.discrimination_.shape == (n_questions, 2)
+    assert model.ability_.shape == (n_students, n_dimensions)
+    assert model.ability_covariance_.shape == (n_students, n_dimensions, n_dimensions)
+    assert model.discrimination_.shape == (n_questions, n_dimensions)
     assert model.difficulty_.shape == (n_questions,)
-    # The logit of a pair is discrimination · ability − difficulty. Check this for one pair.
-    parts = model.explain(model.student_ids_[[7]], model.question_ids_[[5]])
-    logit = model.discrimination_[5] @ model.ability_[7] - model.difficulty_[5]
+    # The logit of a pair is discrimination · ability − difficulty. Check this for one pair, that of
+    # any student and any question.
+    student, question = 7, 5
+    parts = model.explain(model.student_ids_[[student]], model.question_ids_[[question]])
+    logit = model.discrimination_[question] @ model.ability_[student] - model.difficulty_[question]
     assert parts.mean[0] == pytest.approx(logit, abs=1e-5)
 
 
@@ -213,6 +225,10 @@ def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> N
     of the quiz share. `parts.easiness` is the intercept of the question.
     """
     parts = with_quiz.explain(TEST.student, TEST.question, context=TEST.quiz)
+
+    def correlation(left: np.ndarray, right: np.ndarray) -> float:
+        return float(np.corrcoef(left, right)[0, 1])
+
     mean = parts.mean + parts.effect
     variance = parts.variance + parts.effect_variance
     # The prediction is the expected probability of a logit that is normal with this mean and
@@ -220,31 +236,38 @@ def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> N
     # the tolerance of 0.03.
     p = predict(with_quiz, TEST, TEST.quiz)
     assert_allclose(expected_probability(mean, variance), p, atol=0.03)
-    assert np.corrcoef(parts.student_effect, parts.effect)[0, 1] > 0.9
-    # The first ability may have the opposite sign.
-    assert np.corrcoef(parts.ability, TEST.ability)[0, 1] ** 2 > 0.4
-    # No effects of classes were planted, so this column is the planted easiness.
+    assert correlation(parts.student_effect, parts.effect) > 0.9
+    # The fitted ability may have the opposite sign of the planted one; the square has no sign.
+    assert correlation(parts.ability, TEST.ability) ** 2 > 0.4
+    # No effects of classes were planted, so the column `easiness_and_class` is the easiness alone.
     planted_easiness = TEST.easiness_and_class
-    assert np.corrcoef(parts.easiness, planted_easiness)[0, 1] > 0.9
+    assert correlation(parts.easiness, planted_easiness) > 0.9
 
 
 @pytest.mark.parametrize("contexts", ["groups of quizzes", "quizzes of classes"])
 def test_contexts_without_effect_make_predictions_hardly_worse(contexts: str) -> None:
-    """The simulated students answer alike in all quizzes: no context has an effect."""
+    """The simulated students answer alike in all quizzes: no context has an effect.
+
+    A fit that is given the contexts finds that their effects have almost no variance. Its
+    predictions are nearly as good as those of a fit without contexts.
+    """
     answers = simulate_answers(quiz_variance=0.0)
-    labels = groups(answers) if contexts == "groups of quizzes" else answers.class_quiz.to_numpy()
+    # The contexts of each answer, in the order of `answers`.
+    has_groups = contexts == "groups of quizzes"
+    context = groups(answers) if has_groups else answers.class_quiz.to_numpy()
     train, test = split(answers)
     of_new_students = answers[answers.is_new]
 
-    without = fit(train)
-    with_contexts = fit(train, labels[train.index])
+    without_contexts = fit(train)
+    with_contexts = fit(train, context[train.index])
 
     # Variances near 0 are estimation errors. In other tests, effects have a variance of 0.3 or 1.
     assert with_contexts.context_variance_.max() < 0.06
     assert with_contexts.shared_variance_ < 0.06
     for rows in (test, of_new_students):
-        p = predict(with_contexts, rows, labels[rows.index])
-        assert loss(p, rows.p_right) < loss(predict(without, rows), rows.p_right) + 2e-3
+        loss_with = loss(predict(with_contexts, rows, context[rows.index]), rows.p_right)
+        loss_without = loss(predict(without_contexts, rows), rows.p_right)
+        assert loss_with < loss_without + 2e-3
 
 
 @dataclass(frozen=True)
@@ -269,20 +292,25 @@ def fit_effects_of(level: int) -> EffectsOfOneLevel:
 
 @pytest.mark.parametrize("level", [0, 1])
 def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
-    """Students have effects in groups of quizzes (level 0) or in single quizzes (level 1)."""
+    """The contexts are groups of quizzes (level 0) and single quizzes (level 1).
+
+    The effects of one level, `level`, are planted with the variance 1, and those of the other level
+    with the variance 0. The fit finds both variances.
+    """
     model = fit_effects_of(level).model
-    # The standard errors of the variances of the two levels. The training answers of
-    # `fit_effects_of` belong to about 4,100 pairs of a student and a group of quizzes, with 8.6
-    # answers each on average, and to about 6,600 pairs of a student and a quiz, with 5.4 answers
-    # each. Many pairs have fewer answers, so four standard errors are allowed.
-    errors = [
-        standard_error_of_variance(1, n_effects=4_100, answers_each=8.6),
-        standard_error_of_variance(1, n_effects=6_600, answers_each=5.4),
-    ]
-    # The effects were planted with the variance 1 on one level, and with the variance 0 on the
-    # other level.
-    assert model.context_variance_[level] == pytest.approx(1, abs=4 * errors[level])
-    assert model.context_variance_[1 - level] < 0.2
+    variance = model.context_variance_[level]
+    variance_of_other_level = model.context_variance_[1 - level]
+    # An effect belongs to a pair of a student and a group of quizzes on level 0, and to a pair of a
+    # student and a quiz on level 1. `n_effects` and `answers_each` (a mean) are counted in the
+    # training answers of `fit_effects_of`.
+    standard_error = [
+        standard_error_of_variance(variance=1, n_effects=4_100, answers_each=8.6),
+        standard_error_of_variance(variance=1, n_effects=6_600, answers_each=5.4),
+    ][level]
+    # Many effects have fewer answers than the mean, so four standard errors are allowed.
+    assert variance == pytest.approx(1, abs=4 * standard_error)
+    # The effects of the other level vary by estimation errors alone.
+    assert variance_of_other_level < 0.2
 
 
 @pytest.mark.parametrize("level", [0, 1])
@@ -298,6 +326,15 @@ def test_an_unknown_context_has_no_effect(level: int, knows_group: bool, knows_q
     """
     fitted = fit_effects_of(level)
     test = fitted.test
+    # The columns are groups of quizzes and quizzes.
+    context = groups(test)
+    if not knows_group:
+        context[:, 0] = UNKNOWN
+    if not knows_quiz:
+        context[:, 1] = UNKNOWN
+
+    p = predict(fitted.model, test, context)
+
     knows_effect = knows_group if level == 0 else knows_group and knows_quiz
     if knows_effect:
         # The best prediction is the true probability.
@@ -306,13 +343,9 @@ def test_an_unknown_context_has_no_effect(level: int, knows_group: bool, knows_q
         # The best prediction is the mean probability over all effects, which have the variance 1.
         # Classes have no effects here, so that `easiness_and_class` is the easiness.
         logit_without_effect = test.ability + test.easiness_and_class
-        best = mean_probability(logit_without_effect.to_numpy(), 1)
-    context = groups(test)
-    context[:, 0] = np.where(knows_group, context[:, 0], UNKNOWN)
-    context[:, 1] = np.where(knows_quiz, context[:, 1], UNKNOWN)
-
+        best = mean_probability(logit_without_effect.to_numpy(), variance=1)
     # In each of at least 8 bins, the mean prediction is within 5 standard errors of the best one.
-    assert_calibrated(predict(fitted.model, test, context), best, errors=5, n_bins=8)
+    assert_calibrated(p, best, errors=5, n_bins=8)
 
 
 @dataclass(frozen=True)
@@ -361,18 +394,22 @@ def test_planted_effects_of_classes_are_shrunk_neither_too_much_nor_too_little(
 ) -> None:
     """A regression of the planted effects on their posterior means has the slope 1.
 
-    Each class has an effect in each quiz, which all students of the class share.
+    Each class has an effect in each quiz, which all students of the class share. The fit shrinks
+    an effect towards 0, because its answers do not determine it exactly. If it shrank too much, the
+    planted effects would be larger than their posterior means, so that the slope would exceed 1.
     """
     planted = shared_effects.train.groupby("class_quiz").class_effect.first()
     posterior = shared_effects.by_class.posterior_.shared
     prior_variance = shared_effects.by_class.shared_variance_
     # The last effect stands for contexts without answers.
     mean = posterior.mean[:-1]
+    variance = posterior.variance[:-1]
     # The answers narrow the posterior of each effect.
-    assert posterior.variance[:-1].max() < prior_variance
+    assert variance.max() < prior_variance
 
     regression = scipy.stats.linregress(mean, planted)
 
+    # With a larger standard error, the tolerance of five standard errors would say little.
     assert regression.stderr < 0.03
     assert regression.slope == pytest.approx(1, abs=5 * regression.stderr)
 
@@ -380,24 +417,28 @@ def test_planted_effects_of_classes_are_shrunk_neither_too_much_nor_too_little(
 def test_effects_of_classes_improve_predictions_most_for_students_with_few_answers(
     shared_effects: SharedEffects,
 ) -> None:
-    """One model has the quizzes of each class as contexts, and another model has the quizzes.
+    """The answers have an effect of each class in each quiz.
 
-    The answers have an effect of each class in each quiz. Only the first model can learn such an
-    effect from the classmates of a student, which helps most if the student has few answers or
-    none. `shared_effects.new` are pairs of students without any answers.
+    The contexts of one model are the quizzes of each class, the contexts of another model are the
+    quizzes alone. Only the first model can learn the effect of a class from the classmates of a
+    student, which helps most if the student has few answers or none.
     """
-    by_class = shared_effects.by_class
     train, rest = split(shared_effects.answers)
-    by_student = fit(train, train.quiz)
-    # For each set of test answers, the effects of classes must lower the loss by at least `gain`.
+    by_class = shared_effects.by_class
+    by_quiz = fit(train, train.quiz)
+    of_students_with_few_answers = rest[rest.has_few_training_answers]
+    of_students_with_many_answers = rest[~rest.has_few_training_answers]
+    # Students without any training answers.
+    of_new_students = shared_effects.new
+    # For each set of answers, the effects of classes must lower the loss by at least `gain`.
     for test, gain in (
-        (rest[rest.has_few_training_answers], 0.03),
-        (rest[~rest.has_few_training_answers], 0.005),
-        (shared_effects.new, 0.03),
+        (of_students_with_few_answers, 0.03),
+        (of_students_with_many_answers, 0.005),
+        (of_new_students, 0.03),
     ):
         p = predict(by_class, test, test.class_quiz)
-        p_by_student = predict(by_student, test, test.quiz)
-        assert loss(p, test.p_right) < loss(p_by_student, test.p_right) - gain
+        p_by_quiz = predict(by_quiz, test, test.quiz)
+        assert loss(p, test.p_right) < loss(p_by_quiz, test.p_right) - gain
         # In each of at least 8 bins, the mean prediction is within 7 standard errors of the truth.
         # The other tests allow fewer standard errors, but many students here have few answers.
         assert_calibrated(p, test.p_right, errors=7, n_bins=8)

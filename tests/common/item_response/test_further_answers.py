@@ -30,6 +30,10 @@ def expected_loss(model: ItemResponse, rows: pd.DataFrame, context: Any = None) 
     return loss(predict(model, rows, context), rows.p_right.to_numpy())
 
 
+# A model is almost as good as another one if its log loss is at most this much higher.
+HARDLY_WORSE = 0.002
+
+
 def draw_answers_of_each_student(rows: pd.DataFrame, n: int) -> pd.DataFrame:
     """Return n answers of each student, chosen at random."""
     return rows.sample(frac=1, random_state=1).groupby("student").head(n)
@@ -45,8 +49,8 @@ def test_new_students_are_predicted_as_well_as_after_a_new_fit(
 ) -> None:
     """`for_students` adds students to a fit, and learns from `n_known` answers of each student.
 
-    `for_students` fits nothing but the new students. Yet it predicts their held-out answers almost
-    as well as a new fit to all answers.
+    It fits nothing but the new students. Yet it predicts their held-out answers almost as well as
+    a new fit to all answers, and better than the earlier fit, which does not know the students.
     """
 
     def context(rows: pd.DataFrame) -> Any:
@@ -63,26 +67,30 @@ def test_new_students_are_predicted_as_well_as_after_a_new_fit(
     loss_extended = expected_loss(extended, LATER_TEST, context(LATER_TEST))
     loss_refitted = expected_loss(refitted, LATER_TEST, context(LATER_TEST))
     assert loss_extended < loss_before
-    assert loss_extended < loss_refitted + 0.002
+    assert loss_extended < loss_refitted + HARDLY_WORSE
 
 
 def test_an_estimator_for_new_students_knows_the_contexts_of_the_fit() -> None:
     """A class's effect in a quiz is known from the fit if others of the class took the quiz.
 
-    The estimator for new students keeps these effects. To show this, the answers of the new
-    students get a quiz that nobody else has. So these answers tell nothing about the quizzes of the
-    test.
+    The estimator for new students keeps these effects. To show this, all known answers of the new
+    students are put into a quiz that does not occur in the fit. So they tell nothing about the
+    quizzes of the test, and the effects there must be those of the fit.
     """
     context = FIRST_ANSWERS.class_quiz.to_numpy()
     model = fit(FIRST_ANSWERS, context)
     known = draw_answers_of_each_student(LATER_ANSWERS, 3)
-    unknown_quiz = np.full(len(known), int(context.max()) + 7)
-    extended = model.for_students(*columns(known), context=unknown_quiz)
+    # Any id above those of the fit.
+    unknown_quiz = int(context.max()) + 7
+
+    extended = model.for_students(*columns(known), context=np.full(len(known), unknown_quiz))
+
     pairs = LATER_TEST.student, LATER_TEST.question
-    effect = model.explain(*pairs, context=LATER_TEST.class_quiz).effect
+    effect_before = model.explain(*pairs, context=LATER_TEST.class_quiz).effect
     effect_after = extended.explain(*pairs, context=LATER_TEST.class_quiz).effect
-    assert np.abs(effect).max() > 0.1
-    assert_allclose(effect_after, effect, atol=1e-5)
+    # If all effects were 0, the comparison below would not show that they are kept.
+    assert np.abs(effect_before).max() > 0.1
+    assert_allclose(effect_after, effect_before, atol=1e-5)
 
 
 def test_the_students_of_the_fit_get_the_abilities_of_the_fit() -> None:
@@ -102,13 +110,13 @@ def test_a_students_ability_depends_on_nothing_but_the_students_answers() -> Non
     model = fit(FIRST_ANSWERS)
     abilities_of_fit = model.ability_.copy()
     abilities = model.transform(*columns(LATER_ANSWERS))
-    # Choose any later student.
-    student = LATER_STUDENTS[4]
-    # The answers of this student alone, in reversed order.
-    own = LATER_ANSWERS[LATER_ANSWERS.student == student].iloc[::-1]
+    any_student = LATER_STUDENTS[4]
+    own = LATER_ANSWERS[LATER_ANSWERS.student == any_student]
+    # The order of the answers does not matter, so reverse it.
+    own = own.iloc[::-1]
     ability = model.ability_of(own.question, own.is_right)
 
-    row = np.searchsorted(abilities.student_ids, student)
+    row = np.searchsorted(abilities.student_ids, any_student)
     # Both methods repeat passes over the answers until no ability changes by more than 0.001. They
     # may end after different numbers of passes, so the abilities differ a little.
     assert_allclose(ability.mean[0], abilities.mean[row], atol=0.005)
@@ -134,17 +142,17 @@ def test_a_student_without_answers_is_average_and_each_answer_narrows_the_abilit
     Five right answers raise the first ability, and 40 right answers raise it more and narrow it.
     """
     model = fit(FIRST_ANSWERS)
-    none = model.ability_of([], [])
-    assert_array_equal(none.mean, np.zeros((1, 2)))
-    assert_array_equal(none.standard_deviation, np.ones((1, 2)))
+    without_answers = model.ability_of([], [])
+    assert_array_equal(without_answers.mean, np.zeros((1, 2)))
+    assert_array_equal(without_answers.standard_deviation, np.ones((1, 2)))
     questions = model.question_ids_[:40]
-    few = model.ability_of(questions[:5], np.ones(5, int))
-    many = model.ability_of(questions, np.ones(40, int))
-    assert few.standard_deviation.min() > many.standard_deviation.min()
+    after_5 = model.ability_of(questions[:5], np.ones(5, int))
+    after_40 = model.ability_of(questions, np.ones(40, int))
+    assert after_5.standard_deviation.min() > after_40.standard_deviation.min()
     # The slopes on the first ability are all positive, or all negative: a fit does not determine
     # the sign of an ability.
     sign = np.sign(model.discrimination_[:, 0].mean())
-    assert 0 < sign * few.mean[0, 0] < sign * many.mean[0, 0]
+    assert 0 < sign * after_5.mean[0, 0] < sign * after_40.mean[0, 0]
 
 
 def test_answers_to_unknown_questions_count_as_answers_to_average_questions() -> None:
@@ -168,7 +176,9 @@ def test_answers_that_come_in_parts_teach_as_much_as_all_at_once() -> None:
     """
     model = fit(FIRST_ANSWERS)
     shuffled = LATER_ANSWERS.sample(frac=1, random_state=2)
-    parts = [shuffled.iloc[first::3] for first in range(3)]
+    # Every third answer, starting with the first, the second or the third one.
+    parts = [shuffled.iloc[start::3] for start in range(3)]
+    # The losses after 0, 1, 2 and 3 parts.
     losses = [expected_loss(model, LATER_TEST)]
     for part in parts:
         model.partial_fit(*columns(part))
@@ -176,22 +186,27 @@ def test_answers_that_come_in_parts_teach_as_much_as_all_at_once() -> None:
     loss_of_new_fit = expected_loss(fit(TRAIN), LATER_TEST)
     # Each part makes the predictions better.
     assert losses[0] > losses[1] > losses[2] > losses[3]
-    assert losses[3] < loss_of_new_fit + 0.002
+    assert losses[3] < loss_of_new_fit + HARDLY_WORSE
     assert_array_equal(model.student_ids_, np.unique(TRAIN.student))
 
 
 def test_a_new_question_is_learned_from_students_who_are_known() -> None:
-    """Each new question gets the difficulty that a fit with all answers finds."""
-    new_questions = np.unique(TRAIN.question)[::10]
-    is_new = TRAIN.question.isin(new_questions)
-    model = fit(TRAIN[~is_new])
-    abilities = model.ability_.copy()
-    model.partial_fit(*columns(TRAIN[is_new]), learn="questions")
-    assert_array_equal(model.ability_, abilities)
+    """`partial_fit` with `learn="questions"` adds new questions, and keeps the students' abilities.
 
+    Each new question gets the difficulty that a fit with all answers finds.
+    """
+    every_tenth_question = np.unique(TRAIN.question)[::10]
+    is_new = TRAIN.question.isin(every_tenth_question)
+    model = fit(TRAIN[~is_new])
+    abilities_before = model.ability_.copy()
+
+    model.partial_fit(*columns(TRAIN[is_new]), learn="questions")
+
+    assert_array_equal(model.ability_, abilities_before)
     refitted = fit(TRAIN)
-    new_difficulty = model.question_parameters(new_questions).difficulty
-    expected = refitted.question_parameters(new_questions).difficulty
+    new_difficulty = model.question_parameters(every_tenth_question).difficulty
+    expected = refitted.question_parameters(every_tenth_question).difficulty
+    # The questions differ in difficulty by much more than the tolerance of 0.2.
     assert np.ptp(expected) > 1
     # The difficulties agree only roughly: each new question has about 200 answers, and only the new
     # fit uses the answers to new questions to estimate the abilities of these students.
@@ -212,7 +227,8 @@ def test_what_is_not_to_be_learned_stays() -> None:
 # ---- Faults ------------------------------------------------------------------------------------
 
 
-def test_faults_are_named() -> None:
+def test_faults_of_the_arguments_are_named() -> None:
+    """An argument that a method cannot use raises an error that says what was expected."""
     model = fit(FIRST_ANSWERS)
     with pytest.raises(InputError, match=r"learn is 'all', expected 'both', 'students' or"):
         model.partial_fit([1], [1], [1], learn="all")  # type: ignore[arg-type]

@@ -12,6 +12,8 @@ RNG = np.random.default_rng
 N_STUDENTS = 400
 N_CONTEXTS = 8
 N_OPTIONS = 4
+# Number of simulated choices to learn from.
+N_TRAIN = 30_000
 
 
 @dataclass
@@ -39,21 +41,27 @@ def simulate(student_variance: float, context_variance: float) -> Choices:
     drawn with the variance `context_variance`.
     """
     rng = RNG(0)
-    n = 40_000
+    n = N_TRAIN + 10_000
     student = rng.integers(0, N_STUDENTS, n)
     context = rng.integers(0, N_CONTEXTS, n)
     p_without = rng.dirichlet(np.full(N_OPTIONS, 1.5), n)
 
+    # Habits of variance 1, which are then scaled.
     general = rng.standard_normal((N_STUDENTS, 1, N_OPTIONS))
     in_context = rng.standard_normal((N_STUDENTS, N_CONTEXTS, N_OPTIONS))
     habit = np.sqrt(student_variance) * general + np.sqrt(context_variance) * in_context
     p_with = p_without * np.exp(habit[student, context])
     p_with /= p_with.sum(axis=1, keepdims=True)
 
-    # Draw an option: count the cumulative probabilities that a random number exceeds.
-    choice = (rng.random((n, 1)) > p_with.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    # Draw an option for each row. Option k is drawn if the random number lies between the sum of
+    # the probabilities of the options before k, and this sum plus the probability of k. So k is the
+    # number of options whose upper bound is below the random number.
+    draw = rng.random((n, 1))
+    upper_bound = p_with.cumsum(axis=1)
+    # The upper bound of the last option is 1, which no random number exceeds.
+    choice = (draw > upper_bound[:, :-1]).sum(axis=1)
     return Choices(
-        # The ids have gaps.
+        # Multiples of 7 and of 3 have gaps between them: ids are no positions.
         student=student * 7,
         context=context * 3 + 5,
         choice=choice,
@@ -64,7 +72,7 @@ def simulate(student_variance: float, context_variance: float) -> Choices:
 
 def split(choices: Choices) -> tuple[Choices, Choices]:
     """Return choices to learn from, and held-out ones."""
-    return choices.take(slice(30_000)), choices.take(slice(30_000, None))
+    return choices.take(slice(N_TRAIN)), choices.take(slice(N_TRAIN, None))
 
 
 def fit(choices: Choices) -> Habits:
@@ -97,25 +105,32 @@ def test_planted_variances_are_recovered(student_variance: float, context_varian
 def test_habits_make_probabilities_better_and_calibrated(
     student_variance: float, context_variance: float
 ) -> None:
+    """Predictions with the habits found are nearer to the truth than predictions without habits.
+
+    They are right on average, too: among predictions of about 0.3, say, the mean of the true
+    probabilities is about 0.3.
+    """
     train, test = split(simulate(student_variance, context_variance))
 
     p = predict(fit(train), test)
 
     def expected_loss(p: np.ndarray) -> float:
+        """Return the log loss of predictions, expected over choices with the true probabilities."""
         return float(-(test.p_with_habits * np.log(p)).sum(axis=1).mean())
 
-    # The true probabilities have the least loss. The loss without habits exceeds the least loss by
-    # the avoidable loss, of which at most 60 % may remain. If there are no habits, the avoidable
-    # loss is 0, and small estimation errors may add 0.001.
+    # No predictions have a smaller expected loss than the true probabilities. What the predictions
+    # without habits lose in addition is avoidable. At most 60 % of it may remain. If there are no
+    # habits, nothing is avoidable, and small estimation errors may add 0.001.
     least_loss = expected_loss(test.p_with_habits)
     avoidable_loss = expected_loss(test.p_without_habits) - least_loss
-    assert expected_loss(p) - least_loss < 0.6 * avoidable_loss + 1e-3
-    # In each bin, the mean true probability is about the mean predicted probability. Four standard
-    # errors of this mean, `ERROR_OF_BIN`, are allowed. The tenth bin is left out, because it holds
-    # too few probabilities.
-    bins = np.minimum((p * 10).astype(int), 9)
+    remaining_loss = expected_loss(p) - least_loss
+    assert remaining_loss < 0.6 * avoidable_loss + 1e-3
+
+    # A bin holds the predictions that lie in the same tenth between 0 and 1. The last bin is left
+    # out, because it holds too few predictions.
+    bin_of_prediction = (p * 10).astype(int)
     for number in range(9):
-        is_in_bin = bins == number
+        is_in_bin = bin_of_prediction == number
         true_mean = test.p_with_habits[is_in_bin].mean()
         assert p[is_in_bin].mean() == pytest.approx(true_mean, abs=4 * ERROR_OF_BIN)
 
@@ -159,15 +174,22 @@ def test_a_choice_that_a_student_makes_thousands_of_times_does_not_overflow(
     `p_chosen`, which may be 0 or 1. Neither the learned habits nor the probabilities overflow.
     """
     n = 20_000
+    # The choice, any of the four options.
+    chosen = 2
     p_other = (1 - p_chosen) / (N_OPTIONS - 1)
     p_without_habits = np.full((n, N_OPTIONS), p_other, np.float32)
-    p_without_habits[:, 2] = p_chosen
-    choice = np.full(n, 2)
+    p_without_habits[:, chosen] = p_chosen
     # Student 0 makes all choices in one context (0), for instance one quiz.
     student = np.zeros(n, int)
     context = np.zeros(n, int)
-    habits = fit_habits(student, context, choice, p_without_habits)
-    assert all(np.isfinite(total).all() for total in habits.total)
+
+    habits = fit_habits(student, context, np.full(n, chosen), p_without_habits)
+
+    # The student's habit everywhere, and the student's habit in the context.
+    everywhere, in_context = habits.total
+    assert np.isfinite(everywhere).all()
+    assert np.isfinite(in_context).all()
+    # All rows are equal, so it is enough to predict one of them.
     p = add_habits(habits, student[:1], context[:1], p_without_habits[:1])
     assert np.isfinite(p).all()
     assert p.sum() == pytest.approx(1, abs=1e-5)
