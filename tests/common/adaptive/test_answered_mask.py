@@ -11,6 +11,19 @@ from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 
 
+def draw_masks(rng: np.random.Generator, n_students: int, n_questions: int) -> np.ndarray:
+    """Draw which student answered which question, 1 or 0, shape (students, questions).
+
+    Questions differ in how many students answer them, and students in how many questions they
+    answer.
+    """
+    reluctance = rng.random((n_students, 1))
+    appeal = rng.random((1, n_questions))
+    is_answered_anyway = rng.random((n_students, n_questions)) < 0.3
+    masks: np.ndarray = ((reluctance < appeal) | is_answered_anyway).astype(np.float32)
+    return masks
+
+
 def test_completing_masks_equals_ridge_regression_with_answers_hidden_many_times() -> None:
     """`fit_completion` predicts a student's mask from the mask with some answers hidden at random.
 
@@ -19,27 +32,28 @@ def test_completing_masks_equals_ridge_regression_with_answers_hidden_many_times
     fitted to 4,000 copies of 60 masks, each with its own hidden answers. The squared errors of all
     copies add up, so the penalty is multiplied by 4,000, too.
     """
-    penalty = 100  # The penalty of `fit_completion` for one copy of the masks.
+    n_students = 60
+    n_questions = 8
+    n_copies = 4000
+    # The penalty of `fit_completion`, which has one copy of the masks.
+    penalty = 100
     rng = np.random.default_rng(8)
-    # Whether each of 60 students has answered each of 8 questions. Questions differ in how many
-    # students answer them, and students in how many questions they answer.
-    masks = (rng.random((60, 1)) < rng.random((1, 8))) | (rng.random((60, 8)) < 0.3)
-    n_times = 4000
+    masks = draw_masks(rng, n_students, n_questions)
 
-    whole = np.tile(masks, (n_times, 1)).astype(np.float32)
-    kept = whole * (rng.random(whole.shape) > answered_mask.HIDDEN_SHARE)
-    ridge = Ridge(alpha=penalty * n_times, fit_intercept=False)
-    expected = ridge.fit(kept, whole).coef_.T
+    whole_masks = np.tile(masks, (n_copies, 1))
+    is_kept = rng.random(whole_masks.shape) > answered_mask.HIDDEN_SHARE
+    ridge = Ridge(alpha=penalty * n_copies, fit_intercept=False)
+    expected = ridge.fit(whole_masks * is_kept, whole_masks).coef_.T
 
-    masks = masks.astype(np.float32)
     n_answered_both = masks.T @ masks
     weights = answered_mask.fit_completion(n_answered_both)
 
-    # A residual has a standard deviation of 0.39, and a column of `kept` one of 0.48. With 240,000
-    # rows, a weight without the penalty has a standard error of 0.39 / 0.48 / √240,000 = 0.0016. A
-    # column of 60 kept masks has about 25 ones, hence a sum of squares of 25. The penalty of 100
-    # beside it shrinks a weight and its error to 25 / (25 + 100), a fifth, so that the error is
-    # 0.0003. The tolerance is six of these standard errors: enough for all 64 weights.
+    # A residual has a standard deviation of 0.39, and a column of kept masks one of 0.48. With
+    # 240,000 rows, a weight without the penalty has a standard error of
+    # 0.39 / 0.48 / √240,000 = 0.0016. A column of 60 kept masks has about 25 ones, hence a sum of
+    # squares of 25. The penalty of 100 beside it shrinks a weight and its error to
+    # 25 / (25 + 100), a fifth, so that the error is 0.0003. The tolerance is six of these standard
+    # errors: enough for all 64 weights.
     assert weights == pytest.approx(expected, abs=2e-3)
 
 

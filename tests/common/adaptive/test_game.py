@@ -31,20 +31,22 @@ def make_students(n_students: int) -> Reference:
     """
     rng = np.random.default_rng(0)
     # All students have answered questions 0 to 19, and about half have answered each later one.
-    answered = rng.random((n_students, 40)) < 0.5
-    answered[:, :20] = True
-    row, question = np.nonzero(answered)
+    has_answered = rng.random((n_students, 40)) < 0.5
+    has_answered[:, :20] = True
+    # From here on, an element of each array belongs to one answer.
+    student, question = np.nonzero(has_answered)
 
-    is_target = rng.random(len(row)) < 0.2
+    is_target = rng.random(len(student)) < 0.2
     # Ten questions are never targets, so that no student runs out of questions in ten rounds.
     is_target[question < N_ROUNDS] = False
+    # Faulty entries below choose or predict this question.
     is_target[question == 15] = True
 
-    option, correct = rng.integers(1, 5, (2, len(row))).astype(np.int8)
+    option, correct = rng.integers(1, 5, (2, len(student))).astype(np.int8)
     is_correct = (option == correct).astype(np.int8)
-    # The option chosen at questions 3, 10, 17, … is not known.
+    # The option chosen at questions 3, 10, 17, … is not known; -1 stands for it.
     option[question % 7 == 3] = -1
-    answers = answers_frame(100 + 3 * row, question, is_correct, option, correct)
+    answers = answers_frame(100 + 3 * student, question, is_correct, option, correct)
     return game.make_reference("students.csv", answers, {MASK: is_target})
 
 
@@ -54,13 +56,15 @@ STUDENTS = make_students(7)
 class StubEntry:
     """An entry that asks every student the first question allowed, and predicts 1 everywhere.
 
+    Tests replace its choices or its predictions by others, which may be faulty.
+
     Parameters
     ----------
     select : callable, optional
-        Returns the questions to ask, given the first question that each student may be asked, of
-        shape (students,).
+        Takes the first question that each student may be asked, of shape (students,). Returns the
+        questions to ask instead.
     predict : callable, optional
-        Returns the predictions, given the options revealed so far, of shape (students, questions).
+        Takes the options revealed so far, of shape (students, questions). Returns the predictions.
     probabilities : array_like, optional
         Probabilities to return, broadcast to shape (students, questions). Without them, the entry
         has no method ``predict_probabilities``.
@@ -74,15 +78,23 @@ class StubEntry:
     ) -> None:
         def select_questions(options: Array, outcomes: Array, can_query: Array) -> Any:
             # In each row of `can_query`, argmax finds the first question that may be asked.
-            return select(can_query.argmax(axis=1))
+            first_allowed = can_query.argmax(axis=1)
+            return select(first_allowed)
+
+        def update_model(options: Array, outcomes: Array, can_query: Array) -> None:
+            """Learn nothing."""
+
+        def predict_outcomes(options: Array, outcomes: Array) -> Any:
+            return predict(options)
 
         def predict_probabilities(options: Array, outcomes: Array) -> Array:
             return np.broadcast_to(probabilities, options.shape)
 
-        # The methods are attributes, because an entry without `probabilities` lacks the last one.
+        # These functions are the methods that the game calls. They are set here and not defined in
+        # the class, because an entry without `probabilities` must lack the last one.
         self.select_questions = select_questions
-        self.update_model = lambda *arrays: None
-        self.predict = lambda options, outcomes: predict(options)
+        self.update_model = update_model
+        self.predict = predict_outcomes
         if probabilities is not None:
             self.predict_probabilities = predict_probabilities
 
@@ -127,48 +139,58 @@ class Spy:
 @pytest.mark.parametrize("targets_queryable", [False, True])
 @pytest.mark.parametrize("unobserved", [-1, 0])
 def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved: int) -> None:
-    """The number `unobserved` stands in the place of every answer that is not revealed."""
+    """The number `unobserved` stands in the place of every answer that is not revealed.
+
+    In each round, the game calls `select_questions`, reveals the answers to the questions chosen,
+    and calls `update_model`. After the last round, it calls `predict`.
+    """
     entry = Spy()
+    rules = Rules(targets_queryable, unobserved)
 
-    played = play_with(entry, Rules(targets_queryable, unobserved))
+    played = play_with(entry, rules)
 
-    # In each round, `select_questions` and then `update_model` get three arrays: options, outcomes,
-    # and the questions that may still be asked. In the end, `predict` gets options and outcomes.
+    # `select_questions` and `update_model` get three arrays: options, outcomes, and the questions
+    # that may still be asked. `predict` gets options and outcomes.
     assert [len(arrays) for arrays in entry.seen] == [3, 3] * N_ROUNDS + [2]
     calls = iter(entry.seen)
     # Whether each question has been asked, shape (students, questions).
-    asked = np.zeros(STUDENTS.is_correct.shape, bool)
-    all_students = np.arange(len(asked))
+    is_asked = np.zeros(STUDENTS.is_correct.shape, bool)
+    all_students = np.arange(len(is_asked))
     for round_number in range(N_ROUNDS):
-        assert_sees_what_is_revealed(next(calls), asked, targets_queryable, unobserved)
+        seen_by_select_questions = next(calls)
+        assert_sees_what_is_revealed(seen_by_select_questions, is_asked, rules)
         # The question that each student was asked in this round.
         chosen = played.chosen[:, round_number]
-        asked[all_students, chosen] = True
-        assert_sees_what_is_revealed(next(calls), asked, targets_queryable, unobserved)
-    assert_sees_what_is_revealed(next(calls), asked, targets_queryable, unobserved)
+        is_asked[all_students, chosen] = True
+        seen_by_update_model = next(calls)
+        assert_sees_what_is_revealed(seen_by_update_model, is_asked, rules)
+    seen_by_predict = next(calls)
+    assert_sees_what_is_revealed(seen_by_predict, is_asked, rules)
     # The entry asks a target if, and only if, the rules allow it.
-    assert (asked & STUDENTS.targets[MASK]).any() == targets_queryable
+    assert (is_asked & STUDENTS.targets[MASK]).any() == targets_queryable
 
 
-def assert_sees_what_is_revealed(
-    arrays: list[Array], asked: Array, targets_queryable: bool, unobserved: int
-) -> None:
-    """Check the arrays of a call against the questions that have been asked so far.
+def assert_sees_what_is_revealed(seen: list[Array], is_asked: Array, rules: Rules) -> None:
+    """Check the arrays that an entry has seen against the questions asked so far.
 
     The arrays are options, outcomes, and in some calls the questions that may still be asked.
     """
-    is_answered = STUDENTS.is_correct >= 0
     is_target = STUDENTS.targets[MASK]
-    may_be_asked = is_answered if targets_queryable else is_answered & ~is_target
-    has_known_option = STUDENTS.option > 0
-    options = np.where(asked & has_known_option, STUDENTS.option, unobserved)
-    outcomes = np.where(asked, STUDENTS.is_correct, unobserved)
-    can_query = may_be_asked & ~asked
-    # `predict` gets no `can_query`.
-    expected = [options, outcomes, can_query][: len(arrays)]
-    for given, array in zip(arrays, expected, strict=True):
-        assert given.dtype == np.int64
-        assert np.array_equal(given, array)
+    # -1 stands for an outcome or an option that is not known.
+    has_answered = STUDENTS.is_correct != -1
+    has_known_option = STUDENTS.option != -1
+    may_be_asked = has_answered if rules.targets_queryable else has_answered & ~is_target
+
+    options = np.where(is_asked & has_known_option, STUDENTS.option, rules.unobserved)
+    outcomes = np.where(is_asked, STUDENTS.is_correct, rules.unobserved)
+    expected = [options, outcomes]
+    # `predict` gets two arrays. The methods that get three also get what may still be asked.
+    if len(seen) == 3:
+        expected.append(may_be_asked & ~is_asked)
+
+    for seen_array, expected_array in zip(seen, expected, strict=True):
+        assert seen_array.dtype == np.int64
+        assert np.array_equal(seen_array, expected_array)
 
 
 # ---- What an entry returns ---------------------------------------------------------------------
@@ -388,7 +410,10 @@ def test_without_a_number_of_questions_the_largest_id_decides(write: Write) -> N
 def test_the_most_popular_answer_scores_on_real_students_as_the_organisers_say(
     real_data: Path,
 ) -> None:
-    """The baseline predicts each question's most frequent outcome, and scores 0.6365."""
+    """The organisers' baseline predicts each question's most frequent outcome.
+
+    They publish its score, 0.6365: the mean accuracy over the ten masks of the public test.
+    """
     folder = real_data / "eedi_tasks_3_4"
     statistics = pd.read_csv(folder / "train_task_3_4_question_stats.csv")
     path = folder / "test_data" / "test_public_task_4_more_splits.csv"
@@ -397,8 +422,9 @@ def test_the_most_popular_answer_scores_on_real_students_as_the_organisers_say(
     assert students.is_correct.shape == (615, n_questions)
     assert len(students.targets) == 10
 
+    # The most frequent outcome of each question, in the order of the questions' ids.
     majority = statistics.set_index("QuestionId").MajorityCorrect.reindex(range(n_questions))
-    entry = LocalEntry(StubEntry(predict=lambda data: np.tile(majority, (len(data), 1))))
+    entry = LocalEntry(StubEntry(predict=lambda options: np.tile(majority, (len(options), 1))))
     scores = []
     for mask in students.targets:
         played = game.play(entry, students, mask)

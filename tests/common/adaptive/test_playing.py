@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from common.adaptive.entry_files import ENTRY_FILE
+from common.adaptive.game import N_ROUNDS
 from common.adaptive.playing import measure_curves, play_all
 from common.adaptive.setting import Setting
 from common.errors import InputError
@@ -101,12 +102,12 @@ def test_the_curve_replays_the_choices_and_compares_them_with_random_ones(
     """A curve is the accuracy of an entry's predictions before the first round and after each one.
 
     To measure it, each game is replayed twice: with the questions that the entry has chosen, and
-    with random questions. A game is played with a mask, which marks the targets; there are two
-    masks here.
+    with random questions. There is a game for each of two masks.
 
-    Each student has three targets, whose outcomes are 1, 0 and 1. The entry predicts 0 for all of
-    them until question 0 has been asked, and 1 from then on. So one in three predictions is right
-    before question 0, and two in three after it. The entry asks question 0 first.
+    Each student has three answers to predict (targets), whose outcomes are 1, 0 and 1. The entry
+    predicts 0 for all of them until question 0 has been asked, and 1 from then on. So one in three
+    predictions is right before question 0, and two in three after it. The entry asks question 0
+    first.
     """
     predict = """
 knows_question_0 = masked_binary_data[:, :1] >= 0
@@ -122,15 +123,18 @@ return np.repeat(knows_question_0, masked_data.shape[1], axis=1)
 
     curves = measure_curves(entry, TWO_MASKS, games)
 
+    # `measure_curves` returns a text if the entry fails.
     assert not isinstance(curves, str)
-    # The curves have the shape (masks, entry or random choice, rounds).
-    of_entry = curves[:, 0]
-    of_random_choice = curves[:, 1]
-    assert of_entry.tolist() == [[1 / 3, *[2 / 3] * 10]] * 2
-    assert of_random_choice[:, 0].tolist() == [1 / 3] * 2
-    assert np.all(np.diff(of_random_choice) >= 0)
+    # The shape is (masks, 2, rounds + 1): the entry's own choice, then the random choice.
+    curve_of_entry = curves[:, 0]
+    curve_of_random_choice = curves[:, 1]
+    assert curve_of_entry[:, 0].tolist() == [1 / 3] * 2
+    assert curve_of_entry[:, 1:].tolist() == [[2 / 3] * N_ROUNDS] * 2
+    # With random questions, question 0 is asked in a random round, if at all.
+    assert curve_of_random_choice[:, 0].tolist() == [1 / 3] * 2
+    assert np.all(np.diff(curve_of_random_choice) >= 0)
     # The questions are drawn anew for each mask.
-    assert of_random_choice[0].tolist() != of_random_choice[1].tolist()
+    assert curve_of_random_choice[0].tolist() != curve_of_random_choice[1].tolist()
 
 
 @pytest.mark.parametrize(
