@@ -64,21 +64,34 @@ def test_metadata_are_foreign_if_a_simulation_made_them_or_the_answers_but_not_b
     The kit notices this by comparing the origins of the two files. If neither is simulated, their
     origins are unknown, and the metadata are taken to belong to the answers.
     """
-    reference = kit / "data/test_input" / layout.VALID_TASK_1_2
-    if answers == "of unknown origin":
-        reference = own_answers(kit, tmp_path)
-    elif answers == "simulated, saved again":
-        table = pd.read_csv(reference)
-        reference = kit / "data/test_input/again.csv"
-        table.to_csv(reference, index=False, lineterminator="\r\n")
-    path = kit / "data/metadata" / QUESTIONS
-    if metadata == "of another simulation":
-        path = other_data / "metadata" / QUESTIONS
-    elif metadata == "of unknown origin":
-        path = tmp_path / QUESTIONS
+    answers_file = write_answers(answers, kit, tmp_path)
+    metadata_file = write_metadata(metadata, kit, other_data, tmp_path)
+    expected = [metadata_file] if is_foreign else []
+    assert joined_metadata.find_foreign(answers_file, [metadata_file]) == expected
+
+
+def write_answers(origin: str, kit: Path, folder: Path) -> Path:
+    """Return a file of true answers of the given origin, which is written if the kit has none."""
+    simulated = kit / "data/test_input" / layout.VALID_TASK_1_2
+    if origin == "of unknown origin":
+        return own_answers(kit, folder)
+    if origin == "simulated, saved again":
+        # The file has the same rows but other line ends, so its fingerprint differs.
+        again = kit / "data/test_input/again.csv"
+        pd.read_csv(simulated).to_csv(again, index=False, lineterminator="\r\n")
+        return again
+    return simulated
+
+
+def write_metadata(origin: str, kit: Path, other_data: Path, folder: Path) -> Path:
+    """Return a file of metadata of the given origin, which is written if no folder has one."""
+    if origin == "of another simulation":
+        return other_data / "metadata" / QUESTIONS
+    if origin == "of unknown origin":
+        path = folder / QUESTIONS
         path.write_text("QuestionId,SubjectId\n0,[3]\n")
-    expected = [path] if is_foreign else []
-    assert joined_metadata.find_foreign(reference, [path]) == expected
+        return path
+    return kit / "data/metadata" / QUESTIONS
 
 
 def test_a_model_that_read_metadata_of_other_data_is_marked(
@@ -110,10 +123,12 @@ def test_a_ranking_from_foreign_metadata_is_marked_though_the_origin_of_the_pane
     The ranking is scored by a panel of judges that the user wrote, whose origin the kit does not
     know. So the panel cannot show whether the metadata are foreign.
     """
-    folder = (other_data if is_foreign else kit / "data") / "metadata"
-    succeeds(["task_3/sample_model_confidence.py", "--metadata_dir", folder], kit=kit)
+    data = other_data if is_foreign else kit / "data"
+    flags = ["--metadata_dir", data / "metadata"]
+    succeeds(["task_3/sample_model_confidence.py", *flags], kit=kit)
+    # The user's panel is a single judgement of the first two questions of the template: the judge
+    # "me" prefers the left one, which is written as 1.
     template = pd.read_csv(kit / "submission_templates/submission_task_3.csv")
-    # The user's panel is a single judgement of the first two questions: 1 prefers the left one.
     left, right = template["QuestionId"][:2]
     panel = pd.DataFrame({"left": [left], "right": [right], "me": [1]})
     panel.to_csv(tmp_path / "mine.csv", index=False)

@@ -40,19 +40,24 @@ def is_same(left: Outcomes, right: Outcomes) -> bool:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_answers_are_counted_by_student_and_part(seed: int) -> None:
-    part = np.random.default_rng(seed).permutation(np.arange(200) % 3)
+    """Outcomes count the answers, and the answers predicted right, shape (parts, students)."""
+    n_parts = 3
+    part = np.random.default_rng(seed).permutation(np.arange(200) % n_parts)
     answers = draw_answers(seed).assign(part=part)
+
     outcome = outcomes.of_predictions(answers)
-    student = answers.UserId.to_numpy()
-    # Shape (students, answers).
-    is_of_student = student == np.unique(student)[:, None]
-    # Shape (parts, 1, answers).
-    is_of_part = part == np.arange(3)[:, None, None]
-    # Whether an answer is of this student and in this part, shape (parts, students, answers).
-    is_counted = is_of_student & is_of_part
-    assert np.array_equal(outcome.counts, is_counted.sum(axis=2))
-    is_right = (answers.truth == answers.predicted).to_numpy()
-    assert np.array_equal(outcome.count_right(), (is_counted & is_right).sum(axis=2))
+
+    students = np.unique(answers.UserId)
+    n_answers = np.zeros((n_parts, len(students)), int)
+    n_right = np.zeros((n_parts, len(students)), int)
+    is_predicted_right = answers.truth == answers.predicted
+    for row in range(n_parts):
+        for column, student in enumerate(students):
+            is_counted = (answers.part == row) & (answers.UserId == student)
+            n_answers[row, column] = is_counted.sum()
+            n_right[row, column] = (is_counted & is_predicted_right).sum()
+    assert np.array_equal(outcome.counts, n_answers)
+    assert np.array_equal(outcome.count_right(), n_right)
 
 
 @pytest.mark.parametrize("has_parts", [True, False])
@@ -95,24 +100,24 @@ def test_other_predictions_have_the_same_key() -> None:
 def test_other_students_questions_truths_or_folds_have_other_keys() -> None:
     """Only outcomes of the same answers, in the same folds, have the same key."""
     answers = draw_answers(0)
-    part = (np.arange(200) % 2).astype(np.int8)
+    fold = (np.arange(200) % 2).astype(np.int8)
+    # The true value of a single answer is the opposite.
     is_answer_5 = answers.index == 5
+    another_truth = np.where(is_answer_5, 1 - answers.truth, answers.truth)
     versions = {
         "as drawn": answers,
         "other students": answers.assign(UserId=answers.UserId + 1),
         "other questions": answers.assign(QuestionId=answers.QuestionId + 1),
-        "another truth": answers.assign(
-            truth=np.where(is_answer_5, 1 - answers.truth, answers.truth)
-        ),
-        "folds": answers.assign(part=part),
-        "other folds": answers.assign(part=1 - part),
+        "another truth": answers.assign(truth=another_truth),
+        "folds": answers.assign(part=fold),
+        "other folds": answers.assign(part=1 - fold),
         "an answer less": answers[1:],
     }
-    names_by_key: dict[str, str] = {}
+    version_with_key: dict[str, str] = {}
     for name, version in versions.items():
         key = outcomes.of_predictions(version).answers
-        assert key not in names_by_key, (name, names_by_key[key])
-        names_by_key[key] = name
+        assert key not in version_with_key, (name, version_with_key[key])
+        version_with_key[key] = name
 
 
 def test_other_pairs_or_judgements_have_other_keys() -> None:

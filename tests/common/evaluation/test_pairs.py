@@ -16,7 +16,7 @@ from sample_blocks import needs_blocks
 from sklearn.metrics import log_loss, roc_auc_score
 
 # Names of the columns of probabilities, by task.
-NAMES = {
+COLUMNS_OF_PROBABILITIES = {
     1: ["ProbabilityCorrect"],
     2: ["ProbabilityOption1", "ProbabilityOption2", "ProbabilityOption3", "ProbabilityOption4"],
 }
@@ -61,6 +61,16 @@ class Evaluated:
     page: Page
 
     @property
+    def majority_line(self) -> str:
+        """The printed line with the score of the majority model."""
+        return self.lines[2]
+
+    @property
+    def probabilities_line(self) -> str:
+        """The printed line with the scores of the probabilities."""
+        return self.lines[3]
+
+    @property
     def score_and_error(self) -> tuple[str, str]:
         """The score and its standard error as they are printed."""
         pattern = r"score (0\.\d{4}) ± (0\.\d{4}) \(standard error; accuracy on [\d,]+ pairs\)"
@@ -102,8 +112,10 @@ def evaluated(
 
 
 def test_the_page_has_a_heading_for_each_part(evaluated: Evaluated) -> None:
+    """The title of the page is its first heading, and each part has another one."""
     by_option = ["By which option is right"] if evaluated.task == 2 else []
-    assert evaluated.page.headings[1:] == [
+    _, *headings_of_parts = evaluated.page.headings
+    assert headings_of_parts == [
         "Confusion matrix",
         "Probabilities",
         "Where predictions are right",
@@ -124,7 +136,7 @@ def test_the_page_has_a_heading_for_each_part(evaluated: Evaluated) -> None:
     ]
     # One chart shows the score, one the calibration of the probabilities. Each heading that begins
     # with "By" has a chart too.
-    n_groupings = sum(heading.startswith("By ") for heading in evaluated.page.headings)
+    n_groupings = sum(heading.startswith("By ") for heading in headings_of_parts)
     assert len(evaluated.page.charts) == 2 + n_groupings
 
 
@@ -139,25 +151,32 @@ def test_the_page_says_what_made_the_submission(evaluated: Evaluated) -> None:
 def test_the_score_is_shown_beside_those_of_the_majority_and_the_best_possible(
     evaluated: Evaluated,
 ) -> None:
-    """The entry is the majority model here, so the two scores are equal."""
+    """The entry is the majority model here, so its score equals the majority's.
+
+    The best possible score is the accuracy that is expected if the true probabilities are known. A
+    simulation knows them, and writes this accuracy to SIMULATED.json.
+    """
     score, _ = evaluated.score_and_error
-    assert evaluated.lines[2] == f"majority {score}"
+    assert evaluated.majority_line == f"majority {score}"
     simulated = json.loads((evaluated.kit / "data/SIMULATED.json").read_text())
-    target = {1: "right_or_wrong", 2: "option"}[evaluated.task]
-    # The simulation knows the best expected accuracies for the answers of tasks 1 and 2 ("1_2").
-    best = simulated["best_expected_accuracy"]["1_2"][target]
-    assert evaluated.page.charts[0].titles == [
+    # Tasks 1 and 2 have the same answers, but predict different values.
+    of_both_tasks = simulated["best_expected_accuracy"]["1_2"]
+    predicted_value = {1: "right_or_wrong", 2: "option"}[evaluated.task]
+    best = of_both_tasks[predicted_value]
+    chart_of_scores = evaluated.page.charts[0]
+    assert chart_of_scores.titles == [
         f"this entry: {score}",
         f"majority: {score}",
         f"best possible: {best:.4f}",
     ]
 
 
-def test_the_page_and_the_output_show_the_scores_of_probabilities(evaluated: Evaluated) -> None:
+def test_the_output_shows_the_scores_of_probabilities(evaluated: Evaluated) -> None:
+    """The log loss and the Brier score are printed, and for task 1 the AUC, too."""
     task = evaluated.task
     joined = evaluated.read_truth().merge(pd.read_parquet(evaluated.probabilities), on=KEYS)
     truth = joined[COLUMN[task]].to_numpy()
-    p = joined[NAMES[task]].to_numpy()
+    p = joined[COLUMNS_OF_PROBABILITIES[task]].to_numpy()
     if task == 1:
         # The only column holds the probability that an answer is right, that is, has the value 1.
         p_right = p[:, 0]
@@ -168,18 +187,22 @@ def test_the_page_and_the_output_show_the_scores_of_probabilities(evaluated: Eva
         # There is a column of probabilities for each option, 1 to 4.
         loss = log_loss(truth, p)
         auc = ""
-        is_chosen = truth[:, None] == [1, 2, 3, 4]
+        # Whether the student chose each option, shape (answers, options).
+        is_chosen = truth[:, None] == np.arange(1, 5)
         brier = np.mean(((p - is_chosen) ** 2).sum(axis=1))
 
-    line = evaluated.lines[3]
-    assert line.startswith(f"log loss {loss:.4f}, {auc}Brier score {brier:.4f}, ")
-    # The page shows the same scores in a table. Their names begin with a capital letter there.
+    expected = f"log loss {loss:.4f}, {auc}Brier score {brier:.4f}, "
+    assert evaluated.probabilities_line.startswith(expected)
+
+
+def test_the_page_shows_the_printed_scores_of_probabilities(evaluated: Evaluated) -> None:
     table = evaluated.page.table("Probabilities")
-    for part in line.split(", "):
+    for part in evaluated.probabilities_line.split(", "):
         # A part is a name and a figure, such as "log loss 0.6123".
         name, figure = part.rsplit(" ", 1)
-        title = name[0].upper() + name[1:]
-        assert table.row(title)[1] == figure
+        # The names of the rows begin with a capital letter.
+        name_of_row = name[0].upper() + name[1:]
+        assert table.row(name_of_row)[1] == figure
 
 
 def test_predictions_that_are_not_the_most_probable_value_are_counted(
@@ -209,10 +232,11 @@ def test_the_page_explains_the_standard_error(evaluated: Evaluated) -> None:
     pattern = r"(\S+), 95 % interval (\S+) to (\S+): (\d+) students, .*"
     fact = re.fullmatch(pattern, evaluated.facts["Standard error"])
     assert fact
-    assert fact[1] == error
-    assert int(fact[4]) == evaluated.read_predictions().UserId.nunique()
-    low = float(fact[2])
-    high = float(fact[3])
+    error_of_fact, low_text, high_text, n_students = fact.groups()
+    assert error_of_fact == error
+    assert int(n_students) == evaluated.read_predictions().UserId.nunique()
+    low = float(low_text)
+    high = float(high_text)
     assert low < float(score) < high
     # The interval on the page is not exactly the score ± 1.96 standard errors, but nearly as wide.
     assert high - low == pytest.approx(2 * 1.96 * float(error), rel=0.1)
@@ -271,15 +295,17 @@ def evaluate_given(folder: Path, task: int, truth: str, predicted: str) -> tuple
 @TASKS
 def test_a_score_needs_nothing_but_the_answers(tmp_path: Path, task: int) -> None:
     """The evaluation finds no training answers, metadata or record of the submission's origin."""
+    # Student 7 answers question 1 right with option 2, and question 2 wrong with option 3. The
+    # prediction is right for question 1 only.
     truth = "1,7,1,2\n2,7,0,3\n"
     predicted = "1,7,1,2\n2,7,1,2\n"
     lines, page = evaluate_given(tmp_path, task, truth, predicted)
-    assert lines[0] == f"scored: {tmp_path}/given/mine.csv"
-    # With one student, the variation between students is unknown: there is no standard error.
-    assert lines[1] == "score 0.5000 (accuracy on 2 pairs of one student)"
-    assert lines[2].startswith("note: may have seen these answers")
     # The last line names the files that the evaluation has written.
-    assert len(lines) == 4
+    scored, score, note, _ = lines
+    assert scored == f"scored: {tmp_path}/given/mine.csv"
+    # With one student, the variation between students is unknown: there is no standard error.
+    assert score == "score 0.5000 (accuracy on 2 pairs of one student)"
+    assert note.startswith("note: may have seen these answers")
     assert (tmp_path / f"scores_task_{task}_own.txt").read_text() == "score:0.5\n"
     assert "Entry not known" in page.text
     assert "Standard error not known: all answers are of one student" in page.text
@@ -297,15 +323,18 @@ def test_below_ten_students_neither_terminal_nor_page_shows_a_standard_error_bes
     """A standard error that is estimated from few students says little, so it is not shown."""
     truth = ""
     predicted = ""
+    # An answer is IsCorrect and AnswerValue: the student is right with option 2, or wrong with 3.
+    right, wrong = "1,2", "0,3"
     for user in range(n_students):
-        truth += f"1,{user},1,2\n2,{user},1,2\n"
-        # Each student has two predictions. For an odd UserId, only the first one is right; for an
-        # even UserId, both are right.
+        # Both answers of each student, to questions 1 and 2, are right.
+        truth += f"1,{user},{right}\n2,{user},{right}\n"
+        # For students of odd UserIds, the second prediction is false. So students differ in how
+        # many predictions are true, and there is a standard error to estimate.
         is_odd = user % 2 == 1
-        second_prediction = "0,3" if is_odd else "1,2"
-        predicted += f"1,{user},1,2\n2,{user},{second_prediction}\n"
+        second_prediction = wrong if is_odd else right
+        predicted += f"1,{user},{right}\n2,{user},{second_prediction}\n"
     lines, page = evaluate_given(tmp_path, task, truth, predicted)
-    has_error = n_students == 10
+    has_error = n_students >= 10
     printed_score = lines[1]
     assert ("±" in printed_score) == has_error
     # On the page, "± 0.1234 standard error" stands between the score and the word "Accuracy".

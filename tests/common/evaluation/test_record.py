@@ -88,7 +88,9 @@ def test_scores_on_the_same_true_answers_have_the_same_data(scored_kit: Path) ->
 def test_every_task_and_phase_has_lines(scored_kit: Path) -> None:
     """The record has a line for each evaluation that `scored_kit` has run, in this order.
 
-    A line holds, among other things, the task, the phase and the model.
+    A line holds, among other things, the task, the phase and the model. The models are samples of
+    the kit. The local phase scores on a split of the training answers, the public phase on the
+    public test.
     """
     lines = [(line.task, line.phase, line.model) for line in read(scored_kit / "data/test_output")]
     assert lines == [
@@ -125,7 +127,7 @@ class LinesOfCode:
 
 @pytest.fixture(scope="module")
 def lines_of_code(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> LinesOfCode:
-    """Score a script after a commit, then with an edited import, and then as an untracked copy."""
+    """Score a script three times: after a commit, with an edited import, as an untracked copy."""
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("versions") / "kit"))
     git = ["git", "-C", str(kit), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     for command in ("init -q", "add task_1 common/submission.py", "commit -q -m first"):
@@ -140,10 +142,11 @@ def lines_of_code(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         succeeds(["task_1/local_evaluation.py"], kit=kit)
         return read(kit / "data/test_output")[-1]
 
-    committed = predict_and_evaluate(script)
+    line_of_committed = predict_and_evaluate(script)
     imported.write_text(imported.read_text() + "# Edited.\n")
-    edited = predict_and_evaluate(script)
-    return LinesOfCode(committed, edited, predict_and_evaluate(untracked))
+    line_of_edited = predict_and_evaluate(script)
+    line_of_untracked = predict_and_evaluate(untracked)
+    return LinesOfCode(line_of_committed, line_of_edited, line_of_untracked)
 
 
 def test_a_line_has_a_fingerprint_of_a_script_and_what_it_imports(
@@ -341,14 +344,22 @@ def test_a_submission_that_a_notebook_makes_is_called_notebook(
 def test_a_line_names_the_files_that_the_model_has_learned_from_without_templates(
     submission: Path, template: str
 ) -> None:
-    """A model reads training answers and a template, but it learns only from training answers."""
-    sources = [submission.with_name(name) for name in ("train.csv", template)]
-    for source in sources:
-        source.write_text("UserId,QuestionId\n")
+    """A model reads training answers and a template, but it learns only from training answers.
+
+    The JSON file beside a submission lists all files that the model has read. The record of the
+    score names those that the model can have learned from: all but the template of the submission.
+    """
+    files_read = [submission.with_name(name) for name in ("train.csv", template)]
+    for path in files_read:
+        path.write_text("UserId,QuestionId\n")
     with submission.open("rb") as file:
-        origin = provenance.this_process(submission.parent, {submission: file}, sources)
+        origin = provenance.this_process(
+            submission.parent, files={submission: file}, made_from=files_read
+        )
     submission.with_suffix(".json").write_bytes(origin.as_json())
+
     learned_from = append(submission).learned_from
+
     assert learned_from is not None
     assert [Path(name).name for name in learned_from] == ["train.csv"]
 
