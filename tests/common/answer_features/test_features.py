@@ -13,7 +13,7 @@ from common.answer_features import GROUPS, Known, Pairs, read_pairs, table, tabl
 from common.answer_features.asked import Asked
 from common.answer_features.groups import rates_of
 from common.answer_features.nearest_answers import visit_nearest
-from common.answer_features.parts import cut_into_parts
+from common.answer_features.parts import Part, cut_into_parts
 from common.answer_features.similar_questions import similar_questions
 
 import numpy as np
@@ -52,12 +52,13 @@ def read_world(
     """Write tables of metadata to a folder, and read answers together with the metadata.
 
     The last `n_template` answers become the pairs to predict (the template), and all others the
-    training answers. Each table is given by the name of the constant in `layout` that holds the
-    name of the table's file, such as SUBJECT_METADATA.
+    training answers, whose outcomes are known. Each table is given by the name of the constant in
+    `layout` that holds the name of the table's file, such as SUBJECT_METADATA.
     """
     for constant, content in metadata.items():
         file_name = getattr(layout, constant)
         content.to_csv(folder / file_name, index=False)
+    # The kit reads answers as 32-bit integers.
     rows = answers.astype("i4").reset_index(drop=True)
     train = rows[:-n_template]
     template = rows[-n_template:]
@@ -110,9 +111,9 @@ def template_features(pairs: Pairs, known: Known, *groups: str) -> pd.DataFrame:
 
 @pytest.fixture
 def few_answers(read: Read) -> tuple[Pairs, Known]:
-    """Four training answers, two of which are right; two pairs to predict."""
+    """Return four training answers, two of which are right, and two pairs to predict."""
     rows = [
-        # Student, question, right or wrong, chosen option, right option.
+        # Student, question, right (1) or wrong (0), chosen option, right option.
         (5, 10, 1, 1, 1),
         (5, 11, 0, 4, 2),
         (5, 12, 0, 4, 2),
@@ -121,7 +122,9 @@ def few_answers(read: Read) -> tuple[Pairs, Known]:
         (6, 11, 0, 3, 2),
         (7, 13, 0, 3, 1),
     ]
-    return read(answers_frame(*np.transpose(rows)), 2)
+    students, questions, is_right, options, right_options = np.transpose(rows)
+    answers = answers_frame(students, questions, is_right, options, right_options)
+    return read(answers, n_template=2)
 
 
 def test_rates_of_questions_by_hand(few_answers: tuple[Pairs, Known]) -> None:
@@ -183,25 +186,29 @@ def distractors(read: Read) -> Distractors:
     """Simulate answers of 40 students to 30 questions, each of which has the right option 1.
 
     An answer is right with probability 0.2. A wrong answer takes the option that the student
-    prefers with probability 0.9, and option 4 otherwise. At questions of even numbers, students of
-    even numbers prefer option 2 and all others option 3. At questions of odd numbers these
-    preferences are exchanged, so that options 2 and 3 are equally popular at each question.
+    prefers with probability 0.9, and option 4 otherwise. A student prefers option 2 if student and
+    question both have even numbers, or both odd ones, and option 3 otherwise. So options 2 and 3
+    are equally popular at each question.
     """
+    # Each element of these arrays belongs to one answer.
     student, question = (index.ravel() for index in np.indices((40, 30)))
+    n_answers = len(student)
     rng = np.random.default_rng(0)
-    preferred = np.where((question % 2 == 0) == (student % 2 == 0), 2, 3)
-    is_right = rng.random(1200) < 0.2
-    takes_preferred = rng.random(1200) < 0.9
-    option = np.where(is_right, 1, np.where(takes_preferred, preferred, 4))
-    frame = answers_frame(student, question, option == 1, option, np.ones(1200))
-    # The last 100 of the shuffled rows are the pairs to predict.
-    frame = frame.sample(frac=1, random_state=0)
-    pairs, known = read(frame, 100)
+    preferred = np.where(student % 2 == question % 2, 2, 3)
+    is_right = rng.random(n_answers) < 0.2
+    takes_preferred = rng.random(n_answers) < 0.9
+    wrong_option = np.where(takes_preferred, preferred, 4)
+    option = np.where(is_right, 1, wrong_option)
+    answers = answers_frame(student, question, is_right, option, np.ones(n_answers))
+    # The last of the shuffled answers are the pairs to predict.
+    n_template = 100
+    shuffled = answers.sample(frac=1, random_state=0)
+    pairs, known = read(shuffled, n_template)
     return Distractors(
         known=known,
         found=template_features(pairs, known, "distractors"),
-        question=pairs.numbers["question"][-100:],
-        preferred=preferred[frame.index][-100:],
+        question=pairs.numbers["question"][-n_template:],
+        preferred=preferred[shuffled.index][-n_template:],
     )
 
 
@@ -243,23 +250,32 @@ def test_without_a_tree_a_subject_s_level_is_its_position_in_the_list_of_a_quest
     level 0, then one subject of each of the levels 1 to 3. Both ways then give the same features.
     """
     tree = world.metadata["SUBJECT_METADATA"]
-    level = tree.set_index("SubjectId").Level
-    lists = world.metadata["QUESTION_METADATA_TASK_1_2"].SubjectId.map(json.loads)
-    # A list of four subjects is a branch, because each branch has four levels.
-    branches = lists[lists.map(len) == 4]
-    # Sort each list by level, so that the position of a subject is its level.
-    texts = branches.map(lambda branch: str(sorted(branch, key=level.get)))
-    # Each of the questions 0 to 99 gets the branch of a question drawn at random.
-    drawn = texts.sample(100, replace=True, random_state=0)
-    subjects = pd.DataFrame({"QuestionId": range(100), "SubjectId": drawn.to_numpy()})
+    questions = draw_questions_with_sorted_branches(world)
 
-    def find_features(**tree: pd.DataFrame) -> pd.DataFrame:
-        pairs, known = read(world.answers, 10, QUESTION_METADATA_TASK_1_2=subjects, **tree)
+    def find_features(**metadata: pd.DataFrame) -> pd.DataFrame:
+        pairs, known = read(
+            world.answers, n_template=10, QUESTION_METADATA_TASK_1_2=questions, **metadata
+        )
         return template_features(pairs, known, "subjects")
 
     without_tree = find_features()
     with_tree = find_features(SUBJECT_METADATA=tree)
     pd.testing.assert_frame_equal(without_tree, with_tree)
+
+
+def draw_questions_with_sorted_branches(world: World) -> pd.DataFrame:
+    """Return metadata of questions 0 to 99: each question has a branch of the tree of subjects.
+
+    The list of a question begins with the root, so that a subject's position is its level.
+    """
+    level_of_subject = world.metadata["SUBJECT_METADATA"].set_index("SubjectId").Level
+    lists = world.metadata["QUESTION_METADATA_TASK_1_2"].SubjectId.map(json.loads)
+    # A list of four subjects is a branch, because each branch has four levels.
+    branches = lists[lists.map(len) == 4]
+    sorted_lists = branches.map(lambda branch: str(sorted(branch, key=level_of_subject.get)))
+    # Each question gets the list of a question drawn at random.
+    drawn = sorted_lists.sample(100, replace=True, random_state=0)
+    return pd.DataFrame({"QuestionId": range(100), "SubjectId": drawn.to_numpy()})
 
 
 @dataclass(frozen=True)
@@ -273,9 +289,9 @@ class TwoQuizzes:
     pairs: Pairs
     known: Known
     # Features of student 0 at question 0, in the first quiz.
-    first: pd.Series
+    features_at_question_0: pd.Series
     # Features of student 0 at question 6, in the second quiz.
-    second: pd.Series
+    features_at_question_6: pd.Series
 
     @property
     def third_option(self) -> int:
@@ -291,25 +307,29 @@ def two_quizzes(read: Read) -> TwoQuizzes:
     habit in one quiz must show in features of that quiz alone. The two pairs to predict are student
     0 with the first question of each quiz, questions 0 and 6.
     """
-    student, question = (index.ravel() for index in np.indices((30, 12)))
-    quiz = question // 6
+    n_students, n_questions = 30, 12
+    all_students = np.arange(n_students)[:, None]
+    quiz_of_question = np.arange(n_questions) // 6
     # Students with even numbers answer quiz 0, students with odd numbers answer quiz 1. Students 0
     # and 1 answer both quizzes.
-    is_answered = (quiz == student % 2) | (student < 2)
-    student = student[is_answered]
-    question = question[is_answered]
+    has_answered = (quiz_of_question == all_students % 2) | (all_students < 2)
+    # From here on, an element of each array belongs to one answer.
+    student, question = np.nonzero(has_answered)
+    quiz = quiz_of_question[question]
     right_option = 1 + question % 4
     option = np.random.default_rng(0).integers(1, 5, len(student))
-    is_habitual = (student == 0) & (quiz[is_answered] == 0)
+    is_habitual = (student == 0) & (quiz == 0)
     option[is_habitual] = 3
-    frame = answers_frame(student, question, option == right_option, option, right_option)
+    answers = answers_frame(student, question, option == right_option, option, right_option)
 
     # `read` takes the last rows as the pairs to predict.
     is_to_predict = (student == 0) & np.isin(question, [0, 6])
-    frame = pd.concat([frame[~is_to_predict], frame[is_to_predict]])
-    pairs, known = read(frame, n_template=2)
+    answers = pd.concat([answers[~is_to_predict], answers[is_to_predict]])
+    pairs, known = read(answers, n_template=2)
     found = template_features(pairs, known, "context", "habits")
-    return TwoQuizzes(pairs, known, first=found.iloc[0], second=found.iloc[1])
+    return TwoQuizzes(
+        pairs, known, features_at_question_0=found.iloc[0], features_at_question_6=found.iloc[1]
+    )
 
 
 def test_habits_are_those_of_the_same_quiz(two_quizzes: TwoQuizzes) -> None:
@@ -320,21 +340,25 @@ def test_habits_are_those_of_the_same_quiz(two_quizzes: TwoQuizzes) -> None:
     student has chosen this position. Answers are weighted by the 15th power of the similarity of
     their questions.
     """
-    first = two_quizzes.first
-    second = two_quizzes.second
-    assert first[f"habit_15_{two_quizzes.third_option}"] > 0.5
-    assert sum(first[f"habit_15_{rank}"] for rank in range(4)) == pytest.approx(0, abs=1e-5)
-    third_option_of_second = int(two_quizzes.known.outcome_of_option[6, 2])
-    assert abs(second[f"habit_15_{third_option_of_second}"]) < 0.5
+    in_first_quiz = two_quizzes.features_at_question_0
+    in_second_quiz = two_quizzes.features_at_question_6
+    assert in_first_quiz[f"habit_15_{two_quizzes.third_option}"] > 0.5
+    # A position that is chosen more often than usual takes its choices from other positions.
+    habits = [in_first_quiz[f"habit_15_{rank}"] for rank in range(4)]
+    assert sum(habits) == pytest.approx(0, abs=1e-5)
+    third_option_at_question_6 = int(two_quizzes.known.outcome_of_option[6, 2])
+    assert abs(in_second_quiz[f"habit_15_{third_option_at_question_6}"]) < 0.5
 
 
 def test_the_nearest_answers_tell_their_options(two_quizzes: TwoQuizzes) -> None:
-    nearest = [two_quizzes.first[f"near_option_{nth}"] for nth in range(4)]
+    found = two_quizzes.features_at_question_0
+    nearest = [found[f"near_option_{nth}"] for nth in range(4)]
     assert nearest == [two_quizzes.third_option] * 4
 
 
 def test_features_place_are_the_positions_of_the_options(two_quizzes: TwoQuizzes) -> None:
-    places = [two_quizzes.first[f"place_{option}"] for option in range(4)]
+    found = two_quizzes.features_at_question_0
+    places = [found[f"place_{option}"] for option in range(4)]
     assert places == np.argsort(two_quizzes.known.outcome_of_option[0]).tolist()
 
 
@@ -352,17 +376,19 @@ def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
     """
     pairs = two_quizzes.pairs
     known = two_quizzes.known
-    # The first pair to predict is question 0 of student 0.
+    found = two_quizzes.features_at_question_0
+    # The pair to predict is student 0 with question 0.
     is_of_student = known.student == 0
     # The similarity of each question to question 0. `pairs` holds it only for the neighbours of
     # question 0; all other questions have similarity 0.
     similarity_to_question_0 = np.zeros(pairs.n_questions)
     similarity_to_question_0[pairs.neighbours[0]] = pairs.similarity[0]
     weight = similarity_to_question_0[known.question[is_of_student]] ** power
+    residual = known.residual[is_of_student]
 
-    assert two_quizzes.first[f"nearness_{power}"] == pytest.approx(weight.sum(), rel=1e-4)
-    mean = (weight * known.residual[is_of_student]).sum() / (weight.sum() + shrinkage)
-    assert two_quizzes.first[f"near_{power}"] == pytest.approx(mean, rel=1e-4)
+    assert found[f"nearness_{power}"] == pytest.approx(weight.sum(), rel=1e-4)
+    mean_residual = (weight * residual).sum() / (weight.sum() + shrinkage)
+    assert found[f"near_{power}"] == pytest.approx(mean_residual, rel=1e-4)
 
 
 @pytest.fixture
@@ -446,16 +472,24 @@ def joined(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Joi
     rows["quiz"] = rows.QuizId
     rows["group"] = rows.GroupId
     rows["scheme"] = rows.SchemeOfWorkId
-    questions = world.metadata["QUESTION_METADATA_TASK_1_2"].set_index("QuestionId")
-    subject = questions.SubjectId.map(json.loads).explode()
-    level = subject.map(world.metadata["SUBJECT_METADATA"].set_index("SubjectId").Level)
-    for n in (1, 2, 3):
-        # Some questions have two subjects of one level. The kit takes the last one in the list.
-        last_of_level = subject[level == n].groupby("QuestionId").last()
-        rows[f"subject_{n}"] = rows.QuestionId.map(last_of_level)
+    for level in (1, 2, 3):
+        rows[f"subject_{level}"] = rows.QuestionId.map(find_subjects(world, level))
     # Pairs to predict have no outcome, and so no residual.
     rows["residual"] = np.append(known.residual, np.full(N_TEMPLATE, np.nan))
     return Joined(pairs, known, rows)
+
+
+def find_subjects(world: World, level: int) -> pd.Series:
+    """Return the subject of each question at a level of the tree of subjects, by QuestionId.
+
+    Some questions have two subjects of one level. The kit takes the last one in the list.
+    """
+    lists = world.metadata["QUESTION_METADATA_TASK_1_2"].set_index("QuestionId").SubjectId
+    # A row for each subject of a question.
+    subject = lists.map(json.loads).explode()
+    level_of_subject = world.metadata["SUBJECT_METADATA"].set_index("SubjectId").Level
+    is_of_level = subject.map(level_of_subject) == level
+    return subject[is_of_level].groupby("QuestionId").last()
 
 
 # For each group of features, the columns of its rates. For example, the rate student_quiz of a pair
@@ -486,12 +520,13 @@ def test_rates_of_groups_are_those_that_pandas_counts(joined: Joined, group: str
     for columns in COLUMNS_OF_RATES[group]:
         name = "_".join(columns)
         sums = joined.train.groupby(columns).residual.agg(["sum", "count"]).reset_index()
-        expected = joined.asked[columns].merge(sums, how="left", on=columns)
-        has_all_values = joined.asked[columns].notna().all(axis=1).to_numpy()
+        of_pairs = joined.asked[columns].merge(sums, how="left", on=columns)
         # A pair that no training answer resembles has no row in `sums`: its sum and count are 0.
-        # `where` writes NaN for a pair that lacks a value.
-        count = expected["count"].fillna(0).where(has_all_values)
-        rate = (expected["sum"].fillna(0) / (count + 5)).where(has_all_values)
+        of_pairs = of_pairs.fillna({"sum": 0, "count": 0})
+        # `where` writes NaN for a pair that lacks a value; NaN in `count` makes the rate NaN, too.
+        has_all_values = joined.asked[columns].notna().all(axis=1).to_numpy()
+        count = of_pairs["count"].where(has_all_values)
+        rate = of_pairs["sum"] / (count + 5)
         assert_allclose(found[f"{name}_rate"], rate, atol=1e-5, err_msg=name)
         assert_array_equal(found[f"{name}_count"], count, err_msg=name)
 
@@ -548,11 +583,11 @@ def test_habits_in_a_quiz_are_the_mean_excess_over_the_shares_of_options(
     known = joined.known
     train = joined.train
     # Check one pair: the first of the `N_TEMPLATE` pairs to predict, which come last of all pairs.
-    first = joined.asked.iloc[0]
+    pair = joined.asked.iloc[0]
     question_to_predict = joined.pairs.numbers["question"][-N_TEMPLATE]
     rank = known.outcome_of_option[question_to_predict, option - 1]
 
-    is_of_quiz = ((train.UserId == first.UserId) & (train.QuizId == first.QuizId)).to_numpy()
+    is_of_quiz = ((train.UserId == pair.UserId) & (train.QuizId == pair.QuizId)).to_numpy()
     is_chosen = known.option[is_of_quiz] == option
     share = known.option_share[known.question[is_of_quiz], option - 1]
     expected = (is_chosen - share).sum() / (is_of_quiz.sum() + 5)
@@ -570,27 +605,33 @@ def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
     the option that this answer chose. The option is given by the rank that the same option has at
     the question to predict, where the right option has rank 0. For example, before_1_option is 0 if
     the answer chose option 3, and option 3 is right at the question to predict.
+
+    The features after_1 and after_1_option describe the next answer. An answer with the same date
+    as the pair counts as later. Without an nth answer, the features are NaN.
     """
     found = joined.features("order")
     train = joined.train
-    for i, row in enumerate(joined.asked.itertuples()):
-        in_quiz = train[(train.UserId == row.UserId) & (train.QuizId == row.QuizId)]
+    for i, pair in enumerate(joined.asked.itertuples()):
+        in_quiz = train[(train.UserId == pair.UserId) & (train.QuizId == pair.QuizId)]
         in_quiz = in_quiz.sort_values("date", kind="stable")
         # Both begin with the answer that is nearest to the pair.
-        before = in_quiz[in_quiz.date < row.date][::-1]
-        after = in_quiz[in_quiz.date >= row.date]
-        for name, others in (("before", before), ("after", after)):
+        before = in_quiz[in_quiz.date < pair.date][::-1]
+        after = in_quiz[in_quiz.date >= pair.date]
+        for name, answers in (("before", before), ("after", after)):
             residual = found[f"{name}_{nth}"][i]
             rank = found[f"{name}_{nth}_option"][i]
-            if len(others) < nth:
+            if len(answers) < nth:
                 assert np.isnan(residual)
                 assert np.isnan(rank)
                 continue
-            other = others.iloc[nth - 1]
-            # Answers with the same date have no order, so each of them may be the nth answer.
-            if (others.date == other.date).sum() == 1:
-                assert residual == pytest.approx(other.residual)
-                assert (rank == 0) == (other.AnswerValue == row.CorrectAnswer)
+            nth_answer = answers.iloc[nth - 1]
+            # Answers with the same date have no order: any of them may be the nth answer. So only
+            # an answer that has its date alone is compared.
+            n_of_same_date = (answers.date == nth_answer.date).sum()
+            if n_of_same_date == 1:
+                chooses_right_option = nth_answer.AnswerValue == pair.CorrectAnswer
+                assert residual == pytest.approx(nth_answer.residual)
+                assert (rank == 0) == chooses_right_option
                 assert rank in range(4)
 
 
@@ -601,15 +642,18 @@ def test_confidence_is_compared_with_the_student_s_usual_one(joined: Joined) -> 
     """
     found = joined.features("confidence")
     asked = joined.asked
-    assert_array_equal(found["confidence"], asked.Confidence)
     stated = joined.rows.dropna(subset="Confidence")
-    of_students = stated.groupby("UserId").Confidence.agg(["sum", "count"]).reindex(asked.UserId)
+    by_student = stated.groupby("UserId").Confidence.agg(["sum", "count"])
+    # The sum and the count of the student of each pair to predict.
+    of_pairs = by_student.reindex(asked.UserId)
     # A student's mean is shrunk towards the mean of all answers, with the weight of five answers.
-    usual = (of_students["sum"] + 5 * stated.Confidence.mean()) / (of_students["count"] + 5)
+    usual = (of_pairs["sum"] + 5 * stated.Confidence.mean()) / (of_pairs["count"] + 5)
+    above_usual = asked.Confidence.to_numpy() - usual.to_numpy()
+
+    assert_array_equal(found["confidence"], asked.Confidence)
     assert_allclose(found["usual_confidence"], usual, rtol=1e-5)
-    above = asked.Confidence.to_numpy() - usual.to_numpy()
-    assert_allclose(found["confidence_above_usual"], above, atol=1e-3)
-    assert_array_equal(found["confidence_count"], of_students["count"].fillna(0))
+    assert_allclose(found["confidence_above_usual"], above_usual, atol=1e-3)
+    assert_array_equal(found["confidence_count"], of_pairs["count"].fillna(0))
 
 
 def test_features_of_missing_circumstances_are_nan(read: Read, world: World) -> None:
@@ -725,26 +769,36 @@ def nearest(request: pytest.FixtureRequest) -> Nearest:
 def test_similar_questions_are_those_that_the_same_students_answered(nearest: Nearest) -> None:
     """The similarity of two questions is the cosine of their columns of `has_pair`.
 
-    The function `similar_questions` may use only some students, in order to limit its work: a
-    student with n pairs costs n² products. It takes students in a random order until the next one
-    would exceed `max_products` in total.
+    The neighbours of a question are the questions of the largest similarities to it, and
+    `similarity` holds these similarities.
     """
-    has_pair = nearest.has_pair
-    # The kit draws the same order, with the seed 0.
-    order = np.random.default_rng(0).permutation(N_STUDENTS)
-    n_pairs = has_pair.sum(axis=1)[order]
-    # For each student, the number of products that this student and all students earlier in the
-    # order need together.
-    total_products = np.cumsum(n_pairs**2)
-    used = order[total_products <= nearest.max_products]
-
-    _, cosine = count_together(has_pair[used].astype(np.float32))
-    # A question is not similar to itself.
+    has_pair = nearest.has_pair[find_students_used(nearest)]
+    _, cosine = count_together(has_pair.astype(np.float32))
+    # A question is not its own neighbour; no cosine is below 0.
     np.fill_diagonal(cosine, -1)
-    largest = -np.sort(-cosine, axis=1)[:, : nearest.n_neighbours]
+
+    decreasing = -np.sort(-cosine, axis=1)
+    largest = decreasing[:, : nearest.n_neighbours]
     assert_allclose(nearest.similarity, largest, rtol=1e-6)
     cosine_of_neighbours = np.take_along_axis(cosine, nearest.neighbours, axis=1)
     assert_allclose(nearest.similarity, cosine_of_neighbours, rtol=1e-6)
+
+
+def find_students_used(nearest: Nearest) -> np.ndarray:
+    """Return the students whose pairs `similar_questions` uses.
+
+    To limit its work, the function may use only some students: a student with n pairs costs n²
+    products. It takes students in a random order until the next one would exceed `max_products` in
+    total.
+    """
+    # The kit draws the same order, with the seed 0.
+    order = np.random.default_rng(0).permutation(N_STUDENTS)
+    n_pairs = nearest.has_pair.sum(axis=1)
+    products = n_pairs[order] ** 2
+    # For each student, the products of this student and of all students earlier in the order.
+    total_products = np.cumsum(products)
+    used: np.ndarray = order[total_products <= nearest.max_products]
+    return used
 
 
 def test_the_neighbours_of_a_question_are_different_and_not_itself(nearest: Nearest) -> None:
@@ -767,9 +821,8 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
     with indices -1 and similarities 0.
     """
     # For each known pair (student, question), its column in `known`.
-    known_students, known_questions = nearest.known.tolist()
-    known_pairs = zip(known_students, known_questions, strict=True)
-    position = {pair: column for column, pair in enumerate(known_pairs)}
+    known_pairs = zip(*nearest.known.tolist(), strict=True)
+    column_of_pair = {pair: column for column, pair in enumerate(known_pairs)}
     # A row cannot have more nearest answers than the question has neighbours.
     row_length = min(nearest.n_nearest, nearest.n_neighbours)
 
@@ -777,14 +830,15 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
         student, question = nearest.asked[:, asked_column].tolist()
         # For each nearest answer, its column in `known` and its similarity.
         expected = []
-        for neighbour, similarity in zip(
-            nearest.neighbours[question].tolist(), nearest.similarity[question], strict=True
-        ):
-            if (student, neighbour) in position:
-                expected.append((position[student, neighbour], similarity))
-        expected += [(-1, 0.0)] * row_length
+        neighbours = nearest.neighbours[question].tolist()
+        for neighbour, similarity in zip(neighbours, nearest.similarity[question], strict=True):
+            if (student, neighbour) in column_of_pair:
+                expected.append((column_of_pair[student, neighbour], similarity))
+        expected = expected[:row_length]
+        n_missing = row_length - len(expected)
+        expected += [(-1, 0.0)] * n_missing
         found = list(zip(nearest.answers[row], nearest.answer_similarity[row], strict=True))
-        assert found == expected[:row_length]
+        assert found == expected
 
 
 # ---- No feature depends on the outcome of its own answer ----------------------------------------
@@ -838,19 +892,24 @@ def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
 ) -> None:
     """Features of a held-out part do not depend on its own outcomes.
 
-    `tables` cuts the training answers into parts at random and holds out some of these parts, with
-    about `max_held_out` answers in all: here `n_held_out` parts. For each held-out part it yields a
+    `tables` cuts the training answers into parts at random. It holds out `n_held_out` parts, one
+    after another: as many as have about `max_held_out` answers in all. For each of them it yields a
     table of features that were computed without the part's outcomes. The last table holds the
     features of the template (the pairs to predict).
 
-    The test changes the outcomes of one part, `changed_part`. The tables whose numbers are in
-    `unchanged_tables` must stay as they were, and all other tables must change. The test fails, for
-    instance, if the model for a part is warm-started from a model that was fitted to all answers.
+    The test changes the outcomes of the part `changed_part`. The tables in `unchanged_tables` (a
+    list of their numbers) must stay as they were, and all other tables must change. The test fails,
+    for instance, if the model for a part is warm-started from a model that was fitted to all
+    answers.
     """
-    answers = joined.train
     monkeypatch.setattr("common.answer_features.parts._MAX_HELD_OUT", max_held_out)
-    groups = ["model", "rates", "distractors", "context", "quiz", "order"]
-    before = list(tables(joined.pairs, answers, groups, seed=0))
+
+    def find_tables(answers: pd.DataFrame) -> list[Part]:
+        groups = ["model", "rates", "distractors", "context", "quiz", "order"]
+        return list(tables(joined.pairs, answers, groups, seed=0))
+
+    answers = joined.train
+    before = find_tables(answers)
     assert len(before) == n_held_out + 1
     # No pair of a student and a question is in two tables.
     rows = np.concatenate([part.rows for part in before])
@@ -860,8 +919,7 @@ def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
         assert len(rows) == len(joined.pairs)
 
     is_of_part = np.isin(np.arange(len(answers)), before[changed_part].rows)
-    changed_answers = change_options(answers, is_of_part)
-    after = tables(joined.pairs, changed_answers, groups, seed=0)
+    after = find_tables(change_options(answers, is_of_part))
 
     is_same = [old.table.equals(new.table) for old, new in zip(before, after, strict=True)]
     assert np.flatnonzero(is_same).tolist() == unchanged_tables
@@ -920,13 +978,16 @@ def test_features_predict_random_outcomes_at_chance_and_a_leak_predicts_them(
     # error 0.5 / √n, so with some 2,200 answers the tolerance is 0.043.
     tolerance = 4 * 0.5 / np.sqrt(n)
     assert tolerance < 0.05
-    assert abs(random_outcomes.score(random_outcomes.honest) - 0.5) < tolerance
-    # A planted leak: the rates count all answers, so the rate of a row includes the row's own
-    # outcome.
+    accuracy = random_outcomes.score(random_outcomes.honest)
+    assert abs(accuracy - 0.5) < tolerance
+    # A planted leak: the rate of a student in a quiz is the mean over all known answers. No answer
+    # is held out here, so the rate of an answer includes the answer's own outcome.
     known = Known(random_outcomes.pairs, random_outcomes.answers)
     asked = Asked(random_outcomes.pairs, known, random_outcomes.rows)
-    rates = rates_of(asked, [("student", "quiz")])
-    assert random_outcomes.score(pd.DataFrame(rates)) > 0.6
+    leaking_rates = rates_of(asked, [("student", "quiz")])
+    accuracy_with_leak = random_outcomes.score(pd.DataFrame(leaking_rates))
+    # Much more than the tolerance above one half.
+    assert accuracy_with_leak > 0.6
 
 
 def test_the_model_s_logit_ranks_random_outcomes_at_chance(
