@@ -43,23 +43,30 @@ TEST_USER_IDS = [3, 5, 77]
 
 
 def make_phase(seed: int, n_clicks: int) -> Any:
-    """Return a phase of random clicks, in which no user clicks the same item twice."""
+    """Return a phase of random clicks, in which no user clicks the same item twice.
+
+    The clicks have times from 0 to 1.
+    """
     rng = np.random.default_rng(seed)
     # Each pair of user and item is coded as one number. Draw different pairs.
-    pairs = np.sort(rng.permutation(N_ACTIVE_USERS * N_ITEMS)[:n_clicks])
-    user = pairs // N_ITEMS
-    item = pairs % N_ITEMS
+    n_pairs = N_ACTIVE_USERS * N_ITEMS
+    drawn_pairs = np.sort(rng.permutation(n_pairs)[:n_clicks])
+    user = drawn_pairs // N_ITEMS
+    item = drawn_pairs % N_ITEMS
     time = rng.random(n_clicks)
     # In a phase, clicks are sorted by user, and the clicks of a user by time.
-    order = np.lexsort((time, user))
+    by_user_and_time = np.lexsort((time, user))
     return recommend.Phase(
-        user=user[order],
-        item=item[order],
-        time=time[order],
+        user=user[by_user_and_time],
+        item=item[by_user_and_time],
+        time=time[by_user_and_time],
+        # In files, items have the ids 100, 101 and so on.
         item_ids=np.arange(N_ITEMS) + 100,
         test_user_ids=np.array(TEST_USER_IDS),
         test_user=np.array(TEST_USERS),
+        # The times of the three clicks to predict, one of each test user.
         query_time=np.array([0.9, 0.4, 1.2]),
+        # The users with clicks, and USER_WITHOUT_CLICK.
         n_users=N_ACTIVE_USERS + 1,
     )
 
@@ -115,11 +122,14 @@ def test_the_score_is_the_sum_of_ndcg_over_the_phases(evaluated: Path) -> None:
     """
     printed = succeeds(evaluation("debiasing", evaluated))
     assert "score 2.0000 (NDCG@50 full of 7 users, a sum over 4 phases)" in printed
-    # The scores in the order of the text file.
+    # The four terms are the metrics of the phases 0, 7, 8 and 9. In these phases, NDCG full equals
+    # NDCG half, and "score" is NDCG full.
+    sum_of_ndcg = 1 / 2 + 1 + 1 / 2 + 0
+    # The scores in the order in which the evaluation writes them.
     expected = {
-        "score": 1 / 2 + 1 + 1 / 2 + 0,
-        "ndcg_50_full": 1 / 2 + 1 + 1 / 2 + 0,
-        "ndcg_50_half": 1 / 2 + 1 + 1 / 2 + 0,
+        "score": sum_of_ndcg,
+        "ndcg_50_full": sum_of_ndcg,
+        "ndcg_50_half": sum_of_ndcg,
         "hitrate_50_full": 2 / 3 + 1 + 1 + 0,
         "hitrate_50_half": 1 / 2 + 1 + 1 + 0,
     }
@@ -177,18 +187,23 @@ def test_users_of_later_phases_are_not_needed_for_an_early_phase(write: Write) -
     With the flag, only the phases up to 6 count. Each of these seven phases has one test user, for
     whom the right item is recommended first: the NDCG of a phase is 1, and the sum is 7.
     """
+    lines_of_answers = ""
     for phase in range(10):
-        # User, item and time of a click.
+        # The id of the test user of a phase is the number of the phase.
+        test_user = phase
+        # User, item and time of a training click. The check and the evaluation need the file, but
+        # no certain click in it.
         write(f"underexpose_train_click-{phase}.csv", "11,1,0.5\n")
-        # Each phase has one test user, whose id is the number of the phase.
-        user = phase
-        write(f"underexpose_test_qtime-{phase}.csv", f"{user},0.5\n")
-    # A line of the answers holds the phase, the user, the item to predict, which is 1, and the
-    # number of clicks on it.
-    answers = "".join(f"{phase},{phase},1,4\n" for phase in range(10))
-    folder = write("debias_track_answer.csv", answers).parent
+        # The test user, and the time of the click to predict.
+        write(f"underexpose_test_qtime-{phase}.csv", f"{test_user},0.5\n")
+        # The phase, the user, the item to predict, and the number of clicks on the item, which may
+        # be any number here.
+        lines_of_answers += f"{phase},{test_user},1,4\n"
+    folder = write("debias_track_answer.csv", lines_of_answers).parent
     # The submission recommends the items 1 to 50, in this order, to each of the users 0 to 6.
-    path = write("submission.csv", "".join(map(submission_row, range(7))))
+    test_users_of_phases_0_to_6 = range(7)
+    rows = [submission_row(user) for user in test_users_of_phases_0_to_6]
+    path = write("submission.csv", "".join(rows))
 
     evaluate = evaluation("debiasing", folder)
     assert "3 of 10 test users are missing" in fails(evaluate)
@@ -220,9 +235,9 @@ def split(write: Write, tmp_path: Path) -> Split:
 
     The test users are 0 and 11 in phase 0, and 12 in phase 1. In their latest clicks, user 0 clicks
     item 8, user 11 clicks item 9, and user 12 clicks item 7. The two latest clicks of user 11, at
-    the times EARLY and LATE, are 1e-16 apart.
+    the times EARLY and LATE, are only 1e-16 apart, so that a rounded time would hide their order.
     """
-    # A line holds a user, an item and a time.
+    # A line holds a user, an item and a time. The lines of a file are not in the order of times.
     text_by_file = {
         "train_click-0": "1,7,0.1\n2,7,0.2\n2,8,0.3\n",
         "test_click-0": f"11,9,{LATE}\n0,7,0.3\n11,7,{EARLY}\n0,8,0.4\n0,9,0.1\n",
@@ -287,12 +302,14 @@ def test_answers_are_also_read_from_the_files_of_the_phases(
     This holds in the folder of a split, and in a folder laid out like the organisers' folder.
     """
     answer_path = split.folder / "debias_track_answer.csv"
-    expected = clicks.read_answers(answer_path)
+    answers_in_one_file = clicks.read_answers(answer_path)
     answer_path.unlink()
-    write("submission.csv", "".join(map(submission_row, (0, 11, 12))))
+    test_users = (0, 11, 12)
+    write("submission.csv", "".join(map(submission_row, test_users)))
     for folder in (split.folder, files_of_phases):
+        # `read_answers` gets the path of the missing file.
         answers = clicks.read_answers(folder / answer_path.name)
-        pd.testing.assert_frame_equal(answers, expected, check_dtype=False)
+        pd.testing.assert_frame_equal(answers, answers_in_one_file, check_dtype=False)
         printed = succeeds(evaluation("debiasing", tmp_path, "--input_dir", folder))
         # In the printed line, the score and "NDCG@50" precede this text.
         assert "full of 3 users, a sum over 2 phases)" in printed
@@ -407,44 +424,47 @@ def test_the_times_of_clicks_to_predict_are_scaled_like_those_of_known_clicks(ph
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int) -> None:
-    """Changing the item of a masked user's latest click must change no feature.
+    """The item of a masked click must not change any feature of a candidate.
 
-    The model divides the training users into N_PARTS parts. To learn, it masks the latest click of
-    each user of one part, and predicts these clicks from all other clicks. The features describe
-    the items that may be predicted (the candidates) by these other clicks.
+    The model learns to predict clicks. For this, it masks (hides) the latest click of some users.
+    The items that it may predict for a user are the candidates. The features of a candidate must be
+    computed from the remaining clicks alone.
+
+    The users whose clicks are masked are one of N_PARTS parts of the training users.
     """
-    phase = make_phase(3, n_clicks=200)
+    phase = make_phase(seed=3, n_clicks=200)
     training_users = np.setdiff1d(np.arange(N_ACTIVE_USERS), TEST_USERS)
     users_of_part = training_users[part :: boosting.N_PARTS]
-    # Index of each user's latest click: the clicks of a user are sorted by time.
-    latest = np.array([np.flatnonzero(phase.user == user)[-1] for user in users_of_part])
+    # The clicks of a user are sorted by time, so the latest click of a user is the last one.
+    clicks_of_users = [np.flatnonzero(phase.user == user) for user in users_of_part]
+    latest_clicks = np.array([clicks_of_user[-1] for clicks_of_user in clicks_of_users])
     # `mask_latest` must leave out users without a click in the phase, which begins at the time 0.
     # There are two such users here: all clicks of user 3 are moved before the phase, and the user
     # USER_WITHOUT_CLICK has no click at all.
     phase.time[phase.user == 3] -= 1
     users_to_mask = np.append(users_of_part, [3, USER_WITHOUT_CLICK])
 
-    def features_after(shift: int) -> Any:
-        """Change each latest click's item by `shift`, mask these clicks, return the features."""
+    def features_with_shifted_items(shift: int) -> Any:
+        """Return the features after the item of each latest click has been changed by `shift`."""
         item = phase.item.copy()
-        item[latest] = (item[latest] + shift) % N_ITEMS
+        item[latest_clicks] = (item[latest_clicks] + shift) % N_ITEMS
         shifted_phase = dataclasses.replace(phase, item=item)
         masked, answer = candidates.mask_latest(shifted_phase, users_to_mask)
         # The masked clicks are the answers, and only the other clicks remain.
-        np.testing.assert_array_equal(answer, item[latest])
-        np.testing.assert_array_equal(masked.item, np.delete(item, latest))
-        np.testing.assert_array_equal(masked.query_time, phase.time[latest])
+        np.testing.assert_array_equal(answer, item[latest_clicks])
+        np.testing.assert_array_equal(masked.item, np.delete(item, latest_clicks))
+        np.testing.assert_array_equal(masked.query_time, phase.time[latest_clicks])
         pairs, neighbours, vectors = candidates.find_candidates(masked)
         return boosting.describe(masked, neighbours, vectors, pairs)
 
-    features = features_after(shift=0)
+    features = features_with_shifted_items(shift=0)
     assert len(features)
-    np.testing.assert_array_equal(features, features_after(shift=17))
+    np.testing.assert_array_equal(features, features_with_shifted_items(shift=17))
 
 
 def test_an_item_counts_as_having_at_least_four_clicks_in_the_phase() -> None:
     """The count is max(4, clicks in the phase) + clicks before the phase."""
-    phase = make_phase(1, n_clicks=240)
+    phase = make_phase(seed=1, n_clicks=240)
     # Times from -1 to 1: about half of the clicks come before the phase, which begins at 0.
     phase = dataclasses.replace(phase, time=2 * phase.time - 1)
     n_in_phase = np.bincount(phase.item[phase.time >= 0], minlength=N_ITEMS)
@@ -498,10 +518,11 @@ def ndcg_by_user(submission: Path, answers: pd.DataFrame) -> np.ndarray:
 def test_boosting_beats_the_model_that_gives_it_candidates(
     challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """Gradient boosting ranks the candidates of the model item_cf_time better than that model.
+    """Gradient boosting ranks the candidates of the model item_cf_time better than this model.
 
-    Both models recommend items to the test users of the phases 0 to 5. NDCG@50 must be larger over
-    all these users, and over those whose right item is rare (with few clicks).
+    Both models recommend items to the test users of the phases 0 to 5. Gradient boosting must have
+    the larger mean NDCG@50, both over all these users and over the users whose right item is rare
+    (has few clicks).
     """
     kit = challenge_kit("debiasing")
     answers = clicks.read_answers(kit / FOLDER / "data/test_input/debias_track_answer.csv")
@@ -509,14 +530,14 @@ def test_boosting_beats_the_model_that_gives_it_candidates(
     for phase in range(6):
         name = clicks.TRAIN_CLICKS.format(phase)
         shutil.copyfile(kit / FOLDER / "data/train_data" / name, tmp_path / name)
+    output_flags = ["--output_dir", tmp_path]
+    evaluate = [f"{FOLDER}/local_evaluation.py", "--submission_dir", tmp_path, *output_flags]
+    evaluate += ["--phase", 5]
     ndcg = {}
     for model in ("item_cf_time", "gradient_boosting"):
-        output = ["--output_dir", tmp_path]
-        flags = ["--local", "--input_dir", tmp_path, *output]
-        succeeds([f"{FOLDER}/sample_model_{model}.py", *flags], kit=kit)
-        scored = [f"{FOLDER}/local_evaluation.py", "--submission_dir", tmp_path, *output]
-        scored += ["--phase", 5]
-        succeeds(scored, kit=kit)
+        script = f"{FOLDER}/sample_model_{model}.py"
+        succeeds([script, "--local", "--input_dir", tmp_path, *output_flags], kit=kit)
+        succeeds(evaluate, kit=kit)
         ndcg[model] = ndcg_by_user(tmp_path / "submission.csv", answers)
         # With --phase 5, the score is the sum of the mean NDCG of the phases 0 to 5.
         mean_by_phase = pd.Series(ndcg[model]).groupby(answers.phase_id.to_numpy()).mean()
@@ -526,10 +547,11 @@ def test_boosting_beats_the_model_that_gives_it_candidates(
     # makes five standard errors. Over the 138 users of rare items, the mean difference is 0.129
     # with a standard error of 0.021, which makes six. Rounding on another machine changes the means
     # by up to 0.004, so they always exceed four standard errors.
-    difference = ndcg["gradient_boosting"] - ndcg["item_cf_time"]
-    for differences in (difference, difference[clicks.is_rare(answers)]):
-        standard_error = differences.std(ddof=1) / np.sqrt(len(differences))
-        assert differences.mean() > 4 * standard_error
+    gain_of_all_users = ndcg["gradient_boosting"] - ndcg["item_cf_time"]
+    gain_of_users_of_rare_items = gain_of_all_users[clicks.is_rare(answers)]
+    for gain in (gain_of_all_users, gain_of_users_of_rare_items):
+        standard_error = gain.std(ddof=1) / np.sqrt(len(gain))
+        assert gain.mean() > 4 * standard_error
 
 
 @needs_blocks(f"{FOLDER}/sample_model_item_cf_time.py")
@@ -541,19 +563,20 @@ def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_pa
     machine.
     """
     source = real_data / "related/debiasing"
-    for path in source.glob("underexpose_t*_click-1.csv"):
-        shutil.copyfile(path, tmp_path / path.name)
+    for name in ("underexpose_train_click-1.csv", "underexpose_test_click-1.csv"):
+        shutil.copyfile(source / name, tmp_path / name)
+    # The folder of the split, in which the latest click of each test user is masked (hidden).
     masked = tmp_path / "masked"
-    input_dir = ["--input_dir", tmp_path]
-    succeeds([f"{FOLDER}/local_data_split.py", *input_dir, "--output_dir", masked])
+    input_flags = ["--input_dir", tmp_path]
+    succeeds([f"{FOLDER}/local_data_split.py", *input_flags, "--output_dir", masked])
     masked_flags = ["--test_dir", masked, "--output_dir", masked]
-    succeeds([f"{FOLDER}/sample_model_item_cf_time.py", *input_dir, *masked_flags])
+    succeeds([f"{FOLDER}/sample_model_item_cf_time.py", *input_flags, *masked_flags])
     # The folder has only the clicks of phase 1, so each score is the score of this phase.
     assert "a sum over 1 phase)" in succeeds(evaluation("debiasing", masked))
     scores = scores_in(masked)
-    # If rounding makes two nearly equal items change places, the score of one user changes by at
-    # most 0.37. The mean over some 1,700 users then changes by 0.0002. The tolerance is five times
-    # this change.
+    # If rounding makes two nearly equal items change places, the NDCG of one user changes by at
+    # most 1 − 1 / log2(3) = 0.37, the difference between the first and the second place. The mean
+    # over some 1,700 users then changes by 0.0002. The tolerance is five times this change.
     assert scores["ndcg_50_full"] == pytest.approx(0.0580, abs=1e-3)
     assert scores["ndcg_50_half"] == pytest.approx(0.0423, abs=1e-3)
 
@@ -588,8 +611,8 @@ def test_a_model_that_reads_the_answers_gets_no_score(
 
     The kit takes the clicks to predict (the answers) from the original clicks. With --local, a
     model reads only the remaining clicks. Without this flag, as here, the model reads all original
-    clicks. The evaluation must notice this if one file holds all answers, debias_track_answer.csv
-    (`is_one_file`), and also if each phase of the challenge has a file of answers.
+    clicks. The evaluation must notice this wherever it finds the answers: in the one file
+    debias_track_answer.csv (`is_one_file`), or in a file for each phase of the challenge.
     """
     kit = challenge_kit("debiasing")
     model = [f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"]
@@ -597,10 +620,11 @@ def test_a_model_that_reads_the_answers_gets_no_score(
     data = shutil.copytree(kit / FOLDER / "data", tmp_path / "data")
     answers_folder = data / "test_input"
     if not is_one_file:
+        # The files of the phases remain.
         (answers_folder / "debias_track_answer.csv").unlink()
 
-    scored = ["--submit_data", "test.csv", "--submission_dir", tmp_path, "--output_dir", tmp_path]
-    evaluate = [f"{FOLDER}/local_evaluation.py", "--input_dir", answers_folder, *scored]
+    flags = ["--submit_data", "test.csv", "--submission_dir", tmp_path, "--output_dir", tmp_path]
+    evaluate = [f"{FOLDER}/local_evaluation.py", "--input_dir", answers_folder, *flags]
     line = fails(evaluate, kit=kit)
 
     assert "sample_model_popularity.py --output_file test.csv" in line
@@ -643,16 +667,20 @@ def test_the_check_ignores_other_users(challenge_kit: Kits, write: Write) -> Non
 
 
 def test_equal_and_nearly_equal_values_come_in_the_order_of_their_columns() -> None:
-    """Differences below single precision do not count, since processors round sums differently."""
+    """`largest_columns` returns the columns of the largest values in each row, the largest first.
+
+    Differences below single precision do not count, since processors round sums differently.
+    """
     values = np.array(
         [
+            # The columns 1 and 3 are equal, and so are the columns 0 and 2.
             [0.0, 0.5, 0.0, 0.5, 0.7],
-            # The first two values are equal in single precision.
+            # The first two values are equal in single precision. The last three are equal.
             [0.5, 0.5 + 1e-12, 0.1, 0.1, 0.1],
+            # The last two values are equal. Minus infinity is smaller than all other values.
             [-np.inf, 0.2, 0.3, 0.0, 0.0],
         ]
     )
-    # For each row, the columns of the three largest values, the largest first.
     assert recommend.largest_columns(values, 3).tolist() == [[4, 1, 3], [0, 1, 2], [2, 1, 3]]
-    all_columns = recommend.largest_columns(values, 5)
+    all_columns = recommend.largest_columns(values, values.shape[1])
     assert all_columns[0].tolist() == [4, 1, 3, 0, 2]
