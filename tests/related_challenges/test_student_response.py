@@ -61,10 +61,10 @@ def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "question", "module", "numbers"),
+    ("folder_name", "question", "module", "question_numbers"),
     [
-        # `numbers` holds the number of the training answer's question, which is 0, and the number
-        # of the test answer's question: 0 again if it is the same question.
+        # `question_numbers` holds the number of the training answer's question, which is 0, and the
+        # number of the test answer's question: 0 again if it is the same question.
         ("test-unseen-answers", "Q", "M", [0, 0]),
         ("test-unseen-questions", "R", "M", [0, 1]),
         # Question Q of another module is another question.
@@ -73,30 +73,33 @@ def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
     ],
 )
 def test_test_answers_are_appended_to_training_answers(
-    write: Write, scenario: str, question: str, module: str, numbers: list[int]
+    write: Write, folder_name: str, question: str, module: str, question_numbers: list[int]
 ) -> None:
     """A test answer gets the number of a training question only if it answers the same question.
 
-    Questions are the same if their text and their module are equal.
-
-    `question_file` returns the XML text of a question, here with one answer. The training answer
-    has the id "t.1", the test answer has the id "a.1". The default module of a question is "M".
+    Questions are the same if their text and their module are equal. The training answer "t.1"
+    answers question Q of module M, and the test answer "a.1" answers `question` of `module`.
     """
-    train = responses.read_responses(
-        write("train/t.xml", question_file("Q", {"t.1": "correct"})).parent
-    )
-    path = write(f"{scenario}/a.xml", question_file(question, {"a.1": "correct"}, module=module))
-    test = responses.read_responses(path.parent, labels="ignored")
+    train_path = write("train/t.xml", question_file("Q", {"t.1": "correct"}, module="M"))
+    train = responses.read_responses(train_path.parent)
+    test_xml = question_file(question, {"a.1": "correct"}, module=module)
+    test_folder = write(f"{folder_name}/a.xml", test_xml).parent
+    test = responses.read_responses(test_folder, labels="ignored")
+
     answers = responses.append_test_answers(train, test)
-    assert answers["question"].tolist() == numbers
-    # The test answer has no label.
+
+    assert answers["question"].tolist() == question_numbers
+    # The training answer has the first label, and the test answer has no label (−1).
     assert answers["label"].cat.codes.tolist() == [0, -1]
     # The challenge has sets of 2, 3 and 5 labels. Here only the label `correct` occurs, which is in
     # all three sets. In this case the kit takes the set of 5 labels.
     assert responses.labels_of(answers) == [*responses.LABEL_SETS[5]]
-    if scenario.startswith("test"):
+    # The name of a test set's folder begins with "test". Its answers are refused as training
+    # answers.
+    if folder_name.startswith("test"):
+        answers_of_test_set = responses.read_responses(test_folder)
         with pytest.raises(InputError, match=r"a.xml: belongs to a test set, expected training"):
-            responses.append_test_answers(responses.read_responses(path.parent), train)
+            responses.append_test_answers(answers_of_test_set, train)
 
 
 @pytest.mark.parametrize(
@@ -185,10 +188,12 @@ def test_models_never_see_the_label_of_a_test_answer(
     """
     test_dir = write("test/b.xml", question_file("Q", {"b.1": "correct"})).parent
     flags = labelled_questions.flags(train_dir=labelled_questions.folder, test_dir=test_dir)
+
     answers, fits = responses.read_fits(flags)
+
     [(train, test, label)] = fits
-    labels_of_training_answers = labelled_questions.label.tolist()
-    expected_labels = [*labels_of_training_answers, -1]
+    label_of_test_answer = -1
+    expected_labels = [*labelled_questions.label, label_of_test_answer]
     assert label.tolist() == expected_labels
     assert answers["label"].cat.codes.tolist() == expected_labels
     assert train.tolist() == [True] * 24 + [False]
@@ -196,26 +201,40 @@ def test_models_never_see_the_label_of_a_test_answer(
 
 
 def test_a_matrix_gives_the_papers_table() -> None:
-    """The counts and measures of BEETLE II are published in Dzikovska, Nielsen and Brew (2012)."""
-    # Figure 3 of the paper: a row for each predicted label, a column for each true one. The sixth
-    # row counts answers that the system could not interpret.
-    counts = [
-        (617, 20, 23, 0, 3), (249, 332, 146, 29, 20), (68, 38, 149, 3, 0), (4, 22, 23, 15, 1),
-        (3, 3, 1, 1, 94), (216, 211, 314, 38, 86),
-    ]  # fmt: skip
+    """The counts of BEETLE II give the measures that are published with the counts.
+
+    Both are in the paper of Dzikovska, Nielsen and Brew (2012).
+    """
+    # Figure 3 of the paper: a row for each predicted label, a column for each true label. The rows
+    # and the columns have the labels in the order of the set of 5 labels. The sixth row counts
+    # answers that the system could not interpret.
+    counts = np.array([
+        (617, 20, 23, 0, 3),
+        (249, 332, 146, 29, 20),
+        (68, 38, 149, 3, 0),
+        (4, 22, 23, 15, 1),
+        (3, 3, 1, 1, 94),
+        (216, 211, 314, 38, 86),
+    ])  # fmt: skip
     # Table 2 of the paper: precision, recall and F1.
-    table = [
+    table = np.array([
         # The five labels.
-        (0.93, 0.53, 0.68), (0.43, 0.53, 0.47), (0.58, 0.23, 0.33), (0.23, 0.17, 0.20),
+        (0.93, 0.53, 0.68),
+        (0.43, 0.53, 0.47),
+        (0.58, 0.23, 0.33),
+        (0.23, 0.17, 0.20),
         (0.92, 0.46, 0.61),
         # The macro average, the micro average and corrective feedback.
-        (0.62, 0.39, 0.46), (0.71, 0.44, 0.53), (0.73, 0.56, 0.63),
-    ]  # fmt: skip
-    result = responses.evaluate(pd.DataFrame(counts, columns=responses.LABEL_SETS[5]))
+        (0.62, 0.39, 0.46),
+        (0.71, 0.44, 0.53),
+        (0.73, 0.56, 0.63),
+    ])  # fmt: skip
+    measures = responses.evaluate(pd.DataFrame(counts, columns=responses.LABEL_SETS[5]))
     # The paper rounds to two decimals.
-    np.testing.assert_allclose(result, np.array(table), atol=0.005 + 1e-9)
-    accuracy = sum(counts[label][label] for label in range(5)) / np.sum(counts)
-    assert result.loc["micro average", "recall"] == pytest.approx(accuracy)
+    np.testing.assert_allclose(measures, table, atol=0.005 + 1e-9)
+    # Right predictions lie on the diagonal, where predicted and true label are equal.
+    accuracy = np.trace(counts) / counts.sum()
+    assert measures.loc["micro average", "recall"] == pytest.approx(accuracy)
 
 
 # True labels and predictions of six answers. `score_test_sets` makes three test sets, each of which
@@ -338,7 +357,9 @@ def test_the_package_keeps_apostrophes_and_hyphens_inside_words() -> None:
     assert similarity.words_as_in_package(text) == words
 
 
-def test_similarity_on_real_answers_is_that_of_the_tasks_organisers(real_data: Path) -> None:
+def test_similarity_on_real_answers_equals_the_figures_of_the_tasks_organisers(
+    real_data: Path,
+) -> None:
     """The organisers computed the same measures with the package Text::Similarity.
 
     Their figures are in the file semevalFormatProcessing-3way/beetleBaselineFeatures.arff of the
@@ -374,19 +395,21 @@ def test_features_by_hand(write: Write) -> None:
     Only the word "the" is in all answers. Each other word is in one answer.
     """
     texts = ["the", "the zebra", "not the bulbs"]
-    text = question_file("a", dict.fromkeys("123", "correct"), texts)
-    text = text.replace("Why?", "Which bulb?").replace("Because.", "the zebra bulb")
-    answers = responses.read_responses(write("a.xml", text).parent)
+    xml = question_file("a", dict.fromkeys("123", "correct"), texts)
+    xml = xml.replace("Why?", "Which bulb?").replace("Because.", "the zebra bulb")
+    answers = responses.read_responses(write("a.xml", xml).parent)
     all_answers = np.ones(3, bool)
 
     features = alignment.Matches(answers).describe(train=all_answers)
 
-    # The weight of a word is its inverse document frequency plus 0.3. With three training answers,
-    # this is log((3 + 1) / (answers with the word + 1)) + 0.3. The weight of a function word, such
-    # as "the" and "not", is multiplied by 0.3.
-    zebra = bulb = np.log(4 / 2) + 0.3
-    the = (np.log(4 / 4) + 0.3) * 0.3
-    negation = (np.log(4 / 2) + 0.3) * 0.3
+    # The weight of a word is its inverse document frequency plus a least rarity. With three
+    # training answers, the inverse document frequency is log((3 + 1) / (answers with the word +
+    # 1)). The weight of a function word, such as "the" and "not", is multiplied by a factor.
+    least_rarity = 0.3
+    function_factor = 0.3
+    zebra = bulb = np.log(4 / 2) + least_rarity
+    the = (np.log(4 / 4) + least_rarity) * function_factor
+    negation = (np.log(4 / 2) + least_rarity) * function_factor
     reference = the + zebra + bulb
     # The recall of an answer is the sum of the weights of the words that the answer and the
     # reference share, divided by the sum of the weights of the reference's words.
@@ -401,11 +424,13 @@ def test_features_by_hand(write: Write) -> None:
         "precision": precision,
         "f1": 2 * recall * precision / (recall + precision),
         "recall of what is new": recall_of_new,
+        # The first answer lacks "zebra" and "bulb", which weigh the same.
         "largest weight of a missing word": [bulb, bulb, zebra],
         # The reference has two content words, "zebra" and "bulb". Endings do not count.
         "recall of content words": [0, 1 / 2, 1 / 2],
         # The reference has two pairs of neighbouring words, "the zebra" and "zebra bulb".
         "recall of word pairs": [0, 1 / 2, 0],
+        # Only the third answer has a negation, and the reference has none.
         "negated unlike the reference": [0, 0, 1],
     }
     for name, values in expected.items():
@@ -483,19 +508,19 @@ def test_features_depend_neither_on_labels_nor_on_other_answers_to_predict(write
     """The features of a training answer do not depend on the text of an answer to predict.
 
     There are two answers: a training answer and an answer to predict. They have no labels, so the
-    features cannot depend on labels. The test changes the text of the answer to predict.
+    features cannot depend on labels. The test changes the text of the answer to predict. At the
+    end, the two answers exchange their roles, which must change the features.
     """
 
-    def describe(second_text: str, training_answer: int = 0) -> Any:
-        """Return the features of both answers, a row each, given the text of the second one.
+    def describe(second_text: str, *, is_train: tuple[bool, bool] = (True, False)) -> Any:
+        """Return the features of both answers, a row each, given the text of the second answer.
 
-        `training_answer` is 0 if the first answer is the training answer, and 1 if the second is.
+        `is_train` tells which of the two answers is the training answer.
         """
         texts = ["the bulb is lit", second_text]
         path = write("a.xml", question_file("a", {"a.1": "", "a.2": ""}, texts))
         answers = responses.read_responses(path.parent, labels="ignored")
-        is_train = np.arange(2) == training_answer
-        return alignment.Matches(answers).describe(is_train).to_numpy()
+        return alignment.Matches(answers).describe(np.array(is_train)).to_numpy()
 
     training_before, predicted_before = describe("because")
     assert np.isfinite([training_before, predicted_before]).all()
@@ -505,8 +530,8 @@ def test_features_depend_neither_on_labels_nor_on_other_answers_to_predict(write
         np.testing.assert_array_equal(training_after, training_before)
         assert (predicted_after != predicted_before).any()
     # How rare a word is depends on which answer is the training answer.
-    exchanged = describe("because", training_answer=1)
-    assert (exchanged != [training_before, predicted_before]).any()
+    with_exchanged_roles = describe("because", is_train=(False, True))
+    assert (with_exchanged_roles != [training_before, predicted_before]).any()
 
 
 def test_words_are_marked_by_whether_the_reference_has_them(write: Write) -> None:
@@ -552,16 +577,26 @@ def test_an_evaluation_by_hand(evaluate_three_labels: list[object], tmp_path: Pa
     """
     printed = succeeds(evaluate_three_labels)
     assert "score 0.1667 (macro F1 of 4 answers)\naccuracy 0.2500\n" in printed
-    # In each row of this example, precision, recall and F1 are equal. The label `correct` is true
-    # twice, predicted twice, and once both, so its F1 is 1/2. No other prediction is right.
-    f1_by_row = {
-        "correct": 0.5, "contradictory": 0, "incorrect": 0,
-        "macro average": 1 / 6, "micro average": 0.25, "corrective feedback": 0.5,
-    }  # fmt: skip
+    # In each row of this example, precision, recall and F1 are equal.
+    value_by_row = {
+        # The label `correct` is true twice, predicted twice, and once both.
+        "correct": "0.5000",
+        # No other prediction is right.
+        "contradictory": "0.0000",
+        "incorrect": "0.0000",
+        # The mean over the three labels: (1/2 + 0 + 0) / 3.
+        "macro average": "0.1667",
+        # The mean over the four answers' labels: (1/2 + 0 + 1/2 + 0) / 4.
+        "micro average": "0.2500",
+        # Needing correction means any label but `correct`. This is true twice, predicted twice, and
+        # once both.
+        "corrective feedback": "0.5000",
+    }
     page = page_in(tmp_path)
-    measures = page.table("Micro").rows
-    assert measures == [[name, *[f"{f1:.4f}"] * 3] for name, f1 in f1_by_row.items()]
-    assert measures == [[name, *table_in(printed)[name]] for name in f1_by_row]
+    rows = page.table("Micro").rows
+    assert rows == [[name, value, value, value] for name, value in value_by_row.items()]
+    printed_rows = table_in(printed)
+    assert rows == [[name, *printed_rows[name]] for name in value_by_row]
     confusion_matrix = page.table("Numbers of answers")
     assert confusion_matrix.columns[1:3] == ["truly correct", "truly contradictory"]
     assert confusion_matrix.rows == [
@@ -595,10 +630,13 @@ def test_folds_by_question(challenge_kit: Kits) -> None:
 
 
 def test_folds_by_module(write: Write, tmp_path: Path) -> None:
-    """Questions of the same module are in the same fold."""
+    """With --by_domain, questions of the same module are in the same fold.
+
+    Four questions belong to three modules: a and c to module M, b to N, and d to O.
+    """
     for name, module in {"a": "M", "b": "N", "c": "M", "d": "O"}.items():
-        text = question_file(name, {f"{name}.1": "correct"}, module=module)
-        write(f"test-unseen-domains/{name}.xml", text)
+        xml = question_file(name, {f"{name}.1": "correct"}, module=module)
+        write(f"test-unseen-domains/{name}.xml", xml)
     flags = ["--input_dir", tmp_path, "--output_dir", tmp_path / "out", "--by_domain"]
     split = [f"{FOLDER}/local_data_split.py", *flags]
 
@@ -616,36 +654,39 @@ def test_folds_by_module(write: Write, tmp_path: Path) -> None:
 
 
 def test_label_distribution(write: Write, tmp_path: Path) -> None:
-    """The printed table has a column for each folder, and a row for each label of a set that fits.
+    """The printed table counts the answers of each label in each folder.
 
-    There are three sets of labels, with 5, 3 and 2 labels. A set fits a folder if it has all labels
-    of the answers in the folder. Folder x has 2 answers, and only the set of 5 labels fits. Folder
-    y has 4 answers, and the sets of 3 and 2 labels fit. A cell of the table holds a count and a
-    share. A cell is empty if none of the sets that fit the folder has the label.
+    The table has a column for each folder. A cell holds a count and a share. There are sets of 5, 3
+    and 2 labels. A cell is empty if no set that has all labels of the folder has the row's label.
+
+    Folder x has the labels `correct` and `irrelevant`, which only the set of 5 labels has. Folder y
+    has the labels `correct` and `incorrect`, which the sets of 3 and 2 labels have.
     """
-    # A key is the folder and the name of a question. A question has two answers: the first answer
-    # is correct, and the second one has the label in the dict.
-    second_labels = {"x/a": "irrelevant", "y/b": "incorrect", "y/c": "correct"}
-    for name, second_label in second_labels.items():
-        labels = {f"{name}.1": "correct", f"{name}.2": second_label}
+    # For each question, its folder and name, and the labels of its two answers.
+    labels_by_question = {
+        "x/a": ("correct", "irrelevant"),
+        "y/b": ("correct", "incorrect"),
+        "y/c": ("correct", "correct"),
+    }
+    for name, (first_label, second_label) in labels_by_question.items():
+        labels = {f"{name}.1": first_label, f"{name}.2": second_label}
         write(f"{name}.xml", question_file(name, labels))
     folders = [tmp_path / "x", tmp_path / "y"]
-    rows = table_in(succeeds([f"{FOLDER}/label_distribution.py", "--input_dir", *folders]))
+    printed = succeeds([f"{FOLDER}/label_distribution.py", "--input_dir", *folders])
+    rows = table_in(printed)
+    # For each row, the words of its cells that are not empty: of folder x, then of folder y.
     expected = {
-        # The cell of folder x, then the cell of folder y.
-        "correct": "1 (50.0%) 3 (75.0%)",
-        # Only the set of 5 labels has these two labels. So the cells of folder y are empty, and
-        # these are the cells of folder x.
-        "irrelevant": "1 (50.0%)",
-        "non_domain": "0 (0.0%)",
-        # The set of 5 labels does not have this label. So the cell of folder x is empty, and this
-        # is the cell of folder y.
-        "incorrect": "1 (25.0%)",
-        "answers": "2 4",
-        "questions": "1 2",
-        "modules": "1 1",
+        "correct": ["1", "(50.0%)", "3", "(75.0%)"],
+        # Only the set of 5 labels has these two labels, so the cells of folder y are empty.
+        "irrelevant": ["1", "(50.0%)"],
+        "non_domain": ["0", "(0.0%)"],
+        # The set of 5 labels does not have this label, so the cell of folder x is empty.
+        "incorrect": ["1", "(25.0%)"],
+        "answers": ["2", "4"],
+        "questions": ["1", "2"],
+        "modules": ["1", "1"],
     }
-    assert {name: " ".join(rows[name]) for name in expected} == expected
+    assert {name: rows[name] for name in expected} == expected
 
 
 @dataclass(frozen=True)
@@ -681,22 +722,26 @@ def scored_test_sets(
     kit = challenge_kit("student_response")
     data = kit / FOLDER / "data"
     folder = tmp_path_factory.mktemp("test_sets")
+    train = folder / "train"
     # The page shows published scores only if the folder is named like the corpus, here sciEntsBank.
-    corpus = folder / "sciEntsBank"
-    shutil.copytree(data / "test_data", corpus)
-    shutil.copytree(data / "train_data", folder / "train")
-    for path in [*corpus.rglob("*.xml"), *(folder / "train").rglob("*.xml")]:
+    labelled_test = folder / "sciEntsBank"
+    unlabelled_test = folder / "unlabelled"
+    shutil.copytree(data / "train_data", train)
+    shutil.copytree(data / "test_data", labelled_test)
+    for path in [*labelled_test.rglob("*.xml"), *train.rglob("*.xml")]:
         # The names of files begin with the domain.
         if not path.name.startswith(("D0-", "D5-")):
             path.unlink()
-    shutil.copytree(corpus, folder / "unlabelled")
-    for path in (folder / "unlabelled").rglob("*.xml"):
+    shutil.copytree(labelled_test, unlabelled_test)
+    for path in unlabelled_test.rglob("*.xml"):
+        # The attribute `accuracy` is the label of an answer.
         path.write_text(re.sub(r' accuracy="\w+"', "", path.read_text()))
 
     model = f"{FOLDER}/sample_model_similarity_boosting.py"
-    folders = ["--train_dir", folder / "train", "--test_dir", folder / "unlabelled"]
-    succeeds([model, *folders, "--output_dir", folder], kit=kit)
-    printed = succeeds(evaluation("student_response", folder, "--input_dir", corpus), kit=kit)
+    folders = ["--train_dir", train, "--test_dir", unlabelled_test, "--output_dir", folder]
+    succeeds([model, *folders], kit=kit)
+    evaluate = evaluation("student_response", folder, "--input_dir", labelled_test)
+    printed = succeeds(evaluate, kit=kit)
     return ScoredTestSets(
         rows=[line.split() for line in printed.splitlines() if line.startswith("test-unseen")],
         # The table whose heading begins with "SemEval", the name of the competition of 2013.
@@ -798,25 +843,29 @@ def test_word_features_of_a_training_question_are_learned_from_other_questions(
     this model must be learned from the other training questions. The script runs twice, and the
     labels of the first question change between the runs. The features of both runs are compared.
     """
-    test = write("test-unseen-questions/new.xml", question_file("new", {"a.1": ""}, ["a bulb"]))
-    train = tmp_path / "train"
-    train.mkdir()
-    folders = ["--train_dir", train, "--test_dir", test.parent, "--output_dir", tmp_path / "out"]
-    monkeypatch.setattr(sys, "argv", ["model", *map(str, folders)])
-    # The features of all answers, in each run of the script. `keep_features` takes the place of the
-    # function that learns from the features: it only stores them.
+    xml = question_file("new", {"a.1": ""}, ["a bulb"])
+    test_folder = write("test-unseen-questions/new.xml", xml).parent
+    train_folder = tmp_path / "train"
+    train_folder.mkdir()
+    flags = ["--train_dir", train_folder, "--test_dir", test_folder]
+    flags += ["--output_dir", tmp_path / "out"]
+    monkeypatch.setattr(sys, "argv", ["model", *map(str, flags)])
+    # The features of all answers, in each run of the script.
     features_of_runs: list[Any] = []
 
     def keep_features(features: Any, label: Any, train: Any, rows: Any) -> Any:
-        """Keep the features and predict label 0 for all answers."""
+        """Keep the features, and predict label 0 for all answers to predict (`rows`).
+
+        This takes the place of the function that learns labels from the features.
+        """
         features_of_runs.append(features)
         return np.zeros(rows.sum(), int)
 
     monkeypatch.setattr(similarity_boosting, "predict_labels", keep_features)
 
-    write_questions(train, first_labels=["correct", "contradictory", "irrelevant"])
+    write_questions(train_folder, first_labels=["correct", "contradictory", "irrelevant"])
     similarity_boosting.main()
-    write_questions(train, first_labels=["irrelevant", "correct", "contradictory"])
+    write_questions(train_folder, first_labels=["irrelevant", "correct", "contradictory"])
     similarity_boosting.main()
 
     # The first three rows are the answers to the question whose labels change.
@@ -902,16 +951,19 @@ def test_the_scores_on_real_answers_are_the_measured_ones(real_data: Path, tmp_p
     """
     related = real_data / "related/student_response"
     beetle = related / "beetle_5way/train/Core"
-    sciences = related / "sciEntsBank_3way/train"
+    sci_ents_bank = related / "sciEntsBank_3way/train"
     model = f"{FOLDER}/sample_model_majority.py"
 
     flags = ["--input_dir", beetle, "--output_dir", tmp_path]
     succeeds([f"{FOLDER}/local_data_split.py", *flags])
     succeeds([model, *flags, "--submission_template_dir", tmp_path])
     printed = succeeds(evaluation("student_response", tmp_path, "--input_dir", beetle))
+    # Of the 3,941 answers, 1,665 are correct. The model predicts `correct` for all answers. So the
+    # accuracy is 1665 / 3941, the F1 of `correct` is 2 · 1665 / (1665 + 3941), and the macro F1 is
+    # a fifth of this, since the F1 of the four other labels is 0.
     assert "accuracy 0.4225" in printed
     assert "score 0.1188 (macro F1 of 3,941 answers)" in printed
 
-    # A model that has learned from BEETLE predicts all answers of SciEntsBank.
-    flags = ["--train_dir", beetle, "--test_dir", sciences, "--output_dir", tmp_path]
+    # A model that has learned from BEETLE predicts all 4,969 answers of SciEntsBank.
+    flags = ["--train_dir", beetle, "--test_dir", sci_ents_bank, "--output_dir", tmp_path]
     assert "4,969 rows" in succeeds([model, *flags])

@@ -249,30 +249,31 @@ def small_corpus(write: Write) -> list[object]:
     Each question has six answers, of which the fifth repeats the second one (SIX_TEXTS). No answers
     are held out. The command ends with the flag --output_dir; a test adds the folder.
     """
-    # A row of annotations: the answer, the annotator, the facet (here none) and the label.
-    rows = ""
+    rows_of_annotations = ""
     for question, labels in SIX_LABELS.items():
         # The XML files have no labels: the label of each answer is the empty text.
         no_labels = {f"{question}.{number}": "" for number in range(6)}
         write(f"in/{question}.xml", question_file(question, no_labels, SIX_TEXTS))
         for number, label in enumerate(labels):
-            rows += f"{question}.{number},x,,{label}\n"
-    folder = write("in/annotations.csv", HEADER + rows).parent
-    held_out = ["--held_out_questions", "0", "--held_out_answers", "0"]
-    return [f"{FOLDER}/prepare.py", "--input_dir", folder, *held_out, "--output_dir"]
+            # The answer, the annotator, the facet (here none) and the label.
+            rows_of_annotations += f"{question}.{number},x,,{label}\n"
+    folder = write("in/annotations.csv", HEADER + rows_of_annotations).parent
+    nothing_held_out = ["--held_out_questions", "0", "--held_out_answers", "0"]
+    return [f"{FOLDER}/prepare.py", "--input_dir", folder, *nothing_held_out, "--output_dir"]
 
 
 def test_a_small_corpus_by_hand(small_corpus: list[object], tmp_path: Path) -> None:
     """A corpus of two questions with six answers each is prepared.
 
     The fifth answer to each question repeats the second one. The two repetitions are removed first:
-    10 of 12 answers remain. Then question b has too few correct answers, and is removed, too.
+    10 of 12 answers remain. Question b now has only two correct answers. It is removed, too,
+    because a question needs three.
     """
     printed = succeeds([*small_corpus, tmp_path / "out"])
     assert "12 answers, 10 without repetitions\n" in printed
     assert "removed: question b, 2 of 5 answers are correct\n" in printed
     # Answer a.4, "two", repeats a.1 and is removed. Answer a.5, "Two", differs in letter case, so
-    # it is no repetition.
+    # it is no repetition. Its annotation "incorrect" becomes the label "contradictory".
     assert read_accuracies(tmp_path / "out/train") == {
         "a.0": "correct",
         "a.1": "correct",
@@ -422,14 +423,16 @@ def prepared_beetle(beetle: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     shutil.copytree(beetle, folder / "in")
     answers = responses.read_responses(beetle)
     # DEMAND holds the label that each annotation becomes: for example, "social" becomes
-    # "non_domain". Here each label gets the first annotation that becomes this label.
+    # "non_domain". Several annotations may become the same label. Here the first of them is used.
     annotation_by_label: dict[str, str] = {}
     for annotation, label in annotations.DEMAND.items():
-        annotation_by_label.setdefault(label, annotation)
-    rows = ""
+        if label not in annotation_by_label:
+            annotation_by_label[label] = annotation
+    rows_of_annotations = ""
     for answer_id, label in zip(answers["id"], answers["label"], strict=True):
-        rows += f"{answer_id},x,,{annotation_by_label[label]}\n"
-    (folder / "in/annotations.csv").write_text(HEADER + rows)
+        # The answer, the annotator, the facet (here none) and the annotation.
+        rows_of_annotations += f"{answer_id},x,,{annotation_by_label[label]}\n"
+    (folder / "in/annotations.csv").write_text(HEADER + rows_of_annotations)
     command = [f"{FOLDER}/prepare.py", "--input_dir", folder / "in"]
     return Prepared(folder / "out", succeeds([*command, "--output_dir", folder / "out"]))
 
@@ -452,13 +455,14 @@ def test_a_share_of_the_released_questions_is_held_out(prepared_beetle: Prepared
 
 
 def test_released_answers_keep_their_labels(prepared_beetle: Prepared, beetle: Path) -> None:
-    released = read_accuracies(beetle)
-    prepared = prepared_beetle.all_labels
-    for answer_id, label in prepared.items():
-        assert label == released[answer_id]
-    # The counts are those in the released files, less the answers to the removed question: 53
-    # correct, 3 partially correct and 4 contradictory answers.
-    assert Counter(prepared.values()) == {
+    """Every prepared answer has its released label, and only one question's answers are removed."""
+    released_labels = read_accuracies(beetle)
+    prepared_labels = prepared_beetle.all_labels
+    for answer_id, label in prepared_labels.items():
+        assert label == released_labels[answer_id]
+    # From the count of each label in the released files, the answers to the removed question are
+    # subtracted: 53 correct, 3 partially correct and 4 contradictory answers.
+    assert Counter(prepared_labels.values()) == {
         "correct": 1665 - 53,
         "partially_correct_incomplete": 919 - 3,
         "contradictory": 1049 - 4,
