@@ -53,7 +53,10 @@ def test_the_metric_by_hand(guess: str, answer: str, score: float, normalised: f
 
 
 def test_guesses_survive_writing_and_reading(write: Write) -> None:
-    """Guesses may hold characters that other programs take for line ends, such as U+2028."""
+    """Guesses may hold characters that other programs take for line ends, such as U+2028.
+
+    The zeros of the id "007" are kept, too.
+    """
     answers = ['a "b", c', "ü\u2028\x85"]
     write(TRAIN, to_lines({"answer": answers}))
     folder = write(TEST, to_lines({"qid": "007"}, {"qid": "7"})).parent
@@ -191,8 +194,9 @@ def test_the_evaluation_also_has_the_challenges_name_and_may_normalise(
 
     There are four queries. The right answer to query 0 is "x", and the only guess is "X.", at query
     0. Upper case is ignored. With the flag --normalise, punctuation is ignored, too, so that the
-    guess is right.
+    guess is right. The record of the score names this rule.
     """
+    # The kinds of the queries do not matter here.
     folder = write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
     write("submission.csv", 'id,ret\n0,"[""X.""]"\n1,[]\n2,[]\n3,[]\n')
     # The first word of the command is the script. The flags that name the folders follow.
@@ -248,14 +252,16 @@ def test_models_do_not_see_the_answers_they_predict(write: Write) -> None:
     in one folder.
     """
     # All answers differ, so that a good prediction shows that the model has seen the answer.
-    text = "person {0} was born in [MASK]."
-    lines = to_lines(*({"query": text.format(n), "answer": [f"place{n}"]} for n in range(40)))
-    folder = write(TRAIN, lines).parent
+    records: list[dict[str, object]] = []
+    for number in range(40):
+        query = f"person {number} was born in [MASK]."
+        records.append({"query": query, "answer": [f"place{number}"]})
+    folder = write(TRAIN, to_lines(*records)).parent
     flags = ["--input_dir", folder, "--output_dir", folder]
-    local = ["--local", "--submission_template_dir", folder]
+    local_flags = ["--local", "--submission_template_dir", folder]
     succeeds([f"{FOLDER}/local_data_split.py", *flags])
     for model in ("frequent", "back_off", "nearest_queries", "mix"):
-        succeeds([f"{FOLDER}/sample_model_{model}.py", *flags, *local])
+        succeeds([f"{FOLDER}/sample_model_{model}.py", *flags, *local_flags])
         succeeds(evaluation("cloze", folder))
         assert scores_in(folder)["score"] == 0
 

@@ -90,9 +90,12 @@ def submit(season: Path, team: str, time: int, content: str) -> Path:
 def test_a_season_by_hand(season: Path) -> None:
     """Two teams submit in phase 0 and three in the final stage; both leaderboards are printed.
 
+    The time EARLY lies in phase 0, and the time LATE in the final stage.
+
     A submission has two scores: "full" over all test users ranks the teams, and "half" over the
     users of rare items decides who wins. The comments where RARE_FIRST and the other submissions
-    are defined derive the scores in a phase.
+    are defined derive the scores in a phase. Each submission recommends the same items in every
+    phase, so it has the same scores in every phase.
 
     In the final stage, a score is 7 plus the scores of the phases 7, 8 and 9:
 
@@ -156,23 +159,32 @@ def test_a_team_has_some_submissions_a_day(season: Path, time: int, n_allowed: i
     counted by itself. Team red submits four times in the last seconds of the day that holds
     `time`, and once in the first second of the next day. Team green submits once.
     """
+    last_second = last_second_of_day(time)
+    times = [last_second - 3, last_second - 2, last_second - 1, last_second]
+    paths = [submit(season, "red", each, RARE_FIRST) for each in times]
+    submit(season, "red", last_second + 1, BOTH)
+    submit(season, "green", last_second, BOTH)
+
+    lines = run_replay(season)
+
+    # Besides the allowed submissions of the first day, two are scored: the submission of the next
+    # day and the submission of team green.
+    assert lines[0] == f"{n_allowed + 2} of 6 submissions scored"
+    refused_paths = paths[n_allowed:]
+    assert [line for line in lines if line.startswith("refused")] == [
+        f"refused: {path}: comes after {n_allowed} of the same day" for path in refused_paths
+    ]
+
+
+def last_second_of_day(time: int) -> int:
+    """Return the Unix time of the last second of the day in Beijing that holds a Unix time."""
     day = 24 * HOUR
     # Unix days begin at midnight UTC. So shift the time by eight hours, round it down to the
     # beginning of a day, and shift it back.
     time_in_beijing = time + 8 * HOUR
     day_start_in_beijing = time_in_beijing - time_in_beijing % day
     day_start = day_start_in_beijing - 8 * HOUR
-    last_second = day_start + day - 1
-    times = [last_second - 3, last_second - 2, last_second - 1, last_second]
-    paths = [submit(season, "red", each, RARE_FIRST) for each in times]
-    submit(season, "red", last_second + 1, BOTH)
-    submit(season, "green", last_second, BOTH)
-    lines = run_replay(season)
-    # The allowed submissions of the first day, the one of the next day and the one of team green.
-    assert lines[0] == f"{n_allowed + 2} of 6 submissions scored"
-    assert [line for line in lines if line.startswith("refused")] == [
-        f"refused: {path}: comes after {n_allowed} of the same day" for path in paths[n_allowed:]
-    ]
+    return day_start + day - 1
 
 
 def test_the_two_stages_are_counted_apart(season: Path) -> None:

@@ -89,7 +89,7 @@ def test_predictions_with_too_many_labels_or_none_are_reported(write: Write) -> 
 
 
 def test_an_evaluation_by_hand(write: Write) -> None:
-    """The score and its interval are shown and recorded.
+    """The mean points of the questions are the score, which is shown and recorded.
 
     A prediction has up to three labels. The right label gains 1 point in place 1, 1/2 in place 2
     and 1/3 in place 3. The eight questions of EXAM gain 0, 1/2, 1/3, 1/2, 0, 1/3, 1 and 1, which is
@@ -100,11 +100,11 @@ def test_an_evaluation_by_hand(write: Write) -> None:
     done = run(evaluation("science_exam", folder))
 
     points = np.array([question.points for question in EXAM])
-    margin = 1.96 * points.std(ddof=1) / 8**0.5
-    low = points.mean() - margin
-    high = points.mean() + margin
-    shown = f"{low:.4f} to {high:.4f}"
-    assert f"score 0.4583, 95 % interval {shown} (MAP@3 on 8 questions" in done.stdout
+    standard_error = points.std(ddof=1) / len(points) ** 0.5
+    low = points.mean() - 1.96 * standard_error
+    high = points.mean() + 1.96 * standard_error
+    interval = f"{low:.4f} to {high:.4f}"
+    assert f"score 0.4583, 95 % interval {interval} (MAP@3 on 8 questions" in done.stdout
     expected = {"score": 11 / 24, "interval_low": low, "interval_high": high}
     assert scores_in(folder) == pytest.approx(expected)
     assert last_record(folder)["score"] == pytest.approx(11 / 24)
@@ -113,11 +113,14 @@ def test_an_evaluation_by_hand(write: Write) -> None:
     assert facts == [
         ["Origin", "answers of unknown origin"],
         ["Questions", "8"],
-        ["95 % interval", shown],
+        ["95 % interval", interval],
         ["Right answer in place 1", "25.0%"],
         ["Right answer in place 2", "25.0%"],
         ["Right answer in place 3", "25.0%"],
+        # A random guess has the right label, one of five, in each place with probability 1/5. So
+        # it gains (1 + 1/2 + 1/3) / 5 on average.
         ["Random guesses score", "0.3667"],
+        # The submission was written by the test, so no record tells how it was made.
         ["Doubt", "may have seen these answers: no record says what it has learned from"],
     ]
 
@@ -148,8 +151,11 @@ def test_models_do_not_see_the_answers_they_predict(
 ) -> None:
     """A question is predicted from the answers to other questions only.
 
-    The training file has the question fifty times, so that a fault would have an effect.
+    The training file has fifty copies of the predicted question and twenty other questions. With
+    so many copies, a model that saw the answer to the question would predict this answer.
     """
+    first_question = lines[0]
+    other_questions = lines[1:21]
 
     def predict_first(answer: str, other_answer: str) -> str:
         """Return the prediction of the first question.
@@ -158,10 +164,13 @@ def test_models_do_not_see_the_answers_they_predict(
         the right answer of all other questions.
         """
         # A line holds the id, the texts and the right answer. The right answer is the last letter.
-        _id, _comma, texts_and_answer = lines[0].partition(",")
+        _id, _comma, texts_and_answer = first_question.partition(",")
         texts = texts_and_answer[:-1]
         copies = [f"x{number},{texts}{answer}" for number in range(50)]
-        others = [f"{line[:-1]}{other_answer}" for line in lines[1:21]]
+        others = []
+        for line in other_questions:
+            line_without_answer = line[:-1]
+            others.append(f"{line_without_answer}{other_answer}")
         return predict(tmp_path, model, train=copies + others, test=copies[:1])
 
     prediction = predict_first(answer="A", other_answer="A")
@@ -170,26 +179,33 @@ def test_models_do_not_see_the_answers_they_predict(
 
 
 @needs_blocks(f"{FOLDER}/sample_model_ranker.py", f"{FOLDER}/sample_model_ensemble.py")
-def test_a_seed_of_folds_and_each_member_have_an_effect(lines: list[str], tmp_path: Path) -> None:
+def test_the_seed_of_the_folds_and_each_member_change_the_predictions(
+    lines: list[str], tmp_path: Path
+) -> None:
     """Another seed changes the predictions of the model "ranker".
 
     The model "ensemble" combines the predictions of several simple models, its members. Another
     list of members changes the predictions of "ensemble".
     """
-    first = lines[:24]
-    others = lines[24:48]
+    questions = lines[:24]
+    new_questions = lines[24:48]
     # The ranker learns from the same questions that it predicts. In this case it predicts the
     # questions in folds, and the seed decides the folds.
-    with_seed_0 = predict(tmp_path, "ranker", first, first, "--seed", 0)
-    with_seed_1 = predict(tmp_path, "ranker", first, first, "--seed", 1)
+    with_seed_0 = predict(tmp_path, "ranker", questions, questions, "--seed", 0)
+    with_seed_1 = predict(tmp_path, "ranker", questions, questions, "--seed", 1)
     assert with_seed_0 != with_seed_1
-    # The ensemble learns from the first questions and predicts the others. Each added member must
-    # change the predictions.
-    predictions = {predict(tmp_path, "ensemble", first, others, "--members", "length")}
-    for member in ("overlap", "cosine", "words"):
-        members = ["--members", "length", member]
-        predictions.add(predict(tmp_path, "ensemble", first, others, *members))
-    assert len(predictions) == 4
+    # The ensemble learns from the questions and predicts the new questions.
+    lists_of_members = (
+        ["length"],
+        ["length", "overlap"],
+        ["length", "cosine"],
+        ["length", "words"],
+    )
+    different_predictions = set()
+    for members in lists_of_members:
+        flags = ["--members", *members]
+        different_predictions.add(predict(tmp_path, "ensemble", questions, new_questions, *flags))
+    assert len(different_predictions) == len(lists_of_members)
 
 
 @pytest.mark.parametrize(
