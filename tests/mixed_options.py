@@ -19,11 +19,13 @@ def simulate(n_students: int, n_questions: int, seed: int = 0) -> pd.DataFrame:
     ability = rng.normal(0, 1.5, n_students)
     number_of_options = np.resize(NUMBERS, n_questions)
     # The right option of each question, counted from 0.
-    right_option = rng.integers(number_of_options)
-    parts = []
+    right_options = rng.integers(number_of_options)
+    answers_by_question = []
     for question in range(n_questions):
         n_options = number_of_options[question]
-        p_right = 1 / (1 + np.exp(-ability - rng.normal(0, 1)))
+        right_option = right_options[question]
+        easiness = rng.normal(0, 1)
+        p_right = 1 / (1 + np.exp(-ability - easiness))
         is_correct = rng.random(n_students) < p_right
         # The rank of the chosen option. Rank 0 is the right option, rank 1 the most popular wrong
         # option, and so on.
@@ -31,10 +33,12 @@ def simulate(n_students: int, n_questions: int, seed: int = 0) -> pd.DataFrame:
         popularity = 0.5**wrong_ranks
         rank = rng.choice(wrong_ranks, n_students, p=popularity / popularity.sum())
         rank[is_correct] = 0
-        part = pd.DataFrame({"QuestionId": question, "UserId": np.arange(n_students)})
-        part["IsCorrect"] = is_correct.astype(np.int8)
-        part["CorrectAnswer"] = right_option[question] + 1
-        part["AnswerValue"] = (right_option[question] + rank) % n_options + 1
-        part["NumberOfOptions"] = n_options
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+        # Option 0 comes after the last option.
+        chosen_option = (right_option + rank) % n_options
+        answers = pd.DataFrame({"QuestionId": question, "UserId": np.arange(n_students)})
+        answers["IsCorrect"] = is_correct.astype(np.int8)
+        answers["CorrectAnswer"] = right_option + 1
+        answers["AnswerValue"] = chosen_option + 1
+        answers["NumberOfOptions"] = n_options
+        answers_by_question.append(answers)
+    return pd.concat(answers_by_question, ignore_index=True)

@@ -23,6 +23,8 @@ UNKNOWN_QUESTION = 9_999_999
 UNKNOWN_STUDENT = 2_000_000_001
 # A decorator that runs a test twice: for task 1 and for task 2.
 TASKS = pytest.mark.parametrize("task", [1, 2])
+# The number of questions in a quiz of `plant_quizzes`.
+QUIZ_SIZE = 10
 
 
 def sigmoid(x: Any) -> Any:
@@ -38,21 +40,18 @@ def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     """
     n_students, n_questions = 300, 60
     rng = np.random.default_rng(0)
-    student, question = np.nonzero(rng.random((n_students, n_questions)) < 0.6)
+    # Six of ten pairs of student and question have an answer.
+    is_answered = rng.random((n_students, n_questions)) < 0.6
+    # From here on, an element of `student` or `question` belongs to one answer.
+    student, question = np.nonzero(is_answered)
     ability = rng.normal(0, 1.8, (n_students, 2))[student, question % 2]
     easiness = rng.normal(0.5, 0.7, n_questions)[question]
     p_right = sigmoid(easiness + ability)
-    # If the answer is wrong, the ability also decides which wrong option is likely. `p_wrong` holds
-    # the probabilities of the three wrong options, given that the answer is wrong.
-    p_first = sigmoid(1 + 1.5 * ability)
-    p_wrong = np.column_stack([p_first, 0.6 * (1 - p_first), 0.4 * (1 - p_first)])
-    # Rank 0 is the correct option, ranks 1 to 3 are the wrong ones. A row of `p_rank` sums to 1.
-    p_rank = np.column_stack([p_right, (1 - p_right[:, None]) * p_wrong])
-    # Draw a rank for each row: the number of cumulative probabilities that a uniform draw exceeds.
-    draw = rng.random((len(p_rank), 1))
-    rank = (draw > p_rank.cumsum(axis=1)[:, :3]).sum(axis=1)
-    # The number of the option (1 to 4) at each rank. It differs from question to question.
-    option_by_rank = rng.permuted(np.tile(np.arange(1, 5), (n_questions, 1)), axis=1)
+    p_rank = rank_probabilities(p_right, ability)
+    rank = draw_ranks(rng, p_rank)
+    # The number of the option (1 to 4) at each rank, shuffled anew for each question.
+    options_in_order = np.tile(np.arange(1, 5), (n_questions, 1))
+    option_by_rank = rng.permuted(options_in_order, axis=1)
     # Large ids with gaps: a model must not take ids for positions.
     student_id = 2_000_000_000 - 1_000 * student
     question_id = 70_000 * question + 3
@@ -66,6 +65,28 @@ def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
         2: float(p_rank.max(axis=1).mean()),
     }
     return answers.sample(frac=1, random_state=0, ignore_index=True), best_accuracy
+
+
+def rank_probabilities(p_right: np.ndarray, ability: np.ndarray) -> np.ndarray:
+    """Return the probabilities of the four options of each answer, shape (answers, 4).
+
+    The first column is the correct option (rank 0), the others are the wrong ones (ranks 1 to 3).
+    A row sums to 1. If the answer is wrong, the ability also decides which wrong option is likely.
+    """
+    # The probability of the first wrong option, given that the answer is wrong.
+    p_first = sigmoid(1 + 1.5 * ability)
+    p_if_wrong = np.column_stack([p_first, 0.6 * (1 - p_first), 0.4 * (1 - p_first)])
+    p_wrong = 1 - p_right[:, np.newaxis]
+    return np.column_stack([p_right, p_wrong * p_if_wrong])
+
+
+def draw_ranks(rng: np.random.Generator, p_rank: np.ndarray) -> np.ndarray:
+    """Draw a rank (0 to 3) for each row of `p_rank`, which holds the probabilities of the ranks."""
+    draw = rng.random((len(p_rank), 1))
+    # The drawn rank is the number of cumulative probabilities that a uniform draw exceeds. The last
+    # cumulative probability is 1, which no draw exceeds.
+    cumulative = p_rank.cumsum(axis=1)[:, :3]
+    return np.asarray((draw > cumulative).sum(axis=1))
 
 
 def split(answers: pd.DataFrame, n_train: int) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -96,22 +117,24 @@ def take_quizzes(
     dealt at random to the quizzes instead, anew for each student.
     """
     # Pair every student with every question: (0, 0), (0, 1), …, (1, 0), …
-    n_questions = n_quizzes * 10
+    n_questions = n_quizzes * QUIZ_SIZE
     student = np.repeat(np.arange(n_students), n_questions)
     questions_by_student = np.tile(np.arange(n_questions), (n_students, 1))
     if is_shuffled:
         questions_by_student = rng.permuted(questions_by_student, axis=1)
     question = questions_by_student.ravel()
     # The ten pairs of a student in a quiz lie side by side.
-    quiz = np.tile(np.repeat(np.arange(n_quizzes), 10), n_students)
-    is_taken = np.repeat(rng.random(n_students * n_quizzes) < share, 10)
-    return Places(student[is_taken], question[is_taken], quiz[is_taken])
+    quizzes_of_a_student = np.repeat(np.arange(n_quizzes), QUIZ_SIZE)
+    quiz = np.tile(quizzes_of_a_student, n_students)
+    takes_quiz = rng.random(n_students * n_quizzes) < share
+    is_answered = np.repeat(takes_quiz, QUIZ_SIZE)
+    return Places(student[is_answered], question[is_answered], quiz[is_answered])
 
 
 def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -> pd.DataFrame:
     """Return answers of 300 students with an effect and a favourite option in each quiz.
 
-    A quiz has ten questions, and `share` is the probability that a student takes it. In each quiz,
+    A quiz has ten questions. A student takes each quiz with the probability `share`. In each quiz,
     a student has an effect, which is added to the logit of a right answer, and an option that is
     the favourite among the wrong ones.
 
@@ -129,31 +152,46 @@ def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -
     quiz = places.quiz
     n_answers = len(student)
 
-    n_questions = n_quizzes * 10
+    n_questions = n_quizzes * QUIZ_SIZE
     easiness = rng.normal(0, 0.5, n_questions)
+    # Options are counted from 0 here. `correct_option` and `favourite` have an element for each
+    # answer.
     correct_option = rng.integers(0, 4, n_questions)[question]
     effect = rng.normal(0, 1.6, (n_students, n_quizzes))
     favourite = rng.integers(0, 4, (n_students, n_quizzes))[student, quiz]
+    # Students 0, 6, 12, … form the first class, and so on.
+    class_of_student = np.arange(n_students) % n_classes
     if by_class:
-        # Students 0, 6, 12, … form the first class, and so on. All students of a class get the
-        # effects of the class's first student.
-        effect = effect[np.arange(n_students) % n_classes]
+        # The number of a class is also the number of its first student. All students of the class
+        # get the effects of this student.
+        effect = effect[class_of_student]
     ability = rng.normal(0, 0.5, n_students)
-    is_right = rng.random(n_answers) < sigmoid(
-        ability[student] + easiness[question] + effect[student, quiz]
-    )
-    # Seven of ten wrong answers are the favourite option, unless the favourite is the correct one.
-    some_wrong_option = (correct_option + rng.integers(1, 4, n_answers)) % 4
-    is_favourite = (favourite != correct_option) & (rng.random(n_answers) < 0.7)
-    wrong_option = np.where(is_favourite, favourite, some_wrong_option)
+    logit = ability[student] + easiness[question] + effect[student, quiz]
+    is_right = rng.random(n_answers) < sigmoid(logit)
+    wrong_option = draw_wrong_options(rng, correct_option, favourite)
     option = np.where(is_right, correct_option, wrong_option)
 
     answers = answers_frame(student, question, is_right.astype(int), option + 1, correct_option + 1)
+    # The ids of quizzes, classes and answers do not count from 0, and ids of answers have gaps: a
+    # model must not take ids for positions.
     answers["QuizId"] = quiz + 1_000
     if by_class:
-        answers["GroupId"] = student % n_classes + 50
+        answers["GroupId"] = class_of_student[student] + 50
     answers = answers.sample(frac=1, random_state=0, ignore_index=True)
     return answers.assign(AnswerId=answers.index * 3 + 5)
+
+
+def draw_wrong_options(
+    rng: np.random.Generator, correct_option: np.ndarray, favourite: np.ndarray
+) -> np.ndarray:
+    """Draw a wrong option (0 to 3) for each answer.
+
+    With probability 0.7 it is the favourite option, unless the favourite is the correct one.
+    """
+    n_answers = len(correct_option)
+    some_wrong_option = (correct_option + rng.integers(1, 4, n_answers)) % 4
+    is_favourite = (favourite != correct_option) & (rng.random(n_answers) < 0.7)
+    return np.where(is_favourite, favourite, some_wrong_option)
 
 
 def command(
