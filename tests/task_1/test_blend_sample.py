@@ -38,36 +38,50 @@ def test_a_blend_of_one_model_is_the_model_to_the_power_of_its_weight(
     """
     blend = SCRIPTS[task - 1]
     model = blend.replace("blend", "item_response")
-    folders = [tmp_path / "model", tmp_path / "blend"]
-    for folder in folders:
-        folder.mkdir()
-    files = [folder / "p.parquet" for folder in folders]
+    model_folder = tmp_path / "model"
+    blend_folder = tmp_path / "blend"
+    model_folder.mkdir()
+    blend_folder.mkdir()
+    model_file = model_folder / "p.parquet"
+    blend_file = blend_folder / "p.parquet"
 
     answers = {"train": FEW_TRAIN, "pairs": FEW_TEST}
-    predicted = planted.predict(model, folders[0], "--probabilities", files[0], **answers)
-    arguments = planted.command(blend, folders[1], **answers)
-    arguments += ["--models", "item_response", "--probabilities", files[1]]
+    predicted = planted.predict(model, model_folder, "--probabilities", model_file, **answers)
+    arguments = planted.command(blend, blend_folder, **answers)
+    arguments += ["--models", ITEM_RESPONSE, "--probabilities", blend_file]
     done = run_script(arguments)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert np.array_equal(planted.read_prediction(blend, folders[1], FEW_TEST), predicted)
-    # A line of the printed table has four columns: name, weight, log loss and accuracy.
-    (row,) = [line for line in done.stdout.splitlines() if line.startswith(ITEM_RESPONSE)]
-    weight = float(row.removeprefix(ITEM_RESPONSE).split()[0])
-    power = read_probabilities(files[0], task).value ** weight
+    assert np.array_equal(planted.read_prediction(blend, blend_folder, FEW_TEST), predicted)
+    weight = printed_weight(done.stdout)
+    power = read_probabilities(model_file, task).value ** weight
     expected = power / power.sum(axis=1, keepdims=True)
-    # The weight is printed with three decimals, so the printed weight may be off by 0.0005. The
-    # derivative of a blended probability q with respect to the weight is q · (log q − m) / weight,
-    # where m is the mean of log q over the possible answers, weighted by their probabilities. The
-    # terms q · log q and −q · m have opposite signs, and with up to four possible answers neither
-    # exceeds log(4) in absolute value. So the derivative is at most log(4) / weight.
-    tolerance = 0.0005 * np.log(4) / weight + 1e-5
-    assert read_probabilities(files[1], task).value == pytest.approx(expected, abs=tolerance)
+    tolerance = error_of_rounded_weight(weight) + 1e-5
+    assert read_probabilities(blend_file, task).value == pytest.approx(expected, abs=tolerance)
 
-    record = provenance.read(folders[1] / f"submission_task_{task}.csv")
+    record = provenance.read(blend_folder / f"submission_task_{task}.csv")
     assert record is not None
     assert set(record.code_of_parts) == {model}
     assert set(record.made_from) == {"train.csv", "template.csv"}
+
+
+def printed_weight(printed: str) -> float:
+    """Return the weight of the item response model in the table that a blend prints."""
+    # A line of the table has four columns: name, weight, log loss and accuracy.
+    (row,) = [line for line in printed.splitlines() if line.startswith(ITEM_RESPONSE)]
+    weight, _log_loss, _accuracy = row.removeprefix(ITEM_RESPONSE).split()
+    return float(weight)
+
+
+def error_of_rounded_weight(weight: float) -> float:
+    """Return the largest error of a blended probability if the weight has three decimals."""
+    largest_error_of_weight = 0.0005
+    # The derivative of a blended probability q with respect to the weight is q · (log q − m) /
+    # weight, where m is the mean of log q over the possible answers, weighted by their
+    # probabilities. The terms q · log q and −q · m have opposite signs, and with up to four
+    # possible answers neither exceeds log(4) in absolute value. So the derivative is at most
+    # log(4) / weight.
+    return largest_error_of_weight * float(np.log(4)) / weight
 
 
 @TASKS

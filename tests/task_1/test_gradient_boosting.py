@@ -51,9 +51,7 @@ def write_student_metadata(folder: Path) -> None:
 
 
 @TASKS
-def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
-    tmp_path: Path, task: int
-) -> None:
+def test_context_helps_in_task_1_and_habits_help_in_task_2(tmp_path: Path, task: int) -> None:
     """Each group of features raises the accuracy of the task that it can help.
 
     "context" says how the student did on the most similar questions, those of the same quiz.
@@ -61,28 +59,33 @@ def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
     some quizzes than in others, and has a favourite among the wrong options of each quiz.
     """
     write_student_metadata(tmp_path)
-    # The accuracy with each of three lists of groups. The key is the last group of the list.
-    scores = {}
-    for groups in (["rates", "students"], ["rates", "context"], ["rates", "context", "habits"]):
+
+    def accuracy_with(*groups: str) -> float:
+        """Return the accuracy of the predictions from these groups of features."""
         flags = ["--metadata_dir", tmp_path, "--features", *groups]
         prediction, used = predict(tmp_path, task, *flags)
         assert used == ", ".join(groups)
-        scores[groups[-1]] = accuracy(task, prediction, TEST)
+        return accuracy(task, prediction, TEST)
 
-    chance = TEST[COLUMN[task]].value_counts(normalize=True).max()
+    with_students = accuracy_with("rates", "students")
+    with_context = accuracy_with("rates", "context")
+    with_habits = accuracy_with("rates", "context", "habits")
+
+    # The accuracy of predicting the most frequent value for all pairs.
+    of_one_value = TEST[COLUMN[task]].value_counts(normalize=True).max()
     # Two models differ in at most a third of the 5,390 predictions. So the difference of their
     # accuracies has a standard error of at most √(1 / 3 / 5,390) = 0.008. With these answers, the
     # gains exceed the limits in the assertions below by 2.5 to 20 standard errors.
-    assert scores["students"] > chance + 0.03
+    assert with_students > of_one_value + 0.03
     if task == 1:
-        assert scores["students"] > planted.majority_accuracy(task, TRAIN, TEST) + 0.02
-        assert scores["context"] > scores["students"] + 0.05
+        assert with_students > planted.majority_accuracy(task, TRAIN, TEST) + 0.02
+        assert with_context > with_students + 0.05
         # Habits do not help to predict whether an answer is right. So the expected gain is 0. The
         # limit, −0.015, lies two standard errors below 0.
-        assert scores["habits"] > scores["context"] - 0.015
+        assert with_habits > with_context - 0.015
     else:
         # The option of a wrong answer can be predicted only from the student's habits.
-        assert scores["habits"] > scores["context"] + 0.03
+        assert with_habits > with_context + 0.03
 
 
 # The fixtures `train` and `pairs` keep questions 0 to 29 only, so that a question has about 30
@@ -132,14 +135,16 @@ def test_all_groups_of_features_are_used_if_all_metadata_are_there(
     flags = ["--metadata_dir", split_kit / "data/metadata"]
     flags += ["--probabilities", tmp_path / "p.parquet"]
     _, groups = predict(tmp_path, task, *flags, train=train, pairs=pairs)
-    first = "model, rates" if task == 1 else "model, options, rates, distractors"
-    assert groups == f"{first}, subjects, context, habits, students, {GROUPS_OF_ANSWER_METADATA}"
+    # Task 2 has two groups that describe the options of a question.
+    first_groups = "model, rates" if task == 1 else "model, options, rates, distractors"
+    other_groups = f"subjects, context, habits, students, {GROUPS_OF_ANSWER_METADATA}"
+    assert groups == f"{first_groups}, {other_groups}"
 
-    p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
+    p = read_probabilities(tmp_path)
     assert 0 < p.min() <= p.max() < 1
     if task == 2:
-        # Each question has two options that nobody chose. So in each row, the two smallest
-        # probabilities are small.
+        # Of the four options of each question, the fixture `train` leaves two that nobody chose. So
+        # in each row, the two smallest probabilities are small.
         second_smallest = np.sort(p, axis=1)[:, 1]
         assert (second_smallest < 0.01).all()
 
@@ -181,7 +186,8 @@ def test_groups_that_need_missing_columns_are_left_out(
 ) -> None:
     """The script uses the groups of features whose columns and metadata are there.
 
-    `expected` holds the names of these groups, as the script prints them.
+    `columns` are the columns of the training answers. `expected` holds the names of the groups, as
+    the script prints them.
     """
     flags = ["--metadata_dir", split_kit / "data/metadata"] if has_metadata else []
     _, groups = predict(tmp_path, 1, *flags, train=train[columns], pairs=pairs)
@@ -215,24 +221,27 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
 
     For this, a class that records takes the place of scikit-learn's class of trees. In each call of
     `predict_proba`, it predicts once more, with the first feature raised by 1, and compares the
-    probabilities.
+    probabilities. If the item response model is used, its prediction is the first feature.
     """
     recorded = Calls()
 
-    class Recorded(HistGradientBoostingClassifier):
+    class RecordingTrees(HistGradientBoostingClassifier):
         """Trees that record the predicted probabilities, and their change if a feature rises."""
 
-        def predict_proba(self, x: np.ndarray) -> np.ndarray:
+        def predict_proba(self, features: np.ndarray) -> np.ndarray:
             """Predict as scikit-learn does, and add this call to `recorded`."""
-            probability = super().predict_proba(x)[:, 1]
-            is_first_feature = np.arange(x.shape[1]) == 0
-            with_first_raised = super().predict_proba(x + is_first_feature)[:, 1]
-            recorded.probabilities.append(probability)
-            recorded.never_falls.append(bool(np.all(with_first_raised >= probability)))
-            recorded.rises.append(bool(np.any(with_first_raised > probability)))
-            return super().predict_proba(x)
+            prediction: np.ndarray = super().predict_proba(features)
+            raised_features = features.copy()
+            raised_features[:, 0] += 1
+            # The second column holds the probability of class 1.
+            before = prediction[:, 1]
+            after = super().predict_proba(raised_features)[:, 1]
+            recorded.probabilities.append(before)
+            recorded.never_falls.append(bool(np.all(after >= before)))
+            recorded.rises.append(bool(np.any(after > before)))
+            return prediction
 
-    monkeypatch.setattr("sklearn.ensemble.HistGradientBoostingClassifier", Recorded)
+    monkeypatch.setattr("sklearn.ensemble.HistGradientBoostingClassifier", RecordingTrees)
     return recorded
 
 
@@ -249,18 +258,19 @@ def test_the_probability_of_the_trees_is_the_mean_of_two_fits(
     flags = ["--features", "rates", "context", "--probabilities", tmp_path / "p.parquet"]
     predict(tmp_path, task, *flags)
 
-    first, second = calls.probabilities[:2]
+    first_fit, second_fit = calls.probabilities[:2]
     # The two fits have different seeds, so that their probabilities differ, but only a little.
-    assert 0.001 < np.abs(first - second).mean() < 0.1
-    mean = (first + second) / 2
+    assert 0.001 < np.abs(first_fit - second_fit).mean() < 0.1
+    mean_of_fits = (first_fit + second_fit) / 2
     # The first two fits of task 2 predict whether an answer is wrong (class 1), because the options
     # of wrong answers are predicted afterwards.
-    p_right = mean if task == 1 else 1 - mean
+    p_right = mean_of_fits if task == 1 else 1 - mean_of_fits
     # The file of task 1 has one column, the probability of a right answer. The file of task 2 has a
     # column for each of four options, and the right option differs from row to row. So in each row
     # `p_right` must be the probability in one of the columns.
     written = read_probabilities(tmp_path)
-    assert np.isclose(written, p_right[:, None], atol=1e-6).any(axis=1).all()
+    is_p_right = np.isclose(written, p_right[:, np.newaxis], atol=1e-6)
+    assert is_p_right.any(axis=1).all()
 
 
 def test_the_trees_of_task_1_never_fall_if_the_item_response_model_rises(
@@ -275,6 +285,24 @@ def test_the_trees_of_task_1_never_fall_if_the_item_response_model_rises(
     assert calls.rises == [True, True, True]
 
 
+def plant_one_ability() -> pd.DataFrame:
+    """Return answers of 300 students to 40 questions, which depend on one ability alone.
+
+    Every student answers every question.
+    """
+    n_students, n_questions = 300, 40
+    rng = np.random.default_rng(0)
+    student = np.repeat(np.arange(n_students), n_questions)
+    question = np.tile(np.arange(n_questions), n_students)
+    ability = rng.normal(0, 1.3, n_students)[student]
+    easiness = rng.normal(0, 1, n_questions)[question]
+    # Students guess right with probability 0.2.
+    p_right = 0.2 + 0.8 * planted.sigmoid(ability + easiness)
+    is_correct = (rng.random(len(p_right)) < p_right).astype(int)
+    columns = {"UserId": student, "QuestionId": question, "IsCorrect": is_correct}
+    return pd.DataFrame(columns).sample(frac=1, random_state=0, ignore_index=True)
+
+
 def test_the_sample_of_task_1_is_not_worse_than_item_response_where_trees_can_add_nothing(
     tmp_path: Path, calls: Calls
 ) -> None:
@@ -285,41 +313,37 @@ def test_the_sample_of_task_1_is_not_worse_than_item_response_where_trees_can_ad
     depend on one ability alone, which the item response model describes exactly. So the trees alone
     predict worse, and the sample must give them little weight.
     """
-    n_students, n_questions = 300, 40
-    rng = np.random.default_rng(0)
-    student, question = np.divmod(np.arange(n_students * n_questions), n_questions)
-    ability = rng.normal(0, 1.3, n_students)[student]
-    easiness = rng.normal(0, 1, n_questions)[question]
-    # Students guess right with probability 0.2.
-    p_right = 0.2 + 0.8 * planted.sigmoid(ability + easiness)
-    is_correct = (rng.random(len(p_right)) < p_right).astype(int)
-    columns = {"UserId": student, "QuestionId": question, "IsCorrect": is_correct}
-    answers = pd.DataFrame(columns).sample(frac=1, random_state=0, ignore_index=True)
-    train, test = split(answers, 8_000)
-
-    truth = test["IsCorrect"].to_numpy()
+    train, test = split(plant_one_ability(), 8_000)
+    is_correct = test["IsCorrect"].to_numpy()
     flags = ["--probabilities", tmp_path / "p.parquet"]
-    log_loss = {}
-    for name in ("item_response", "gradient_boosting"):
+
+    def run_sample(name: str) -> np.ndarray:
+        """Run a sample model of task 1, and return its probabilities of right answers."""
         script = f"task_1/sample_model_{name}.py"
         planted.predict(script, tmp_path, *flags, train=train, pairs=test)
-        p = read_probabilities(tmp_path)[:, 0]
-        log_loss[name] = -np.log(np.where(truth, p, 1 - p))
+        return read_probabilities(tmp_path)[:, 0]
+
+    def log_loss(p_right: np.ndarray) -> np.ndarray:
+        """Return the log loss of each test answer."""
+        p_of_outcome = np.where(is_correct, p_right, 1 - p_right)
+        return np.asarray(-np.log(p_of_outcome))
+
+    loss_of_item_response = log_loss(run_sample("item_response"))
+    loss_of_boosting = log_loss(run_sample("gradient_boosting"))
     # `calls` has recorded all predictions of trees. The first two predictions come from the two
     # fits that predict `test`. The prediction of the trees is the mean of these two predictions.
-    p_trees = (calls.probabilities[0] + calls.probabilities[1]) / 2
-    log_loss["trees"] = -np.log(np.where(truth, p_trees, 1 - p_trees))
+    loss_of_trees = log_loss((calls.probabilities[0] + calls.probabilities[1]) / 2)
 
     # Answers of one student are correlated, so standard errors are clustered by student.
     student_of_test = test["UserId"].to_numpy()
     # The log loss of the trees alone is higher than the log loss of item response, by more than two
     # standard errors.
-    loss = log_loss["trees"] - log_loss["item_response"]
-    assert loss.mean() > 2 * metrics.clustered_standard_error(loss, student_of_test)
+    more_loss = loss_of_trees - loss_of_item_response
+    assert more_loss.mean() > 2 * metrics.clustered_standard_error(more_loss, student_of_test)
     # The log loss of the sample gradient_boosting must not be higher than the log loss of item
     # response. Two standard errors are allowed for chance.
-    loss = log_loss["gradient_boosting"] - log_loss["item_response"]
-    assert loss.mean() < 2 * metrics.clustered_standard_error(loss, student_of_test)
+    more_loss = loss_of_boosting - loss_of_item_response
+    assert more_loss.mean() < 2 * metrics.clustered_standard_error(more_loss, student_of_test)
 
 
 # ---- The weight of the trees -------------------------------------------------------------------
@@ -333,37 +357,39 @@ def sample(request: pytest.FixtureRequest) -> ModuleType:
     return module
 
 
-def draw_outcomes(weight: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+def draw_outcomes(true_weight: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Draw outcomes whose true logit is a weighted mean of two models' logits.
 
     The first model is an item response model with the logits `start`, the second model is trees.
-    The true logit is (1 - weight) · start + weight · logit of the trees. Returns `start`, the
-    probabilities that the trees predict, the outcomes, and the standard error of a weight that is
-    estimated from these outcomes.
+    The true logit is (1 - true_weight) · start + true_weight · logit of the trees. Returns `start`,
+    the probabilities that the trees predict, the outcomes, and the standard error of a weight that
+    is estimated from these outcomes.
     """
     rng = np.random.default_rng(0)
     start = rng.normal(0, 1, 20_000)
     difference = rng.normal(0, 1, 20_000)
     trees_logit = start + difference
-    # The weighted mean of the logits is (1 - weight) · start + weight · (start + difference).
-    true_logit = start + weight * difference
-    p = planted.sigmoid(true_logit)
-    outcome = (rng.random(len(p)) < p).astype(np.int8)
-    # The Fisher information about the weight is Σ p (1 − p) · difference². The standard error is 1
-    # divided by the square root of the information.
-    information = np.sum(p * (1 - p) * difference**2)
-    return start, planted.sigmoid(trees_logit), outcome, float(1 / np.sqrt(information))
+    # This equals (1 - true_weight) · start + true_weight · trees_logit.
+    true_logit = start + true_weight * difference
+    true_p = planted.sigmoid(true_logit)
+    outcome = (rng.random(len(true_p)) < true_p).astype(np.int8)
+    # The Fisher information about the weight is Σ p (1 − p) · difference².
+    information = np.sum(true_p * (1 - true_p) * difference**2)
+    standard_error = float(1 / np.sqrt(information))
+    return start, planted.sigmoid(trees_logit), outcome, standard_error
 
 
-def test_the_weight_lies_two_standard_errors_below_that_of_the_outcomes(
+def test_the_chosen_weight_lies_two_standard_errors_below_the_best_weight(
     sample: ModuleType,
 ) -> None:
-    start, p_trees, outcome, standard_error = draw_outcomes(0.3)
+    true_weight = 0.3
+    start, p_trees, outcome, standard_error = draw_outcomes(true_weight)
     weight = sample.choose_weight(start, p_trees, outcome)
-    # The chosen weight lies two standard errors below the best weight. The best weight is 0.3 with
-    # a standard error of 0.017, and the tried weights are 0.02 apart.
-    assert weight == pytest.approx(0.3 - 2 * standard_error, abs=3 * standard_error + 0.02)
-    assert weight < 0.3
+    # The best weight is the true weight with a standard error of 0.017, so it may differ by three
+    # standard errors. The tried weights are 0.02 apart.
+    expected = true_weight - 2 * standard_error
+    assert weight == pytest.approx(expected, abs=3 * standard_error + 0.02)
+    assert weight < true_weight
 
 
 @pytest.mark.parametrize(("true_weight", "expected"), [(0.0, 0.0), (-0.5, 0.0), (0.7, 1.0)])
@@ -394,14 +420,16 @@ def test_the_weight_is_chosen_by_rows_from_which_the_trees_have_not_learned(
     """Trees that only know their training rows by heart get the weight 0.
 
     Features and outcomes are random. So trees learn the outcomes of their training rows, and
-    predict other rows at chance. If the training rows decided the weight, it would be above 0.
+    predict other rows no better than a guess. If the training rows decided the weight, it would be
+    above 0.
     """
+    n_rows = 4_000
     rng = np.random.default_rng(0)
-    features = rng.random((4_000, 30), dtype=np.float32)
-    outcome = rng.integers(0, 2, 4_000)
+    features = rng.random((n_rows, 30), dtype=np.float32)
+    outcome = rng.integers(0, 2, n_rows)
     # The other model, which is weighed against the trees, predicts 1/2 for all rows: its logits
     # are 0.
-    start = np.zeros(4_000)
+    start = np.zeros(n_rows)
     more_settings: dict[str, object] = {}
     if "max_iter" not in sample.SETTINGS:
         # The sample of task 2 has no number of trees in its settings: each fit sets the number.
