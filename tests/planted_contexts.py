@@ -156,7 +156,8 @@ def standard_error_of_variance(variance: float, n_effects: int, answers_each: fl
     answers_each
         The mean number of answers from which an effect is estimated.
     """
-    # An effect that is estimated from n answers has an error with this variance.
+    # An effect is part of the logit of each answer, so each answer gives the Fisher information
+    # INFORMATION about it. The variance of an estimate's error is 1 divided by the information.
     error_variance = 1 / (answers_each * INFORMATION)
     # An estimated effect is the true effect plus an error. The variances of effect and error add
     # up.

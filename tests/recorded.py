@@ -37,14 +37,15 @@ RANDOM = {"random rankings, mean": 0.59, "random rankings, 95th percentile": 0.7
 
 
 def seeded(model: str, seed: int | None, score: float, time: str = RESULT.time) -> Result:
-    """Return a result of a model of task 1 that was run with this seed.
+    """Return a result of a model of task 1 that was run with this seed, or without a seed (None).
 
-    The run took 1 s with the seed 0 or without a seed, 2 s with the seed 1, and so on.
+    The run took 1 s with the seed 0 or without a seed, 2 s with the seed 1, and so on. Its flags
+    were --local, --n_dimensions 8 and --seed, if there is a seed.
     """
     options: dict[str, Any] = {"local": True, "n_dimensions": "8"}
     if seed is not None:
         options["seed"] = str(seed)
-    seconds = (seed or 0) + 1.0
+    seconds = 1.0 if seed is None else seed + 1.0
     return replace(
         RESULT,
         model=model,

@@ -296,7 +296,8 @@ def without_modules_of(*folders: Path) -> Iterator[None]:
     Modules of the tests are removed too: `cli.run` fingerprints all loaded modules of the kit, and
     two hundred modules of tests would make up a third of a script's time.
     """
-    prefixes = tuple(f"{folder}{os.sep}" for folder in (ROOT, *folders))
+    # A separator ends each folder here and each path below: `kit/` is no prefix of `kit_2/`.
+    folders_of_scripts = tuple(f"{folder}{os.sep}" for folder in (ROOT, *folders))
 
     def remove() -> dict[str, ModuleType]:
         """Remove the modules of the tests and the modules beside scripts from `sys.modules`.
@@ -304,13 +305,14 @@ def without_modules_of(*folders: Path) -> Iterator[None]:
         Returns the removed modules by name.
         """
         removed = {}
-        for name in [name for name in sys.modules if name not in _STAYING_MODULES]:
+        names = [name for name in sys.modules if name not in _STAYING_MODULES]
+        for name in names:
             module = sys.modules[name]
             path = f"{_path_of(module)}{os.sep}"
             if path.startswith(SHARED_FOLDERS) or "site-packages" in path:
                 # The module belongs to `common`, `tools` or a library.
                 _STAYING_MODULES.add(name)
-            elif path.startswith(prefixes):
+            elif path.startswith(folders_of_scripts):
                 removed[name] = module
         # The modules are removed only after the loop: `_path_of`, which is called in the loop,
         # needs the packages around a module to be loaded.

@@ -161,6 +161,7 @@ def find_inputs() -> list[InputFile]:
         *files_of_task_3(),
         *files_of_task_4(),
         private_answers,
+        # The model has been fitted to the answers of tasks 1 and 2.
         InputFile("-m tools.mastery", SAVED_MODEL, flags=f"--tasks 1/2 --model {SAVED_MODEL}"),
         *files_of_cloze(),
         *files_of_science_exam(),
@@ -182,7 +183,8 @@ def files_of_task_1_or_2(task: int) -> list[InputFile]:
     """Return the files that scripts of task 1, or of task 2, read.
 
     `ID_PAIR` holds the columns QuestionId and UserId, and `required` returns columns that a file
-    must have.
+    must have. `PREDICTED` holds the column that a submission predicts, and `LEARNED` the columns
+    that a model learns from.
     """
     folder = f"task_{task}"
     majority = f"{folder}/sample_model_majority.py"
@@ -474,13 +476,16 @@ def files_of_debiasing() -> list[InputFile]:
 # ---- A kit that holds them ---------------------------------------------------------------------
 
 
-def prepare(kit: Path) -> None:
-    """Write well-formed versions of all files of `find_inputs` into a kit with tiny data."""
+def write_inputs(kit: Path) -> None:
+    """Write well-formed versions of all files of `find_inputs` into a kit.
+
+    The kit holds the tiny simulated data of the four tasks already.
+    """
     run_scripts_that_make_inputs(kit)
     # `files_of_task_4` runs the training script in task_4/trainer, a copy of task_4/numpy. The copy
     # has no weights, since the training writes them.
-    ignored = shutil.ignore_patterns("__pycache__", "model_task_4*")
-    shutil.copytree(kit / "task_4/numpy", kit / "task_4/trainer", ignore=ignored)
+    weights_and_caches = shutil.ignore_patterns("__pycache__", "model_task_4*")
+    shutil.copytree(kit / "task_4/numpy", kit / "task_4/trainer", ignore=weights_and_caches)
     # Remove the records of checksums. With these records, the scripts would refuse a changed file
     # for its checksum, before they read its content.
     for pattern in ("split_*.json", "template_*.json", "folds.json"):

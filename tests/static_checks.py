@@ -36,7 +36,10 @@ def main() -> int:
         run("mypy", "common", "tools", "quickstart.py", "tests/static_checks.py"),
     ]
     config = str(ROOT / "pyproject.toml")
-    for folder in sorted(path for pattern in SCRIPT_FOLDERS for path in ROOT.glob(pattern)):
+    folders: list[Path] = []
+    for pattern in SCRIPT_FOLDERS:
+        folders += ROOT.glob(pattern)
+    for folder in sorted(folders):
         scripts = [path.name for path in files if path.parent == folder and path.suffix == ".py"]
         if scripts:
             exit_codes.append(run("mypy", "--config-file", config, *scripts, folder=folder))

@@ -23,7 +23,7 @@ N_SAMPLED = 3
 def kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a kit in which every file that a script reads exists and is well formed."""
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("malformed") / "kit"))
-    script_inputs.prepare(kit)
+    script_inputs.write_inputs(kit)
     return kit
 
 
