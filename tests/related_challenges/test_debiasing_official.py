@@ -249,7 +249,7 @@ def make_case(number: int) -> Case:
     rng = random.Random(number)
     rows = make_rows(rng)
     changes_of_rows = [*map(change_cell, CELLS), *CHANGES_OF_ROWS]
-    # If the numbers of cases exceed the number of changes, the changes begin anew.
+    # After the last change, the changes begin anew.
     position = number % (len(changes_of_rows) + len(CHANGES_OF_TEXT))
     if position < len(changes_of_rows):
         change_rows = changes_of_rows[position]
