@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 from common import layout
@@ -33,42 +34,45 @@ PLANTED = np.full(N_QUESTIONS * N_OPTIONS, -1)
 PLANTED[1 : N_QUESTIONS * N_OPTIONS // 2 : N_OPTIONS] = np.repeat(np.arange(N_GROUPS), 4)
 
 
-def draw(share: float, seed: int = 0) -> WrongAnswers:
+def draw_wrong_answers(seed: int = 0) -> WrongAnswers:
     """Draw wrong answers of students, some of whom have misconceptions.
 
     Option 0 of each question is right; options 1, 2 and 3 are wrong. Each planted group (`PLANTED`)
-    stands for a misconception that a student has with probability `share`. On a question of the
-    group, a student with the misconception follows it with probability 0.85 and then chooses
-    option 1. Every other choice is random, with probability 1/3 for each wrong option.
+    stands for a misconception that a student has with probability 0.25. On a question of the group,
+    a student with the misconception follows it with probability 0.85 and then chooses option 1.
+    Every other choice is random, with probability 1/3 for each wrong option.
 
     `WrongAnswers.probability` holds, for each answer, the probability of each option if it is
     unknown whether the student has a misconception.
     """
+    p_misconception = 0.25
+    p_follow = 0.85
     rng = np.random.default_rng(seed)
     # Each student gets each question wrong with probability 0.8.
     student, question = np.nonzero(rng.random((N_STUDENTS, N_QUESTIONS)) < 0.8)
+    n_answers = len(student)
     # The planted group of option 1 of the answered question, -1 for none.
     group = PLANTED[question * N_OPTIONS + 1]
     is_in_group = group >= 0
-    has_misconception = rng.random((N_STUDENTS, N_GROUPS)) < share
-    p_follow = 0.85
-    # If the question has no planted group, the index -1 takes the last column of
-    # `has_misconception`. `is_in_group` excludes these answers.
-    follows = is_in_group & has_misconception[student, group]
-    follows &= rng.random(len(student)) < p_follow
-    option = np.where(follows, 1, rng.integers(1, N_OPTIONS, len(student)))
-    # All students who follow the misconception choose option 1, and so do a third of the others.
-    share_following = np.where(is_in_group, share * p_follow, 0)
-    p_option_1 = share_following + (1 - share_following) / 3
-    p_other = (1 - p_option_1) / 2
-    probability = np.stack([np.zeros(len(student)), p_option_1, p_other, p_other], axis=1)
+    has_misconception = rng.random((N_STUDENTS, N_GROUPS)) < p_misconception
+    may_follow = np.zeros(n_answers, bool)
+    may_follow[is_in_group] = has_misconception[student[is_in_group], group[is_in_group]]
+    follows = may_follow & (rng.random(n_answers) < p_follow)
+    option = np.where(follows, 1, rng.integers(1, N_OPTIONS, n_answers))
+    # A student who follows a misconception chooses option 1; so does a third of all others.
+    p_follows = np.where(is_in_group, p_misconception * p_follow, 0)
+    p_option_1 = p_follows + (1 - p_follows) / 3
+    # Options 2 and 3 are equally probable.
+    p_option_2_or_3 = (1 - p_option_1) / 2
+    p_option_0 = np.zeros(n_answers)
+    p_options = [p_option_0, p_option_1, p_option_2_or_3, p_option_2_or_3]
     return WrongAnswers(
-        student.astype(np.int32),
-        question.astype(np.int32),
-        option.astype(np.int8),
-        probability.astype(np.float32),
-        N_STUDENTS,
-        N_QUESTIONS,
+        student=student.astype(np.int32),
+        question=question.astype(np.int32),
+        option=option.astype(np.int8),
+        probability=np.stack(p_options, axis=1).astype(np.float32),
+        n_students=N_STUDENTS,
+        n_questions=N_QUESTIONS,
     )
 
 
@@ -77,34 +81,53 @@ def first_students(n: int) -> BoolArray:
     return np.arange(N_STUDENTS) < n
 
 
+# Three parts of the students: `find_groups` searches the answers of the first part for groups, and
+# chooses a threshold by the answers of the second part. The third part takes no part in this.
+IS_SEARCHING = first_students(1800)
+IS_CHOOSING = first_students(2400) & ~IS_SEARCHING
+IS_CHECKING = ~first_students(2400)
+
+
 def permute_within_questions(wrong: WrongAnswers, seed: int = 0) -> WrongAnswers:
     """Shuffle, for each question, the chosen options among the students who got it wrong."""
-    rng = np.random.default_rng(seed)
-    # Both arrays list the rows of `wrong` sorted by question. The rows of one question are in their
-    # original order in `in_order`, and in a random order in `shuffled`. So each row gets the option
-    # of a random row of the same question.
-    in_order = np.argsort(wrong.question, kind="stable")
-    shuffled = np.lexsort((rng.random(len(in_order)), wrong.question))
+    random = np.random.default_rng(seed).random(len(wrong.question))
     option = wrong.option.copy()
-    option[in_order] = wrong.option[shuffled]
-    return WrongAnswers(
-        wrong.student,
-        wrong.question,
-        option,
-        wrong.probability,
-        wrong.n_students,
-        wrong.n_questions,
-    )
+    for question in range(wrong.n_questions):
+        rows = np.flatnonzero(wrong.question == question)
+        # Sorting rows by random numbers shuffles them.
+        shuffled_rows = rows[np.argsort(random[rows])]
+        option[rows] = wrong.option[shuffled_rows]
+    return replace(wrong, option=option)
 
 
-def find(wrong: WrongAnswers) -> IntArray:
-    """Find groups in the answers of the first 1,800 students; the next 600 choose the threshold.
+def find_groups(wrong: WrongAnswers) -> IntArray:
+    """Find groups in the answers of the first part; the second part chooses the threshold.
 
-    The threshold decides which groups are merged. The best one predicts the 600 students best.
+    The threshold decides which groups are merged. The chosen threshold predicts the answers of the
+    second part best.
     """
-    pairs = groups.compare_pairs(wrong.of_students(first_students(1800)))
-    choosing = wrong.of_students(first_students(2400) & ~first_students(1800))
-    return groups.choose_groups(pairs, choosing)
+    pairs = groups.compare_pairs(wrong.of_students(IS_SEARCHING))
+    return groups.choose_groups(pairs, wrong.of_students(IS_CHOOSING))
+
+
+def measure_gain(wrong: WrongAnswers, group: IntArray) -> Ratio:
+    """Return how much groups lower the log loss of an answer of the third part of the students.
+
+    Each answer is predicted from the student's other answers.
+    """
+    checking = wrong.of_students(IS_CHECKING)
+    gains, n_answers = groups.gain_by_student(known=checking, asked=checking, group=group)
+    return groups.ratio_by_student(gains, n_answers)
+
+
+def standard_error(ratio: Ratio) -> float:
+    """Return the standard error of a ratio, from the width of its 95 % interval."""
+    return (ratio.high - ratio.low) / (2 * groups.Z_95)
+
+
+def number_item(*, question: int, option: int) -> int:
+    """Return the number of the item that stands for this option of this question."""
+    return N_OPTIONS * question + option
 
 
 # ---- Finding groups ------------------------------------------------------------------------------
@@ -127,7 +150,7 @@ def test_planted_groups_are_found_exactly() -> None:
       so a residual has the variance 0.475 · 0.525 = 0.25. The product has the standard deviation
       √(0.25 · 0.25) = 0.25.
     """
-    group = find(draw(share=0.25))
+    group = find_groups(draw_wrong_answers())
     assert ((group >= 0) == (PLANTED >= 0)).all()
     assert adjusted_rand_score(PLANTED, group) == 1
 
@@ -139,28 +162,23 @@ def test_permuted_options_have_no_group_that_other_students_confirm(seed: int) -
     The gain is the decrease in log loss if predictions use the groups. The gain is measured on
     students whose answers were used neither to find groups nor to choose the threshold.
     """
-    permuted = permute_within_questions(draw(share=0.25, seed=seed), seed)
-    group = find(permuted)
-    checking = permuted.of_students(~first_students(2400))
-    gains, n_answers = groups.gain_by_student(checking, checking, group)
-    gain = groups.ratio_by_student(gains, n_answers)
+    permuted = permute_within_questions(draw_wrong_answers(seed), seed)
+    group = find_groups(permuted)
+    gain = measure_gain(permuted, group)
     # The limit is four standard errors: by chance, a gain exceeds it at most once in 30,000 tests.
-    error = (gain.high - gain.low) / (2 * groups.Z_95)
-    assert gain.value <= 4 * error
+    assert gain.value <= 4 * standard_error(gain)
     # By chance, two pairs of options may still look like groups: four of the 120 wrong options.
     assert (group >= 0).sum() <= 4
 
 
 def test_groups_predict_the_choices_of_students_who_took_no_part_in_the_search() -> None:
-    wrong = draw(share=0.25)
-    checking = wrong.of_students(~first_students(2400))
-    gains, n_answers = groups.gain_by_student(checking, checking, find(wrong))
-    gain = groups.ratio_by_student(gains, n_answers)
+    wrong = draw_wrong_answers()
+    gain = measure_gain(wrong, find_groups(wrong))
     assert gain.low > 0.005
 
 
 def test_without_enough_students_no_group_is_found() -> None:
-    wrong = draw(share=0.25).of_students(first_students(10))
+    wrong = draw_wrong_answers().of_students(first_students(10))
     pairs = groups.compare_pairs(wrong)
     assert (groups.choose_groups(pairs, wrong) == -1).all()
 
@@ -188,7 +206,11 @@ def test_evidence_of_pairs_adds_up_when_groups_are_merged() -> None:
 
 
 def test_pairs_are_sums_over_the_students_who_got_both_questions_wrong() -> None:
-    """Students 0, 1 and 2 get questions 0 and 1 wrong; student 3 gets only question 0 wrong."""
+    """A pair of options has a covariance and a variance; both are sums over these students.
+
+    Students 0, 1 and 2 get questions 0 and 1 wrong. Student 3 gets only question 0 wrong, and so
+    does not count.
+    """
     probability = np.array([[0, 0.5, 0.3, 0.2]] * 7, np.float32)
     wrong = WrongAnswers(
         student=np.array([0, 0, 1, 1, 2, 2, 3], np.int32),
@@ -199,22 +221,26 @@ def test_pairs_are_sums_over_the_students_who_got_both_questions_wrong() -> None
         n_questions=2,
     )
     pairs = groups.compare_pairs(wrong)
-    # Items 1 and 5 are option 1 of questions 0 and 1, with probability 0.5. A residual is 1 − 0.5
-    # if the student chose the option, otherwise 0 − 0.5. Student 0 chose both items, student 1 only
-    # item 1, and student 2 only item 5.
+    # Compare option 1 of question 0 with option 1 of question 1. Both have probability 0.5.
+    first = number_item(question=0, option=1)
+    second = number_item(question=1, option=1)
+    # A residual is 1 − 0.5 if the student chose the option, otherwise 0 − 0.5. Student 0 chose both
+    # options, student 1 only the first, and student 2 only the second.
     products = [0.5 * 0.5, 0.5 * -0.5, -0.5 * 0.5]
-    assert pairs.covariance[1, 5] == pytest.approx(sum(products))
+    assert pairs.covariance[first, second] == pytest.approx(sum(products))
     # Each residual has the variance 0.5 · 0.5 = 0.25. So the product of two independent residuals
     # has the variance 0.25 · 0.25. The variances of three students add up.
-    assert pairs.variance[1, 5] == pytest.approx(3 * 0.25 * 0.25 + groups.EXTRA_VARIANCE)
-    # Items 1 and 2 are options of the same question and make no pair.
-    assert pairs.covariance[1, 2] == 0
-    # The pair of items 1 and 5 has one entry, in the row of the smaller number.
-    assert pairs.covariance[5, 1] == 0
+    expected_variance = 3 * 0.25 * 0.25 + groups.EXTRA_VARIANCE
+    assert pairs.variance[first, second] == pytest.approx(expected_variance)
+    # Two options of the same question make no pair.
+    other_option_of_question_0 = number_item(question=0, option=2)
+    assert pairs.covariance[first, other_option_of_question_0] == 0
+    # A pair has one entry, in the row of the item with the smaller number.
+    assert pairs.covariance[second, first] == 0
 
 
 def test_pairs_are_the_same_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = draw(share=0.25).of_students(first_students(300))
+    wrong = draw_wrong_answers().of_students(first_students(300))
     whole = groups.compare_pairs(wrong)
     monkeypatch.setattr(groups, "BLOCK", 7)
     parts = groups.compare_pairs(wrong)
@@ -227,24 +253,28 @@ def test_pairs_are_the_same_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatc
 
 
 def test_only_the_pairs_that_most_students_got_wrong_are_compared() -> None:
-    """With `most_pairs` = 400, a pair needs at least `least` students who got both wrong.
+    """With `most_pairs` = 400, only pairs that at least `min_students` got wrong are compared.
 
-    There are 40 · 39 / 2 = 780 pairs of questions. `least` is the smallest number that leaves at
-    most 400 of them. `questions` are the questions of these pairs.
+    There are 40 · 39 / 2 = 780 pairs of questions. `min_students` is the smallest number that
+    leaves at most 400 of them. A student counts for a pair if they got both questions wrong.
     """
-    wrong = draw(share=0.25)
+    wrong = draw_wrong_answers()
     is_wrong = groups._wrong_matrix(wrong)
-    least, questions = groups._frequent_questions(is_wrong, most_pairs=400)
-    # Count, for each pair of questions, the students who got both wrong.
-    first, second = np.triu_indices(N_QUESTIONS, 1)
-    n_students_by_pair = (is_wrong.T @ is_wrong).toarray()[first, second]
-    is_compared = n_students_by_pair >= least
-    assert is_compared.sum() <= 400
-    assert (n_students_by_pair >= least - 1).sum() > 400
-    assert questions.tolist() == np.union1d(first[is_compared], second[is_compared]).tolist()
+    min_students, questions = groups._frequent_questions(is_wrong, most_pairs=400)
+
+    # Entry (i, j) is the number of students who got both question i and question j wrong.
+    n_both_wrong = (is_wrong.T @ is_wrong).toarray()
+    n_students = {pair: n_both_wrong[pair] for pair in combinations(range(N_QUESTIONS), 2)}
+    compared = [pair for pair in n_students if n_students[pair] >= min_students]
+    assert len(compared) <= 400
+    # With a smaller number, more than 400 pairs would be left.
+    left_by_smaller = [pair for pair in n_students if n_students[pair] >= min_students - 1]
+    assert len(left_by_smaller) > 400
+    # `questions` are the questions of the compared pairs.
+    assert questions.tolist() == np.unique(compared).tolist()
     pairs = groups.compare_pairs(wrong, most_pairs=400)
     # Each pair of questions has 3 · 3 pairs of wrong options, and each of these has an entry.
-    assert pairs.covariance.nnz == 3 * 3 * is_compared.sum()
+    assert pairs.covariance.nnz == 3 * 3 * len(compared)
 
 
 # ---- How sure groups are -------------------------------------------------------------------------
@@ -259,13 +289,13 @@ def test_lift_is_one_where_choices_are_independent_and_higher_in_planted_groups(
     E[p]² = 0.475². So the lift is E[p²] / E[p]² = 1.267. The tolerance is four standard errors,
     which are less than 0.2.
     """
-    wrong = draw(share=0.25)
+    wrong = draw_wrong_answers()
     permuted = permute_within_questions(wrong)
     for expected, answers in ((1.267, wrong), (1, permuted)):
         for lift in groups.measure_lift(answers, PLANTED):
-            width = 4 * (lift.high - lift.low) / (2 * groups.Z_95)
-            assert width < 0.2
-            assert lift.value == pytest.approx(expected, abs=width)
+            tolerance = 4 * standard_error(lift)
+            assert tolerance < 0.2
+            assert lift.value == pytest.approx(expected, abs=tolerance)
 
 
 def test_a_ratio_of_few_students_has_no_interval() -> None:
@@ -277,24 +307,27 @@ def test_a_ratio_of_few_students_has_no_interval() -> None:
 
 
 def test_each_answer_is_predicted_from_the_others_alone() -> None:
-    """If one answer is changed, its own prediction stays and predictions of other answers change.
+    """The prediction of an answer depends on the student's other answers, not on the answer itself.
 
-    `predict_with_groups` takes known answers and answers to predict. Here both are the same object,
-    so the function predicts each answer from the student's other answers.
+    If one answer is changed, its own prediction stays the same, and predictions of other answers
+    change. `predict_with_groups` takes known answers and answers to predict. Here both are the same
+    object, so the function predicts each answer from the student's other answers.
     """
-    wrong = draw(share=0.25).of_students(first_students(50))
+    wrong = draw_wrong_answers().of_students(first_students(50))
     before = groups.predict_with_groups(wrong, wrong, PLANTED)
-    # Take the first answer whose option is in a planted group: it is option 1 of its question.
-    # Change this answer to option 2, which is in no group.
-    row = int((PLANTED[wrong.question * N_OPTIONS + wrong.option] >= 0).argmax())
+    # Take the first answer that chooses an option of a planted group. It chooses option 1; change
+    # it to option 2, which is in no group.
+    chosen_group = PLANTED[wrong.question * N_OPTIONS + wrong.option]
+    changed_row, *_ = np.flatnonzero(chosen_group >= 0)
     option = wrong.option.copy()
-    option[row] = 2
-    changed = WrongAnswers(
-        wrong.student, wrong.question, option, wrong.probability, N_STUDENTS, N_QUESTIONS
-    )
+    option[changed_row] = 2
+    changed = replace(wrong, option=option)
+
     after = groups.predict_with_groups(changed, changed, PLANTED)
-    np.testing.assert_allclose(after[row], before[row], rtol=1e-12)
-    assert (np.abs(after - before).max(axis=1) > 1e-6).any()
+
+    np.testing.assert_allclose(after[changed_row], before[changed_row], rtol=1e-12)
+    largest_change_by_answer = np.abs(after - before).max(axis=1)
+    assert (largest_change_by_answer > 1e-6).any()
 
 
 def test_a_student_concerns_a_group_with_two_of_its_options() -> None:
@@ -320,9 +353,10 @@ def test_the_subjects_of_a_group_are_those_of_most_questions_and_may_hold_a_comm
 
 
 def test_a_few_rare_choices_are_no_evidence_of_a_misconception() -> None:
-    """Three students get two questions wrong, and all three choose option 1 of both questions.
+    """If only three students choose both of two rare options, the options form no group.
 
-    The model of answers gives option 1 a probability of only 0.05.
+    The three students get two questions wrong, and choose option 1 of both questions. The model of
+    answers gives option 1 a probability of only 0.05.
     """
     wrong = WrongAnswers(
         student=np.array([0, 0, 1, 1, 2, 2], np.int32),
@@ -333,53 +367,63 @@ def test_a_few_rare_choices_are_no_evidence_of_a_misconception() -> None:
         n_questions=2,
     )
     pairs = groups.compare_pairs(wrong)
-    # Items 1 and 5 are option 1 of the two questions. Each student has the residual 1 − 0.05 for
-    # both items. The covariance is the sum of the products of three students: 3 · 0.95² = 2.7.
-    assert pairs.covariance[1, 5] == pytest.approx(2.7, abs=0.01)
+    first = number_item(question=0, option=1)
+    second = number_item(question=1, option=1)
+    # Each student has the residual 1 − 0.05 for both options. The covariance is the sum of the
+    # products of three students: 3 · 0.95² = 2.7.
+    assert pairs.covariance[first, second] == pytest.approx(2.7, abs=0.01)
     # A residual has the variance 0.05 · 0.95 = 0.0475, so the covariance has the standard deviation
     # √3 · 0.0475 = 0.08. Without EXTRA_VARIANCE, the evidence would be 2.7 / 0.08 = 33 standard
     # deviations. EXTRA_VARIANCE adds 1 to the variance, so the evidence is only
-    # 2.7 / √(0.08² + 1) = 2.7, which is below the threshold.
+    # 2.7 / √(0.08² + 1) = 2.7, which is below 3.5, the lowest threshold in use. So all items get
+    # -1, for no group.
     assert (groups.find_groups(pairs, threshold=3.5) == -1).all()
 
 
-def test_choices_in_other_answers_are_counted_for_each_group() -> None:
-    """A pair is two wrong answers of one student that both choose an option of the same group.
+# Groups of the items of three questions with four options: group 0 holds option 1 of each question.
+GROUP_OF_OPTIONS_1 = np.array([-1, 0, -1, -1] * 3)
 
-    `known` holds the first answer of each pair, and `asked` the second answer.
+
+def answers_of_one_student(questions: list[int], options: list[int]) -> WrongAnswers:
+    """Return answers of one student to these questions, with these options.
+
+    Option 1 of each question has probability 0.5.
     """
-    # Group 0 holds option 1 of questions 0, 1 and 2. Each of these options has probability 0.5.
-    group = np.array([-1, 0, -1, -1] * 3)
+    probability = np.array([[0, 0.5, 0.3, 0.2]] * len(questions), np.float32)
+    return WrongAnswers(
+        student=np.zeros(len(questions), np.int32),
+        question=np.array(questions, np.int32),
+        option=np.array(options, np.int8),
+        probability=probability,
+        n_students=1,
+        n_questions=3,
+    )
 
-    def answers(question: list[int], option: list[int]) -> WrongAnswers:
-        """Return answers of one student to these questions, with these options."""
-        probability = np.array([[0, 0.5, 0.3, 0.2]] * len(question), np.float32)
-        return WrongAnswers(
-            student=np.zeros(len(question), np.int32),
-            question=np.array(question, np.int32),
-            option=np.array(option, np.int8),
-            probability=probability,
-            n_students=1,
-            n_questions=3,
-        )
 
-    # The known answer, to question 0, chooses an option of the group: option 1. The asked answer to
-    # question 1 chooses option 1 too, but the asked answer to question 2 does not. So there is one
-    # pair. Each asked answer chooses option 1 with probability 0.5, so 0.5 + 0.5 pairs are
-    # expected.
-    known = answers(question=[0], option=[1])
-    asked = answers(question=[1, 2], option=[1, 2])
-    choices = groups.pair_choices(known, asked, group)
+def test_choices_in_other_answers_are_counted_for_each_group() -> None:
+    """A pair is a choice in `known` and a choice in `asked` of options of the same group.
+
+    Both choices belong to the same student: student 0, who is the only one.
+    """
+    known = answers_of_one_student(questions=[0], options=[1])
+    asked = answers_of_one_student(questions=[1, 2], options=[1, 2])
+    choices = groups.pair_choices(known, asked, GROUP_OF_OPTIONS_1)
+    # Only the answers to questions 0 and 1 choose option 1, so there is one pair of student 0 and
+    # group 0.
     assert choices.n_pairs[0, 0] == 1
+    # Each of the two asked answers chooses option 1 with probability 0.5.
     assert choices.n_expected[0, 0] == 0.5 + 0.5
 
-    # Now the same three answers are both known and asked. The answers to questions 0 and 1 choose
-    # option 1. They make two pairs, because the order counts: (0, 1) and (1, 0). Each of these two
-    # answers can be the first of a pair with two other answers, so 0.5 + 0.5 pairs are expected for
-    # each.
-    all_three = answers(question=[0, 1, 2], option=[1, 1, 2])
-    choices = groups.pair_choices(all_three, all_three, group)
+
+def test_a_choice_makes_no_pair_with_itself() -> None:
+    """If the known answers are also the asked ones, each answer is paired with the others only."""
+    answers = answers_of_one_student(questions=[0, 1, 2], options=[1, 1, 2])
+    choices = groups.pair_choices(answers, answers, GROUP_OF_OPTIONS_1)
+    # The answers to questions 0 and 1 choose option 1. They make two pairs, because the order
+    # counts: (0, 1) and (1, 0).
     assert choices.n_pairs[0, 0] == 2
+    # Each of these two answers may be the first of a pair with two other answers, each of which
+    # chooses option 1 with probability 0.5.
     assert choices.n_expected[0, 0] == 2 * (0.5 + 0.5)
 
 
@@ -411,25 +455,44 @@ def number_students(school: generate_sample.School, user_id: pd.Series) -> IntAr
     return numbers
 
 
+def find_answers_with_misconception(
+    planted: generate_sample.School, listed: pd.DataFrame
+) -> BoolArray:
+    """Return, for each answer, whether the student has the misconception of the question.
+
+    `listed` holds the questions with a misconception. The result is False for all other questions.
+    """
+    assert planted.misconceptions is not None
+    misconception_of_question = listed.set_index("QuestionId")["Misconception"]
+    # NaN for a question without a misconception.
+    misconception = planted.answers["QuestionId"].map(misconception_of_question)
+    is_listed = misconception.notna().to_numpy()
+    student = number_students(planted, planted.answers["UserId"])
+    has_misconception: BoolArray = np.zeros(len(student), bool)
+    has_misconception[is_listed] = planted.misconceptions.has[
+        student[is_listed], misconception[is_listed].astype(int)
+    ]
+    return has_misconception
+
+
 def test_planting_changes_only_answers_of_students_with_the_misconception() -> None:
-    """With the same seed, misconceptions change answers only of students who have them."""
+    """With the same seed, misconceptions change answers only of students who have them.
+
+    `plain` is simulated without misconceptions, `planted` with five.
+    """
     plain = simulate(0)
     planted = simulate(5)
     assert plain.misconceptions is None and planted.misconceptions is not None
     # The QuestionId of each question with a misconception, and the number of the misconception.
+    # Each of the five misconceptions has eight questions.
     listed = generate_sample.list_misconceptions(planted, planted.misconceptions)
     assert listed["Misconception"].value_counts().tolist() == [8] * 5
     changing = ("AnswerValue", "IsCorrect", "confidence")
     kept = [column for column in plain.answers if column not in changing]
     pd.testing.assert_frame_equal(plain.answers[kept], planted.answers[kept])
-    misconception_of_question = listed.set_index("QuestionId")["Misconception"]
-    question_id = planted.answers["QuestionId"]
-    # For each answer, the number of the misconception of its question; -1 if the question has none.
-    misconception = question_id.map(misconception_of_question).fillna(-1).astype(int)
-    student = number_students(planted, planted.answers["UserId"])
-    # If the question has no misconception, the index -1 takes the last column of `has`. The second
-    # condition excludes these answers.
-    has_misconception = planted.misconceptions.has[student, misconception] & (misconception >= 0)
+
+    # For each answer, whether the student has the misconception of the question.
+    has_misconception = find_answers_with_misconception(planted, listed)
     is_changed = plain.answers["AnswerValue"] != planted.answers["AnswerValue"]
     assert is_changed.any() and has_misconception[is_changed].all()
     # A misconception decides which wrong option a student chooses. It does not change the
@@ -518,44 +581,88 @@ def planted_map(planted_data: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return folder
 
 
-def test_the_page_and_the_table_show_the_planted_misconceptions(
-    planted_data: Path, planted_map: Path
-) -> None:
-    """The table has a row for each option of a group; the page shows the same groups.
+def read_html(planted_map: Path) -> str:
+    """Return the HTML of the map's page."""
+    return (planted_map / misconceptions.PAGE).read_text(encoding="utf-8")
+
+
+def links_to_files(html: str) -> list[str]:
+    """Return the addresses of files to which a page links."""
+    return re.findall(r'href="(file:[^"]*)"', html)
+
+
+def test_the_table_lists_the_planted_misconceptions(planted_data: Path, planted_map: Path) -> None:
+    """The table has a row for each option of a group; its groups resemble the planted ones.
 
     `planted_map` is the folder with the table and the page made from the simulated `planted_data`.
     """
     table = pd.read_csv(planted_map / misconceptions.TABLE)
-    keys = ["QuestionId", "AnswerValue"]
     planted_file = planted_data / "test_data" / "planted_misconceptions_task_3_4.csv"
-    both = table.merge(pd.read_csv(planted_file), on=keys, how="outer")
+    both = table.merge(pd.read_csv(planted_file), on=["QuestionId", "AnswerValue"], how="outer")
     # An option in no found group, or in no planted group, counts as a group of one option. This
     # group gets a negative number that no other group has.
-    alone = pd.Series(-1.0 - np.arange(len(both)))
-    found = both["Group"].fillna(alone)
-    planted = both["Misconception"].fillna(alone)
+    groups_of_one = pd.Series(-1.0 - np.arange(len(both)))
+    found = both["Group"].fillna(groups_of_one)
+    planted = both["Misconception"].fillna(groups_of_one)
     # With this seed, the index is 0.56. For random groups, it would be about 0.
     assert adjusted_rand_score(planted, found) > 0.2
     assert not table.duplicated(["Group", "QuestionId"]).any()
+    # The groups with the most students come first.
     assert table["Students"].is_monotonic_decreasing
 
-    # The page links to the image of each question, and to the report of question 5. There is no
-    # report of another question.
-    report = planted_map / "question_report" / "question_5.html"
-    html = (planted_map / misconceptions.PAGE).read_text(encoding="utf-8")
-    links = re.findall(r'href="(file:[^"]*)"', html)
-    images = [(planted_data / "images" / f"{q}.jpg").as_uri() for q in table["QuestionId"]]
-    assert {*links} == {*images, report.resolve().as_uri()}
 
+def test_the_page_of_the_map_links_to_images_and_reports(
+    planted_data: Path, planted_map: Path
+) -> None:
+    """The page links to the image of each question in a group, and to the report of question 5.
+
+    There is no report of another question.
+    """
+    table = pd.read_csv(planted_map / misconceptions.TABLE)
+    report = planted_map / "question_report" / "question_5.html"
+    images = [planted_data / "images" / f"{question}.jpg" for question in table["QuestionId"]]
+    expected = {image.as_uri() for image in images} | {report.resolve().as_uri()}
+    assert {*links_to_files(read_html(planted_map))} == expected
+
+
+def test_the_page_of_the_map_shows_the_groups_of_the_table(planted_map: Path) -> None:
+    table = pd.read_csv(planted_map / misconceptions.TABLE)
+    html = read_html(planted_map)
     # `read_page` refuses scripts, so the page's script is removed.
     without_scripts = re.sub(r"<script>.*</script>", "", html, flags=re.DOTALL)
-    page = read_page(without_scripts, links)
+    page = read_page(without_scripts, links_to_files(html))
     assert "From simulated answers" in page.text
     assert f"{table['Group'].max()} groups" in page.text
-    first = table[table["Group"] == 1]
+    first_group = table[table["Group"] == 1]
     shown = page.table("Group 1:")
-    assert shown.column("wrong option") == first["AnswerValue"].astype(str).tolist()
-    assert shown.column("subjects") == first["Subjects"].tolist()
+    assert shown.column("wrong option") == first_group["AnswerValue"].astype(str).tolist()
+    assert shown.column("subjects") == first_group["Subjects"].tolist()
+
+
+def groups_by_search(table: pd.DataFrame) -> dict[str, list[int]]:
+    """Return the words of some searches, each with the numbers of the groups that it must show.
+
+    `table` is the map's table, with a row for each option of a group.
+    """
+    n_groups = table["Group"].max()
+    # Other QuestionIds contain the digits of the smallest one. The search must not find them.
+    question = table["QuestionId"].min()
+    groups_with_question = table["Group"][table["QuestionId"] == question].unique().tolist()
+    subject = table["Subjects"].iloc[0]
+    has_subject = table["Subjects"].str.contains(subject, regex=False)
+    groups_with_subject = table["Group"][has_subject].unique().tolist()
+    # Each search must find some groups, but not all.
+    assert 0 < len(groups_with_question) < n_groups
+    assert 0 < len(groups_with_subject) < n_groups
+    return {
+        str(question): groups_with_question,
+        f"Question {question}": groups_with_question,
+        # The subject in capitals, without its last letter.
+        subject.upper()[:-1]: groups_with_subject,
+        f"{subject} no-such-word": [],
+        # An empty search shows all groups.
+        "": list(range(1, n_groups + 1)),
+    }
 
 
 @needs_browser
@@ -567,28 +674,12 @@ def test_the_search_shows_the_groups_with_all_words(planted_map: Path, tmp_path:
     """
     table = pd.read_csv(planted_map / misconceptions.TABLE, keep_default_na=False)
     n_groups = table["Group"].max()
-    # Other QuestionIds contain the digits of the smallest one. The search must not find them.
-    number = table["QuestionId"].min()
-    groups_with_question = table["Group"][table["QuestionId"] == number].unique().tolist()
-    subject = table["Subjects"].iloc[0]
-    has_subject = table["Subjects"].str.contains(subject, regex=False)
-    groups_with_subject = table["Group"][has_subject].unique().tolist()
-    # The groups that each search must show.
-    searches = {
-        str(number): groups_with_question,
-        f"Question {number}": groups_with_question,
-        # The subject in capitals, without its last letter.
-        subject.upper()[:-1]: groups_with_subject,
-        f"{subject} no-such-word": [],
-        "": list(range(1, n_groups + 1)),
-    }
-    assert 0 < len(groups_with_question) < n_groups
-    assert 0 < len(groups_with_subject) < n_groups
     with open_browser(tmp_path / "profile", tmp_path) as tab:
         tab.open(planted_map / misconceptions.PAGE)
         assert f"{n_groups} groups" in tab.text()
         tab.click("search")
-        for words, expected in searches.items():
+        for words, expected in groups_by_search(table).items():
+            # Typing replaces the words of the search before, which are selected.
             tab.run("document.getElementById('search').select()")
             if words:
                 tab.type(words)

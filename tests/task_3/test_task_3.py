@@ -107,13 +107,25 @@ def test_rank_average_puts_questions_with_few_subjects_first(
     assert ranked_and_answered == expected_and_answered
 
 
+def pair_all(n_students: int, n_questions: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the student and the question of each answer if all students answer all questions.
+
+    Both are numbered from 0. All answers of student 0 come first.
+    """
+    student = np.repeat(np.arange(n_students), n_questions)
+    question = np.tile(np.arange(n_questions), n_students)
+    return student, question
+
+
 @needs_blocks("task_3/sample_model_rank_average.py")
 def test_the_rank_average_puts_a_question_last_whose_feature_is_nan(
     rank: Rank, tmp_path: Path
 ) -> None:
-    # Nobody errs on question 0, so its point-biserial correlation is NaN. The other questions have
-    # a correlation.
-    student, question = np.divmod(np.arange(60 * 6), 6)
+    """Nobody errs on question 0, so its point-biserial correlation is NaN.
+
+    The other questions, 1 to 5, have a correlation.
+    """
+    student, question = pair_all(n_students=60, n_questions=6)
     is_correct = np.random.default_rng(0).integers(0, 2, len(student))
     is_correct[question == 0] = 1
     # Option 1 is right; wrong answers are option 2.
@@ -146,13 +158,16 @@ def test_the_questions_that_depend_on_ability_rank_first(
     question are right.
     """
     rng = np.random.default_rng(0)
-    student, question = np.divmod(np.arange(300 * 12), 12)
-    ability = rng.standard_normal(300)
+    n_students = 300
+    student, question = pair_all(n_students, n_questions=12)
+    ability = rng.standard_normal(n_students)
     logit = np.where(question < 6, 2 * ability[student], 0)
-    right = rng.random(len(student)) < 1 / (1 + np.exp(-logit))
+    p_right = 1 / (1 + np.exp(-logit))
+    is_right = rng.random(len(student)) < p_right
     right_option = 1
-    option = np.where(right, right_option, rng.integers(2, 5, len(student)))
-    table = answers_frame(student, question, right.astype(int), option, right_option)
+    wrong_option = rng.integers(2, 5, len(student))
+    option = np.where(is_right, right_option, wrong_option)
+    table = answers_frame(student, question, is_right.astype(int), option, right_option)
     table.to_csv(tmp_path / "train.csv", index=False)
     ranking = rank(model, "--input_dir", tmp_path, "--train_data", "train.csv")
     # Ranks count from 1; the index is the QuestionId.
@@ -208,9 +223,12 @@ def test_the_expected_information_is_a_mean_over_students() -> None:
     p = 1 / (1 + np.exp(-easiness - abilities @ loadings))
     entropy = -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
     # Half of the answers are right, so an answer has an entropy of one bit if the abilities are
-    # unknown. The entropy given the abilities has a standard deviation below 0.35 over the drawn
-    # students. So its mean over 100,000 students has a standard error of 0.001.
-    assert information == pytest.approx(1 - entropy.mean(), abs=0.004)
+    # unknown.
+    entropy_without_abilities = 1
+    expected = entropy_without_abilities - entropy.mean()
+    # The entropy given the abilities has a standard deviation below 0.35 over the drawn students.
+    # So its mean over 100,000 students has a standard error of 0.001.
+    assert information == pytest.approx(expected, abs=0.004)
 
 
 def matrix_factorization() -> ModuleType:
@@ -253,14 +271,17 @@ def test_metadata_of_the_default_answers_are_not_used_for_other_answers(
 
     Models that need metadata then ask for --metadata_dir; other models run.
     """
-    answers.to_csv(tmp_path / "train_task_3_4.csv", index=False)
-    command = ["task_3/sample_model_confidence.py", "--input_dir", tmp_path]
-    assert fails([*command, "--output_dir", tmp_path / "out"], kit=simulated_kit) == (
-        f"{tmp_path / 'train_task_3_4.csv'}: the feature mean_confidence needs "
+    path = tmp_path / "train_task_3_4.csv"
+    answers.to_csv(path, index=False)
+    out = tmp_path / "out"
+    command = ["task_3/sample_model_confidence.py", "--input_dir", tmp_path, "--output_dir", out]
+    assert fails(command, kit=simulated_kit) == (
+        f"{path}: the feature mean_confidence needs "
         "answer_metadata_task_3_4.csv of the same data; give its folder with --metadata_dir"
     )
-    assert not (tmp_path / "out").exists()
-    # The default features of this model need no metadata.
+    assert not out.exists()
+    # The default features of rank_average need no metadata, so this model runs. `rank` fails if
+    # the model fails.
     rank("rank_average", "--input_dir", tmp_path)
 
 
@@ -318,15 +339,19 @@ def test_the_page_shows_disputed_pairs_and_the_most_contested_first(
 ) -> None:
     """The more experts contradict the ranking on a pair (✗), the more contested the pair is.
 
-    `judged` is the command that scores RANKING by the judgements of three experts on five pairs.
+    `judged` is the command that scores RANKING by the experts' judgements in PAIRS. An expert
+    contradicts the ranking on a pair if they prefer the question that it ranks lower.
     """
     succeeds(judged)
     page = read_page((tmp_path / "out/scores_task_3_own.html").read_text())
     disputed = page.table("Pairs on which ranking and experts disagree")
     assert disputed.columns == ["ranked better", "worse", "Ann", "Ben T.", "3"]
     assert disputed.rows == [
+        # All experts prefer 11092, ranked 7, to 3999, ranked 4.
         ["3999 rank 4", "11092 rank 7", "✗", "✗", "✗"],
+        # Ben T. and expert 3 prefer 9882 to 2748.
         ["2748 rank 3", "9882 rank 6", "✓", "✗", "✗"],
+        # Only expert 3 prefers 9115 to 13001.
         ["13001 rank 5", "9115 rank 8", "✓", "✓", "✗"],
     ]
     caption = "3 of 5 pairs of QuestionIds, the most contested first; no expert contradicts the "
@@ -485,15 +510,18 @@ def evaluated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     is_left_better = ranking[pairs.left].to_numpy() < ranking[pairs.right].to_numpy()
     votes_of_ranking = np.where(is_left_better, 1, 2)
     agrees = votes.eq(votes_of_ranking, axis=0)
+    # An empty judgement is NaN, not a disagreement.
+    agrees = agrees.where(votes.notna())
+    page = (folder / "scores_task_3_public.html").read_text(encoding="utf-8")
+    score = (folder / "scores_task_3_public.txt").read_text().removeprefix("score:")
     return Evaluated(
         folder=folder,
         output=output,
-        page=read_page((folder / "scores_task_3_public.html").read_text(encoding="utf-8")),
-        score=float((folder / "scores_task_3_public.txt").read_text().removeprefix("score:")),
+        page=read_page(page),
+        score=float(score),
         votes=votes,
-        questions=pairs[["left", "right"]].to_numpy().T,
-        # An empty judgement is NaN, not a disagreement.
-        agrees=agrees.where(votes.notna()),
+        questions=np.stack([pairs.left, pairs.right]),
+        agrees=agrees,
     )
 
 
@@ -548,6 +576,12 @@ def test_the_page_shows_the_agreement_among_the_experts(evaluated: Evaluated, ex
     assert mean_of_others == f"{np.mean(shares):.2f}"
 
 
+def read_printed_table(output: str) -> list[list[str]]:
+    """Return the rows of the table in a script's output; a row holds the texts of its cells."""
+    table_lines = [line.strip("|") for line in output.splitlines() if "|" in line]
+    return [[cell.strip() for cell in line.split("|")] for line in table_lines]
+
+
 def test_compare_features_and_the_evaluation_show_the_same_agreement_of_a_ranking(
     simulated_kit: Path, evaluated: Evaluated
 ) -> None:
@@ -555,26 +589,29 @@ def test_compare_features_and_the_evaluation_show_the_same_agreement_of_a_rankin
 
     It prints a table with a row for each feature, one for the ranking, and one for the experts. The
     cells of a row are the name, the agreement with each of the five experts, their mean, and the
-    best of the five.
+    best of the five. The score is the best agreement.
     """
     submission = evaluated.folder / "submission_task_3.csv"
     compare = ["task_3/compare_features.py", "--rankings", submission]
-    output = succeeds(compare, kit=simulated_kit)
-    table_lines = [line.strip("|") for line in output.splitlines() if "|" in line]
-    rows = [[cell.strip() for cell in line.split("|")] for line in table_lines]
-    # The heading and the line below it, 13 features, the ranking, and the experts.
-    assert len(rows) == 2 + 13 + 2
+    rows = read_printed_table(succeeds(compare, kit=simulated_kit))
+    n_features = 13
+    # Above the features are the heading and a line of dashes. Below them are the ranking and the
+    # experts.
+    assert len(rows) == 2 + n_features + 2
     # The name of a feature is followed by which of its values rank first.
     assert {"correct_rate, high", "worst_distractor, low"} <= {row[0] for row in rows}
-    # The last row but one is about the ranking. In it, an interval follows each figure, such as
-    # "0.64 (0.43–0.82)".
-    _name, *cells = rows[-2]
+    row_of_ranking, _row_of_experts = rows[-2:]
+    # The figures of all experts, their mean and their best. In this row, an interval follows each
+    # figure, such as "0.64 (0.43–0.82)".
     n_figures = len(EXPERTS) + 2
-    figures = [cell.split()[0] for cell in cells[:n_figures]]
+    cells = row_of_ranking[1 : 1 + n_figures]
+    figures = [cell.split()[0] for cell in cells]
     # `agrees` says whether the ranking agrees on a pair (row) with an expert (column). It is NaN if
-    # the expert has not judged the pair. The score is the best agreement.
-    mean_over_experts = evaluated.agrees.mean().mean()
-    assert figures == [*evaluated.shares, f"{mean_over_experts:.2f}", f"{evaluated.score:.2f}"]
+    # the expert has not judged the pair.
+    agreement_by_expert = evaluated.agrees.mean()
+    mean = f"{agreement_by_expert.mean():.2f}"
+    best = f"{evaluated.score:.2f}"
+    assert figures == [*evaluated.shares, mean, best]
 
 
 # ---- Evaluation by two halves of the students --------------------------------------------------
@@ -643,6 +680,25 @@ class HalvesCompared:
     kendall: float
 
 
+# A model of two features: the share of right answers and the entropy of the chosen options.
+RATE_AND_ENTROPY = [
+    "task_3/sample_model_rank_average.py",
+    "--features",
+    "correct_rate",
+    "option_entropy",
+]
+
+
+def rank_by_rate_and_entropy(kit: Path, name: str, folder: Path) -> pd.Series:
+    """Rank the questions by the answers in the file `name` of the split; return their ranks.
+
+    The model writes its ranking into `folder`.
+    """
+    flags = ["--input_dir", kit / "data/test_input", "--train_data", name]
+    succeeds([*RATE_AND_ENTROPY, *flags, "--output_dir", folder], kit=kit)
+    return pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId").ranking
+
+
 @pytest.fixture(scope="module")
 def halves_compared(
     shared_halved_kit: Path, tmp_path_factory: pytest.TempPathFactory
@@ -655,39 +711,32 @@ def halves_compared(
     """
     folder = tmp_path_factory.mktemp("compared")
     kit = Path(shutil.copytree(shared_halved_kit, folder / "kit"))
-    model = ["task_3/sample_model_rank_average.py", "--features", "correct_rate", "option_entropy"]
-
-    def rank_by(name: str) -> pd.Series:
-        """Run the model on the answers in the file `name`; return the rank of each question."""
-        flags = ["--input_dir", kit / "data/test_input", "--train_data", name]
-        succeeds([*model, *flags, "--output_dir", folder], kit=kit)
-        return pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId").ranking
-
-    # The expected ranks of the questions, by the first half of the students and by the second.
-    rank_by_first = rank_by("train_task_3.csv")
-    rank_by_second = rank_by("valid_task_3.csv")
+    # The expected rank of each question, by the first half of the students and by the second.
+    rank_by_first = rank_by_rate_and_entropy(kit, "train_task_3.csv", folder)
+    rank_by_second = rank_by_rate_and_entropy(kit, "valid_task_3.csv", folder)
     # Only questions that both halves have answered are compared.
-    first, second = read_halves(kit)
-    in_both = [*set(first.QuestionId) & set(second.QuestionId)]
-    ranks = (rank_by_first[in_both], rank_by_second[in_both])
+    answers_of_first, answers_of_second = read_halves(kit)
+    in_both = [*set(answers_of_first.QuestionId) & set(answers_of_second.QuestionId)]
+    two_rankings = (rank_by_first[in_both], rank_by_second[in_both])
 
     # Run the model and the evaluation as a user does.
-    succeeds([*model, "--local"], kit=kit)
-    output = kit / "data/test_output"
-    submission = pd.read_csv(output / "test_submission_task_3.csv", index_col="QuestionId")
+    succeeds([*RATE_AND_ENTROPY, "--local"], kit=kit)
+    output_dir = kit / "data/test_output"
+    submission = pd.read_csv(output_dir / "test_submission_task_3.csv", index_col="QuestionId")
     # With --local, the model has ranked by the first half.
     assert submission.ranking.equals(rank_by_first)
-    printed = succeeds(EVALUATE, kit=kit)
+    output = succeeds(EVALUATE, kit=kit)
 
     # Each line of the text file is a name, a colon and a figure.
-    lines = (output / "scores_task_3.txt").read_text().split()
+    lines = (output_dir / "scores_task_3.txt").read_text().splitlines()
+    figures = [float(line.partition(":")[2]) for line in lines]
     return HalvesCompared(
-        output=printed,
-        figures=[float(line.split(":")[1]) for line in lines],
-        page=read_page((output / "scores_task_3.html").read_text(encoding="utf-8")),
+        output=output,
+        figures=figures,
+        page=read_page((output_dir / "scores_task_3.html").read_text(encoding="utf-8")),
         n_questions_in_both=len(in_both),
-        spearman=scipy.stats.spearmanr(*ranks).statistic,
-        kendall=scipy.stats.kendalltau(*ranks).statistic,
+        spearman=scipy.stats.spearmanr(*two_rankings).statistic,
+        kendall=scipy.stats.kendalltau(*two_rankings).statistic,
     )
 
 
@@ -710,7 +759,10 @@ def test_the_page_counts_the_questions_answered_in_both_halves(
 def test_correlations_are_printed_with_their_intervals(
     halves_compared: HalvesCompared, name: str
 ) -> None:
-    """An interval is symmetric in Fisher's z, the arctanh of a correlation."""
+    """The output shows each correlation with a 95 % interval.
+
+    The interval is symmetric in Fisher's z, the arctanh of a correlation.
+    """
     n_questions = halves_compared.n_questions_in_both
     if name == "Spearman":
         value = halves_compared.spearman
@@ -720,16 +772,18 @@ def test_correlations_are_printed_with_their_intervals(
         value = halves_compared.kendall
         # The formula of Fieller, Hartley and Pearson (1957).
         variance_of_z = 0.437 / (n_questions - 4)
-    margin = 1.96 * variance_of_z**0.5
-    low = np.tanh(np.arctanh(value) - margin)
-    high = np.tanh(np.arctanh(value) + margin)
+    margin_of_z = 1.96 * variance_of_z**0.5
+    low = np.tanh(np.arctanh(value) - margin_of_z)
+    high = np.tanh(np.arctanh(value) + margin_of_z)
 
+    # A line such as "Spearman 0.8123 (0.71 to 0.88)".
     match = re.search(rf"^{name} +(\S+) \((\S+) to (\S+)\)$", halves_compared.output, re.M)
     assert match
-    assert float(match[1]) == pytest.approx(value, abs=1e-4)
+    shown_value, shown_low, shown_high = map(float, match.groups())
+    assert shown_value == pytest.approx(value, abs=1e-4)
     # The ends of the interval are printed with two decimals.
-    assert float(match[2]) == pytest.approx(low, abs=0.006)
-    assert float(match[3]) == pytest.approx(high, abs=0.006)
+    assert shown_low == pytest.approx(low, abs=0.006)
+    assert shown_high == pytest.approx(high, abs=0.006)
 
 
 @needs_blocks("task_3/sample_model_random.py")
@@ -818,15 +872,17 @@ def write_rankings_of_all_students(real_data: Path, folder: Path) -> list[Path]:
     be computed for all students: the real data hold only how many answers each question has and how
     many of these are right. A file is named like the row of its feature in
     tests/benchmarks/task_3.md, such as "correct_rate, high": high values rank first.
+
+    `folder` must hold submission_task_3.csv, which lists the questions to rank.
     """
-    file = real_data / "eedi_tasks_3_4/train_task_3_4_question_stats.csv"
-    stats = pd.read_csv(file, index_col="QuestionId")
+    path_of_counts = real_data / "eedi_tasks_3_4/train_task_3_4_question_stats.csv"
+    counts = pd.read_csv(path_of_counts, index_col="QuestionId")
     questions = pd.read_csv(folder / "submission_task_3.csv").QuestionId
-    rate = (stats.NumCorrect / stats.NumAnswers).reindex(questions.sort_values())
+    rate = (counts.NumCorrect / counts.NumAnswers).reindex(questions.sort_values())
     # The entropy of a rate is largest for the rate 1/2, and smaller the further the rate is from
-    # 1/2. So the distance from 1/2, with a minus sign, ranks questions in the same order as the
-    # entropy.
-    value_by_feature = {"correct_rate": rate, "correct_entropy": -(rate - 0.5).abs()}
+    # 1/2. So the closeness to 1/2 ranks questions in the same order as the entropy.
+    closeness_to_half = -(rate - 0.5).abs()
+    value_by_feature = {"correct_rate": rate, "correct_entropy": closeness_to_half}
     paths = []
     for name, value in value_by_feature.items():
         ranking = value.rank(ascending=False, method="first", na_option="bottom").astype(int)
@@ -845,6 +901,19 @@ class RealComparison:
     lines: dict[str, str]
 
 
+def table_lines_by_name(output: str) -> dict[str, str]:
+    """Return the lines of the printed table, by the text of their first cell.
+
+    A line of the table looks like "| correct_rate, high | 0.60 (0.40–0.80) | … |".
+    """
+    lines = {}
+    for line in output.splitlines():
+        if line.startswith("| "):
+            first_cell, _, _ = line.removeprefix("| ").partition(" |")
+            lines[first_cell] = line
+    return lines
+
+
 @pytest.fixture(scope="module")
 def real_comparison(
     real_data: Path, simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory
@@ -852,23 +921,19 @@ def real_comparison(
     """Compare features on real answers, as in the table of tests/benchmarks/task_3.md.
 
     The table has a line for each feature. Two features, correct_rate and correct_entropy, are
-    computed from the answers of all students. The script cannot do this, so it gets these two
-    features as rankings. It computes the other features from the answers of some of the students.
+    computed from the answers of all students. The script reads only the answers of some of the
+    students, so it gets these two features as rankings. It computes the other features itself.
     """
     folder = tmp_path_factory.mktemp("real")
     write_real_answers(real_data, folder)
     rankings = write_rankings_of_all_students(real_data, folder)
-    metadata = real_data / "eedi_tasks_3_4"
+    tasks_3_4 = real_data / "eedi_tasks_3_4"
     flags = ["--input_dir", folder, "--train_data", "train.csv", "--rankings", *rankings]
-    flags += ["--metadata_dir", metadata / "metadata", "--test_dir", metadata / "test_data"]
+    flags += ["--metadata_dir", tasks_3_4 / "metadata", "--test_dir", tasks_3_4 / "test_data"]
     flags += ["--submission_template_dir", folder]
     output = succeeds(["task_3/compare_features.py", *flags], kit=simulated_kit)
 
-    lines = {}
-    for line in output.splitlines():
-        if line.startswith("| "):
-            name = line.removeprefix("| ").split(" |")[0]
-            lines[name] = line
+    lines = table_lines_by_name(output)
     # In the script's output, the line of a ranking begins with the path of its file. In task_3.md,
     # it begins with the file name. This name is also the name of a feature, so the line of the
     # ranking replaces the line of the feature.
