@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from common import provenance
 from common.evaluation import expert_agreement
@@ -44,6 +45,15 @@ def rankings(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> d
 def read_rank(folder: Path) -> pd.Series:
     """Return the rank of each question by QuestionId."""
     return pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId").ranking
+
+
+def preferred_sides(rank: pd.Series, left: Any, right: Any) -> np.ndarray:
+    """Return the side that a ranking prefers, for each pair of questions: 1 for left, 2 for right.
+
+    Rank 1 is the best.
+    """
+    is_left_better = rank[left].to_numpy() < rank[right].to_numpy()
+    return np.where(is_left_better, 1, 2)
 
 
 def pairs_of(page: Path) -> np.ndarray:
@@ -137,9 +147,10 @@ def test_the_pairs_of_a_phase_are_those_of_its_panel_with_the_same_sides(
 def test_between_two_rankings_there_are_only_pairs_on_which_they_disagree(
     ask: Ask, rankings: dict[str, Path]
 ) -> None:
-    """More pairs are requested than exist, so that the page asks for all existing pairs."""
+    """If enough pairs are requested, the page asks for every pair on which they disagree."""
     files = [folder / "submission_task_3.csv" for folder in rankings.values()]
-    pairs = ask("--between", *files, "--n_pairs", 1_000_000)
+    more_than_exist = 1_000_000
+    pairs = ask("--between", *files, "--n_pairs", more_than_exist)
     rank_by_entropy = read_rank(rankings["entropy"])
     rank_by_chance = read_rank(rankings["random"])
 
@@ -150,7 +161,8 @@ def test_between_two_rankings_there_are_only_pairs_on_which_they_disagree(
         return bool(first_is_better_by_entropy != first_is_better_by_chance)
 
     assert all(rankings_disagree(left, right) for left, right in pairs)
-    all_pairs = combinations(np.unique(pairs), 2)
+    questions = np.unique(pairs)
+    all_pairs = combinations(questions, 2)
     n_disagree = sum(rankings_disagree(first, second) for first, second in all_pairs)
     assert len(pairs) == n_disagree
 
@@ -189,17 +201,23 @@ def test_the_page_links_to_images_and_to_nothing_else(simulated_kit: Path, tmp_p
 def test_without_images_the_page_shows_what_the_answers_say(
     simulated_kit: Path, tmp_path: Path
 ) -> None:
-    flags = ["--output_dir", tmp_path, "--images_dir", tmp_path, "--n_pairs", "1"]
+    """A question without an image is shown by facts and a chart.
+
+    The facts are the subjects, the number of answers, the share of right answers and the
+    discrimination, in this order.
+    """
+    folder_without_images = tmp_path
+    flags = ["--output_dir", tmp_path, "--images_dir", folder_without_images, "--n_pairs", "1"]
     succeeds([JUDGE, *flags], kit=simulated_kit)
     path = tmp_path / "judge.html"
     page = read_without_scripts(path, [])
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
-    # The page asks for one pair. For each of its questions it shows the subjects, the number of
-    # answers, the share of right ones and the discrimination, in this order.
-    for question in pairs_of(path)[0]:
+    (pair,) = pairs_of(path)
+    for question in pair:
         rows = answers[answers.QuestionId == question]
         facts = f"Answers {len(rows)} Answered correctly {rows.IsCorrect.mean():.0%} Discrimination"
         assert re.search(rf"question {question} Subjects .+ {facts}", page.text)
+    # A chart for each question of the pair.
     assert len(page.charts) == 2
     # Both charts have an axis up to 100 %, so that they can be compared.
     assert all("100%" in chart.texts for chart in page.charts)
@@ -304,7 +322,15 @@ def session(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Se
         tab.click("save")
         saved = tab.wait_for_file(folder, "simulated_judgements_*.csv")
         complaints += tab.complaints
-    return Session(page, pairs_of(page), better_sides, texts, image_width, saved, complaints)
+    return Session(
+        page=page,
+        pairs=pairs_of(page),
+        better_sides=better_sides,
+        texts=texts,
+        image_width=image_width,
+        saved=saved,
+        complaints=complaints,
+    )
 
 
 @needs_browser
@@ -375,9 +401,12 @@ def test_the_evaluation_scores_rankings_by_the_saved_panel(
     folder = rankings["entropy"]
     flags = ["--ref_data", session.saved, "--submission_dir", folder, "--output_dir", tmp_path]
     output = succeeds([EVALUATION, *flags], kit=simulated_kit)
+
     rank = read_rank(folder)
-    preferred_sides = [1 if rank[left] < rank[right] else 2 for left, right in session.pairs]
-    share = np.equal(preferred_sides, session.better_sides).mean()
+    left, right = session.pairs.T
+    preferred_by_ranking = preferred_sides(rank, left, right)
+    share = (preferred_by_ranking == session.better_sides).mean()
+    # The name is padded with spaces, and an interval in brackets follows the share.
     assert f'Ann "A", B.          {share:.2f} (' in output
     assert (tmp_path / "scores_task_3_own.txt").read_text() == f"score:{share}\n"
     page = read_page((tmp_path / "scores_task_3_own.html").read_text(encoding="utf-8"))
@@ -390,18 +419,23 @@ def test_the_evaluation_scores_rankings_by_the_saved_panel(
 def test_nothing_is_saved_without_a_judgement_and_the_name_of_an_expert(
     simulated_kit: Path, tmp_path: Path
 ) -> None:
-    """The expert's name becomes a column of the saved file, so no other column may have it."""
+    """Before the expert has judged a pair and written a valid name, the button saves nothing.
+
+    The name becomes a column of the saved file, so it may not be the name of another column.
+    """
     succeeds([JUDGE, "--output_dir", tmp_path], kit=simulated_kit)
     with open_browser(tmp_path / "profile", tmp_path / "saved") as tab:
         tab.open(tmp_path / "judge.html")
         # The button is disabled before the first judgement.
         assert tab.run("document.getElementById('save').disabled")
+        # After a judgement, the button asks for the name.
         tab.press("ArrowLeft")
         tab.click("save")
         assert "Write your name first." in tab.text()
-        # A panel has a column "left" with the left questions, and may have a column "Unnamed: 0"
-        # with row numbers.
+        # A saved file has a column "left" with the left questions, and may have a column
+        # "Unnamed: 0" with row numbers.
         for name in ("left", "Unnamed: 0"):
+            # Typing replaces the selected text.
             tab.run("document.getElementById('name').select()")
             tab.type(name)
             tab.click("save")
@@ -455,28 +489,31 @@ def test_pages_with_other_pairs_keep_their_judgements_apart(
 def test_another_expert_can_judge_the_same_pairs_in_the_same_browser(
     simulated_kit: Path, tmp_path: Path
 ) -> None:
-    """A button forgets the name and the judgements of the expert, after the expert confirms.
+    """The button "restart" makes the browser forget the expert's name and judgements.
 
-    If the expert cancels, both stay. The page is opened again after each press of the button.
+    The button asks first: if the expert cancels, the browser keeps name and judgements.
     """
     succeeds([JUDGE, "--n_pairs", "2", "--output_dir", tmp_path], kit=simulated_kit)
     with open_browser(tmp_path / "profile", tmp_path) as tab:
         tab.open(tmp_path / "judge.html")
         tab.click("name")
         tab.type("Ann")
-        tab.click("choose-1")
-        tab.click("choose-2")
+        # Judge both pairs: the left question of the first pair is better, and the right question of
+        # the second pair.
+        choose(tab, side=1, by_key=False)
+        choose(tab, side=2, by_key=False)
 
-        def restart(*, confirm: bool) -> str:
-            """Press the button, confirm or cancel, and return the name that the page keeps."""
+        def restart_and_reopen(*, confirm: bool) -> str:
+            """Press the button, confirm or cancel, open the page again; return the name on it."""
+            # The browser would ask the expert; instead, this function gives the answer.
             tab.run(f"window.confirm = () => {str(confirm).lower()}")
             tab.click("restart")
             tab.open(tmp_path / "judge.html")
             return str(tab.run("document.getElementById('name').value"))
 
-        assert restart(confirm=False) == "Ann"
+        assert restart_and_reopen(confirm=False) == "Ann"
         assert "2 of 2 pairs judged" in tab.text()
-        assert restart(confirm=True) == ""
+        assert restart_and_reopen(confirm=True) == ""
         assert "0 of 2 pairs judged" in tab.text()
 
 
@@ -552,18 +589,23 @@ def test_a_merged_panel_overwrites_no_file_that_it_is_made_of(write: Write) -> N
 
 
 def test_kappa_is_that_of_scikit_learn_over_the_pairs_that_both_judged() -> None:
+    """Two experts are compared on the pairs that both judged; kappa is the kappa of scikit-learn.
+
+    A judgement is 1 or 2. NaN and other numbers are no judgements.
+    """
     rng = np.random.default_rng(0)
     by_first = pd.Series(rng.integers(1, 3, 60), dtype=float)
-    by_second = by_first.where(rng.random(60) < 0.6, rng.integers(1, 3, 60))
-    # NaN and numbers other than 1 and 2 do not count as judgements.
+    # The second expert copies 0.6 of the first expert's judgements. The others are random.
+    is_copied = rng.random(60) < 0.6
+    by_second = by_first.where(is_copied, rng.integers(1, 3, 60))
     by_first[::7] = np.nan
     by_second[::5] = 3
-    judged_by_both = by_first.notna() & (by_second != 3)
-    first = by_first[judged_by_both]
-    second = by_second[judged_by_both]
+    is_judged_by_both = by_first.notna() & (by_second != 3)
 
     two = expert_agreement.compare_two("A", "B", by_first, by_second)
 
+    first = by_first[is_judged_by_both]
+    second = by_second[is_judged_by_both]
     assert two.n_pairs == len(first)
     assert two.agreement == (first == second).mean()
     assert two.kappa == pytest.approx(cohen_kappa_score(first, second))
@@ -579,14 +621,17 @@ def test_the_interval_of_kappa_holds_its_true_value(share_left: float) -> None:
     is almost three standard deviations below 950.
     """
     rng = np.random.default_rng(0)
+    n_pairs = 25
 
     def judge_alone() -> pd.Series:
-        return pd.Series(np.where(rng.random(25) < share_left, 1, 2))
+        """Return judgements of all pairs: 1 (left) with probability `share_left`, otherwise 2."""
+        return pd.Series(np.where(rng.random(n_pairs) < share_left, 1, 2))
 
     n_containing = 0
     for _ in range(1_000):
         by_first = judge_alone()
-        by_second = by_first.where(rng.random(25) < 0.5, judge_alone())
+        is_copied = rng.random(n_pairs) < 0.5
+        by_second = by_first.where(is_copied, judge_alone())
         two = expert_agreement.compare_two("A", "B", by_first, by_second)
         n_containing += two.kappa_low <= 0.5 <= two.kappa_high
     assert n_containing >= 930
@@ -634,11 +679,15 @@ def test_the_page_of_a_score_compares_every_two_experts(
     for (first, second), row in zip(combinations(experts, 2), rows, strict=True):
         both = votes[[first, second]].dropna()
         share = (both[first] == both[second]).mean()
-        kappa = f"{cohen_kappa_score(both[first], both[second]):.2f}".replace("-", "−")
-        assert row[:2] == [f"{first} and {second}", str(len(both))]
+        kappa = cohen_kappa_score(both[first], both[second])
+        # The page writes a negative number with the minus sign "−" instead of the hyphen "-".
+        kappa_text = f"{kappa:.2f}".replace("-", "−")
+        names, n_pairs, shown_agreement, shown_kappa = row[:4]
+        assert names == f"{first} and {second}"
+        assert n_pairs == str(len(both))
         # An interval follows each figure.
-        assert row[2].startswith(f"{share:.2f} (")
-        assert row[3].startswith(f"{kappa} (")
+        assert shown_agreement.startswith(f"{share:.2f} (")
+        assert shown_kappa.startswith(f"{kappa_text} (")
 
 
 # ---- Whether the judgements tell two rankings apart ----------------------------------------------
@@ -794,26 +843,25 @@ class TwoRankings:
 def two_rankings(
     simulated_kit: Path, rankings: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> TwoRankings:
-    """Compare two rankings by the judgements of the public phase."""
+    """Compare the ranking by entropy with a random ranking by the judgements of the public phase.
+
+    The ranking by entropy is scored, the random one is the other.
+    """
     folder = tmp_path_factory.mktemp("two_rankings")
     other = rankings["random"] / "submission_task_3.csv"
     flags = ["--phase", "public", "--submission_dir", rankings["entropy"], "--rankings", other]
     output = succeeds([EVALUATION, *flags, "--output_dir", folder], kit=simulated_kit)
     page = read_page((folder / "scores_task_3_public.html").read_text(encoding="utf-8"))
     panel = pd.read_csv(simulated_kit / "data/test_data/quality_response_remapped_public.csv")
-
-    def preferred_sides(model: str) -> np.ndarray:
-        rank = read_rank(rankings[model])
-        is_left_better = rank[panel.left].to_numpy() < rank[panel.right].to_numpy()
-        return np.where(is_left_better, 1, 2)
-
+    rank_of_scored = read_rank(rankings["entropy"])
+    rank_of_other = read_rank(rankings["random"])
     return TwoRankings(
         output=output,
         page=page,
-        # The columns of the experts are T1 to T5; no other column's name has a T.
+        # The names of the experts' columns begin with T1 to T5; no other name has a T.
         votes=panel.filter(like="T"),
-        preferred_by_scored=preferred_sides("entropy"),
-        preferred_by_other=preferred_sides("random"),
+        preferred_by_scored=preferred_sides(rank_of_scored, panel.left, panel.right),
+        preferred_by_other=preferred_sides(rank_of_other, panel.left, panel.right),
     )
 
 
@@ -827,13 +875,15 @@ def test_the_evaluation_says_whether_the_experts_tell_rankings_apart(
     n_pairs = two_rankings.disagree.sum()
     n_for_scored = two_rankings.n_for_scored
     n_for_other = two_rankings.n_for_other
-    said = (
+    sentence = (
         f"of {n_pairs} judged pairs on which it disagrees with the scored ranking, "
         f"{n_for_scored} speak for the scored one and {n_for_other} for the other; "
     )
-    assert said in two_rankings.output
+    assert sentence in two_rankings.output
     row = two_rankings.page.table("Do the judgements tell the rankings apart?").rows[0]
-    assert row[1:4] == [f"{n_pairs}", f"{n_for_scored}", f"{n_for_other}"]
+    # The row begins with the name of the other ranking.
+    _name, *counts = row[:4]
+    assert counts == [f"{n_pairs}", f"{n_for_scored}", f"{n_for_other}"]
 
 
 def test_the_page_shows_how_experts_agree_with_the_other_ranking(two_rankings: TwoRankings) -> None:

@@ -24,13 +24,15 @@ def make_answers(rows: list[tuple[int, int, int]]) -> pd.DataFrame:
 def simulate(n_students: int, slopes: np.ndarray, share: float = 1.0) -> pd.DataFrame:
     """Return simulated answers to questions with these slopes (discriminations) and easiness 0.
 
-    Wrong answers fall on options 2 to 4 at random. `share` is the share of all pairs of a student
-    and a question that are answered.
+    Wrong answers fall on options 2 to 4 at random. A student answers each question with probability
+    `share`.
     """
     rng = RNG(0)
+    n_questions = len(slopes)
     ability = rng.standard_normal(n_students)
     # All pairs of a student and a question.
-    student, question = np.divmod(np.arange(n_students * len(slopes)), len(slopes))
+    student = np.repeat(np.arange(n_students), n_questions)
+    question = np.tile(np.arange(n_questions), n_students)
     p_right = 1 / (1 + np.exp(-slopes[question] * ability[student]))
     is_right = rng.random(len(student)) < p_right
     option = np.where(is_right, 1, rng.integers(2, 5, len(student)))
@@ -55,10 +57,11 @@ def example() -> Example:
     """Return answers of 120 students to 12 questions, and the same answers as a plain table.
 
     A student answers each question with probability 1/2. The table has three further columns:
-    `rate` is the student's rate of right answers. `rest` is the same rate without the answer of the
-    row. `quiz` is the number of a quiz.
+    `rate` is the student's rate of right answers. `rest` is the student's rate of right answers to
+    all other questions than the one of the row. `quiz` is one of three quizzes.
     """
-    answers = simulate(120, np.linspace(0.2, 2, 12), share=0.5)
+    slopes = np.linspace(0.2, 2, 12)
+    answers = simulate(120, slopes, share=0.5)
     new_names = {
         "UserId": "student",
         "QuestionId": "question",
@@ -68,9 +71,10 @@ def example() -> Example:
     table = answers.rename(columns=new_names)
     by_student = table.groupby("student").is_correct
     table["rate"] = by_student.transform("mean")
-    n_others = by_student.transform("size") - 1
-    n_right_others = by_student.transform("sum") - table.is_correct
-    table["rest"] = n_right_others / n_others
+    n_other_answers = by_student.transform("size") - 1
+    n_others_right = by_student.transform("sum") - table.is_correct
+    table["rest"] = n_others_right / n_other_answers
+    # All answers of a student belong to the same quiz: 0, 1 or 2.
     table["quiz"] = table.student % 3
     return qf.number_answers(answers, np.arange(12)), table
 
@@ -103,29 +107,31 @@ def test_the_right_option_of_a_question_is_the_most_frequent_one_in_the_answers(
 
 
 def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Example) -> None:
-    """Answers without a quiz are left out. Entropy within classes is computed in the same way.
+    """A quiz counts by its number of answers. Answers without a quiz are left out.
 
-    `example` holds some answers in two forms with the same rows. `data` is the form that the
-    functions under test take. `table` is for computing the expected values; its column "quiz" is
-    the UserId modulo 3.
+    Entropy within classes is computed in the same way. `example` holds some answers in two forms
+    with the same rows: `data` for the functions under test, and `table` to compute the expected
+    values.
     """
     data, table = example
-    # Each answer has the same quiz as in `table`, but the first 40 answers have no quiz (-1).
-    quiz = data.answers.UserId.to_numpy() % 3
-    quiz[:40] = -1
-    with_quiz = table.iloc[40:]
+    quiz = table.quiz.to_numpy()
+    is_without_quiz = np.arange(len(table)) < 40
+    # The number -1 stands for no quiz.
+    quiz_or_none = np.where(is_without_quiz, -1, quiz)
+    with_quiz = table[~is_without_quiz]
 
-    value, n_answers = compute("entropy_within_quiz", with_columns(data, QuizId=quiz))
+    value, n_answers = compute("entropy_within_quiz", with_columns(data, QuizId=quiz_or_none))
 
     expected = []
-    for number in range(12):
-        rows = with_quiz[with_quiz.question == number]
+    for question in range(12):
+        rows = with_quiz[with_quiz.question == question]
+        # How often each option (column) was chosen in each quiz (row).
         counts = pd.crosstab(rows.quiz, rows.option).to_numpy()
-        entropy_of_quiz = scipy.stats.entropy(counts, base=2, axis=1)
-        expected.append(np.average(entropy_of_quiz, weights=counts.sum(axis=1)))
+        entropy_by_quiz = scipy.stats.entropy(counts, base=2, axis=1)
+        expected.append(np.average(entropy_by_quiz, weights=counts.sum(axis=1)))
     assert value == pytest.approx(expected)
     assert n_answers.tolist() == with_quiz.question.value_counts().sort_index().tolist()
-    within_class, _ = compute("entropy_within_group", with_columns(data, GroupId=quiz))
+    within_class, _ = compute("entropy_within_group", with_columns(data, GroupId=quiz_or_none))
     assert np.array_equal(within_class, value)
 
 
@@ -145,13 +151,16 @@ def test_point_biserial_correlations_agree_with_pandas(example: Example) -> None
     data, table = example
 
     def expected(option: int) -> list[float]:
-        groups = table.groupby("question")
-        return [(rows.option == option).corr(rows.rest) for _, rows in groups]
+        """Return the correlation of an option for each question."""
+        by_question = table.groupby("question")
+        return [(rows.option == option).corr(rows.rest) for _, rows in by_question]
 
+    # A row for each question, a column for each option: column 0 is option 1.
     by_option = qf.option_point_biserial(data)
-    assert qf.point_biserial(data) == pytest.approx(expected(1))
-    assert by_option[:, 0] == pytest.approx(expected(1))
-    assert by_option[:, 2] == pytest.approx(expected(3))
+    assert by_option[:, 0] == pytest.approx(expected(option=1))
+    assert by_option[:, 2] == pytest.approx(expected(option=3))
+    by_question = qf.point_biserial(data)
+    assert by_question == pytest.approx(expected(option=1))
 
 
 def test_slopes_of_the_two_parameter_model_are_recovered() -> None:
@@ -170,19 +179,24 @@ def test_slopes_of_the_two_parameter_model_are_recovered() -> None:
 def with_distractors() -> qf.QuestionAnswers:
     """Return answers of 20 weak and 20 able students to eight questions.
 
-    Option 1 is right in every question. Question 0: weak students choose option 2. Able students
-    choose option 1, except for one, who chooses option 4. Question 1: the right option seems to be
-    wrong, since weak students choose it and able ones choose option 3. Questions 2 to 7 tell weak
-    students from able ones: only able students choose option 1.
+    Option 1 is right in every question.
+
+    - Question 0: weak students choose option 2. Able students choose option 1, except for one, who
+      chooses option 4.
+    - Question 1: weak students choose option 1, able students option 3. So the right option seems
+      to be wrong.
+    - Questions 2 to 7: able students choose option 1, weak students option 2.
     """
     options_of_weak = [2, 1, 2, 2, 2, 2, 2, 2]
     options_of_able = [1, 3, 1, 1, 1, 1, 1, 1]
     options_of_exception = [4, 3, 1, 1, 1, 1, 1, 1]
-    # Able students have the lower ids, so that sorting by id does not sort by ability.
-    options = [options_of_exception] + [options_of_able] * 19 + [options_of_weak] * 20
+    # The options that each student chooses. Able students have the lower ids, so that sorting by id
+    # does not sort by ability.
+    options_by_student = [options_of_exception] + [options_of_able] * 19 + [options_of_weak] * 20
     rows = []
-    for student, options_of_student in enumerate(options):
-        rows += [(student, question, option) for question, option in enumerate(options_of_student)]
+    for student, options in enumerate(options_by_student):
+        for question, option in enumerate(options):
+            rows.append((student, question, option))
     return qf.number_answers(make_answers(rows), np.arange(8))
 
 
@@ -274,20 +288,20 @@ def test_a_value_is_shrunk_by_its_reliability(rates: Rates) -> None:
     chance. The more answers, the greater the reliability.
     """
     raw = qf.correct_rate(rates.data)
-    value = qf.shrink(qf.FEATURES["correct_rate"], rates.data)
+    shrunk = qf.shrink(qf.FEATURES["correct_rate"], rates.data)
 
     mean = rates.truth.mean()
-    variance = rates.truth.var()
+    true_variance = rates.truth.var()
     # The variance of a share of n right answers, each right with probability p, is p (1 - p) / n.
     variance_by_chance = np.mean(rates.truth * (1 - rates.truth)) / rates.n_answers
-    reliability = variance / (variance + variance_by_chance)
+    reliability = true_variance / (true_variance + variance_by_chance)
     # Only values that are more than 0.1 from the mean are compared. For other values, the quotient
     # below would be inexact: `shrink` estimates the mean from 200 rates with a standard deviation
     # of 0.13, so the estimated mean has an error of 0.13 / √200 = 0.009. This error is less than a
     # tenth of a distance above 0.1.
     is_far = np.abs(raw - mean) > 0.1
     distance = (raw - mean)[is_far]
-    shrunk_distance = (value - mean)[is_far]
+    shrunk_distance = (shrunk - mean)[is_far]
     assert shrunk_distance / distance == pytest.approx(reliability[is_far], abs=0.15)
 
 
@@ -298,6 +312,7 @@ def test_shrinking_twice_gives_the_same_values(rates: Rates) -> None:
     assert np.array_equal(first, second)
 
 
+# Some answers to questions 0 to 3, as rows of (student, question, option). Option 1 is right.
 SCARCE_ANSWERS = {
     "one answer": [(0, 3, 2)],
     "equal answers": [(student, 3, 1) for student in range(30)],
@@ -310,13 +325,17 @@ SCARCE_ANSWERS = {
 def test_scarce_answers_cause_no_warning_and_unanswered_questions_get_nan(
     name: str, rows: list[tuple[int, int, int]]
 ) -> None:
-    """The questions are 0 to 4, and nobody has answered question 4.
+    """Every feature of questions 0 to 4 can be computed from the few answers in `rows`.
 
-    Some features need columns of metadata, so these are added: confidence, class and quiz.
+    Nobody has answered question 4, so its value is NaN. Some features need metadata: the confidence
+    of an answer, the student's class, the quiz, and the number of a question's subjects.
     """
     data = qf.number_answers(make_answers(rows), np.arange(5))
-    data = with_columns(data, Confidence=np.float32(np.nan), GroupId=-1, QuizId=0)
+    unknown_class = -1
+    unknown_confidence = np.float32(np.nan)
+    data = with_columns(data, Confidence=unknown_confidence, GroupId=unknown_class, QuizId=0)
     data.questions["n_subjects"] = 4.0
+    # A numerical warning, such as for a division by 0, becomes an error.
     with np.errstate(all="raise"):
         value = qf.shrink(qf.FEATURES[name], data)
     assert value.shape == (5,)

@@ -94,22 +94,27 @@ def test_the_page_of_a_ranking_shows_the_best_and_the_worst_questions(
 ) -> None:
     """The ten best and ten worst questions are shown, and each has a page too.
 
-    Questions without answers are left out. `ranking` has the ranks by QuestionId, the best first.
+    Questions without answers are left out. A row begins with the question, its rank, its number of
+    answers and the share of right answers.
     """
-    ranking = read_ranking(ranked)
+    # The rank by QuestionId, the best question first.
+    rank = read_ranking(ranked)
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
     by_question = answers.groupby("QuestionId")
-    answered = [number for number in ranking.index if number in by_question.groups]
-    ends = {"The 10 best": answered[:10], "The 10 worst": answered[-10:]}
-    questions = [*answered[:10], *answered[-10:]]
-    assert set(pages) == {"ranking", *(f"question_{number}" for number in questions)}
-    for heading, end in ends.items():
-        shown = pages["ranking"].table(heading).rows
-        for number, row in zip(end, shown, strict=True):
-            question_answers = by_question.get_group(number)
-            n_answers = f"{len(question_answers):,}"
-            share_right = f"{question_answers.IsCorrect.mean():.0%}"
-            assert row[:4] == [f"question {number}", f"{ranking[number]}", n_answers, share_right]
+    answered = [question for question in rank.index if question in by_question.groups]
+    best = answered[:10]
+    worst = answered[-10:]
+    assert set(pages) == {"ranking", *(f"question_{question}" for question in [*best, *worst])}
+    for heading, questions in (("The 10 best", best), ("The 10 worst", worst)):
+        rows = pages["ranking"].table(heading).rows
+        for question, row in zip(questions, rows, strict=True):
+            is_right = by_question.get_group(question).IsCorrect
+            assert row[:4] == [
+                f"question {question}",
+                f"{rank[question]}",
+                f"{len(is_right):,}",
+                f"{is_right.mean():.0%}",
+            ]
 
 
 @dataclass(frozen=True)
@@ -167,23 +172,25 @@ def test_the_page_of_a_question_shows_how_many_chose_each_option(
 def test_the_page_of_a_question_shows_who_chose_what_by_ability(
     best_question: BestQuestion,
 ) -> None:
-    """The students who answered the question are divided into quarters, the weakest first.
+    """The chart has a bar for each option and each quarter of the students, the weakest first.
 
-    Each bar shows how many students of a quarter chose an option. For example, the title "option 2,
-    right, 4: 81%" means that 81 % of the ablest quarter chose option 2.
+    A bar shows the share of the quarter that chose the option. For example, the title "option 2,
+    right, 4: 81%" means that 81 % of quarter 4, the ablest, chose option 2, which is right.
     """
     options_shown = []
     quarters_shown = []
     percent_by_quarter = dict.fromkeys("1234", 0)
     for title in best_question.page.chart("Of the students who answered").titles:
-        option, quarter_and_share = title.rsplit(", ", 1)
+        option, _, quarter_and_share = title.rpartition(", ")
         quarter, share = quarter_and_share.split(": ")
         options_shown.append(option)
         quarters_shown.append(quarter)
         percent_by_quarter[quarter] += int(share.rstrip("%"))
-    assert options_shown == np.repeat(best_question.option_names, 4).tolist()
-    assert quarters_shown == ["1", "2", "3", "4"] * 4
-    # The shares of the four options are rounded, each by up to half a percent.
+    # The bars of the four quarters lie side by side for each option.
+    bars = [(option, quarter) for option in best_question.option_names for quarter in "1234"]
+    assert list(zip(options_shown, quarters_shown, strict=True)) == bars
+    # Each student chose one option, so the shares of the four options add up to 100 %. Each share
+    # is rounded by up to half a percent.
     assert [*percent_by_quarter.values()] == pytest.approx([100] * 4, abs=2)
 
 
@@ -222,13 +229,17 @@ def test_the_pages_show_point_biserial_correlations(
 ) -> None:
     """The page of a question shows the correlation of each of its options.
 
-    The page of the ranking shows, for each question, the correlation of the right option only.
-    `rows_by_question` holds the row of each QuestionId in `data.questions`, and so in the arrays of
-    correlations. `ranking_rows` are the rows of the tables on the ranking's page.
+    The page of the ranking shows, for each question, the correlation of the right option only; the
+    column is called discrimination. `rows_by_question` holds the row of each QuestionId in
+    `data.questions`, and so in the arrays of correlations.
     """
     correlations_of_options = qf.option_point_biserial(data)
     correlation_of_right_answers = qf.point_biserial(data)
-    ranking_rows = {row[0]: row for table in pages["ranking"].tables for row in table.rows}
+    # The discrimination by the first cell of its row, such as "question 7".
+    discrimination = {}
+    for ranking_table in pages["ranking"].tables:
+        for cells in ranking_table.rows:
+            discrimination[cells[0]] = cells[4]
     for question, row in rows_by_question.items():
         shown = pages[f"question_{question}"].table("Who chose what")
         expected = []
@@ -236,9 +247,8 @@ def test_the_pages_show_point_biserial_correlations(
             # NaN, for an option that nobody chose, is an empty cell.
             expected.append("" if np.isnan(correlation) else as_text(correlation, "+"))
         assert shown.column("point-biserial correlation") == expected
-        # The fifth cell of a row of the ranking is the discrimination.
-        discrimination = ranking_rows[f"question {question}"][4]
-        assert discrimination == as_text(correlation_of_right_answers[row], "+")
+        expected_discrimination = as_text(correlation_of_right_answers[row], "+")
+        assert discrimination[f"question {question}"] == expected_discrimination
 
 
 @pytest.mark.parametrize("name", qf.FEATURES)
@@ -252,32 +262,37 @@ def test_features_are_compared_with_all_questions(
 
     For each feature, the page shows the value, the shrunk value, and the share of the other
     questions whose shrunk value is worse. Shrinking moves a value towards the mean of all
-    questions, and moves it more if it is computed from fewer answers. Half of the other questions
-    with the same shrunk value count as worse.
+    questions, and moves it more if it is computed from fewer answers. The last cell says whether
+    low or high values are better, and why.
     """
     feature = qf.FEATURES[name]
     raw = feature.values(feature.relevant_answers(data))
     shrunk = qf.shrink(feature, data)
-    known = shrunk[~np.isnan(shrunk)]
+    is_low_better = name in LOW_IS_BETTER
     for question, row in rows_by_question.items():
         table = pages[f"question_{question}"].table("Features")
-        _, *cells, why = table.row(name.replace("_", " "))
+        _name, *values_and_share, reason = table.row(name.replace("_", " "))
         if np.isnan(shrunk[row]):
-            assert cells == ["unknown", "", ""]
+            assert values_and_share == ["unknown", "", ""]
             continue
-        n_others = len(known) - 1
-        n_below = (known < shrunk[row]).sum()
-        n_above = (known > shrunk[row]).sum()
-        # The other questions with the same shrunk value.
-        n_ties = n_others - n_below - n_above
-        if name in LOW_IS_BETTER:
-            n_worse = n_above
-            assert why.startswith("low values: ")
-        else:
-            n_worse = n_below
-            assert why.startswith("high values: ")
-        share = (n_worse + n_ties / 2) / n_others
-        assert cells == [as_text(raw[row]), as_text(shrunk[row]), f"{share:.0%}"]
+        assert reason.startswith("low values: " if is_low_better else "high values: ")
+        share = share_of_worse(shrunk, row, is_low_better=is_low_better)
+        assert values_and_share == [as_text(raw[row]), as_text(shrunk[row]), f"{share:.0%}"]
+
+
+def share_of_worse(shrunk: np.ndarray, row: int, *, is_low_better: bool) -> float:
+    """Return the share of the other questions whose shrunk value is worse than the value of `row`.
+
+    Half of the other questions with the same value count as worse. Unknown values (NaN) do not
+    count.
+    """
+    n_others = np.count_nonzero(~np.isnan(shrunk)) - 1
+    # A comparison with NaN is False.
+    n_below = np.count_nonzero(shrunk < shrunk[row])
+    n_above = np.count_nonzero(shrunk > shrunk[row])
+    n_ties = n_others - n_below - n_above
+    n_worse = n_above if is_low_better else n_below
+    return (n_worse + n_ties / 2) / n_others
 
 
 # The numbers of answers to four questions, by QuestionId.
@@ -288,14 +303,14 @@ N_ANSWERS_BY_QUESTION = {7: 12, 8: 79, 9: 80, 10: 80}
 def few_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
     """Return the pages about four questions with few answers and without metadata."""
     folder = tmp_path_factory.mktemp("few_answers")
-    numbers_of_answers = [*N_ANSWERS_BY_QUESTION.values()]
-    student = np.concatenate([np.arange(number) for number in numbers_of_answers])
-    question = np.repeat([*N_ANSWERS_BY_QUESTION], numbers_of_answers)
-    # Every second student is right and chooses option 1; the others choose option 2.
-    is_right = student % 2
-    option = 2 - is_right
+    # The first n students answer a question with n answers.
+    student = np.concatenate([np.arange(n) for n in N_ANSWERS_BY_QUESTION.values()])
+    question = np.repeat([*N_ANSWERS_BY_QUESTION], [*N_ANSWERS_BY_QUESTION.values()])
+    # Students 1, 3, 5, … are right and choose option 1; the others choose option 2.
+    is_right = student % 2 == 1
     right_option = 1
-    answers = answers_frame(student, question, is_right, option, right_option)
+    option = np.where(is_right, right_option, 2)
+    answers = answers_frame(student, question, is_right.astype(int), option, right_option)
     answers.to_csv(folder / "train.csv")
     (folder / "submission_task_3.csv").write_text("QuestionId,ranking\n7,1\n8,2\n9,3\n10,4\n")
     flags = ["--input_dir", folder, "--train_data", "train.csv", "--submission_dir", folder]
@@ -323,15 +338,16 @@ def test_bars_of_a_quarter_with_fewer_than_20_answers_are_grey(
 ) -> None:
     """A bar is grey if its quarter of the students has fewer than 20 answers.
 
-    The students are sorted by ability and divided into quarters. For each option of the question
-    and each quarter, the chart has a bar.
+    The students are sorted by ability and divided into quarters. The chart has a bar for each
+    quarter and each option that was chosen. If the page has grey bars, a legend explains them.
     """
     page = few_answers[f"question_{question}"]
     styles = [style for chart in page.charts for style in chart.styles]
     # The page's style sheet calls the pale grey of these bars `--line`.
     n_grey_bars = sum("var(--line)" in style for style in styles)
-    # Students here choose only two of the options, so each quarter has two bars.
-    assert n_grey_bars == 2 * n_grey_quarters
+    # Students here choose only options 1 and 2.
+    n_options_chosen = 2
+    assert n_grey_bars == n_options_chosen * n_grey_quarters
     assert (LEGEND in page.text) == (n_grey_quarters > 0)
 
 
