@@ -19,7 +19,7 @@ QUIZ = CONTEXTS[:1]
 
 
 def predict_without_context(task: int, train: pd.DataFrame, asked: pd.DataFrame) -> np.ndarray:
-    """Return the predictions of the sample model without contexts (quizzes and classes)."""
+    """Return the predictions of the library's class without contexts (quizzes and classes)."""
     if task == 1:
         model = ItemResponse(n_dimensions=None, guessing=0.1)
         model.fit(train.UserId, train.QuestionId, train.IsCorrect)
@@ -37,21 +37,22 @@ def score_with_metadata(
     """Return the accuracy of the sample model with `n_train` training answers.
 
     The model gets answer metadata with the columns `contexts`. If `contexts` is empty, it gets no
-    metadata, and must predict the same as `predict_without_context`, in which the guessing
-    probability is fixed as in GUESSING.
+    metadata. Then this function also asserts that the script predicts the same as the library's
+    class without contexts; both have the guessing probability GUESSING.
     """
     train, test = split(answers, n_train)
     # Predict at most 6,000 answers, to save time.
-    pairs = test[:6_000]
-    flags = list(GUESSING)
+    asked = test[:6_000]
+    flags = [*GUESSING]
     if contexts:
         metadata = answers[["AnswerId", *contexts]]
         metadata.to_csv(folder / layout.ANSWER_METADATA_TASK_1_2, index=False)
         flags += ["--metadata_dir", folder]
-    prediction = predict(SCRIPT.format(task), folder, *flags, train=train, pairs=pairs)
+    prediction = predict(SCRIPT.format(task), folder, *flags, train=train, pairs=asked)
     if not contexts:
-        assert (prediction == predict_without_context(task, train, pairs)).all()
-    return accuracy(task, prediction, pairs)
+        prediction_of_class = predict_without_context(task, train, asked)
+        assert (prediction == prediction_of_class).all()
+    return accuracy(task, prediction, asked)
 
 
 @TASKS
@@ -87,13 +88,15 @@ def test_classes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -
 
 @TASKS
 def test_blocks_of_questions_raise_the_accuracy_without_metadata(tmp_path: Path, task: int) -> None:
-    """Without metadata, the model finds the quizzes: questions that the same students answer.
+    """Without metadata, the model finds the quizzes: blocks of questions for the same students.
 
-    The simulated students take 20 quizzes, each with probability 0.4. A student is better in some
-    quizzes than in others. The flag --metadata_dir names a folder without files of metadata.
+    A simulated student takes each of 20 quizzes with probability 0.4, and answers all questions of
+    the quiz or none. A student is better in some quizzes than in others.
     """
-    train, test = split(planted.plant_quizzes(20, share=0.4), 20_000)
-    flags = [*GUESSING, "--metadata_dir", tmp_path]
+    answers = planted.plant_quizzes(20, share=0.4)
+    train, test = split(answers, n_train=20_000)
+    folder_without_metadata = tmp_path
+    flags = [*GUESSING, "--metadata_dir", folder_without_metadata]
 
     with_blocks = predict(SCRIPT.format(task), tmp_path, *flags, train=train, pairs=test)
     without_blocks = predict_without_context(task, train, test)

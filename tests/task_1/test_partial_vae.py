@@ -55,6 +55,7 @@ def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) 
     arguments = command(script, tmp_path, TRAIN)
     alone = predict(script, tmp_path, "--steps", 60)
 
+    # Remove the submission of the single process, so that only the two processes can write one.
     (tmp_path / "submission_task_1.csv").unlink()
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", 2, "--"]
     # torchrun needs the absolute path of the script. The remaining arguments are its flags.
@@ -71,6 +72,21 @@ def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) 
     assert accuracy(1, together) == pytest.approx(accuracy(1, alone), abs=0.02)
 
 
+def disconnect_from_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the calls by which a process depends on the other processes of torchrun.
+
+    So a test can run a single process of several, inside its own process.
+    """
+    monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend: None)
+    monkeypatch.setattr(torch.nn.parallel, "DistributedDataParallel", lambda network: network)
+    # The script registers a function that closes the connection to the other processes when Python
+    # ends. There is no connection here, so nothing is registered.
+    monkeypatch.setattr(atexit, "register", lambda function: function)
+    # All processes of the script except the first end by `os._exit`. Here this call would end the
+    # whole test run, so `sys.exit` takes its place.
+    monkeypatch.setattr(os, "_exit", sys.exit)
+
+
 @needs_blocks(SCRIPT.format(1), SCRIPT.format(2))
 @TASKS
 def test_a_process_without_students_takes_part_in_torchrun(
@@ -84,16 +100,8 @@ def test_a_process_without_students_takes_part_in_torchrun(
     """
     answers_of_one_student = TRAIN[TRAIN.UserId == TRAIN.UserId[0]]
     arguments = command(SCRIPT.format(task), tmp_path, answers_of_one_student)
-    # The test runs only the third process, so the calls that connect it to the other two are
-    # replaced.
-    monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend: None)
-    monkeypatch.setattr(torch.nn.parallel, "DistributedDataParallel", lambda network: network)
-    # The script registers a function that closes the connection to the other processes when Python
-    # ends. There is no connection here, so nothing is registered.
-    monkeypatch.setattr(atexit, "register", lambda function: function)
-    # All processes of the script except the first end by `os._exit`. Here this call would end the
-    # whole test run, so `sys.exit` takes its place.
-    monkeypatch.setattr(os, "_exit", sys.exit)
+    disconnect_from_other_processes(monkeypatch)
+    # Processes are numbered from 0.
     third_of_three = {"RANK": "2", "WORLD_SIZE": "3"}
 
     done = run_script([*arguments, "--steps", 2], environment=third_of_three)

@@ -56,51 +56,72 @@ def test_the_split_keeps_the_number_of_options(split: Path) -> None:
         assert part["NumberOfOptions"].tolist() == number.tolist()
 
 
+def fit_sample_model(split: Path, model: str) -> tuple[Path, Path]:
+    """Run a sample model of task 2 on the split; return its submission and its probabilities."""
+    submission = split / f"{model}.csv"
+    probabilities = split / f"{model}.parquet"
+    flags = ["--input_dir", split, "--submission_template_dir", split, "--output_dir", split]
+    flags += ["--submission_template_file", SPLIT_FILES["template"]]
+    flags += ["--output_file", submission.name, "--probabilities", probabilities]
+    succeeds([f"task_2/sample_model_{model}.py", *flags, *MODELS[model]])
+    return submission, probabilities
+
+
+def check_evaluation(split: Path, submission: Path, probabilities: Path) -> None:
+    """Assert that the local evaluation computes the right score and the right log loss.
+
+    The score is the share of right predictions. The log loss is -log of the probability of the
+    chosen option, on average over the answers.
+    """
+    valid = pd.read_csv(split / SPLIT_FILES["valid"])
+    chosen_option = valid["AnswerValue"].to_numpy()
+    predicted = pd.read_csv(submission)["AnswerValue"].to_numpy()
+    expected_score = (predicted == chosen_option).mean()
+    # About half of the answers are right, so a model that always predicts the right option scores
+    # about 0.5. Random predictions score 1 / m for questions with m options; the mean over m = 2 to
+    # 8 is 0.25. With 672 answers, a score has a standard error of 0.02.
+    assert expected_score > 0.4
+    p = read_probabilities(probabilities, 2).at(valid, submission)
+    # Column 0 is option 1, so an option minus 1 is its column.
+    p_of_chosen_option = p[np.arange(len(p)), chosen_option - 1]
+    log_loss = -np.log(p_of_chosen_option).mean()
+
+    flags = ["--input_dir", split, "--submission_dir", split, "--output_dir", split]
+    flags += ["--submit_data", submission.name, "--probabilities", probabilities]
+    printed = succeeds(["task_2/local_evaluation.py", *flags])
+    score = float(re.search(r"score (0\.\d+)", printed)[1])
+    # The score is printed with four decimals.
+    assert score == pytest.approx(expected_score, abs=5e-5)
+    assert f"log loss {log_loss:.4f}" in printed
+    # The evaluation also records, for each of the eight options, the share of right predictions
+    # among the answers that chose this option.
+    last_line = (split / "results.jsonl").read_text(encoding="utf-8").splitlines()[-1]
+    shares_by_option = json.loads(last_line)["parts"]
+    assert list(shares_by_option) == [f"option {option}" for option in range(1, 9)]
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_probabilities_and_predictions_respect_each_questions_number_of_options(
     split: Path, model: str
 ) -> None:
     """Each sample model gives a probability to the options that a question has, and to no others.
 
-    Then the local evaluation scores the model's predictions and probabilities. A question has two
-    to eight options. The file of probabilities has a column for each of the options 1 to 8.
+    A question has two to eight options. The file of probabilities has a column for each of the
+    options 1 to 8.
     """
-    output = split / f"{model}.csv"
-    probabilities_path = split / f"{model}.parquet"
-    files = ["--input_dir", split, "--submission_template_dir", split, "--output_dir", split]
-    files += ["--submission_template_file", SPLIT_FILES["template"], "--output_file", output.name]
-    files += ["--probabilities", probabilities_path]
-    succeeds([f"task_2/sample_model_{model}.py", *files, *MODELS[model]])
+    submission, probabilities = fit_sample_model(split, model)
 
     valid = pd.read_csv(split / SPLIT_FILES["valid"])
-    p = read_probabilities(probabilities_path, 2).at(valid, output)
+    p = read_probabilities(probabilities, 2).at(valid, submission)
     n_options = valid["NumberOfOptions"].to_numpy()
     assert p.shape == (len(valid), 8)
     # Whether the question of an answer (row) has an option (column).
     exists = np.arange(8) < n_options[:, None]
     assert (p[~exists] == 0).all()
     assert (p[exists] > 0).all()
-    predicted = pd.read_csv(output)["AnswerValue"].to_numpy()
+    predicted = pd.read_csv(submission)["AnswerValue"].to_numpy()
     assert (predicted <= n_options).all()
-    # About half of the answers are right, so a model that always predicts the right option scores
-    # about 0.5. Random predictions score 1 / m for questions with m options; the mean over m = 2 to
-    # 8 is 0.25. With 672 answers, a score has a standard error of 0.02.
-    expected_score = (predicted == valid["AnswerValue"]).mean()
-    assert expected_score > 0.4
-
-    flags = ["--input_dir", split, "--submission_dir", split, "--output_dir", split]
-    flags += ["--submit_data", output.name, "--probabilities", probabilities_path]
-    printed = succeeds(["task_2/local_evaluation.py", *flags])
-    score = float(re.search(r"score (0\.\d+)", printed)[1])
-    assert score == pytest.approx(expected_score, abs=5e-5)
-    # Column 0 is option 1, so the chosen option minus 1 is its column.
-    p_of_chosen_option = p[np.arange(len(p)), valid["AnswerValue"] - 1]
-    log_loss = -np.log(p_of_chosen_option).mean()
-    assert f"log loss {log_loss:.4f}" in printed
-    # The evaluation also records, for each of the eight options, the share of right predictions
-    # among the answers that chose this option.
-    recorded = json.loads((split / "results.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-    assert list(recorded["parts"]) == [f"option {option}" for option in range(1, 9)]
+    check_evaluation(split, submission, probabilities)
 
 
 def test_an_option_above_all_questions_is_refused_in_a_submission(split: Path) -> None:
@@ -121,35 +142,38 @@ def test_the_page_about_the_data_shows_all_options(split: Path, tmp_path: Path) 
     assert "Up to 7 distractors" in text
 
 
-@pytest.mark.parametrize("question_in_one_part", ["train", "template"])
+@pytest.mark.parametrize("part_with_eight_options", ["train", "template"])
 def test_training_answers_and_template_may_differ_in_their_largest_number_of_options(
-    split: Path, tmp_path: Path, question_in_one_part: str
+    split: Path, tmp_path: Path, part_with_eight_options: str
 ) -> None:
-    """Sample models run if only one of their two files has questions with eight options.
+    """Sample models run if only one of the files that they read has questions with eight options.
 
-    `question_in_one_part` is that file: the training answers or the template. All other files have
-    questions with at most seven options. The file of probabilities has a column for each option up
-    to the largest number of options in the template.
+    This file, `part_with_eight_options`, is the training answers or the template. All other files
+    have questions with at most seven options. The file of probabilities has a column for each
+    option up to the largest number of options in the template.
     """
     for part, name in SPLIT_FILES.items():
         table = pd.read_csv(split / name)
-        if part != question_in_one_part:
+        if part != part_with_eight_options:
             table = table[table["NumberOfOptions"] < 8]
         table.to_csv(tmp_path / name, index=False)
-    files = ["--input_dir", tmp_path, "--submission_template_dir", tmp_path]
-    files += ["--submission_template_file", SPLIT_FILES["template"], "--output_dir", tmp_path]
+    template = pd.read_csv(tmp_path / SPLIT_FILES["template"])
+    n_options = template["NumberOfOptions"].to_numpy()
+
+    inputs = ["--input_dir", tmp_path, "--submission_template_dir", tmp_path]
+    inputs += ["--submission_template_file", SPLIT_FILES["template"]]
     # The flag --guessing saves time: without it, the model tries several guessing probabilities.
     models: dict[str, list[object]] = {
         "majority": [],
         "item_response": ["--dimensions", 2, "--guessing", 0.2],
     }
     for model, flags in models.items():
-        path = tmp_path / f"{model}.parquet"
-        output = ["--output_file", f"{model}.csv", "--probabilities", path]
-        succeeds([f"task_2/sample_model_{model}.py", *files, *output, *flags])
-        template = pd.read_csv(tmp_path / SPLIT_FILES["template"])
-        n_options = template["NumberOfOptions"].to_numpy()
-        predicted = pd.read_csv(tmp_path / f"{model}.csv")["AnswerValue"].to_numpy()
+        submission = tmp_path / f"{model}.csv"
+        probabilities = tmp_path / f"{model}.parquet"
+        outputs = ["--output_dir", tmp_path, "--output_file", submission.name]
+        outputs += ["--probabilities", probabilities]
+        succeeds([f"task_2/sample_model_{model}.py", *inputs, *outputs, *flags])
+        predicted = pd.read_csv(submission)["AnswerValue"].to_numpy()
         assert (predicted <= n_options).all()
-        n_columns = read_probabilities(path, 2).value.shape[1]
+        n_columns = read_probabilities(probabilities, 2).value.shape[1]
         assert n_columns == n_options.max()

@@ -235,11 +235,11 @@ def test_the_pages_show_point_biserial_correlations(
     """
     correlations_of_options = qf.option_point_biserial(data)
     correlation_of_right_answers = qf.point_biserial(data)
-    # The discrimination by the first cell of its row, such as "question 7".
-    discrimination = {}
-    for ranking_table in pages["ranking"].tables:
-        for cells in ranking_table.rows:
-            discrimination[cells[0]] = cells[4]
+    # The discrimination in each row of the ranking, by the first cell of the row: "question 7".
+    discrimination: dict[str, str] = {}
+    for heading in ("The 10 best", "The 10 worst"):
+        table = pages["ranking"].table(heading)
+        discrimination.update(zip(table.column(""), table.column("discrimination"), strict=True))
     for question, row in rows_by_question.items():
         shown = pages[f"question_{question}"].table("Who chose what")
         expected = []
