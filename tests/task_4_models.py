@@ -45,7 +45,8 @@ def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
         "completion": np.zeros((n_questions, n_questions)),
     }
     values.update(changes)
-    return package.Model(**{name: np.asarray(a, np.float32) for name, a in values.items()})
+    arrays = {name: np.asarray(value, np.float32) for name, value in values.items()}
+    return package.Model(**arrays)
 
 
 def full_model(package: ModuleType, n_questions: int, seed: int, completion: float) -> Any:
@@ -58,24 +59,25 @@ def full_model(package: ModuleType, n_questions: int, seed: int, completion: flo
     expects more hidden answers; with 0, it expects none.
     """
     rng = np.random.default_rng(seed)
-    n = n_questions
-    # Each question belongs to about a third of the eight quizzes.
-    quiz = rng.normal(size=(n, 8)) * (rng.random((n, 8)) < 0.3)
+    # How strongly each of the eight quizzes acts on the logit of each question. A question belongs
+    # to about a third of the quizzes; the other quizzes do not act on its logit.
+    quiz_strengths = rng.normal(size=(n_questions, 8)) * (rng.random((n_questions, 8)) < 0.3)
     return plain_model(
         package,
-        slopes=rng.normal(0.8, 0.5, (n, 2)),
-        intercept=rng.normal(0.3, 0.8, n),
-        quiz_covariance=0.5 * quiz @ quiz.T,
+        slopes=rng.normal(0.8, 0.5, (n_questions, 2)),
+        intercept=rng.normal(0.3, 0.8, n_questions),
+        quiz_covariance=0.5 * quiz_strengths @ quiz_strengths.T,
         guessing=0.2,
         # The model divides a mask with k ones by √k, so that its Euclidean length is 1. `mask_mean`
-        # is the mean of these scaled masks over students. Its elements lie between 0 and 1 / √n.
-        mask_mean=rng.random(n) / n**0.5,
-        mask_weights=rng.normal(0, 0.4, (n, 2)),
+        # is the mean of these scaled masks over students. Its elements lie between 0 and
+        # 1 / √n_questions.
+        mask_mean=rng.random(n_questions) / n_questions**0.5,
+        mask_weights=rng.normal(0, 0.4, (n_questions, 2)),
         # mask @ completion[:, j] is the probability that a student has a hidden answer to question
         # j: the sum of one element of column j for each question in the mask. An element is random
-        # between 0 and `completion` / n. So if the mask holds nearly all n questions, the
+        # between 0 and `completion` / n_questions. So if the mask holds nearly all questions, the
         # probability is about `completion` / 2.
-        completion=rng.uniform(0, completion / n, (n, n)),
+        completion=rng.uniform(0, completion / n_questions, (n_questions, n_questions)),
     )
 
 

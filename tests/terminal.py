@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 COLUMNS = 80
+ROWS = 24
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,12 @@ def run_on_terminal(command: Sequence[object], cwd: Path, environment: Mapping[s
     A pseudo-terminal has two ends: the process writes to one end, and this function reads what it
     has written from the other end.
     """
+    # Windows lacks these modules, and the tests import this file there too.
     import pty
     import termios
 
     read_end, process_end = pty.openpty()
-    termios.tcsetwinsize(process_end, (24, COLUMNS))
+    termios.tcsetwinsize(process_end, (ROWS, COLUMNS))
     words = [sys.executable, *map(str, command)]
     env = {**os.environ, **environment}
     with subprocess.Popen(
@@ -45,12 +47,12 @@ def run_on_terminal(command: Sequence[object], cwd: Path, environment: Mapping[s
         # When the process has ended and closed the terminal, Linux raises an error instead of
         # returning an empty text.
         with contextlib.suppress(OSError):
-            while part := os.read(read_end, 1 << 16):
+            while part := os.read(read_end, 65_536):
                 written += part
-        code = process.wait()
+        exit_code = process.wait()
     os.close(read_end)
     lines, texts = _show(written.decode())
-    return Shown(code, lines, texts)
+    return Shown(exit_code, lines, texts)
 
 
 def _show(written: str) -> tuple[list[str], list[str]]:
@@ -58,17 +60,18 @@ def _show(written: str) -> tuple[list[str], list[str]]:
 
     A program may move the cursor to overwrite lines, such as the lines of a progress bar.
     """
-    up = "\x1b[A"
-    # The number of rows by which the cursor moves down. Any other move stays in the row.
-    rows_by_move = {"\n": 1, "\r\n": 1, up: -1}
+    # How many rows each move takes the cursor down: \r\n and \n go to the next line, \r goes to the
+    # left margin, and \x1b[A goes up by a line. The empty move stands for the beginning of
+    # `written`, where a text may come without a move.
+    rows_by_move = {"\r\n": 1, "\n": 1, "\r": 0, "\x1b[A": -1, "": 0}
+    move_pattern = r"\r\n|[\r\n]|\x1b\[A|^"
+    text_pattern = r"[^\r\n\x1b]*"
     lines = [""]
     row = 0
     texts = []
-    # Split `written` into pairs: a move of the cursor, and the text after the move. A move is \r\n
-    # or \n (to the next line), \r (to the left margin) or \x1b[A (up by a line). At the beginning
-    # of `written` (^), a text may come without a move.
-    for move, text in re.findall(r"(\r\n|[\r\n]|\x1b\[A|^)([^\r\n\x1b]*)", written):
-        row += rows_by_move.get(move, 0)
+    # Split `written` into pairs: a move of the cursor, and the text after the move.
+    for move, text in re.findall(f"({move_pattern})({text_pattern})", written):
+        row += rows_by_move[move]
         if row == len(lines):
             lines.append("")
         # The text overwrites the beginning of the line; the rest of a longer line stays. When the

@@ -31,24 +31,30 @@ def simulate(n_students: int, seed: int, shift: float = 0) -> tuple[Any, Any]:
     ability = rng.normal(size=(n_students, 2))
     logit = ability @ model.slopes.T + model.intercept + shift
     p_right = 0.2 + 0.8 / (1 + np.exp(-logit))
-    return model, rng.random(logit.shape) < p_right
+    is_right = rng.random(logit.shape) < p_right
+    return model, is_right
 
 
 def test_training_recovers_the_parameters_of_the_questions() -> None:
-    true_model, right = simulate(1000, seed=6)
-    fitted = TRAIN.fit(as_answers(right), n_questions=60)
+    """The answers of 1,000 students are drawn from a known model.
+
+    A model that is trained on these answers must have about the same P(right) of each question and
+    the same covariances of the questions' logits.
+    """
+    true_model, is_right = simulate(1000, seed=6)
+    fitted_model = TRAIN.fit(as_answers(is_right), n_questions=60)
 
     # Compare the predictions for a student without answers.
     nothing_known = np.zeros((1, 60), bool)
-    predicted = PACKAGE.StudentPosterior(fitted, nothing_known).probability()
-    truth = PACKAGE.StudentPosterior(true_model, nothing_known).probability()
+    fitted_p_right = PACKAGE.StudentPosterior(fitted_model, nothing_known).probability()
+    true_p_right = PACKAGE.StudentPosterior(true_model, nothing_known).probability()
     # A share of 1,000 answers has a standard error of √(0.25 / 1,000) = 0.016. The tolerance is
     # four standard errors.
-    assert np.abs(predicted - truth).max() < 0.06
+    assert np.abs(fitted_p_right - true_p_right).max() < 0.06
 
     # Compare the covariances of the logits, slopes · slopesᵀ. The slopes themselves are determined
     # only up to a rotation of the abilities, which does not change the covariances.
-    fitted_covariance = fitted.slopes @ fitted.slopes.T
+    fitted_covariance = fitted_model.slopes @ fitted_model.slopes.T
     true_covariance = true_model.slopes @ true_model.slopes.T
     correlation = np.corrcoef(fitted_covariance.ravel(), true_covariance.ravel())[0, 1]
     # An answer has a Fisher information of about 0.15 on its logit. Without guessing, the
@@ -61,52 +67,78 @@ def test_training_recovers_the_parameters_of_the_questions() -> None:
 
 @pytest.mark.parametrize("shift", [-1.0, 1.0])
 def test_most_of_a_common_shift_is_estimated_within_one_game(shift: float) -> None:
-    """If all students know less, or more, than the training students, the model notices."""
+    """If all students know less, or more, than the training students, the model notices.
+
+    All logits of the students are higher than in the model by `shift`. In a game of ten questions,
+    the model must estimate more than half of the shift.
+    """
     n_students = 200
-    model, right = simulate(n_students, seed=7, shift=shift)
-    posterior = PACKAGE.StudentPosterior(model, np.zeros(right.shape, bool))
+    model, is_right = simulate(n_students, seed=7, shift=shift)
+    nothing_known = np.zeros(is_right.shape, bool)
+    posterior = PACKAGE.StudentPosterior(model, nothing_known)
 
     # Each student answers ten random questions.
     rng = np.random.default_rng(8)
-    rows = np.arange(n_students)
+    students = np.arange(n_students)
     for _ in range(10):
         question = rng.integers(60, size=n_students)
-        posterior.observe(rows, question, right[rows, question].astype(int))
+        posterior.observe(students, question, is_right[students, question].astype(int))
 
     # The true shift is 1 or -1. The model updates its estimate of the shift three times in a game,
     # each time by at most 0.2. So before every update, the estimate differs from the true shift by
     # at least 0.6. This is much more than the standard error, which is below 0.1 with 200 students
     # whose logits have a standard deviation of 1.2. So every update takes the full step of 0.2, and
     # the last estimate is 0.6 or -0.6.
-    assert 0.5 < posterior.population.shift / shift < 1.2
+    estimated_share = posterior.population.shift / shift
+    assert 0.5 < estimated_share < 1.2
 
 
-def partial_vae(n: int, completion: float) -> Any:
-    """Return a partial VAE of n questions with random weights, to test which questions it chooses.
+def partial_vae(n_questions: int, completion: float) -> Any:
+    """Return a partial VAE with random weights, to test which questions it chooses.
 
-    A student may have hidden answers to questions that may not be asked. With `completion` 0 the
-    model expects no such answers; the larger the number, the more it expects.
+    The model describes a student by a latent vector z of three numbers. A student may have hidden
+    answers to questions that may not be asked. With `completion` 0 the model expects no such
+    answers; the larger the number, the more it expects.
     """
     rng = np.random.default_rng(0)
     values = {
-        "intercept": rng.normal(size=n),
-        "loading": rng.normal(size=(n, 3)),
+        # P(right) = guessing + (1 - guessing) · sigmoid(loading · z + intercept).
+        "intercept": rng.normal(size=n_questions),
+        "loading": rng.normal(size=(n_questions, 3)),
         "guessing": np.array(0.2),
+        # Each answer adds a score and a precision to two sums. The mean of z is the sum of the
+        # scores divided by the sum of the precisions. The second axis is the outcome: 0 for a wrong
+        # answer and 1 for a right one.
+        #
         # The reward of a question is a sum of two terms: how far its answer moves the predictions
         # of the targets, and how uncertain the answer is. The scores are so small that both terms
         # are similar in size. Otherwise, a mistake in the smaller term would change no choice.
-        "score": 0.2 * rng.normal(size=(n, 2, 3)),
-        "precision": 0.1 + rng.normal(size=(n, 2, 3)) ** 2,
+        "score": 0.2 * rng.normal(size=(n_questions, 2, 3)),
+        "precision": 0.1 + rng.normal(size=(n_questions, 2, 3)) ** 2,
+        # The precision of z before any answer.
         "prior_precision": 0.5 + rng.normal(size=3) ** 2,
-        "mask_mean": 0.1 * rng.normal(size=n),
-        "mask_weights": rng.normal(size=(n, 3)),
-        "completion": rng.uniform(0, completion / n, (n, n)),
+        # From which questions a student has answered, the model infers the mean of z before any
+        # answer is seen (`mask_mean`, `mask_weights`) and the hidden answers (`completion`).
+        "mask_mean": 0.1 * rng.normal(size=n_questions),
+        "mask_weights": rng.normal(size=(n_questions, 3)),
+        "completion": rng.uniform(0, completion / n_questions, (n_questions, n_questions)),
     }
     arrays = {name: torch.from_numpy(array).float() for name, array in values.items()}
     return PARTIAL_VAE.Model(**arrays)
 
 
-def infer_from_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
+class Inference(NamedTuple):
+    """What a model infers before any answer is seen."""
+
+    # How likely each answer is a target, shape (students, questions).
+    target_weight: Any
+    # Mean of the abilities, shape (students, dimensions).
+    mean_ability: Any
+    # Whether the model concludes that the targets may be asked.
+    targets_may_be_asked: bool
+
+
+def infer_from_mask(mask: Any, model: Any) -> Inference:
     """Return what a model infers before any answer, only from which questions a student answered.
 
     In task 4, students are asked questions, and the model must predict some answers, the targets.
@@ -121,15 +153,6 @@ def infer_from_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
     model
         A model of either package. Its field `completion`, of shape (questions, questions), is a
         linear regression: `mask @ completion` predicts which further questions are answered.
-
-    Returns
-    -------
-    weight : ndarray, shape (students, questions)
-        How likely each answer is a target.
-    prior_mean : ndarray, shape (students, dimensions)
-        Mean of the abilities before any answer is seen.
-    targets_may_be_asked : bool
-        Whether the model concludes that the targets are in the mask, so that they may be asked.
     """
     completion = np.asarray(model.completion, float)
     mask_mean = np.asarray(model.mask_mean, float)
@@ -137,21 +160,25 @@ def infer_from_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
 
     # The probability that a student has a hidden answer to a question outside the mask. In both
     # packages, a probability below 0.3 counts as 0.
-    hidden = np.where(mask, 0, mask @ completion).clip(max=1)
-    hidden[hidden < 0.3] = 0
+    p_hidden = np.where(mask, 0, mask @ completion).clip(max=1)
+    p_hidden[p_hidden < 0.3] = 0
     # If there are almost no hidden answers, the targets must be in the mask. In both packages, this
     # means fewer hidden answers than 5 % of the answers in the mask.
-    targets_may_be_asked = hidden.sum() < 0.05 * mask.sum()
+    targets_may_be_asked = p_hidden.sum() < 0.05 * mask.sum()
     if targets_may_be_asked:
-        hidden[:] = 0
-    weight = np.where(hidden.any(axis=1, keepdims=True), hidden, mask)
+        p_hidden[:] = 0
+    # A student's targets are the hidden answers. If a student has none, all answers in the
+    # student's mask are equally likely to be targets.
+    has_hidden = p_hidden.any(axis=1, keepdims=True)
+    target_weight = np.where(has_hidden, p_hidden, mask)
 
     # A linear regression predicts the abilities from the mask of all answers. Each student's mask
     # is a vector that is scaled to the length 1.
-    answered = mask | (hidden > 0.5)
-    scaled_mask = answered / np.sqrt(answered.sum(axis=1, keepdims=True))
-    prior_mean = (scaled_mask - mask_mean) @ mask_weights
-    return weight, prior_mean, bool(targets_may_be_asked)
+    probably_answered = mask | (p_hidden > 0.5)
+    n_answered = probably_answered.sum(axis=1, keepdims=True)
+    scaled_mask = probably_answered / np.sqrt(n_answered)
+    mean_ability = (scaled_mask - mask_mean) @ mask_weights
+    return Inference(target_weight, mean_ability, bool(targets_may_be_asked))
 
 
 class ModelPackage(NamedTuple):
@@ -176,6 +203,32 @@ PACKAGES = {
 }
 
 
+def predict_three_students(package: ModelPackage, model: Any, n_questions: int) -> np.ndarray:
+    """Return predictions for three students, by the model cut or extended to `n_questions`.
+
+    If the model has more questions, it loses its last ones. If it has fewer, it gets new questions
+    about which it knows nothing. Student 0 answers question 3 correctly. Student 1 answers the last
+    question wrongly. Student 2 answers no question. The result has the shape (3, n_questions).
+    """
+    changed_model = model.pad_questions(n_questions)
+    nothing_known = package.convert(np.zeros((3, n_questions), bool))
+    posterior = package.module.StudentPosterior(changed_model, nothing_known)
+
+    def observe(student: int, question: int, is_right: int) -> None:
+        """Let the model observe one answer."""
+        posterior.observe(
+            package.convert(np.array([student])),
+            package.convert(np.array([question])),
+            package.convert(np.array([is_right])),
+        )
+
+    observe(student=1, question=n_questions - 1, is_right=0)
+    observe(student=0, question=3, is_right=1)
+    prediction = np.asarray(posterior.predict())
+    assert prediction.shape == (3, n_questions)
+    return prediction
+
+
 @pytest.mark.parametrize("name", PACKAGES)
 def test_fewer_or_more_questions_do_not_change_predictions_of_the_others(name: str) -> None:
     """A model of 30 questions is cut to 25 and extended to 35.
@@ -186,46 +239,24 @@ def test_fewer_or_more_questions_do_not_change_predictions_of_the_others(name: s
     # A model that expects no hidden answers.
     model = package.make_model(30, 0.0)
 
-    def predict(n_questions: int) -> np.ndarray:
-        """Return predictions for three students, by the model cut or extended to `n_questions`.
+    by_30_questions = predict_three_students(package, model, n_questions=30)
+    by_25_questions = predict_three_students(package, model, n_questions=25)
+    by_35_questions = predict_three_students(package, model, n_questions=35)
 
-        With fewer than 30 questions, the model loses its last questions. With more, it gets new
-        questions about which it knows nothing. Student 0 answers question 3 correctly. Student 1
-        answers the last question wrongly. Student 2 answers no question. The result has the shape
-        (3, n_questions).
-        """
-        changed_model = model.pad_questions(n_questions)
-        # `convert` makes an array of the package's library, NumPy or PyTorch.
-        nothing_known = package.convert(np.zeros((3, n_questions), bool))
-        posterior = package.module.StudentPosterior(changed_model, nothing_known)
-
-        def observe(student: int, question: int, is_right: int) -> None:
-            """Let the model observe one answer."""
-            arrays = [np.array([value]) for value in (student, question, is_right)]
-            posterior.observe(*map(package.convert, arrays))
-
-        observe(student=1, question=n_questions - 1, is_right=0)
-        observe(student=0, question=3, is_right=1)
-        prediction = np.asarray(posterior.predict())
-        assert prediction.shape == (3, n_questions)
-        return prediction
-
-    all_questions = predict(30)
-    fewer = predict(25)
-    more = predict(35)
-
-    assert fewer[0] == pytest.approx(all_questions[0, :25], abs=1e-5)
-    assert more[0, :30] == pytest.approx(all_questions[0], abs=1e-5)
+    # Student 0 has answered question 3, which all three models have.
+    assert by_25_questions[0] == pytest.approx(by_30_questions[0, :25], abs=1e-5)
+    assert by_35_questions[0, :30] == pytest.approx(by_30_questions[0], abs=1e-5)
 
     # An answer to a new question tells nothing about other questions. So students 1 and 2 have the
     # same predictions, except for the last question. The wrong answer of student 1 to this question
     # is known, so its prediction is 0.
-    assert more[1] == pytest.approx([*more[2, :-1], 0], abs=1e-5)
+    _, student_1, student_2 = by_35_questions
+    assert student_1 == pytest.approx([*student_2[:-1], 0], abs=1e-5)
 
     # The intercept of a new question is the mean of all intercepts. Both models have a guessing
     # probability of 0.2.
     average_question = 0.2 + 0.8 / (1 + np.exp(-float(model.intercept.mean())))
-    assert more[0, 30:] == pytest.approx(average_question, abs=1e-5)
+    assert by_35_questions[0, 30:] == pytest.approx(average_question, abs=1e-5)
 
 
 class Beginning(NamedTuple):
@@ -239,16 +270,32 @@ class Beginning(NamedTuple):
     target_weight: Any
 
 
-def begin(name: str, targets_may_be_asked: bool) -> Beginning:
+def check_beginning(name: str, model: Any, posterior: Any, expected: Inference) -> None:
+    """Compare a posterior before any answer with what the model must infer from the mask.
+
+    Two results are compared: how likely each answer is a target, and the mean logits. The mean
+    logits must follow from the mean abilities.
+    """
+    # The two packages have different names for the three values.
+    if name == "item_response":
+        target_weight = posterior.target_weight
+        mean_logits = posterior.mean
+        slopes = model.slopes
+    else:
+        target_weight = posterior._target_weight
+        mean_logits, _ = posterior.logits()
+        slopes = model.loading
+    assert np.asarray(target_weight) == pytest.approx(expected.target_weight, abs=1e-5)
+    expected_logits = expected.mean_ability @ np.asarray(slopes).T + np.asarray(model.intercept)
+    assert np.asarray(mean_logits) == pytest.approx(expected_logits, abs=1e-4)
+
+
+def begin_with_six_students(name: str, targets_may_be_asked: bool) -> Beginning:
     """Return six students before any answer, with their posterior by the model of a package.
 
     The model is not told whether the targets, the answers to be predicted, may be asked. The model
     concludes this from which questions may be asked. For these six students, the conclusion must be
     `targets_may_be_asked`.
-
-    The function also checks two results of the model: how likely each answer is a target, and the
-    mean logits. `infer_from_mask` returns the expected values of the first, and the mean abilities,
-    from which the expected mean logits follow.
     """
     package = PACKAGES[name]
     # With completion 1.4, the model expects many hidden answers outside the askable questions.
@@ -263,21 +310,10 @@ def begin(name: str, targets_may_be_asked: bool) -> Beginning:
 
     posterior = package.module.StudentPosterior(model, package.convert(askable.copy()))
 
-    weight, prior_mean, conclusion = infer_from_mask(askable, model)
-    assert conclusion == targets_may_be_asked
-    # The two packages have different names for the three values.
-    if name == "item_response":
-        target_weight = posterior.target_weight
-        mean_logits = posterior.mean
-        slopes = model.slopes
-    else:
-        target_weight = posterior._target_weight
-        mean_logits = posterior.logits()[0]
-        slopes = model.loading
-    assert np.asarray(target_weight) == pytest.approx(weight, abs=1e-5)
-    expected_logits = prior_mean @ np.asarray(slopes).T + np.asarray(model.intercept)
-    assert np.asarray(mean_logits) == pytest.approx(expected_logits, abs=1e-4)
-    return Beginning(posterior, askable, weight)
+    expected = infer_from_mask(askable, model)
+    assert expected.targets_may_be_asked == targets_may_be_asked
+    check_beginning(name, model, posterior, expected)
+    return Beginning(posterior, askable, expected.target_weight)
 
 
 @pytest.mark.parametrize("targets_may_be_asked", [False, True])
@@ -285,7 +321,7 @@ def begin(name: str, targets_may_be_asked: bool) -> Beginning:
 def test_choices_do_not_change_if_another_student_cannot_be_asked_anything(
     name: str, targets_may_be_asked: bool
 ) -> None:
-    posterior, askable, _ = begin(name, targets_may_be_asked)
+    posterior, askable, _ = begin_with_six_students(name, targets_may_be_asked)
     convert = PACKAGES[name].convert
     askable_without_student_2 = askable.copy()
     askable_without_student_2[2] = False
@@ -297,42 +333,51 @@ def test_choices_do_not_change_if_another_student_cannot_be_asked_anything(
     assert np.array_equal(selected[others], selected_without[others])
 
 
-def reward_terms(posterior: Any, weight: Any, row: int, question: int) -> tuple[float, float]:
+def weight_of_crossing(mean: Any, variance: Any) -> Any:
+    """Return how much a change of each logit matters to the prediction.
+
+    A change of a logit matters only if the logit crosses the boundary above which a right answer is
+    predicted. So the weight is the density, at the boundary, of a normal distribution around the
+    mean logit, without its constant factor. The variance of this distribution follows the rule of
+    thumb in task_4/pytorch/model.py.
+    """
+    # At the boundary, P(right) is 1/2. With the guessing probability 0.2, P(right) is
+    # 0.2 + 0.8 · sigmoid(logit). So sigmoid(logit) is 0.3 / 0.8, and the logit is log(0.3 / 0.5).
+    boundary = np.log(0.3 / 0.5)
+    density_variance = 0.5 * variance + 0.05
+    squared_distance = (mean - boundary) ** 2
+    return np.exp(-squared_distance / (2 * density_variance)) / density_variance**0.5
+
+
+def reward_terms(
+    posterior: Any, target_weight: Any, row: int, question: int
+) -> tuple[float, float]:
     """Return the two terms of the reward by which the partial VAE chooses a question.
 
     The first term is the movement: how far an answer to the question is expected to move the
     predictions of the targets. It is half the expected squared change of the targets' logits. To
     compute it, each of the two outcomes is observed in turn. The change of a logit counts more if
-    its question is likely to be a target (`weight`, of shape (students, questions)). It also counts
-    more if the logit is near the boundary above which a right answer is predicted.
+    its question is likely to be a target (`target_weight`, of shape (students, questions)). It also
+    counts more if the logit is near the boundary above which a right answer is predicted.
 
     The second term is the probability that the answer to the question itself is predicted wrongly.
     """
     means, variances = posterior.logits()
     mean = means[row].numpy().astype(float)
     variance = variances[row].numpy().astype(float)
-    # A right answer is predicted if the logit is above a boundary, where P(right) is 1/2. With the
-    # guessing probability 0.2, P(right) is 0.2 + 0.8 · sigmoid(logit).
-    boundary = np.log(0.3 / 0.5)
-    # A change of a logit matters only if the logit crosses the boundary. So the change is weighted
-    # by the density, at the boundary, of a normal distribution around the mean logit. A constant
-    # factor of the density is left out. The variance of the distribution follows the rule of thumb
-    # in task_4/pytorch/model.py.
-    density_variance = 0.5 * variance + 0.05
-    squared_distance = (mean - boundary) ** 2
-    density = np.exp(-squared_distance / (2 * density_variance)) / density_variance**0.5
+    weight_of_change = target_weight[row] * weight_of_crossing(mean, variance)
 
-    weight_of_change = weight[row] * density
-
-    p = float(posterior.predict()[row, question])
+    p_right = float(posterior.predict()[row, question])
     movement = 0.0
-    for outcome, probability in enumerate((1 - p, p)):
+    for is_right, p_outcome in ((0, 1 - p_right), (1, p_right)):
         after = copy.deepcopy(posterior)
-        after.observe(*torch.tensor([[row], [question], [outcome]]))
-        change = after.logits()[0][row].numpy() - mean
+        after.observe(torch.tensor([row]), torch.tensor([question]), torch.tensor([is_right]))
+        means_after, _ = after.logits()
+        change = means_after[row].numpy() - mean
         squared_change = float(weight_of_change @ change**2)
-        movement += probability * squared_change / 2
-    return movement, min(p, 1 - p)
+        movement += p_outcome * squared_change / 2
+    p_wrong_prediction = min(p_right, 1 - p_right)
+    return movement, p_wrong_prediction
 
 
 @pytest.mark.parametrize("targets_may_be_asked", [False, True])
@@ -345,14 +390,14 @@ def test_the_partial_vae_selects_the_question_with_the_largest_reward(
     may be asked, the uncertainty of the answer is added. The choice of the item response model is
     tested in test_strategies.py.
     """
-    posterior, askable, weight = begin("pytorch", targets_may_be_asked)
+    posterior, askable, target_weight = begin_with_six_students("pytorch", targets_may_be_asked)
     rng = np.random.default_rng(11)
     rows = np.arange(6)
-    seen: set[int] = set()
+    questions_asked: set[int] = set()
 
     def expected_reward(row: int, question: int) -> float:
         """Return the reward of asking a student a question."""
-        movement, uncertainty = reward_terms(posterior, weight, row, question)
+        movement, uncertainty = reward_terms(posterior, target_weight, row, question)
         if not targets_may_be_asked:
             return movement
         # The question may be a target itself. Asking a target makes its prediction certain, which
@@ -365,19 +410,19 @@ def test_the_partial_vae_selects_the_question_with_the_largest_reward(
         for row in rows:
             askable_questions = np.flatnonzero(askable[row]).tolist()
             rewards = {question: expected_reward(row, question) for question in askable_questions}
-            best = max(rewards.values())
-            assert rewards[selected[row]] == pytest.approx(best, rel=0.01)
+            largest_reward = max(rewards.values())
+            assert rewards[selected[row]] == pytest.approx(largest_reward, rel=0.01)
             # Most questions have a clearly lower reward, so the assertion above would notice
             # another choice.
-            assert np.median(list(rewards.values())) < 0.8 * best
+            assert np.median(list(rewards.values())) < 0.8 * largest_reward
 
-        # Reveal random answers to the chosen questions.
-        seen |= set(selected)
+        # Reveal random answers to the chosen questions. Known answers are no targets any more.
+        questions_asked |= set(selected)
         outcomes = rng.integers(2, size=6)
         posterior.observe(torch.tensor(rows), torch.tensor(selected), torch.tensor(outcomes))
         askable[rows, selected] = False
-        weight[rows, selected] = 0
+        target_weight[rows, selected] = 0
 
     # If all students got the same question in each of the three rounds, only three questions would
     # be chosen.
-    assert len(seen) > 3
+    assert len(questions_asked) > 3

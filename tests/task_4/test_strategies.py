@@ -143,13 +143,14 @@ def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
     """
     slopes = posterior.slopes[question]
     # The abilities are normally distributed, and the logit is linear in them. So the mean is over a
-    # normally distributed logit, by Gaussian quadrature.
+    # normally distributed logit, by Gaussian quadrature (STEPS, WEIGHTS).
     deviation = np.sqrt(slopes @ posterior.ability_covariance[row] @ slopes)
-    logit = posterior.mean[row, question]
-    other_logits = logit + deviation * STEPS
-    part_of_right = right(logit) * np.log(right(logit) / right(other_logits))
-    part_of_wrong = wrong(logit) * np.log(wrong(logit) / wrong(other_logits))
-    return float(WEIGHTS @ (part_of_right + part_of_wrong))
+    estimated_logit = posterior.mean[row, question]
+    other_logits = estimated_logit + deviation * STEPS
+    # A divergence is a sum over the two outcomes: P(outcome) · log(P(outcome) / other P(outcome)).
+    term_of_right = right(estimated_logit) * np.log(right(estimated_logit) / right(other_logits))
+    term_of_wrong = wrong(estimated_logit) * np.log(wrong(estimated_logit) / wrong(other_logits))
+    return float(WEIGHTS @ (term_of_right + term_of_wrong))
 
 
 def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
@@ -160,19 +161,22 @@ def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
     the mean of the abilities moves by d · covariance / variance. Here `covariance` is the
     covariance of the abilities and the logit, and `variance` is the variance of the logit.
     """
-    # Integrate over the logit, by Gaussian quadrature. A step is the distance of the logit from its
-    # mean, in standard deviations.
+    # First, find how far the answer moves the mean of the logit, in standard deviations. The mean
+    # over the normally distributed logit is computed by Gaussian quadrature: STEPS are distances of
+    # the logit from its mean, in standard deviations.
     deviation = posterior.variance[row, question] ** 0.5
-    p = right(posterior.mean[row, question] + deviation * STEPS)
-    # The contribution of a right answer: P(right) times the mean step if the answer is right.
-    steps_by_right = float((WEIGHTS * p) @ STEPS)
-    # Before the answer is known, the mean step is 0. So the contribution of a wrong answer has the
-    # same size with the opposite sign. Both contribute the same distance.
-    expected_steps = 2 * steps_by_right
-    # A step moves the mean of the logit by `deviation`. So it moves the mean of the abilities by
+    p_right = right(posterior.mean[row, question] + deviation * STEPS)
+    # P(right answer) times the distance that a right answer moves the mean of the logit.
+    movement_by_right = float((WEIGHTS * p_right) @ STEPS)
+    # Before the answer is known, the expected movement is 0. So a wrong answer contributes the same
+    # distance in the opposite direction, and the expected distance is twice that of a right answer.
+    logit_movement = 2 * movement_by_right
+    # Then, find how far the mean of the abilities moves. If the mean of the logit moves by one
+    # standard deviation (d = deviation), the abilities move by
     # deviation · covariance / deviation² = covariance / deviation.
-    distance_of_step = float(np.linalg.norm(posterior.cross_covariance[row, question])) / deviation
-    return expected_steps * distance_of_step
+    covariance = posterior.cross_covariance[row, question]
+    ability_movement_by_deviation = float(np.linalg.norm(covariance)) / deviation
+    return logit_movement * ability_movement_by_deviation
 
 
 def own_uncertainty(posterior: Any, row: int, question: int, hidden: Any) -> float:
@@ -185,26 +189,27 @@ def mutual_information(posterior: Any, row: int, question: int, hidden: Any) -> 
     """Return the mutual information of the answer and the student's hidden answers.
 
     Each answer counts as a measurement of its logit with normally distributed noise, so the answers
-    are jointly normal. The information is ½ log(a · h / t). Here a is the variance of the answer, h
-    is the determinant of the covariance matrix of the hidden answers, and t is the determinant of
-    the covariance matrix of all these answers together.
+    are jointly normal. The information is ½ log(|A| · |H| / |T|), where |·| is the determinant. The
+    covariance matrices belong to the answer (A), to the hidden answers (H), and to all these
+    answers together (T).
 
-    `hidden` is the probability that an answer is hidden.
+    `hidden` is the probability that an answer is hidden, shape (students, questions).
     """
-    target = np.flatnonzero(hidden[row])
-    columns = np.concatenate([[question], target])
+    hidden_questions = np.flatnonzero(hidden[row])
+    # Column 0 is the question that is asked, and the other columns are the hidden answers.
+    columns = np.concatenate([[question], hidden_questions])
     logits = [logit_of_mean_probability(posterior, row, column) for column in columns]
     # The noise is 1 / Fisher information. As in strategies.py, the information is at least 0.005,
     # so that the noise stays finite for an answer that is nearly certain.
     noise = np.array([1 / max(fisher_information(logit), 0.005) for logit in logits])
     # The smaller the probability that an answer is hidden, the less the answer counts: it gets more
-    # noise. Element 0 belongs to the question that is asked, and the others to hidden answers.
-    noise[1:] /= hidden[row, target]
+    # noise.
+    noise[1:] /= hidden[row, hidden_questions]
     covariance = posterior.covariance(row, columns, columns) + np.diag(noise)
-    _, log_of_answer = np.linalg.slogdet(covariance[:1, :1])
-    _, log_of_hidden = np.linalg.slogdet(covariance[1:, 1:])
-    _, log_of_all = np.linalg.slogdet(covariance)
-    return float(log_of_answer + log_of_hidden - log_of_all) / 2
+    _, log_determinant_of_answer = np.linalg.slogdet(covariance[:1, :1])
+    _, log_determinant_of_hidden = np.linalg.slogdet(covariance[1:, 1:])
+    _, log_determinant_of_all = np.linalg.slogdet(covariance)
+    return float(log_determinant_of_answer + log_determinant_of_hidden - log_determinant_of_all) / 2
 
 
 FORMULAS: Any = {
@@ -229,14 +234,15 @@ def test_the_question_chosen_has_the_largest_value(name: str) -> None:
     """
     for posterior, askable, hidden in recorded_arguments():
         chosen = ALL[name](posterior, askable, hidden)
-        for row, question in enumerate(chosen):
-            columns = np.flatnonzero(askable[row])
-            values = [FORMULAS[name](posterior, row, int(column), hidden) for column in columns]
-            value_of_chosen = values[columns.tolist().index(question)]
+        for row, chosen_question in enumerate(chosen):
+            value_by_question = {}
+            for question in np.flatnonzero(askable[row]).tolist():
+                value_by_question[question] = FORMULAS[name](posterior, row, question, hidden)
+            value_of_chosen = value_by_question[chosen_question]
             # The tolerance is 5 %, because some strategies use an approximation.
-            assert value_of_chosen >= 0.95 * max(values)
+            assert value_of_chosen >= 0.95 * max(value_by_question.values())
             # The worst question is clearly worse, so that this test can detect a wrong choice.
-            assert min(values) < 0.9 * value_of_chosen
+            assert min(value_by_question.values()) < 0.9 * value_of_chosen
 
 
 @pytest.mark.parametrize("name", WITH_FORMULA)
@@ -274,9 +280,9 @@ class AfterFourAnswers:
     """
 
     bank: Bank
-    # The students' posterior distribution by the model, a `StudentPosterior`.
-    known: Any
-    # The same posterior distribution as an object that a strategy takes.
+    # The students' posterior distribution, as the `StudentPosterior` of the model.
+    model_posterior: Any
+    # The same posterior distribution, as the object that a strategy takes.
     posterior: Posterior
     # The mean of the prior covariance matrix of the logits.
     prior_variance: float
@@ -297,24 +303,28 @@ def after_four_answers() -> AfterFourAnswers:
     )
     bank = Bank(PACKAGE, without_quizzes)
     reference = some_students(4)
+    # The row of each student in the table of answers.
     rows = np.arange(len(reference.student))
-    # `known` is the posterior that the model updates by each answer. At first, this posterior
-    # follows only from which questions each student has answered. `Posterior` shows `known` to
-    # strategies.
+    # A number below 0 stands for a question without an answer.
     is_answered = reference.is_correct >= 0
-    known = start_posterior(bank, is_answered)
-    prior_variance = Posterior(known, POPULARITY, seed=rows).prior_covariance.mean()
+    # Before any answer, the posterior follows only from which questions each student has answered.
+    # Each answer then updates it.
+    model_posterior = start_posterior(bank, is_answered)
+    # A strategy takes a `Posterior`. It needs the seeds only to choose at random.
+    before_answers = Posterior(model_posterior, POPULARITY, seed=rows)
+    prior_variance = float(before_answers.prior_covariance.mean())
 
     # The first four questions that each student has answered, shape (students, 4). The sort puts
     # answered questions (False) before other questions (True). It is stable, so the answered
     # questions keep their order.
     first_answered = np.argsort(~is_answered, axis=1, kind="stable")[:, :4]
-    for column in first_answered.T:
-        known.observe(rows, column, reference.is_correct[rows, column])
+    # In each round, one question of each student.
+    for questions in first_answered.T:
+        model_posterior.observe(rows, questions, reference.is_correct[rows, questions])
         # A known answer need not be predicted, so it is no target.
-        assert not known.target_weight[rows, column].any()
-    posterior = Posterior(known, POPULARITY, seed=rows)
-    return AfterFourAnswers(bank, known, posterior, float(prior_variance))
+        assert not model_posterior.target_weight[rows, questions].any()
+    after_answers = Posterior(model_posterior, POPULARITY, seed=rows)
+    return AfterFourAnswers(bank, model_posterior, after_answers, prior_variance)
 
 
 def test_the_mean_logits_follow_from_the_abilities(after_four_answers: AfterFourAnswers) -> None:
@@ -325,7 +335,7 @@ def test_the_mean_logits_follow_from_the_abilities(after_four_answers: AfterFour
     intercepts by a factor (the stretch) and adds a number (the shift).
     """
     posterior = after_four_answers.posterior
-    population = after_four_answers.known.population
+    population = after_four_answers.model_posterior.population
     assert population.log_variance != 0
     intercept = after_four_answers.bank.model.intercept
     logit_at_ability_0 = np.exp(population.log_stretch) * intercept + population.shift
@@ -371,7 +381,8 @@ def test_the_standard_error_of_the_ability_is_that_of_the_mean_logit(
     questions = np.arange(N_QUESTIONS)
     covariance = after_four_answers.posterior.covariance(student, questions, questions)
     expected = (covariance.mean() / after_four_answers.prior_variance) ** 0.5
-    _, standard_errors = after_four_answers.bank.overall_ability(after_four_answers.known)
+    bank = after_four_answers.bank
+    _, standard_errors = bank.overall_ability(after_four_answers.model_posterior)
     assert standard_errors[student] == pytest.approx(expected, abs=1e-3)
 
 
@@ -407,32 +418,36 @@ def test_a_test_ends_at_its_standard_error() -> None:
 
     The test has at most twelve questions. It is longer if it ends at a smaller standard error.
     """
-    # The length of each student's test, by the standard error at which the tests end.
-    lengths = {}
+    # The key is the standard error at which the tests end. The value is the number of questions in
+    # each student's test.
+    lengths_by_error = {}
     for error in (1.1, 0.8, 0.6, 0.0):
         strategy = strategies.maximum_information
         game = play(some_students(7), strategy, n_questions=12, stop_at_error=error)
+        # Whether a question is asked, of each student in each of the twelve rounds. The number -1
+        # stands for no question.
         is_asked = game.chosen >= 0
-        length = is_asked.sum(axis=1)
-        # No student is asked anything after the end of the test.
-        is_before_end = np.arange(12) < length[:, None]
-        assert np.array_equal(is_asked, is_before_end)
-        lengths[error] = length
+        lengths = is_asked.sum(axis=1)
+        # A student whose test has n questions is asked in the first n rounds, and not afterwards.
+        is_in_first_rounds = np.arange(12) < lengths[:, None]
+        assert np.array_equal(is_asked, is_in_first_rounds)
+        lengths_by_error[error] = lengths
 
     # The standard error is 1 before any answer, so tests that end at 1.1 have no questions. The
     # error never reaches 0, so tests that end at 0.0 have all twelve questions.
-    assert not lengths[1.1].any()
-    assert (lengths[0.0] == 12).all()
-    mean_lengths = [length.mean() for length in lengths.values()]
+    assert not lengths_by_error[1.1].any()
+    assert (lengths_by_error[0.0] == 12).all()
+    # The smaller the standard error, the longer the tests.
+    mean_lengths = [lengths.mean() for lengths in lengths_by_error.values()]
     assert (np.diff(mean_lengths) > 0).all()
     # Tests that end at the same error differ in length. If all had the same length, the two errors
     # 0.8 and 0.6 would give at most two lengths.
-    different_lengths = set(lengths[0.8]) | set(lengths[0.6])
+    different_lengths = set(lengths_by_error[0.8]) | set(lengths_by_error[0.6])
     assert len(different_lengths) > 2
 
 
 @pytest.mark.parametrize(
-    ("choice", "message"),
+    ("choose_wrongly", "message"),
     [
         # This strategy asks column 3, the question with the hidden answer.
         (lambda known, askable, hidden: hidden.argmax(axis=1), "chooses column 3 for a student"),
@@ -447,26 +462,30 @@ def test_a_test_ends_at_its_standard_error() -> None:
         (lambda known, askable, hidden: known.mean.fill(2), "raises ValueError .*read-only"),
     ],
 )
-def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, message: str) -> None:
+def test_a_strategy_asks_only_what_it_may_and_changes_nothing(
+    choose_wrongly: Any, message: str
+) -> None:
     """A strategy that asks a forbidden question, or fails, is refused with its name and the reason.
 
     Forty students have answered all questions; the answer to question 3 is hidden, so question 3
-    may not be asked. `choice` is the fault of the strategy: a function that returns the questions
-    it asks. Its third argument says which answers are hidden.
+    may not be asked. `choose_wrongly` is the faulty part of the strategy: a function that should
+    return the question for each student. Its third argument says which answers are hidden.
     """
-    targets = np.tile(np.arange(N_QUESTIONS) == 3, (40, 1))
+    is_hidden = np.tile(np.arange(N_QUESTIONS) == 3, (40, 1))
 
     def wrong(posterior: Any, askable: Any, hidden: Any) -> Any:
         """Cheat: mark all questions as permitted, then choose.
 
         `askable` says which questions the strategy may ask. The game must judge the choice by a
-        copy that the strategy cannot change. `choice` gets the true hidden answers, which the game
-        does not show to a strategy.
+        copy that the strategy cannot change. `choose_wrongly` gets the true hidden answers, which
+        the game does not show to a strategy.
         """
         askable[:] = True
-        return choice(posterior, askable, targets)
+        return choose_wrongly(posterior, askable, is_hidden)
 
-    reference = as_reference(np.ones(targets.shape), targets)
+    all_right = np.ones(is_hidden.shape)
+    reference = as_reference(all_right, is_hidden)
+    # The message names the strategy by its function, `wrong`.
     with pytest.raises(InputError, match=rf"^strategies.py: wrong {message}"):
         play(reference, wrong, n_questions=5)
 
@@ -479,7 +498,8 @@ def some_game(chosen: Any, probability: Any) -> PlayedGame:
 
     Only the second hidden answer of student 7 is wrong. Each row of `chosen` holds the questions
     that a student is asked, in this order; -1 stands for no question. Row n of `probability` holds
-    P(right) of the four hidden answers after n questions. Five questions may be asked.
+    P(right) of the four hidden answers after n questions. Five questions may be asked. No question
+    exceeds a limit of exposure.
     """
     return PlayedGame(
         chosen=np.array(chosen),
@@ -573,7 +593,7 @@ def test_paired_difference_by_hand(
     of the four answers is `probability_of_other`. `expected` is the mean gain of the first strategy
     over the other strategy, and its standard error.
     """
-    # `probability` has one row: the predictions after 0 questions.
+    # `probability` has one row: the predictions before any question. So `chosen` does not matter.
     first = some_game(chosen=[[0], [0]], probability=[[0.9, 0.9, 0.9, 0.9]])
     other = some_game(chosen=[[0], [0]], probability=[probability_of_other])
     # `compare` takes the game with each mask. A mask says which answers are hidden. Here the game
@@ -605,21 +625,25 @@ def test_protocols_split_students_and_answers(name: str, learned_share: float) -
     """Each of five splits divides 53 students into training students and examined ones.
 
     `learned_share` is the share of the students that a paper's protocol trains on. The protocol
-    also says which share of the answers of an examined student is hidden.
+    also says which share of the answers of an examined student is hidden. This number of answers is
+    rounded up.
     """
-    target_share = compare_strategies.PROTOCOLS[name].target_share
-    for learned_answers, reference in some_splits(name, n_splits=5):
+    hidden_share = compare_strategies.PROTOCOLS[name].target_share
+    for learned_answers, examined in some_splits(name, n_splits=5):
         learned_students = set(learned_answers["UserId"])
+        # The tolerance is one student, because the share of 53 students is no whole number.
         assert len(learned_students) == pytest.approx(learned_share * 53, abs=1)
-        assert not learned_students & set(reference.student.tolist())
+        assert not learned_students & set(examined.student.tolist())
 
         # Whether each answer is hidden, bool, shape (students, questions). A split has only one
         # such table, which has the name of the split.
-        targets = reference.targets[reference.name]
+        is_hidden = examined.targets[examined.name]
         # A number below 0 stands for a question without an answer.
-        is_answered = reference.is_correct >= 0
-        assert np.array_equal(targets.sum(axis=1), np.ceil(target_share * is_answered.sum(axis=1)))
-        assert is_answered[targets].all()
+        is_answered = examined.is_correct >= 0
+        n_hidden = is_hidden.sum(axis=1)
+        n_answered = is_answered.sum(axis=1)
+        assert np.array_equal(n_hidden, np.ceil(hidden_share * n_answered))
+        assert is_answered[is_hidden].all()
 
 
 @pytest.mark.parametrize("name", ["bobcat", "ncat"])

@@ -91,13 +91,15 @@ def test_the_ability_after_each_answer_agrees_with_numerical_integration(
     assert len(steps) == 3
     answers = steps.is_right[1:]
     # The index of the table `steps` is the number of answers so far.
-    for n_asked, step in steps.iterrows():
-        density = density_after(answers[:n_asked])
+    for n_answers, step in steps.iterrows():
+        density = density_after(answers[:n_answers])
         mean = posterior_mean(ABILITIES, density)
-        deviation = np.sqrt(posterior_mean((ABILITIES - mean) ** 2, density))
+        variance = posterior_mean((ABILITIES - mean) ** 2, density)
+        share = posterior_mean(P_RIGHT, density)
+        # The tolerances allow for the model, which approximates the posterior by a normal one.
         assert step.ability == pytest.approx(mean, abs=0.03)
-        assert step.error == pytest.approx(deviation, abs=0.03)
-        assert step.share == pytest.approx(posterior_mean(P_RIGHT, density), abs=0.01)
+        assert step.error == pytest.approx(np.sqrt(variance), abs=0.03)
+        assert step.share == pytest.approx(share, abs=0.01)
 
 
 @pytest.mark.parametrize("student", [0, 1, 2])
@@ -127,15 +129,24 @@ def test_the_draws_of_p_right_have_the_quantiles_of_the_posterior(
 def test_the_number_of_right_hidden_answers_is_binomial_given_the_ability(
     sessions: dict[int, Session], student: int
 ) -> None:
+    """At each ability, the number of right answers among ten hidden answers is binomial.
+
+    The session draws such a number from the posterior many times. The distribution of these numbers
+    must be near the mean of the binomial distributions over the posterior of the ability.
+    """
     session = sessions[student]
     density = density_after(session.steps.is_right[1:])
-    # The probability of 0, 1, ..., 10 right answers among the ten hidden answers (rows), at each
-    # ability of the grid (columns).
-    p_count = binom.pmf(np.arange(11)[:, None], 10, P_RIGHT)
-    # `hidden_counts` has one number of right hidden answers for each posterior draw. The share of
-    # the draws with 0, 1, ..., 10 right hidden answers must be near the probability.
-    drawn_shares = np.bincount(session.hidden_counts, minlength=11) / ability.N_DRAWS
-    assert drawn_shares == pytest.approx(posterior_mean(p_count, density), abs=0.03)
+    n_hidden = 10
+    # A row for each possible number of right answers: 0, 1, ..., 10.
+    n_right = np.arange(n_hidden + 1)[:, None]
+    # The probability of each number of right answers (rows), at each ability of the grid (columns).
+    p_by_ability = binom.pmf(n_right, n_hidden, P_RIGHT)
+    expected_shares = posterior_mean(p_by_ability, density)
+    # `hidden_counts` has one number of right hidden answers for each posterior draw. Compute the
+    # share of the draws with 0, 1, ..., 10 right hidden answers.
+    n_draws_by_count = np.bincount(session.hidden_counts, minlength=n_hidden + 1)
+    drawn_shares = n_draws_by_count / ability.N_DRAWS
+    assert drawn_shares == pytest.approx(expected_shares, abs=0.03)
 
 
 def test_a_test_that_ends_at_a_standard_error_is_the_beginning_of_a_longer_one() -> None:
@@ -145,11 +156,14 @@ def test_a_test_that_ends_at_a_standard_error_is_the_beginning_of_a_longer_one()
     student. A session's table `steps` has a row for the time before the first question, and a row
     after each question.
     """
+    n_students, n_questions = 25, 60
     rng = np.random.default_rng(2)
-    bank = bank_of(rng.exponential(1, (60, 1)))
-    right = rng.random((25, 60)) < 0.6
-    reference = as_reference(right, rng.random(right.shape) < 0.2)
-    rows = range(25)
+    bank = bank_of(rng.exponential(1, (n_questions, 1)))
+    # About 60 % of the answers are right, and about 20 % are hidden.
+    is_right = rng.random((n_students, n_questions)) < 0.6
+    is_hidden = rng.random((n_students, n_questions)) < 0.2
+    reference = as_reference(is_right, is_hidden)
+    rows = range(n_students)
 
     whole = ability.ask(bank, reference, "mask", rows, n_questions=12)
     stopped = ability.ask(bank, reference, "mask", rows, n_questions=12, stop_at_error=0.45)
@@ -163,21 +177,30 @@ def test_a_test_that_ends_at_a_standard_error_is_the_beginning_of_a_longer_one()
         assert n_asked == 12 or last_error <= 0.45
         assert min(earlier_errors) > 0.45
 
-        beginning = whole[row].steps[: len(session.steps)]
-        pd.testing.assert_frame_equal(session.steps, beginning)
+        beginning_of_whole = whole[row].steps[: len(session.steps)]
+        pd.testing.assert_frame_equal(session.steps, beginning_of_whole)
         # `probability` holds P(right) of each question at the end of the test. Its mean over the
         # questions is the column `share` in the last row, which follows the last answer.
         assert session.probability.mean() == pytest.approx(session.steps.share.iloc[-1])
 
 
-@pytest.mark.parametrize(("n_columns", "targets"), [(26, [18, 19, 20, 21]), (10, [8, 9])])
-def test_the_ability_is_the_mean_over_the_whole_bank(n_columns: int, targets: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("n_questions_of_file", "hidden_questions"),
+    [
+        # The file has six questions that the bank lacks: 20 and 21 are hidden, 22 to 25 are asked.
+        (26, [18, 19, 20, 21]),
+        # The file lacks the last ten questions of the bank.
+        (10, [8, 9]),
+    ],
+)
+def test_the_ability_is_the_mean_over_the_whole_bank(
+    n_questions_of_file: int, hidden_questions: list[int]
+) -> None:
     """A student's figures are means over the 20 questions of the bank, whatever the file holds.
 
-    The bank is the set of questions that the model knows. The file of students has more questions
-    (`n_columns` = 26) or fewer (10). Answers to the questions `targets` are hidden, and these
-    questions are never asked. If the file has 26 questions, the bank lacks questions 20 to 25:
-    questions 20 and 21 are hidden, and questions 22 to 25 are asked.
+    The bank is the set of questions that the model knows. The file of answers has more questions or
+    fewer. Answers to the questions `hidden_questions` are hidden, and these questions are never
+    asked.
     """
     rng = np.random.default_rng(0)
     slopes = rng.normal(size=(20, 2))
@@ -185,22 +208,23 @@ def test_the_ability_is_the_mean_over_the_whole_bank(n_columns: int, targets: li
     quiz = rng.normal(size=(20, 20)) / 5
     bank = bank_of(slopes, intercept=rng.normal(size=20), quiz_covariance=quiz @ quiz.T)
     # Two students have answered all questions of the file correctly.
-    right = np.ones((2, n_columns), bool)
+    is_right = np.ones((2, n_questions_of_file), bool)
     # Both students have the same hidden answers.
-    is_hidden = np.tile(np.isin(np.arange(n_columns), targets), (2, 1))
-    reference = as_reference(right, is_hidden)
+    is_hidden = np.tile(np.isin(np.arange(n_questions_of_file), hidden_questions), (2, 1))
+    reference = as_reference(is_right, is_hidden)
 
     # Ask the first student all questions whose answers are not hidden.
-    askable = set(range(n_columns)) - set(targets)
+    askable = set(range(n_questions_of_file)) - set(hidden_questions)
     # `ask` returns a session for each of the students in `rows`.
-    session = ability.ask(bank, reference, "mask", rows=[0], n_questions=len(askable))[0]
+    sessions = ability.ask(bank, reference, "mask", rows=[0], n_questions=len(askable))
+    session = sessions[0]
     # `steps` has a row for the time before the test, then a row for each question asked.
     assert set(session.steps.QuestionId[1:]) == askable
 
     # Before any answer, a student has the mean ability of the training students (0), their standard
     # deviation (1) as standard error, and their mean share of right answers.
-    first = session.steps.loc[0, ["ability", "error", "share"]].tolist()
-    assert first == pytest.approx([0, 1, bank.share.mean()], abs=1e-3)
+    before_answers = session.steps.loc[0, ["ability", "error", "share"]].tolist()
+    assert before_answers == pytest.approx([0, 1, bank.share.mean()], abs=1e-3)
 
     # There is a probability for each of the 20 questions of the bank, and each draw of the
     # probabilities has 20 numbers too.
@@ -208,8 +232,8 @@ def test_the_ability_is_the_mean_over_the_whole_bank(n_columns: int, targets: li
     assert session.draws.shape[1:] == (20,)
     # All hidden answers count, even answers to questions that the bank lacks. `hidden_counts` has
     # the number of right hidden answers in each random draw. In some draws, all are right.
-    assert len(session.hidden_truth) == len(targets)
-    assert session.hidden_counts.max() == len(targets)
+    assert len(session.hidden_truth) == len(hidden_questions)
+    assert session.hidden_counts.max() == len(hidden_questions)
 
 
 @pytest.fixture(scope="module")
@@ -307,22 +331,29 @@ def report(kit: Path, played: Played, tmp_path_factory: pytest.TempPathFactory) 
     The page must be the same both times.
     """
     sessions = played.session_by_student
-    student = list(sessions)[1]
-    other = list(sessions)[3]
+    # Any two students will do.
+    _, student, _, other_student, *_ = sessions
     folder = tmp_path_factory.mktemp("report")
     path = folder / f"student_{student}.html"
     command = [REPORT, "--output_dir", folder, "--student"]
 
-    printed = succeeds([*command, other, student], kit=kit)
-    content = path.read_bytes()
+    printed = succeeds([*command, other_student, student], kit=kit)
+    page_beside_other = path.read_bytes()
     mastery = pd.read_csv(folder / "mastery.csv")
     succeeds([*command, student], kit=kit)
-    assert path.read_bytes() == content
+    page_alone = path.read_bytes()
+    assert page_alone == page_beside_other
 
-    # A line is printed for each student: first for `other`, then for `student`.
+    # A line is printed for each student: first for `other_student`, then for `student`.
     line_of_student = printed.splitlines()[1]
-    page = read_page(content.decode())
-    return Report(student, line_of_student, page, sessions[student], played.bank, mastery)
+    return Report(
+        student=student,
+        line=line_of_student,
+        page=read_page(page_alone.decode()),
+        session=sessions[student],
+        bank=played.bank,
+        mastery=mastery,
+    )
 
 
 def test_the_report_tells_the_data_the_test_and_the_weights(report: Report) -> None:
@@ -354,6 +385,10 @@ def test_the_page_tells_what_share_of_the_bank_is_expected_right(report: Report)
 
 
 def test_the_page_compares_the_ability_with_the_training_students(report: Report) -> None:
+    """The page tells what share of the training students has a lower ability than the student.
+
+    It also tells the student's ability, with its standard error before and after the test.
+    """
     last = report.session.steps.iloc[-1]
     # The student's 90 % range of ability reaches from 1.645 standard errors below the mean to 1.645
     # standard errors above it. The lower end, the mean and the upper end:
@@ -362,13 +397,14 @@ def test_the_page_compares_the_ability_with_the_training_students(report: Report
     # function gives the share of the training students whose ability is lower.
     low, share_below, high = norm.cdf(low_mean_high)
     ability_and_error = f"is {last.ability:+.2f} with a standard error of {last.error:.2f}"
-    for sentence in (
+    error_before_test = report.session.steps.error[0]
+    for part_of_sentence in (
         f"that of about {share_below:.0%} of the training students "
         f"(90% range {low:.0%} to {high:.0%})",
         with_minus_signs(ability_and_error),
-        f"before the first, it was {report.session.steps.error[0]:.2f}",
+        f"before the first, it was {error_before_test:.2f}",
     ):
-        assert sentence in report.page.text, sentence
+        assert part_of_sentence in report.page.text, part_of_sentence
 
 
 def test_the_page_tells_how_the_hidden_answers_came_out(report: Report) -> None:
@@ -376,21 +412,22 @@ def test_the_page_tells_how_the_hidden_answers_came_out(report: Report) -> None:
 
     It counts the right predictions, and separately the right predictions among unsure ones.
     """
-    p = report.session.hidden_probability
-    is_right = report.session.hidden_truth == 1
+    p_right = report.session.hidden_probability
     is_prediction_right = report.is_prediction_right
     n_as_expected = is_prediction_right.sum()
     share_as_expected = is_prediction_right.mean()
-    is_unsure = np.abs(p - 0.5) < 0.1
-    for sentence in (
-        f"{len(p)} further answers of this student were kept back",
-        f"{n_as_expected} of them ({share_as_expected:.0%}) came out as expected. "
-        f"{is_right.sum()} are",
-        f"{p.sum():.1f} were expected to be",
+    n_right = (report.session.hidden_truth == 1).sum()
+    n_expected_right = p_right.sum()
+    is_unsure = np.abs(p_right - 0.5) < 0.1
+    n_unsure_as_expected = (is_prediction_right & is_unsure).sum()
+    for part_of_sentence in (
+        f"{len(p_right)} further answers of this student were kept back",
+        f"{n_as_expected} of them ({share_as_expected:.0%}) came out as expected. {n_right} are",
+        f"{n_expected_right:.1f} were expected to be",
         f"For {is_unsure.sum()} the probability was between 40% and 60%",
-        f"{(is_prediction_right & is_unsure).sum()} of these came out as expected",
+        f"{n_unsure_as_expected} of these came out as expected",
     ):
-        assert sentence in report.page.text, sentence
+        assert part_of_sentence in report.page.text, part_of_sentence
 
 
 def test_the_page_counts_the_hidden_answers_by_prediction_and_outcome(report: Report) -> None:
@@ -408,29 +445,31 @@ def test_the_page_counts_the_hidden_answers_by_prediction_and_outcome(report: Re
 def test_the_page_shows_every_question_asked(kit: Path, report: Report) -> None:
     """The chart has a mark for each question asked, and the table has a row.
 
-    Both show the ability after the answer. The format option z shows a rounded -0.00 as 0.00.
+    Both show the ability after the answer. The table also shows the subject, P(right) before the
+    answer, the outcome, and the share of the bank that the student is expected to answer correctly.
+    The format option z shows a rounded -0.00 as 0.00.
     """
-    names = metadata.name_subjects(kit / "data/metadata", np.arange(report.bank.n_questions))
-    titles = []
-    rows = []
-    for number, step in enumerate(report.asked.itertuples(), 1):
+    subjects = metadata.name_subjects(kit / "data/metadata", np.arange(report.bank.n_questions))
+    expected_titles = []
+    expected_rows = []
+    for number, step in enumerate(report.asked.itertuples(), start=1):
         outcome = "right" if step.is_right else "wrong"
-        titles.append(with_minus_signs(f"{number}, {outcome}: {step.ability:z.2f}"))
+        expected_titles.append(with_minus_signs(f"{number}, {outcome}: {step.ability:z.2f}"))
         # Half the width of the 90 % range of the ability after the answer.
         half_range = 1.645 * step.error
-        row = [
+        cells = [
             f"{number}",
-            names[step.QuestionId],
+            subjects[step.QuestionId],
             f"{step.QuestionId}",
             f"{step.expected:.0%}",
             outcome,
             with_minus_signs(f"{step.ability:+z.2f} ± {half_range:.2f}"),
             f"{step.share:.0%}",
         ]
-        rows.append(row)
+        expected_rows.append(cells)
     # The first mark of the chart is the ability before any question.
-    assert report.page.chart("Ability").titles[1:] == titles
-    assert report.page.table("The questions, in the order asked").rows == rows
+    assert report.page.chart("Ability").titles[1:] == expected_titles
+    assert report.page.table("The questions, in the order asked").rows == expected_rows
 
 
 @dataclass(frozen=True)
@@ -450,33 +489,35 @@ def expected_subjects(kit: Path, report: Report, level: int, fewest: int) -> lis
     """Return the subjects of a level of the tree of subjects that have at least `fewest` questions.
 
     The subjects are in the order of the page: first the subject in which the student is expected to
-    answer the smallest share of the questions correctly.
+    answer the smallest share of the questions correctly. Among equal subjects, the share of the
+    average student decides, and then the name.
     """
     questions = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv")
-    # The SubjectId of a question is a list of subjects. Make a row for each question and subject.
+    # The SubjectId of a question is a list, such as "[3, 71]". Make a row for each question and
+    # subject.
     questions["SubjectId"] = questions.SubjectId.str.findall(r"\d+")
     question_subjects = questions.explode("SubjectId").astype(int)
     subjects = pd.read_csv(kit / "data/metadata/subject_metadata.csv")
     question_subjects = question_subjects.merge(subjects, on="SubjectId")
     of_level = question_subjects[question_subjects.Level == level]
     found = []
-    for name, question_ids in of_level.groupby("Name").QuestionId:
-        members = question_ids.unique()
-        if len(members) < fewest:
+    for name, rows_of_subject in of_level.groupby("Name"):
+        question_ids = rows_of_subject.QuestionId.unique()
+        if len(question_ids) < fewest:
             continue
         found.append(
             Subject(
                 name=name,
-                questions=members,
-                share_of_student=report.session.probability[members].mean(),
-                share_of_average=report.bank.share[members].mean(),
+                questions=question_ids,
+                share_of_student=report.session.probability[question_ids].mean(),
+                share_of_average=report.bank.share[question_ids].mean(),
             )
         )
 
-    def order(subject: Subject) -> tuple[float, float, str]:
+    def rank(subject: Subject) -> tuple[float, float, str]:
         return subject.share_of_student, subject.share_of_average, subject.name
 
-    return sorted(found, key=order)
+    return sorted(found, key=rank)
 
 
 @pytest.mark.parametrize(
@@ -513,17 +554,19 @@ def test_the_page_names_the_topics_that_least_is_known_about(kit: Path, report: 
     `ENDS` are the quantiles at the ends of the range, 0.05 and 0.95.
     """
     topics = expected_subjects(kit, report, level=2, fewest=5)
-    draws = {}
+    # Each draw from the posterior gives a share of each topic.
+    drawn_shares = {}
     for topic in topics:
-        draws[topic.name] = report.session.draws[:, topic.questions].mean(axis=1)
+        drawn_shares[topic.name] = report.session.draws[:, topic.questions].mean(axis=1)
 
-    def width(name: str) -> float:
-        low, high = np.quantile(draws[name], ENDS)
+    def width_of_range(name: str) -> float:
+        low, high = np.quantile(drawn_shares[name], ENDS)
         return float(high - low)
 
-    widest = sorted(draws, key=width, reverse=True)[:3]
-    least = "; ".join(f"{name}, {shown_range(draws[name])}" for name in widest)
-    assert f"Least is known about: {least}." in report.page.text
+    widest = sorted(drawn_shares, key=width_of_range, reverse=True)[:3]
+    # Such as "Algebra, 40% to 62%; Angles, 51% to 70%; ...".
+    least_known = "; ".join(f"{name}, {shown_range(drawn_shares[name])}" for name in widest)
+    assert f"Least is known about: {least_known}." in report.page.text
 
 
 def test_a_table_has_the_shares_of_all_students(kit: Path, report: Report) -> None:
@@ -534,23 +577,28 @@ def test_a_table_has_the_shares_of_all_students(kit: Path, report: Report) -> No
     """
     table = report.mastery
     assert table.UserId.nunique() == 2
-    rows = table[table.UserId == report.student]
+    rows_of_student = table[table.UserId == report.student]
     # All areas of mathematics (level 1), and the topics (level 2) that have at least 5 questions.
     subjects = expected_subjects(kit, report, level=1, fewest=1)
     subjects += expected_subjects(kit, report, level=2, fewest=5)
     subject_by_name = {subject.name: subject for subject in subjects}
-    assert sorted(rows.Name) == sorted(subject_by_name)
-    for row in rows.itertuples():
+    assert sorted(rows_of_student.Name) == sorted(subject_by_name)
+    for row in rows_of_student.itertuples():
         subject = subject_by_name[row.Name]
         assert row.Share == pytest.approx(subject.share_of_student, abs=1e-4)
         # Each posterior draw of P(right) gives a share. ENDS are the quantiles 0.05 and 0.95.
         drawn_shares = report.session.draws[:, subject.questions].mean(axis=1)
         low, high = np.quantile(drawn_shares, ENDS)
         assert (row.Low, row.High) == pytest.approx((low, high), abs=1e-4)
-        assert row.Answers == np.isin(subject.questions, report.asked.QuestionId).sum()
-    tree = pd.read_csv(kit / "data/metadata/subject_metadata.csv").set_index("SubjectId")
-    assert (tree.loc[rows.SubjectId, "Name"].to_numpy() == rows.Name).all()
-    assert (tree.loc[rows.SubjectId, "Level"].to_numpy() == rows.Level).all()
+        is_asked = np.isin(subject.questions, report.asked.QuestionId)
+        assert row.Answers == is_asked.sum()
+    # Each row has the name and the level that the metadata give to its SubjectId.
+    metadata_by_subject = pd.read_csv(
+        kit / "data/metadata/subject_metadata.csv", index_col="SubjectId"
+    )
+    expected = metadata_by_subject.loc[rows_of_student.SubjectId]
+    assert (expected.Name.to_numpy() == rows_of_student.Name).all()
+    assert (expected.Level.to_numpy() == rows_of_student.Level).all()
 
 
 @dataclass(frozen=True)
@@ -590,16 +638,17 @@ def test_flags_set_the_phase_the_mask_and_the_number_of_questions(
     of the questions. It cannot write the table of subjects, mastery.csv, and therefore removes the
     table that an earlier run has left.
     """
-    # An earlier run has left its table of subjects.
-    table = private_student.page.with_name("mastery.csv")
+    # Beside the page, an earlier run has left its table of subjects.
+    table = private_student.page.parent / "mastery.csv"
     table.write_text("UserId,Level,SubjectId,Name,Answers,Share,Low,High\n")
+
     printed = succeeds([*private_student.command, "--questions", 6], kit=kit)
     page = read_page(private_student.page.read_text())
 
     answers = private_student.answers
     own_answers = answers[answers.UserId == private_student.student]
-    # The page says how many answers of the student this mask hides.
-    assert f"{own_answers.IsTarget_4.sum()} further answers" in page.text
+    n_hidden = own_answers.IsTarget_4.sum()
+    assert f"{n_hidden} further answers" in page.text
     # Six questions are asked. Without metadata, the page knows no subjects.
     assert page.table("The questions").column("subject") == ["unknown"] * 6
     assert "there are no metadata of the questions" in page.text
